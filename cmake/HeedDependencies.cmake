@@ -1,0 +1,17 @@
+# Every library heed links, each under one target. heedConfig.cmake includes this file too, so that a consumer of the
+# static library finds the same targets.
+find_package(TBB REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(BLAS REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(heed_utf8proc_pc REQUIRED IMPORTED_TARGET libutf8proc)
+
+if(NOT TARGET heed_blas)
+  add_library(heed_blas INTERFACE IMPORTED)
+  target_link_libraries(heed_blas INTERFACE ${BLAS_LIBRARIES})
+endif()
+if(NOT TARGET heed_utf8proc)
+  add_library(heed_utf8proc INTERFACE IMPORTED)
+  target_link_libraries(heed_utf8proc INTERFACE PkgConfig::heed_utf8proc_pc)
+endif()

@@ -1,0 +1,1 @@
+# Filled in with the packaging files: heedConfig.cmake, heed.pc.
