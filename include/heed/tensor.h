@@ -27,6 +27,7 @@ namespace detail {
 [[noreturn]] HEED_API void throw_range(const char* function, std::int64_t begin, std::int64_t end,
                                        std::int64_t extent);
 [[noreturn]] HEED_API void throw_permutation(const Shape& shape, std::span<const int> order);
+[[noreturn]] HEED_API void throw_rank(const Shape& shape, int rank);
 [[noreturn]] HEED_API void throw_broadcast(const Shape& from, const Shape& to);
 [[noreturn]] HEED_API void throw_too_large(const Shape& shape, std::size_t element_size);
 
@@ -156,6 +157,22 @@ class TensorView {
     if (!is_contiguous()) detail::throw_not_contiguous("TensorView::reshape", shape_);
     if (shape.num_elements() != num_elements()) detail::throw_reshape(shape_, shape);
     return TensorView(data_, shape);
+  }
+
+  /// The same elements with extents of 1 in front until the rank is `rank`: [T, D] to [1, 1, T, D].
+  /// @throws InvalidArgument when the rank is larger already, or `rank` is larger than kMaxRank.
+  TensorView to_rank(int rank) const {
+    std::array<std::int64_t, kMaxRank> extents;
+    extents.fill(1);
+    const int added = rank - shape_.rank();
+    if (added < 0 || rank > kMaxRank) detail::throw_rank(shape_, rank);
+    TensorView result(data_, shape_, Strides{});
+    for (int dim = 0; dim < shape_.rank(); ++dim) {
+      extents[static_cast<std::size_t>(dim + added)] = extent(dim);
+      result.strides_[static_cast<std::size_t>(dim + added)] = stride(dim);
+    }
+    result.shape_ = Shape(std::span(extents.data(), static_cast<std::size_t>(rank)));
+    return result;
   }
 
   /// The same elements read as if repeated: dimensions are aligned at the right, and an extent of 1

@@ -38,6 +38,11 @@ void throw_permutation(const Shape& shape, std::span<const int> order) {
                   fmt::join(order, ", "), shape.rank(), to_string(shape)));
 }
 
+void throw_rank(const Shape& shape, int rank) {
+  throw InvalidArgument(
+      fmt::format("TensorView::to_rank: shape {} cannot be given rank {}", to_string(shape), rank));
+}
+
 void throw_broadcast(const Shape& from, const Shape& to) {
   throw InvalidArgument(
       fmt::format("broadcast: shape {} does not broadcast to {}", to_string(from), to_string(to)));

@@ -77,6 +77,15 @@ TEST(TensorView, BroadcastsFromTheRight) {
               ThrowsMessage<InvalidArgument>(HasSubstr("[3] does not broadcast to [3, 2]")));
 }
 
+TEST(TensorView, GainsLeadingDimensions) {
+  const Tensor<int> tensor = counting({2, 3});
+  const auto view = tensor.view().permute({1, 0}).to_rank(4);
+  EXPECT_EQ(view.shape(), (Shape{1, 1, 3, 2}));
+  EXPECT_THAT(listed(view), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(([&] { return tensor.view().to_rank(1); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr("[2, 3] cannot be given rank 1")));
+}
+
 TEST(TensorView, KnowsWhenItIsContiguous) {
   const Tensor<int> tensor = counting({2, 1, 4});
   EXPECT_TRUE(tensor.view().is_contiguous());

@@ -1,0 +1,69 @@
+/// The operator: out = softmax(scale · query · keyᵀ) · value, and everything that can be said about
+/// it.
+///
+/// Source: Vaswani et al., "Attention Is All You Need", 2017. The full contract is
+/// docs/semantics.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "heed/config.h"
+#include "heed/mask.h"
+#include "heed/score_mod.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+/// Sets weights to 0 with the given probability and divides the others by 1 − probability.
+///
+/// Which weights is decided by Philox4x32-10, a counter-based generator addressed by (seed, batch,
+/// head, query, key), so the same ones fall whatever the order of computation. The probability is
+/// rounded to a multiple of 2⁻¹⁶. Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2,
+/// 3", 2011.
+struct Dropout {
+  float probability = 0;
+  std::uint64_t seed = 0;
+};
+
+/// What can be asked of attention. Real is the type that scores, bias and sinks are computed in:
+/// float or double.
+///
+/// In this order: scores s = scale · query · key; softcap; score_mod; bias; mask; sinks; softmax;
+/// dropout.
+template <class Real>
+struct BasicAttentionOptions {
+  // Every member has an initialiser, so that naming only some of them, `{.mask = causal()}`, draws
+  // no warning.
+  Mask mask = {};
+  ScoreMod score_mod = {};
+  /// Added to the scores; broadcasts, aligned at the right, to [batch, num_heads, q_len, kv_len].
+  std::optional<TensorView<const Real>> bias = std::nullopt;
+  /// [num_heads]: one more logit per head in the denominator of the softmax, without a value.
+  std::optional<TensorView<const Real>> sinks = std::nullopt;
+  /// 1/√head_dim when not given.
+  std::optional<Real> scale = std::nullopt;
+  /// s becomes softcap · tanh(s / softcap); 0 leaves s as it is.
+  Real softcap = 0;
+  Dropout dropout = {};
+  /// The position of query 0 in the sequence, for masks, score_mod and dropout.
+  std::int64_t query_offset = 0;
+};
+
+using AttentionOptions = BasicAttentionOptions<float>;
+using AttentionOptions64 = BasicAttentionOptions<double>;
+
+/// @param query [batch, num_heads, q_len, head_dim]
+/// @param key [batch, num_kv_heads, kv_len, head_dim]
+/// @param value [batch, num_kv_heads, kv_len, value_dim]
+/// num_heads is a multiple of num_kv_heads; query head h reads key/value head
+/// h / (num_heads / num_kv_heads). Any strides but in the innermost dimension, which is contiguous;
+/// any extent may be 0.
+/// @return out [batch, num_heads, q_len, value_dim]. A query that sees no key gets 0.
+/// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
+HEED_API Tensor<float> attention(FloatView query, FloatView key, FloatView value,
+                                 const AttentionOptions& options = {});
+HEED_API Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
+                                  const AttentionOptions64& options = {});
+
+}  // namespace heed::inline v0

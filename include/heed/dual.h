@@ -1,0 +1,118 @@
+/// Dual numbers: a value and its derivative, so that a score modification is differentiated by
+/// running it.
+///
+/// A function written once for `auto` works on float, double and Dual. Use heed's exp, log, tanh,
+/// sqrt, abs, min, max and select in it: they exist for all three.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <type_traits>
+
+#include "heed/config.h"
+
+namespace heed::inline v0 {
+
+/// value + derivative·ε with ε² = 0. Arithmetic follows the rules of differentiation; comparisons
+/// look at the value.
+template <std::floating_point T>
+struct Dual {
+  T value{};
+  T derivative{};
+
+  constexpr Dual() = default;
+  constexpr Dual(T v, T d) : value(v), derivative(d) {}
+  /// A constant: its derivative is 0.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  constexpr Dual(
+      Number constant)  // NOLINT(google-explicit-constructor): numbers mix as in formulas
+      : value(static_cast<T>(constant)) {}
+
+  friend constexpr Dual operator+(Dual a, Dual b) {
+    return {a.value + b.value, a.derivative + b.derivative};
+  }
+  friend constexpr Dual operator-(Dual a, Dual b) {
+    return {a.value - b.value, a.derivative - b.derivative};
+  }
+  friend constexpr Dual operator*(Dual a, Dual b) {
+    return {a.value * b.value, a.derivative * b.value + a.value * b.derivative};
+  }
+  friend constexpr Dual operator/(Dual a, Dual b) {
+    const T quotient = a.value / b.value;
+    return {quotient, (a.derivative - quotient * b.derivative) / b.value};
+  }
+  friend constexpr Dual operator-(Dual a) { return {-a.value, -a.derivative}; }
+  friend constexpr Dual operator+(Dual a) { return a; }
+  constexpr Dual& operator+=(Dual other) { return *this = *this + other; }
+  constexpr Dual& operator-=(Dual other) { return *this = *this - other; }
+  constexpr Dual& operator*=(Dual other) { return *this = *this * other; }
+  constexpr Dual& operator/=(Dual other) { return *this = *this / other; }
+
+  friend constexpr bool operator==(Dual a, Dual b) { return a.value == b.value; }
+  friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
+};
+
+template <std::floating_point T>
+T exp(T x) {
+  return std::exp(x);
+}
+template <std::floating_point T>
+T log(T x) {
+  return std::log(x);
+}
+template <std::floating_point T>
+T tanh(T x) {
+  return std::tanh(x);
+}
+template <std::floating_point T>
+T sqrt(T x) {
+  return std::sqrt(x);
+}
+template <std::floating_point T>
+T abs(T x) {
+  return std::abs(x);
+}
+
+template <std::floating_point T>
+Dual<T> exp(Dual<T> x) {
+  const T value = std::exp(x.value);
+  return {value, value * x.derivative};
+}
+template <std::floating_point T>
+Dual<T> log(Dual<T> x) {
+  return {std::log(x.value), x.derivative / x.value};
+}
+template <std::floating_point T>
+Dual<T> tanh(Dual<T> x) {
+  const T value = std::tanh(x.value);
+  return {value, (1 - value * value) * x.derivative};
+}
+template <std::floating_point T>
+Dual<T> sqrt(Dual<T> x) {
+  const T value = std::sqrt(x.value);
+  return {value, x.derivative / (2 * value)};
+}
+template <std::floating_point T>
+Dual<T> abs(Dual<T> x) {
+  return x.value < 0 ? -x : x;
+}
+
+/// `condition ? a : b`, written so that both sides may mix a number with a dual number.
+template <class A, class B>
+constexpr auto select(bool condition, A a, B b) {
+  using Result = decltype(a + b);
+  return condition ? Result(a) : Result(b);
+}
+
+/// The smaller and the larger of two; the first where they are equal.
+template <class A, class B>
+constexpr auto min(A a, B b) {
+  return select(b < a, b, a);
+}
+template <class A, class B>
+constexpr auto max(A a, B b) {
+  return select(a < b, b, a);
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,210 @@
+/// Who may attend to whom. Masks are made by name, combine with &, and print themselves.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/score_mod.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+/// The shape of a score tensor, and where its first query stands in the sequence.
+struct ScoreShape {
+  std::int64_t batch = 1;
+  std::int64_t num_heads = 1;
+  std::int64_t q_len = 0;
+  std::int64_t kv_len = 0;
+  /// The position of query 0: query q stands at position q + query_offset.
+  std::int64_t query_offset = 0;
+};
+
+/// The keys begin ≤ k < end.
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  friend constexpr bool operator==(const RowRange&, const RowRange&) = default;
+};
+
+/// The keys in both ranges.
+constexpr RowRange operator&(const RowRange& a, const RowRange& b) noexcept {
+  return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+/// Which key position a query stands at when there may be more keys than queries. It is named,
+/// never guessed.
+class Alignment {
+ public:
+  /// The last query stands at the last key, and the caller says so: query_offset + q_len == kv_len
+  /// is demanded. Without a query_offset this means as many queries as keys.
+  static constexpr Alignment square() { return {Kind::kSquare, 0}; }
+  /// Query q stands at key q + query_offset.
+  static constexpr Alignment top_left() { return {Kind::kOffset, 0}; }
+  /// The last query stands at the last key: query q at key q + kv_len − q_len. A query_offset must
+  /// agree or be 0.
+  static constexpr Alignment bottom_right() { return {Kind::kBottomRight, 0}; }
+  /// Query q stands at key q + query_offset + offset.
+  static constexpr Alignment offset(std::int64_t offset) { return {Kind::kOffset, offset}; }
+
+  /// What to add to a query's index to get the key position it stands at.
+  /// @throws InvalidArgument when the lengths are not what this alignment demands.
+  HEED_API std::int64_t resolve(std::string_view mask_name, const ScoreShape& shape) const;
+
+  /// As text: "", "top_left", "bottom_right" or the offset.
+  HEED_API std::string description() const;
+
+ private:
+  enum class Kind { kSquare, kBottomRight, kOffset };
+  constexpr Alignment(Kind kind, std::int64_t offset) : kind_(kind), offset_(offset) {}
+
+  Kind kind_;
+  std::int64_t offset_;
+};
+
+namespace detail {
+
+class MaskPart;
+
+// What a user's mask function looks like from inside the library.
+class HEED_API MaskFunction {
+ public:
+  virtual ~MaskFunction();
+  virtual bool visible(const ScorePosition& at) const = 0;
+};
+
+template <class F>
+class MaskFunctionOf final : public MaskFunction {
+ public:
+  explicit MaskFunctionOf(F function) : function_(std::move(function)) {}
+  bool visible(const ScorePosition& at) const override {
+    return function_(at.batch, at.head, at.q_idx, at.kv_idx);
+  }
+
+ private:
+  F function_;
+};
+
+}  // namespace detail
+
+/// A value that says which keys each query may attend to. Copies share their immutable state.
+///
+/// Tensors broadcast, aligned at the right, to [batch, num_heads, q_len, kv_len]. Given an lvalue,
+/// a mask refers to the tensor's memory, which must outlive it unchanged; given an rvalue, it takes
+/// the tensor over. Whether a mask fits is known, and checked, when it meets a ScoreShape: in
+/// attention() or in a function below.
+class HEED_API Mask {
+ public:
+  /// Everything is visible.
+  Mask();
+
+  /// true = may attend.
+  static Mask allow(TensorView<const bool> allowed);
+  static Mask allow(Tensor<bool>&& allowed);
+  /// true = may not attend.
+  static Mask block(TensorView<const bool> blocked);
+  static Mask block(Tensor<bool>&& blocked);
+  /// Values added to the scores; −infinity = may not attend.
+  static Mask additive(FloatView added);
+  static Mask additive(Tensor<float>&& added);
+
+  /// One range of keys for each of the q_len queries, the same in every batch entry and head.
+  static Mask rows(std::vector<RowRange> ranges);
+
+  /// visible(b, h, q_idx, kv_idx) → bool, asked for any cell, in any order, from any thread. q_idx
+  /// includes query_offset. It must not throw.
+  template <class F>
+  requires std::predicate<const F&, std::int32_t, std::int32_t, std::int32_t, std::int32_t>
+  static Mask where(F visible) {
+    return where_function(std::make_shared<detail::MaskFunctionOf<F>>(std::move(visible)));
+  }
+
+  /// A key is visible when both allow it; what both add is added.
+  friend HEED_API Mask operator&(const Mask& a, const Mask& b);
+
+  /// What the mask is made of, e.g. "causal(bottom_right) & sliding_window(4, 0)"; "none" when
+  /// everything is visible.
+  std::string description() const;
+
+  /// For the library's own use: the parts that must all allow a key.
+  std::span<const std::shared_ptr<const detail::MaskPart>> parts() const noexcept { return parts_; }
+  /// For the library's own use.
+  explicit Mask(std::shared_ptr<const detail::MaskPart> part);
+
+ private:
+  static Mask where_function(std::shared_ptr<const detail::MaskFunction> function);
+
+  std::vector<std::shared_ptr<const detail::MaskPart>> parts_;
+};
+
+/// A query sees the keys up to the position it stands at, itself included. causal() demands as many
+/// queries as keys.
+HEED_API Mask causal(Alignment alignment = Alignment::square());
+/// causal with query 0 at key 0.
+HEED_API Mask causal_top_left();
+/// causal with the last query at the last key.
+HEED_API Mask causal_bottom_right();
+/// causal where query q sees the keys k ≤ q + query_offset + offset.
+HEED_API Mask causal(std::int64_t offset);
+
+/// No bound on that side of a sliding window.
+inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+
+/// A query sees itself, `left` keys before it and `right` keys after it: position − left ≤ k ≤
+/// position + right.
+/// @throws InvalidArgument when a side is negative.
+HEED_API Mask sliding_window(std::int64_t left, std::int64_t right,
+                             Alignment alignment = Alignment::square());
+
+/// Every query sees the first `length` keys, and the keys up to its own position (a "prefix LM"
+/// mask).
+/// @throws InvalidArgument when the length is negative.
+HEED_API Mask prefix(std::int64_t length, Alignment alignment = Alignment::square());
+
+/// Sequence b of the batch has lengths[b] keys; the rest is padding that nobody sees.
+/// @throws InvalidArgument when a length is negative.
+HEED_API Mask key_lengths(std::vector<std::int64_t> lengths);
+
+/// Hides the keys whose token is `padding_id`. token_ids is [batch, kv_len]; the mask is that of
+/// shape [batch, 1, 1, kv_len].
+HEED_API Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t padding_id);
+
+/// Several sequences packed into one: a query sees the keys of its own document only. `cu_seqlens`
+/// are the boundaries 0 = c₀ ≤ c₁ ≤ … ≤ c_n; document i is the positions cᵢ ≤ p < cᵢ₊₁, of queries
+/// (query_offset included) and keys alike, and c_n must be kv_len. @throws InvalidArgument when the
+/// boundaries do not start at 0 or fall.
+HEED_API Mask documents(std::vector<std::int64_t> cu_seqlens);
+
+/// The mask as booleans [batch, num_heads, q_len, kv_len], true = may attend.
+/// @throws InvalidArgument when the mask does not fit the shape. So do the functions below.
+HEED_API Tensor<bool> materialize_allow(const Mask& mask, const ScoreShape& shape);
+/// true = may not attend.
+HEED_API Tensor<bool> materialize_block(const Mask& mask, const ScoreShape& shape);
+/// What is added to the scores; −infinity = may not attend.
+HEED_API Tensor<float> materialize_additive(const Mask& mask, const ScoreShape& shape);
+
+/// What a visible and a masked cell look like in text.
+struct MaskGlyphs {
+  std::string_view visible;
+  std::string_view masked;
+  std::string_view between;
+};
+inline constexpr MaskGlyphs kHashGlyphs{"#", ".", ""};
+inline constexpr MaskGlyphs kCheckGlyphs{"✓", "✗", " "};
+inline constexpr MaskGlyphs kBlockGlyphs{"█", "·", ""};
+
+/// One line a query, one glyph a key, for one batch entry and head.
+HEED_API std::vector<std::string> to_lines(const Mask& mask, const ScoreShape& shape,
+                                           const MaskGlyphs& glyphs = kHashGlyphs,
+                                           std::int64_t batch = 0, std::int64_t head = 0);
+
+}  // namespace heed::inline v0

@@ -1,0 +1,97 @@
+/// The textbook version of attention, in plain loops: the specification the fast kernels are tested
+/// against, and the place where every intermediate can be seen.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::reference {
+
+/// The steps whose results can be asked for; combine with |. Each is [batch, num_heads, q_len,
+/// kv_len].
+enum class Keep : std::uint32_t {
+  kNothing = 0,
+  kScores = 1,    ///< scale · query · key
+  kCapped = 2,    ///< after the softcap
+  kModified = 4,  ///< after score_mod and bias
+  kMasked = 8,    ///< after the mask: −infinity where a key is not visible
+  kWeights = 16,  ///< after the softmax
+  kDropped = 32,  ///< after dropout: what the values are multiplied by
+  kEverything = 63,
+};
+constexpr Keep operator|(Keep a, Keep b) {
+  return static_cast<Keep>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+constexpr bool has(Keep kept, Keep step) {
+  return (static_cast<std::uint32_t>(kept) & static_cast<std::uint32_t>(step)) != 0;
+}
+
+/// What attention computed. The steps that were not asked for are empty; memory is linear in the
+/// lengths without them. A masked score is computed only when it is kept, and then never influences
+/// anything.
+template <class Real>
+struct Result {
+  Tensor<Real> out;  ///< [batch, num_heads, q_len, value_dim]
+  Tensor<Real> lse;  ///< [batch, num_heads, q_len]: log Σ exp(masked score), the sink included;
+                     ///< −infinity for no key
+  Tensor<Real> scores;
+  Tensor<Real> capped;
+  Tensor<Real> modified;
+  Tensor<Real> masked;
+  Tensor<Real> weights;
+  Tensor<Real> dropped;
+};
+
+/// Attention as heed::attention defines it: the same shapes, options and errors.
+HEED_API Result<float> attention(FloatView query, FloatView key, FloatView value,
+                                 const AttentionOptions& options = {}, Keep keep = Keep::kNothing);
+HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
+                                  const AttentionOptions64& options = {},
+                                  Keep keep = Keep::kNothing);
+
+/// The derivatives of a loss with respect to what attention was given, each in the shape of the
+/// thing it belongs to.
+template <class Real>
+struct Gradients {
+  Tensor<Real> query;
+  Tensor<Real> key;
+  Tensor<Real> value;
+  Tensor<Real> bias;   ///< empty without a bias
+  Tensor<Real> sinks;  ///< empty without sinks
+};
+
+/// The chain rule through attention, given grad_out [batch, num_heads, q_len, value_dim], the
+/// derivative of the loss with respect to out:
+///
+///     grad_value  = droppedᵀ · grad_out
+///     grad_weight = (grad_out · valueᵀ) ∘ dropped / weights
+///     grad_masked = weights ∘ (grad_weight − Σ_k weights ∘ grad_weight)
+///     grad_query  = scale · grad_score · key,   grad_key = scale · grad_scoreᵀ · query
+///
+/// with grad_score = grad_masked through bias, score_mod and softcap. Keys that are not visible
+/// receive 0.
+HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
+                                             FloatView value, const AttentionOptions& options = {});
+HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
+                                              DoubleView value,
+                                              const AttentionOptions64& options = {});
+
+/// softmax(x)ᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x) over the last dimension, any rank from 1. An
+/// entry of −infinity gets 0, and a row of nothing else is all 0.
+HEED_API Tensor<float> softmax(FloatView scores);
+HEED_API Tensor<double> softmax(DoubleView scores);
+
+/// exp(xᵢ) / Σⱼ exp(xⱼ): the formula as it stands in books, which overflows to NaN for large
+/// scores. Never use it.
+HEED_API Tensor<float> naive_softmax(FloatView scores);
+HEED_API Tensor<double> naive_softmax(DoubleView scores);
+
+/// grad_scores = weights ∘ (grad_weights − Σ weights ∘ grad_weights) over the last dimension, for
+/// weights = softmax(scores).
+HEED_API Tensor<float> softmax_backward(FloatView grad_weights, FloatView weights);
+HEED_API Tensor<double> softmax_backward(DoubleView grad_weights, DoubleView weights);
+
+}  // namespace heed::inline v0::reference

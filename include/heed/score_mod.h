@@ -1,0 +1,101 @@
+/// Modifications of attention scores written by the user as an ordinary generic lambda.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "heed/config.h"
+#include "heed/dual.h"
+
+namespace heed::inline v0 {
+
+/// One cell of the score tensor [batch, num_heads, q_len, kv_len]. `q_idx` counts from the start of
+/// the sequence: it includes AttentionOptions::query_offset.
+struct ScorePosition {
+  std::int32_t batch = 0;
+  std::int32_t head = 0;
+  std::int32_t q_idx = 0;
+  std::int32_t kv_idx = 0;
+};
+
+namespace detail {
+
+// What a user's score modification looks like from inside the library.
+class HEED_API ScoreFunction {
+ public:
+  virtual ~ScoreFunction();
+  virtual float apply(float score, const ScorePosition& at) const = 0;
+  virtual double apply(double score, const ScorePosition& at) const = 0;
+  virtual Dual<float> apply(Dual<float> score, const ScorePosition& at) const = 0;
+  virtual Dual<double> apply(Dual<double> score, const ScorePosition& at) const = 0;
+};
+
+template <class F>
+class ScoreFunctionOf final : public ScoreFunction {
+ public:
+  explicit ScoreFunctionOf(F function) : function_(std::move(function)) {}
+  float apply(float score, const ScorePosition& at) const override { return call(score, at); }
+  double apply(double score, const ScorePosition& at) const override { return call(score, at); }
+  Dual<float> apply(Dual<float> score, const ScorePosition& at) const override {
+    return call(score, at);
+  }
+  Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
+    return call(score, at);
+  }
+
+ private:
+  template <class Score>
+  Score call(Score score, const ScorePosition& at) const {
+    return static_cast<Score>(function_(score, at.batch, at.head, at.q_idx, at.kv_idx));
+  }
+
+  F function_;
+};
+
+template <class F, class Score>
+concept CallableOnScore = requires(const F& function, Score score, std::int32_t index) {
+  { function(score, index, index, index, index) } -> std::convertible_to<Score>;
+};
+
+}  // namespace detail
+
+/// score_mod(score, b, h, q_idx, kv_idx) → score, applied after the softcap and before bias and
+/// mask.
+///
+///     options.score_mod = [](auto score, int b, int h, int q_idx, int kv_idx) {
+///       return score - 0.5F * heed::abs(float(q_idx - kv_idx));
+///     };
+///
+/// The function must be generic in the score (`auto`): the backward pass runs it on dual numbers,
+/// so nobody writes a derivative. It must not throw and must give the same answer whenever it is
+/// asked; what it captures by reference must outlive the call, and receives no gradient.
+class ScoreMod {
+ public:
+  /// Leaves scores as they are.
+  ScoreMod() = default;
+
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, ScoreMod>)
+      ScoreMod(F function)  // NOLINT(google-explicit-constructor): a lambda is a score modification
+      : function_(std::make_shared<detail::ScoreFunctionOf<F>>(std::move(function))) {
+    static_assert(
+        detail::CallableOnScore<F, double> && detail::CallableOnScore<F, Dual<double>>,
+        "a score_mod is callable as score(auto score, int b, int h, int q_idx, int kv_idx)");
+  }
+
+  /// Whether there is anything to apply.
+  explicit operator bool() const noexcept { return function_ != nullptr; }
+
+  template <class Score>
+  Score operator()(Score score, const ScorePosition& at) const {
+    return function_ == nullptr ? score : function_->apply(score, at);
+  }
+
+ private:
+  std::shared_ptr<const detail::ScoreFunction> function_;
+};
+
+}  // namespace heed::inline v0

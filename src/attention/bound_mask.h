@@ -1,0 +1,31 @@
+// A mask that has met the scores it applies to.
+#pragma once
+
+#include "attention/mask_part.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+// The answers of a mask for one score tensor. Construction checks that the mask fits.
+class BoundMask {
+ public:
+  // Throws InvalidArgument when a part of the mask does not fit the shape.
+  BoundMask(const Mask& mask, const ScoreShape& shape);
+
+  // Keys outside this range are not visible; those inside may be hidden by an irregular part.
+  // Within [0, kv_len]; [0, 0) when there is none.
+  RowRange range(std::int64_t batch, std::int64_t q) const;
+
+  bool visible(const detail::Cell& cell) const;
+
+  // What the additive parts add to the score of a visible cell.
+  float added(const detail::Cell& cell) const;
+
+  const ScoreShape& shape() const noexcept { return shape_; }
+
+ private:
+  Mask mask_;
+  ScoreShape shape_;
+};
+
+}  // namespace heed::inline v0

@@ -1,0 +1,47 @@
+// What a mask is made of, seen from inside the library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "heed/mask.h"
+
+namespace heed::inline v0::detail {
+
+// A cell of the score tensor by its indices: q counts from the first query of the call.
+struct Cell {
+  std::int64_t batch;
+  std::int64_t head;
+  std::int64_t q;
+  std::int64_t k;
+};
+
+inline ScorePosition position(const ScoreShape& shape, const Cell& cell) {
+  return {static_cast<std::int32_t>(cell.batch), static_cast<std::int32_t>(cell.head),
+          static_cast<std::int32_t>(cell.q + shape.query_offset),
+          static_cast<std::int32_t>(cell.k)};
+}
+
+// One part of a mask. A structural part overrides range(), one interval of keys per query; an
+// irregular one visible(); an additive one added(). Everything but check() may assume that check()
+// passed for the same shape.
+class MaskPart {
+ public:
+  MaskPart() = default;
+  MaskPart(const MaskPart&) = delete;
+  MaskPart& operator=(const MaskPart&) = delete;
+  virtual ~MaskPart() = default;
+
+  // Throws InvalidArgument when the part does not fit the shape.
+  virtual void check(const ScoreShape& shape) const = 0;
+  virtual std::string description() const = 0;
+
+  virtual RowRange range(const ScoreShape& shape, std::int64_t /*batch*/,
+                         std::int64_t /*q*/) const {
+    return {0, shape.kv_len};
+  }
+  virtual bool visible(const ScoreShape& /*shape*/, const Cell& /*cell*/) const { return true; }
+  virtual float added(const Cell& /*cell*/) const { return 0; }
+};
+
+}  // namespace heed::inline v0::detail

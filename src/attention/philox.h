@@ -1,0 +1,58 @@
+// Dropout by counters: which weights fall is a function of where they stand.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "heed/attention.h"
+#include "heed/score_mod.h"
+
+namespace heed::inline v0 {
+
+// Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011): four random
+// words from a counter of four words and a key of two.
+constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                              std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53U} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57U} * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
+    key[0] += 0x9E3779B9U;
+    key[1] += 0xBB67AE85U;
+  }
+  return counter;
+}
+
+// Dropout with its probability rounded to 16 bits. One counter serves eight neighbouring keys of a
+// query, 16 bits each.
+class DropoutMask {
+ public:
+  explicit DropoutMask(const Dropout& dropout)
+      : key_{static_cast<std::uint32_t>(dropout.seed),
+             static_cast<std::uint32_t>(dropout.seed >> 32)},
+        threshold_(static_cast<std::uint32_t>(std::lround(dropout.probability * kSteps))) {}
+
+  // What the weight at this position is multiplied by: 0, or 1 / (1 − probability).
+  double factor(const ScorePosition& at) const {
+    if (threshold_ == 0) return 1;
+    const auto words =
+        philox({static_cast<std::uint32_t>(at.kv_idx) / 8, static_cast<std::uint32_t>(at.q_idx),
+                static_cast<std::uint32_t>(at.head), static_cast<std::uint32_t>(at.batch)},
+               key_);
+    const std::uint32_t lane = static_cast<std::uint32_t>(at.kv_idx) % 8;
+    const std::uint32_t bits = words[lane / 2] >> (lane % 2 * 16) & 0xffffU;
+    return bits < threshold_ ? 0 : kSteps / (kSteps - threshold_);
+  }
+
+ private:
+  static constexpr double kSteps = 65536;
+
+  std::array<std::uint32_t, 2> key_;
+  std::uint32_t threshold_;  // of kSteps: how many of the 16-bit numbers mean "drop"
+};
+
+}  // namespace heed::inline v0

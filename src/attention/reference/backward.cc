@@ -1,0 +1,119 @@
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attention/reference/row.h"
+#include "heed/reference.h"
+
+namespace heed::inline v0::reference {
+
+namespace {
+
+// The gradients of attention, gathered query by query. Each step of the forward pass is undone in
+// reverse order.
+template <class Real>
+class Backward {
+ public:
+  Backward(const Problem<Real>& problem, TensorView<const Real> grad_out, const Shape* bias_shape)
+      : problem_(problem),
+        grad_out_(grad_out),
+        row_(problem),
+        grad_weights_(static_cast<std::size_t>(problem.shape.kv_len)),
+        grad_masked_(grad_weights_.size()) {
+    gradients_.query = Tensor<Real>(problem.query.shape());
+    gradients_.key = Tensor<Real>(problem.key.shape());
+    gradients_.value = Tensor<Real>(problem.value.shape());
+    if (problem.sinks) gradients_.sinks = Tensor<Real>(problem.sinks->shape());
+    if (bias_shape == nullptr) return;
+    gradients_.bias = Tensor<Real>(*bias_shape);
+    grad_bias_ = gradients_.bias.view().broadcast_to(problem.bias->shape());
+  }
+
+  Gradients<Real> run() && {
+    const ScoreShape& shape = problem_.shape;
+    for (at_.batch = 0; at_.batch < shape.batch; ++at_.batch)
+      for (at_.head = 0; at_.head < shape.num_heads; ++at_.head)
+        for (at_.q = 0; at_.q < shape.q_len; ++at_.q) add_query();
+    return std::move(gradients_);
+  }
+
+ private:
+  void add_query() {
+    row_.compute(at_.batch, at_.head, at_.q);
+    for_each_seen_key([&](std::int64_t k) { add_value_and_weight(k); });
+    const Real sum = softmax_backward_row<Real>(grad_weights_, row_.weights, grad_masked_);
+    // The sink is one more logit, whose weight reaches no value: its grad_weight is 0.
+    if (problem_.sinks) gradients_.sinks(at_.head) -= std::exp(*row_.sink() - row_.lse) * sum;
+    for_each_seen_key([&](std::int64_t k) { add_score(k); });
+  }
+
+  // out = Σ_k weights[k] · dropout[k] · value[k]
+  void add_value_and_weight(std::int64_t k) {
+    const auto i = static_cast<std::size_t>(k);
+    const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
+    Real* grad_value = row_pointer(gradients_.value.view(), at_.batch, row_.kv_head(), k);
+    for (std::int64_t d = 0; d < problem_.value_dim; ++d) {
+      grad_value[d] += row_.dropped[i] * grad_out[d];
+    }
+    grad_weights_[i] = row_.dropout_factor(k) * dot(grad_out, row_.value(k), problem_.value_dim);
+  }
+
+  // masked = score_mod(softcap(scale · query · key)) + bias
+  void add_score(std::int64_t k) {
+    const Real grad_masked = grad_masked_[static_cast<std::size_t>(k)];
+    if (grad_masked == 0) return;
+    if (grad_bias_) (*grad_bias_)(at_.batch, at_.head, at_.q, k) += grad_masked;
+    const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
+    const Real* query = row_.query();
+    const Real* key = row_.key(k);
+    Real* grad_query = row_pointer(gradients_.query.view(), at_.batch, at_.head, at_.q);
+    Real* grad_key = row_pointer(gradients_.key.view(), at_.batch, row_.kv_head(), k);
+    for (std::int64_t d = 0; d < problem_.head_dim; ++d) {
+      grad_query[d] += grad_dot * key[d];
+      grad_key[d] += grad_dot * query[d];
+    }
+  }
+
+  template <class Visit>
+  void for_each_seen_key(Visit visit) {
+    for (std::int64_t k = 0; k < problem_.shape.kv_len; ++k) {
+      if (is_seen(row_.masked[static_cast<std::size_t>(k)])) visit(k);
+    }
+  }
+
+  const Problem<Real>& problem_;
+  TensorView<const Real> grad_out_;
+  Row<Real> row_;
+  std::vector<Real> grad_weights_;
+  std::vector<Real> grad_masked_;
+  Gradients<Real> gradients_;
+  std::optional<TensorView<Real>> grad_bias_;
+  detail::Cell at_{};
+};
+
+template <class Real>
+Gradients<Real> backward(TensorView<const Real> grad_out, TensorView<const Real> query,
+                         TensorView<const Real> key, TensorView<const Real> value,
+                         const BasicAttentionOptions<Real>& options) {
+  constexpr const char* kFunction = "attention_backward";
+  const Problem<Real> problem = check_attention(kFunction, query, key, value, options);
+  check_tensor(kFunction, "grad_out", grad_out,
+               {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
+  return Backward<Real>(problem, grad_out, options.bias ? &options.bias->shape() : nullptr).run();
+}
+
+}  // namespace
+
+Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
+                                    FloatView value, const AttentionOptions& options) {
+  return backward(grad_out, query, key, value, options);
+}
+
+Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
+                                     DoubleView value, const AttentionOptions64& options) {
+  return backward(grad_out, query, key, value, options);
+}
+
+}  // namespace heed::inline v0::reference

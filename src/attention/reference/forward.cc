@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/reference/row.h"
+#include "heed/reference.h"
+
+namespace heed::inline v0 {
+
+namespace reference {
+
+namespace {
+
+// The tensors of the steps that were asked for, and the row's place in them.
+template <class Real>
+class KeptSteps {
+ public:
+  KeptSteps(Keep keep, const ScoreShape& shape, Result<Real>& result)
+      : keep_(keep), shape_(shape), result_(result) {
+    const Shape scores{shape.batch, shape.num_heads, shape.q_len, shape.kv_len};
+    visit([&](Tensor<Real>& tensor, auto) { tensor = Tensor<Real>(scores); });
+  }
+
+  // Every step before the mask shows hidden cells too.
+  bool wants_hidden_cells() const {
+    return has(keep_, Keep::kScores | Keep::kCapped | Keep::kModified);
+  }
+
+  void store(const Row<Real>& row, std::int64_t row_index) {
+    visit([&](Tensor<Real>& tensor, auto step) {
+      const auto& elements = row.*step;
+      std::copy(elements.begin(), elements.end(), tensor.data() + row_index * shape_.kv_len);
+    });
+  }
+
+ private:
+  template <class Visit>
+  void visit(Visit visit) {
+    if (has(keep_, Keep::kScores)) visit(result_.scores, &Row<Real>::scores);
+    if (has(keep_, Keep::kCapped)) visit(result_.capped, &Row<Real>::capped);
+    if (has(keep_, Keep::kModified)) visit(result_.modified, &Row<Real>::modified);
+    if (has(keep_, Keep::kMasked)) visit(result_.masked, &Row<Real>::masked);
+    if (has(keep_, Keep::kWeights)) visit(result_.weights, &Row<Real>::weights);
+    if (has(keep_, Keep::kDropped)) visit(result_.dropped, &Row<Real>::dropped);
+  }
+
+  Keep keep_;
+  ScoreShape shape_;
+  Result<Real>& result_;
+};
+
+template <class Real>
+void weighted_sum_of_values(const Row<Real>& row, const Problem<Real>& problem, Real* out) {
+  for (std::int64_t k = 0; k < problem.shape.kv_len; ++k) {
+    if (!is_seen(row.masked[static_cast<std::size_t>(k)])) continue;
+    const Real weight = row.dropped[static_cast<std::size_t>(k)];
+    const Real* value = row.value(k);
+    for (std::int64_t d = 0; d < problem.value_dim; ++d) out[d] += weight * value[d];
+  }
+}
+
+template <class Real>
+Result<Real> forward(const Problem<Real>& problem, Keep keep) {
+  const ScoreShape& shape = problem.shape;
+  Result<Real> result;
+  result.out = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim});
+  result.lse = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len});
+  KeptSteps<Real> kept(keep, shape, result);
+  Row<Real> row(problem);
+  std::int64_t row_index = 0;
+  for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
+    for (std::int64_t head = 0; head < shape.num_heads; ++head) {
+      for (std::int64_t q = 0; q < shape.q_len; ++q, ++row_index) {
+        row.compute(batch, head, q, kept.wants_hidden_cells());
+        weighted_sum_of_values(row, problem, result.out.data() + row_index * problem.value_dim);
+        result.lse.data()[row_index] = row.lse;
+        kept.store(row, row_index);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<float> attention(FloatView query, FloatView key, FloatView value,
+                        const AttentionOptions& options, Keep keep) {
+  return forward(check_attention("attention", query, key, value, options), keep);
+}
+
+Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
+                         const AttentionOptions64& options, Keep keep) {
+  return forward(check_attention("attention", query, key, value, options), keep);
+}
+
+}  // namespace reference
+
+Tensor<float> attention(FloatView query, FloatView key, FloatView value,
+                        const AttentionOptions& options) {
+  return reference::attention(query, key, value, options).out;
+}
+
+Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
+                         const AttentionOptions64& options) {
+  return reference::attention(query, key, value, options).out;
+}
+
+}  // namespace heed::inline v0

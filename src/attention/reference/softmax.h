@@ -1,0 +1,56 @@
+// Softmax of one row, as attention needs it: with keys that are not seen, and a sink.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::reference {
+
+// Whether a masked score takes part at all. NaN does: it must show.
+template <class Real>
+bool is_seen(Real masked_score) {
+  return masked_score != -std::numeric_limits<Real>::infinity();
+}
+
+// weights[k] = exp(scores[k] − lse), where lse = log(Σ exp(scores) + exp(sink)) is returned. A
+// score of −infinity gets weight 0; a row that sees nothing returns −infinity, or the sink.
+template <class Real>
+Real softmax_row(std::span<const Real> scores, std::optional<Real> sink, std::span<Real> weights) {
+  constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+  constexpr Real kSmallestWeight = static_cast<Real>(0x1p-100);
+
+  Real largest = sink.value_or(-kInfinity);
+  for (const Real score : scores) {
+    if (is_seen(score) && !(score <= largest)) largest = score;
+  }
+  Real sum = sink && is_seen(*sink) ? std::exp(*sink - largest) : 0;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    const Real weight = is_seen(scores[k]) ? std::exp(scores[k] - largest) : 0;
+    weights[k] = weight < kSmallestWeight ? 0 : weight;
+    sum += weights[k];
+  }
+  if (sum == 0) return -kInfinity;
+  for (Real& weight : weights) weight /= sum;
+  return largest + std::log(sum);
+}
+
+// grad_scores[k] = weights[k] · (grad_weights[k] − Σ weights · grad_weights); returns that sum. A
+// weight of 0 passes nothing back.
+template <class Real>
+Real softmax_backward_row(std::span<const Real> grad_weights, std::span<const Real> weights,
+                          std::span<Real> grad_scores) {
+  Real sum = 0;
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    if (weights[k] != 0) sum += weights[k] * grad_weights[k];
+  }
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    grad_scores[k] = weights[k] == 0 ? 0 : weights[k] * (grad_weights[k] - sum);
+  }
+  return sum;
+}
+
+}  // namespace heed::inline v0::reference

@@ -1,0 +1,249 @@
+// The masks that are one interval of keys per query.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "attention/mask_part.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::MaskPart;
+
+// Offsets beyond any position are refused, so that sums of them do not overflow.
+constexpr std::int64_t kMaxOffset = std::int64_t{1} << 32;
+
+std::string with_alignment(const std::string& arguments, const Alignment& alignment) {
+  const std::string aligned = alignment.description();
+  return arguments + (arguments.empty() || aligned.empty() ? "" : ", ") + aligned;
+}
+
+class Rows final : public MaskPart {
+ public:
+  explicit Rows(std::vector<RowRange> ranges) : ranges_(std::move(ranges)) {}
+  void check(const ScoreShape& shape) const override {
+    if (static_cast<std::int64_t>(ranges_.size()) != shape.q_len) {
+      throw InvalidArgument(fmt::format("Mask::rows: {} ranges were given but q_len is {}",
+                                        ranges_.size(), shape.q_len));
+    }
+  }
+  std::string description() const override { return fmt::format("rows({})", ranges_.size()); }
+  RowRange range(const ScoreShape&, std::int64_t, std::int64_t q) const override {
+    return ranges_[static_cast<std::size_t>(q)];
+  }
+
+ private:
+  std::vector<RowRange> ranges_;
+};
+
+// Every part that speaks of the position a query stands at among the keys.
+class Aligned : public MaskPart {
+ public:
+  Aligned(const char* name, std::string arguments, Alignment alignment)
+      : name_(name), arguments_(std::move(arguments)), alignment_(alignment) {}
+  void check(const ScoreShape& shape) const override { alignment_.resolve(name_, shape); }
+  std::string description() const override {
+    const std::string inside = with_alignment(arguments_, alignment_);
+    return inside.empty() ? name_ : fmt::format("{}({})", name_, inside);
+  }
+  RowRange range(const ScoreShape& shape, std::int64_t, std::int64_t q) const override {
+    return range_at(q + alignment_.resolve(name_, shape));
+  }
+
+ private:
+  // The range of a query that stands at `position`; its end may lie beyond the last key.
+  virtual RowRange range_at(std::int64_t position) const = 0;
+
+  std::string name_;
+  std::string arguments_;
+  Alignment alignment_;
+};
+
+class Causal final : public Aligned {
+ public:
+  explicit Causal(Alignment alignment) : Aligned("causal", "", alignment) {}
+
+ private:
+  RowRange range_at(std::int64_t position) const override { return {0, position + 1}; }
+};
+
+class Prefix final : public Aligned {
+ public:
+  Prefix(std::int64_t length, Alignment alignment)
+      : Aligned("prefix", fmt::format("{}", length), alignment), length_(length) {}
+
+ private:
+  RowRange range_at(std::int64_t position) const override {
+    return {0, std::max(length_, position + 1)};
+  }
+
+  std::int64_t length_;
+};
+
+class SlidingWindow final : public Aligned {
+ public:
+  SlidingWindow(std::int64_t left, std::int64_t right, Alignment alignment)
+      : Aligned("sliding_window", fmt::format("{}, {}", side(left), side(right)), alignment),
+        left_(std::min(left, kMaxOffset)),
+        right_(std::min(right, kMaxOffset)) {}
+
+ private:
+  static std::string side(std::int64_t keys) {
+    return keys == kUnbounded ? "unbounded" : fmt::format("{}", keys);
+  }
+  RowRange range_at(std::int64_t position) const override {
+    return {position - left_, position + right_ + 1};
+  }
+
+  std::int64_t left_;
+  std::int64_t right_;
+};
+
+class KeyLengths final : public MaskPart {
+ public:
+  explicit KeyLengths(std::vector<std::int64_t> lengths) : lengths_(std::move(lengths)) {}
+  void check(const ScoreShape& shape) const override {
+    if (static_cast<std::int64_t>(lengths_.size()) != shape.batch) {
+      throw InvalidArgument(fmt::format("key_lengths: {} lengths were given but batch is {}",
+                                        lengths_.size(), shape.batch));
+    }
+    for (std::size_t i = 0; i < lengths_.size(); ++i) {
+      if (lengths_[i] > shape.kv_len) {
+        throw InvalidArgument(fmt::format("key_lengths: lengths[{}] is {} but kv_len is {}", i,
+                                          lengths_[i], shape.kv_len));
+      }
+    }
+  }
+  std::string description() const override {
+    return fmt::format("key_lengths({})", fmt::join(lengths_, ", "));
+  }
+  RowRange range(const ScoreShape&, std::int64_t batch, std::int64_t) const override {
+    return {0, lengths_[static_cast<std::size_t>(batch)]};
+  }
+
+ private:
+  std::vector<std::int64_t> lengths_;
+};
+
+class Documents final : public MaskPart {
+ public:
+  explicit Documents(std::vector<std::int64_t> boundaries) : boundaries_(std::move(boundaries)) {}
+  void check(const ScoreShape& shape) const override {
+    if (boundaries_.back() != shape.kv_len) {
+      throw InvalidArgument(fmt::format("documents: the last boundary is {} but kv_len is {}",
+                                        boundaries_.back(), shape.kv_len));
+    }
+    if (shape.query_offset < 0 || shape.query_offset + shape.q_len > shape.kv_len) {
+      throw InvalidArgument(
+          fmt::format("documents: queries at positions {} to {}, expected 0 to {}",
+                      shape.query_offset, shape.query_offset + shape.q_len, shape.kv_len));
+    }
+  }
+  std::string description() const override {
+    return fmt::format("documents({})", fmt::join(boundaries_, ", "));
+  }
+  RowRange range(const ScoreShape& shape, std::int64_t, std::int64_t q) const override {
+    const auto end =
+        std::upper_bound(boundaries_.begin(), boundaries_.end(), q + shape.query_offset);
+    return {*(end - 1), *end};
+  }
+
+ private:
+  std::vector<std::int64_t> boundaries_;
+};
+
+}  // namespace
+
+std::int64_t Alignment::resolve(std::string_view mask_name, const ScoreShape& shape) const {
+  const std::int64_t to_last_key = shape.kv_len - shape.q_len;
+  switch (kind_) {
+    case Kind::kSquare:
+      if (shape.query_offset != to_last_key) {
+        throw InvalidArgument(
+            fmt::format("{0}: q_len is {1} and query_offset {2} but kv_len is {3}; where lengths "
+                        "differ, name the "
+                        "alignment: top_left, bottom_right or an offset",
+                        mask_name, shape.q_len, shape.query_offset, shape.kv_len));
+      }
+      return to_last_key;
+    case Kind::kBottomRight:
+      if (shape.query_offset != 0 && shape.query_offset != to_last_key) {
+        throw InvalidArgument(
+            fmt::format("{}: bottom_right puts query 0 at position {} but query_offset is {}",
+                        mask_name, to_last_key, shape.query_offset));
+      }
+      return to_last_key;
+    case Kind::kOffset:
+      if (offset_ < -kMaxOffset || offset_ > kMaxOffset) {
+        throw InvalidArgument(
+            fmt::format("{}: offset {} is beyond any position", mask_name, offset_));
+      }
+      return shape.query_offset + offset_;
+  }
+  return 0;
+}
+
+std::string Alignment::description() const {
+  switch (kind_) {
+    case Kind::kSquare:
+      return "";
+    case Kind::kBottomRight:
+      return "bottom_right";
+    case Kind::kOffset:
+      return offset_ == 0 ? "top_left" : fmt::format("offset {}", offset_);
+  }
+  return "";
+}
+
+Mask Mask::rows(std::vector<RowRange> ranges) {
+  return Mask(std::make_shared<Rows>(std::move(ranges)));
+}
+
+Mask causal(Alignment alignment) { return Mask(std::make_shared<Causal>(alignment)); }
+Mask causal_top_left() { return causal(Alignment::top_left()); }
+Mask causal_bottom_right() { return causal(Alignment::bottom_right()); }
+Mask causal(std::int64_t offset) { return causal(Alignment::offset(offset)); }
+
+Mask sliding_window(std::int64_t left, std::int64_t right, Alignment alignment) {
+  if (left < 0 || right < 0) {
+    throw InvalidArgument(fmt::format(
+        "sliding_window: left is {} and right {}, expected at least 0 (kUnbounded for no bound)",
+        left, right));
+  }
+  return Mask(std::make_shared<SlidingWindow>(left, right, alignment));
+}
+
+Mask prefix(std::int64_t length, Alignment alignment) {
+  if (length < 0) {
+    throw InvalidArgument(fmt::format("prefix: length is {}, expected at least 0", length));
+  }
+  return Mask(std::make_shared<Prefix>(length, alignment));
+}
+
+Mask key_lengths(std::vector<std::int64_t> lengths) {
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < 0) {
+      throw InvalidArgument(
+          fmt::format("key_lengths: lengths[{}] is {}, expected at least 0", i, lengths[i]));
+    }
+  }
+  return Mask(std::make_shared<KeyLengths>(std::move(lengths)));
+}
+
+Mask documents(std::vector<std::int64_t> cu_seqlens) {
+  if (cu_seqlens.empty() || cu_seqlens.front() != 0 ||
+      !std::is_sorted(cu_seqlens.begin(), cu_seqlens.end())) {
+    throw InvalidArgument(fmt::format("documents: boundaries ({}) must start at 0 and never fall",
+                                      fmt::join(cu_seqlens, ", ")));
+  }
+  return Mask(std::make_shared<Documents>(std::move(cu_seqlens)));
+}
+
+}  // namespace heed::inline v0
