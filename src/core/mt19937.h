@@ -1,0 +1,17 @@
+/// Words from the Mersenne Twister, as PyTorch and NumPy both take them.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+namespace heed::inline v0 {
+
+inline std::uint32_t random32(std::mt19937& engine) { return static_cast<std::uint32_t>(engine()); }
+
+/// Two words, the first one high.
+inline std::uint64_t random64(std::mt19937& engine) {
+  const std::uint64_t high = random32(engine);
+  return high << 32 | random32(engine);
+}
+
+}  // namespace heed::inline v0
