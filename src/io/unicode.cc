@@ -156,7 +156,7 @@ std::string legible(std::string_view bytes) {
       if (!has_base && is_mark(code_point->value)) result += kDottedCircle;
       result += bytes.substr(0, size);
     }
-    has_base = code_point && !needs_escape(code_point->value);
+    has_base = code_point && code_point->value != U' ' && !needs_escape(code_point->value);
     bytes.remove_prefix(size);
   }
   return result;
