@@ -1,0 +1,86 @@
+/// Text to token ids and back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+/// Splits UTF-8 text into words, punctuation and whitespace, and numbers them. Ids 0 … 255 are the
+/// single bytes; the ids after them are the pieces of the texts it was built from, in order of
+/// first appearance. A piece that is not in the vocabulary is encoded as its bytes, so every text
+/// is encoded, and decode(encode(text)) is text, byte for byte.
+///
+/// A piece is one of:
+///   - a word: letters, marks and numbers, with apostrophes and hyphens that stand between them
+///     ("don't", "self-attention", "1st"; "3.14" is three pieces);
+///   - one Han, Hiragana or Katakana character, because these scripts do not mark words;
+///   - one punctuation mark or symbol, which may be a whole emoji sequence;
+///   - a run of whitespace.
+/// A single space before a word or symbol belongs to it. The text is read as if a space stood
+/// before it (unless it starts with a Han, Hiragana or Katakana character), so that a word is the
+/// same token at the start of a text as inside; decode takes that space off again.
+///
+/// Immutable: any number of threads may use one tokenizer.
+class HEED_API Tokenizer {
+ public:
+  /// The vocabulary of one text, or of several. No text gives the 256 bytes alone.
+  /// @throws InvalidArgument when a text is not valid UTF-8, with the offset of the offending byte.
+  explicit Tokenizer(std::string_view text);
+  explicit Tokenizer(std::initializer_list<std::string_view> texts);
+  explicit Tokenizer(std::span<const std::string_view> texts);
+
+  /// The ids of `text`, in order; NUL bytes are characters like any other.
+  /// @throws InvalidArgument when it is not valid UTF-8 (truncated, overlong, a surrogate, beyond
+  /// U+10FFFF), with the offset of the offending byte.
+  std::vector<std::int64_t> encode(std::string_view text) const;
+
+  /// The text of `ids`: their tokens one after another, without the space that a piece at the very
+  /// start carries. Ids of bytes give these bytes, whether or not they make valid UTF-8.
+  /// @throws InvalidArgument when an id is not in [0, vocab_size()).
+  std::string decode(std::span<const std::int64_t> ids) const;
+
+  /// The number of ids: 256 bytes and the pieces.
+  std::int64_t vocab_size() const noexcept;
+
+  /// The bytes that `id` stands for, with the attached space: " cat".
+  /// @throws InvalidArgument when id is not in [0, vocab_size()).
+  std::string token(std::int64_t id) const;
+
+  /// The token as people should see it: "cat". No attached space, spaces of a whitespace run as ␣,
+  /// control characters and bytes outside ASCII as escapes (\n, \x1B, \u{202E}, \xE2).
+  /// @throws InvalidArgument when id is not in [0, vocab_size()).
+  std::string label(std::int64_t id) const;
+
+  /// label() of each id.
+  std::vector<std::string> labels(std::span<const std::int64_t> ids) const;
+
+ private:
+  void check_id(const char* function, std::int64_t id) const;
+
+  std::vector<std::string> pieces_;
+  std::map<std::string, std::int64_t, std::less<>> ids_;
+};
+
+/// The four tokens of the running example "I love AI !".
+inline constexpr std::array<std::string_view, 4> kVocab{"I", "love", "AI", "!"};
+
+/// The position of each token in `vocab`: shape [tokens.size()].
+/// @throws InvalidArgument when a token is not in the vocabulary; the text names it and lists the
+/// vocabulary.
+HEED_API Tensor<std::int64_t> to_ids(std::span<const std::string_view> tokens,
+                                     std::span<const std::string_view> vocab = kVocab);
+HEED_API Tensor<std::int64_t> to_ids(std::initializer_list<std::string_view> tokens,
+                                     std::span<const std::string_view> vocab = kVocab);
+
+}  // namespace heed::inline v0

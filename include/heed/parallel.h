@@ -1,0 +1,81 @@
+/// Loops over many threads: parallel_for, how many threads it may use, and who provides them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "heed/config.h"
+#include "heed/error.h"
+#include "heed/function_ref.h"
+
+namespace heed::inline v0 {
+
+/// Calls body(first, last) for consecutive chunks of [begin, end), each `grain` long but for the
+/// last, on up to num_threads() threads, and returns when all are done.
+///
+/// The chunks depend on begin, end and grain only, so a body whose chunks are independent computes
+/// the same whatever the number of threads. Loops nest. While a thread waits for a loop to finish
+/// it runs chunks of that loop and nothing else of the caller's. One chunk or one thread runs right
+/// here, in order. When a chunk throws, no further chunk starts and the exception thrown first is
+/// rethrown here.
+///
+/// @throws InvalidArgument when begin > end, end − begin does not fit in 63 bits, or grain < 1.
+HEED_API void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
+                           FunctionRef<void(std::int64_t first, std::int64_t last)> body);
+
+/// The number of threads a loop started here may use: the smallest ThreadLimit around it, or else
+/// what set_num_threads said, or else what the executor has.
+HEED_API int num_threads();
+
+/// Sets num_threads() for every thread of the process that has no ThreadLimit of its own. It may
+/// exceed the number of processors; 0 returns to the executor's own number.
+/// @throws InvalidArgument when count < 0.
+HEED_API void set_num_threads(int count);
+
+/// Lowers num_threads() to at most `count` for loops that the current thread starts while the limit
+/// lives, and for the loops nested in them. Together they never use more threads than that.
+class HEED_API ThreadLimit {
+ public:
+  /// @throws InvalidArgument when count < 1.
+  explicit ThreadLimit(int count);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int outer_limit_;
+};
+
+/// Provides the threads of parallel_for: derive from it to run heed's loops in an application's own
+/// pool.
+class HEED_API Executor {
+ public:
+  Executor() = default;
+  virtual ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// How many threads a loop should use when nobody set a number.
+  virtual int num_threads() const = 0;
+
+  /// Calls work() `count` times, on as many threads as it can spare at once, and returns when every
+  /// call has returned. The calls share the chunks of one loop: each takes chunks until none is
+  /// left. So fewer calls than `count`, or none, are allowed too: the loop's caller does what was
+  /// left over. work() never throws. run is called from several threads at once, also from within
+  /// work() when loops nest.
+  virtual void run(int count, FunctionRef<void()> work) = 0;
+};
+
+/// Runs every loop that starts from now on with `executor`; nullptr returns to oneTBB, the default.
+HEED_API void set_executor(std::shared_ptr<Executor> executor);
+
+/// Leaves the threads of the BLAS library as they are. Unless this is called before the first
+/// matrix product, heed then sets OpenBLAS to one thread for the whole process, because it divides
+/// products among its own threads.
+HEED_API void keep_blas_threads() noexcept;
+
+/// Which BLAS library is used and how, on one line, e.g. "OpenBLAS 0.3.21 …, one thread a call".
+HEED_API std::string blas_description();
+
+}  // namespace heed::inline v0

@@ -1,0 +1,32 @@
+/// Numbers to colours.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/config.h"
+
+namespace heed::inline v0 {
+
+/// A colour of the sRGB space, 8 bits a channel.
+struct Rgb {
+  std::uint8_t red = 0;
+  std::uint8_t green = 0;
+  std::uint8_t blue = 0;
+
+  friend bool operator==(const Rgb&, const Rgb&) = default;
+};
+
+/// The colour maps, with matplotlib's names and colours. Viridis goes from dark to bright; Blues,
+/// YlOrRd and Greys from bright to dark; RdBu from red over white to blue, for signed quantities.
+enum class ColorMap { kViridis, kBlues, kYlOrRd, kRdBu, kGreys };
+
+/// The colour of `position` in [0, 1]; what lies outside is clamped, NaN counts as 0.
+HEED_API Rgb colormap(ColorMap map, float position) noexcept;
+
+/// WCAG 2 relative luminance of a colour: 0 for black, 1 for white.
+HEED_API double luminance(Rgb color) noexcept;
+
+/// Black or white, whichever is easier to read on `background`.
+HEED_API Rgb text_color_on(Rgb background) noexcept;
+
+}  // namespace heed::inline v0

@@ -1,0 +1,211 @@
+#include "core/blas.h"
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <string>
+
+#include "heed/parallel.h"
+
+// Weak: only OpenBLAS has them; with any other BLAS they are null.
+extern "C" {
+[[gnu::weak]] void openblas_set_num_threads(int count);
+[[gnu::weak]] int openblas_get_parallel(void);
+[[gnu::weak]] char* openblas_get_config(void);
+}
+
+namespace heed::inline v0 {
+namespace {
+
+/// Rows of `out` per BLAS call. Measured with OpenBLAS 0.3.21 at k = n = 768: calls of 128 rows
+/// reach the speed of one call for all rows; calls of 32 lose a third of it.
+constexpr std::int64_t kRowBlock = 128;
+
+constexpr std::int64_t kMaxExtent = std::numeric_limits<int>::max();
+
+std::atomic<bool> keeps_blas_threads = false;
+
+/// OpenBLAS built without threads shares its work memory among callers without a lock, and two
+/// threads that multiply at once get wrong products (seen with 0.3.21).
+bool is_serial_openblas() {
+  return openblas_get_parallel != nullptr && openblas_get_parallel() == 0;
+}
+
+/// How calls into the library must be made.
+class Library {
+ public:
+  static Library& instance() {
+    static Library library;
+    return library;
+  }
+
+  /// Held during a call; owns nothing when the library takes concurrent calls.
+  std::unique_lock<std::mutex> guard() {
+    return needs_lock_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
+
+ private:
+  Library() : needs_lock_(is_serial_openblas()) {
+    if (openblas_set_num_threads != nullptr && !keeps_blas_threads) openblas_set_num_threads(1);
+  }
+
+  std::mutex mutex_;
+  bool needs_lock_;
+};
+
+/// Whether BLAS takes the matrix as row-major: gaps between rows are allowed, gaps within are not.
+template <class T>
+bool is_row_major(TensorView<T> matrix) {
+  const std::int64_t row = std::max<std::int64_t>(matrix.extent(1), 1);
+  return (matrix.stride(1) == 1 || matrix.extent(1) <= 1) &&
+         ((matrix.stride(0) >= row && matrix.stride(0) <= kMaxExtent) || matrix.extent(0) <= 1);
+}
+
+template <class T>
+TensorView<T> transposed(TensorView<T> matrix) {
+  return matrix.permute({1, 0});
+}
+
+/// A factor in a layout that BLAS takes: the caller's elements where possible, else a copy.
+template <class T>
+class Factor {
+ public:
+  explicit Factor(TensorView<const T> matrix) : view_(matrix) {
+    if (is_row_major(matrix) || is_row_major(transposed(matrix))) return;
+    copy_ = to_tensor(matrix);
+    view_ = copy_.view();
+  }
+  Factor(const Factor&) = delete;
+  Factor& operator=(const Factor&) = delete;
+
+  TensorView<const T> view() const { return view_; }
+
+ private:
+  Tensor<T> copy_;
+  TensorView<const T> view_;
+};
+
+/// One argument of a BLAS call.
+template <class T>
+struct Argument {
+  explicit Argument(TensorView<T> matrix)
+      : data(matrix.data()), transpose(is_row_major(matrix) ? CblasNoTrans : CblasTrans) {
+    const int outer = transpose == CblasNoTrans ? 0 : 1;
+    // The stride of a single row says nothing, but BLAS checks it.
+    const std::int64_t row = std::max<std::int64_t>(matrix.extent(1 - outer), 1);
+    leading = static_cast<int>(matrix.extent(outer) <= 1 ? row : matrix.stride(outer));
+  }
+
+  T* data;
+  CBLAS_TRANSPOSE transpose;
+  int leading = 1;
+};
+
+template <class T>
+void call_blas(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
+               ProductScale<T> scale) {
+  const Argument<const T> left(a);
+  const Argument<const T> right(b);
+  const Argument<T> result(out);
+  const auto m = static_cast<int>(out.extent(0));
+  const auto n = static_cast<int>(out.extent(1));
+  const auto k = static_cast<int>(a.extent(1));
+  const auto guard = Library::instance().guard();
+  if constexpr (std::is_same_v<T, float>) {
+    cblas_sgemm(CblasRowMajor, left.transpose, right.transpose, m, n, k, scale.alpha, left.data,
+                left.leading, right.data, right.leading, scale.beta, result.data, result.leading);
+  } else {
+    cblas_dgemm(CblasRowMajor, left.transpose, right.transpose, m, n, k, scale.alpha, left.data,
+                left.leading, right.data, right.leading, scale.beta, result.data, result.leading);
+  }
+}
+
+/// The product into an `out` that is row-major.
+template <class T>
+void multiply_blocks(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
+                     ProductScale<T> scale) {
+  const Factor<T> left(a);
+  const Factor<T> right(b);
+  parallel_for(0, out.extent(0), kRowBlock, [&](std::int64_t first, std::int64_t last) {
+    call_blas(left.view().slice(0, first, last), right.view(), out.slice(0, first, last), scale);
+  });
+}
+
+/// The product into any `out`, through a copy.
+template <class T>
+void multiply_through_copy(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
+                           ProductScale<T> scale) {
+  Tensor<T> product = scale.beta == 0 ? Tensor<T>(out.shape()) : to_tensor(out);
+  multiply_blocks(a, b, product.view(), scale);
+  const T* next = product.data();
+  for_each_element(out, [&next](T& element) { element = *next++; });
+}
+
+void check_extents(const char* name, const Shape& shape) {
+  if (shape.rank() != 2) {
+    throw InvalidArgument(
+        fmt::format("matmul: {} has shape {}, rank 2 is expected", name, to_string(shape)));
+  }
+  if (std::max(shape[0], shape[1]) > kMaxExtent) {
+    throw InvalidArgument(fmt::format("matmul: {} has shape {}, extents up to {} are supported",
+                                      name, to_string(shape), kMaxExtent));
+  }
+}
+
+void check_shapes(const Shape& a, const Shape& b, const Shape& out) {
+  check_extents("a", a);
+  check_extents("b", b);
+  check_extents("out", out);
+  if (a[1] != b[0]) {
+    throw InvalidArgument(fmt::format("matmul: a has {} columns but b has {} rows", a[1], b[0]));
+  }
+  if (const Shape expected{a[0], b[1]}; out != expected) {
+    throw InvalidArgument(fmt::format("matmul: out has shape {}, {} is expected", to_string(out),
+                                      to_string(expected)));
+  }
+}
+
+template <class T>
+void multiply(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
+              ProductScale<T> scale) {
+  check_shapes(a.shape(), b.shape(), out.shape());
+  if (out.empty()) return;
+  if (is_row_major(out)) {
+    multiply_blocks(a, b, out, scale);
+  } else if (is_row_major(transposed(out))) {
+    multiply_blocks(transposed(b), transposed(a), transposed(out), scale);
+  } else {
+    multiply_through_copy(a, b, out, scale);
+  }
+}
+
+std::string openblas_description() {
+  const std::string threads = keeps_blas_threads ? "its own threads" : "one thread a call";
+  return fmt::format("{}, {}", openblas_get_config(),
+                     is_serial_openblas() ? "built without threads: one call at a time" : threads);
+}
+
+}  // namespace
+
+void matmul(TensorView<const float> a, TensorView<const float> b, TensorView<float> out,
+            ProductScale<float> scale) {
+  multiply(a, b, out, scale);
+}
+
+void matmul(TensorView<const double> a, TensorView<const double> b, TensorView<double> out,
+            ProductScale<double> scale) {
+  multiply(a, b, out, scale);
+}
+
+void keep_blas_threads() noexcept { keeps_blas_threads = true; }
+
+std::string blas_description() {
+  return openblas_get_config != nullptr ? openblas_description()
+                                        : "not OpenBLAS, threads as it is set";
+}
+
+}  // namespace heed::inline v0

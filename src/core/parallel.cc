@@ -1,0 +1,207 @@
+#include "heed/parallel.h"
+
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace heed::inline v0 {
+namespace {
+
+/// What a thread knows about the loops around it.
+struct LoopContext {
+  int limit = 0;  // 0: none
+  bool is_inside_loop = false;
+};
+thread_local LoopContext loop_context;
+
+class ContextScope {
+ public:
+  explicit ContextScope(LoopContext context) : outer_(std::exchange(loop_context, context)) {}
+  ~ContextScope() { loop_context = outer_; }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  LoopContext outer_;
+};
+
+class TbbExecutor final : public Executor {
+ public:
+  int num_threads() const override { return tbb::this_task_arena::max_concurrency(); }
+
+  void run(int count, FunctionRef<void()> work) override {
+    // A nested loop shares the arena of the loop around it, whose size is then the limit of both.
+    const int wanted = heed::num_threads();
+    if (loop_context.is_inside_loop || wanted == num_threads()) {
+      run_in_this_arena(count, work);
+    } else {
+      tbb::task_arena(wanted).execute([&] { run_in_this_arena(count, work); });
+    }
+  }
+
+ private:
+  static void run_in_this_arena(int count, FunctionRef<void()> work) {
+    tbb::this_task_arena::isolate([&] {
+      // Its own context: the caller's task group may be cancelled without losing chunks here, and
+      // every thread computes in the caller's floating-point environment.
+      tbb::task_group_context context(
+          tbb::task_group_context::isolated,
+          tbb::task_group_context::default_traits | tbb::task_group_context::fp_settings);
+      tbb::parallel_for(
+          0, count, [&](int) { work(); }, tbb::simple_partitioner{}, context);
+    });
+  }
+};
+
+/// The process-wide settings.
+class Settings {
+ public:
+  static Settings& instance() {
+    static Settings settings;
+    return settings;
+  }
+
+  int num_threads() const { return num_threads_.load(std::memory_order_relaxed); }
+
+  void set_num_threads(int count) {
+    const std::lock_guard lock(mutex_);
+    num_threads_.store(count, std::memory_order_relaxed);
+    // oneTBB keeps no more workers than processors unless it is asked to.
+    extra_workers_.reset();
+    if (count > tbb::info::default_concurrency()) {
+      extra_workers_.emplace(tbb::global_control::max_allowed_parallelism,
+                             static_cast<std::size_t>(count));
+    }
+  }
+
+  std::shared_ptr<Executor> executor() const {
+    const std::lock_guard lock(mutex_);
+    return executor_;
+  }
+
+  void set_executor(std::shared_ptr<Executor> executor) {
+    if (executor == nullptr) executor = std::make_shared<TbbExecutor>();
+    const std::lock_guard lock(mutex_);
+    executor_.swap(executor);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<Executor> executor_ = std::make_shared<TbbExecutor>();
+  std::optional<tbb::global_control> extra_workers_;
+  std::atomic<int> num_threads_ = 0;
+};
+
+/// The chunks of one loop. Any number of threads may call work(); each chunk goes to one of them.
+class Loop {
+ public:
+  using Body = FunctionRef<void(std::int64_t, std::int64_t)>;
+
+  Loop(std::int64_t begin, std::int64_t end, std::int64_t grain, Body body)
+      : begin_(begin), end_(end), grain_(grain), body_(body) {
+    if (begin != end) num_chunks_ = (end - begin - 1) / grain + 1;
+  }
+
+  std::int64_t num_chunks() const { return num_chunks_; }
+
+  void run_chunk(std::int64_t chunk) const {
+    const std::int64_t first = begin_ + chunk * grain_;
+    body_(first, first + std::min(grain_, end_ - first));
+  }
+
+  void work() noexcept {
+    for (;;) {
+      const std::int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= num_chunks_ || has_failed_.load(std::memory_order_relaxed)) return;
+      try {
+        run_chunk(chunk);
+      } catch (...) {
+        if (!has_failed_.exchange(true)) failure_ = std::current_exception();
+      }
+    }
+  }
+
+  /// To be called once every work() has returned.
+  void rethrow_failure() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::int64_t begin_, end_, grain_;
+  Body body_;
+  std::int64_t num_chunks_ = 0;
+  std::atomic<std::int64_t> next_ = 0;
+  std::atomic<bool> has_failed_ = false;
+  std::exception_ptr failure_;
+};
+
+void check_range(std::int64_t begin, std::int64_t end, std::int64_t grain) {
+  std::int64_t length = 0;
+  if (begin > end || __builtin_sub_overflow(end, begin, &length)) {
+    throw InvalidArgument(fmt::format("parallel_for: [{}, {}) is not a range", begin, end));
+  }
+  if (grain < 1) {
+    throw InvalidArgument(fmt::format("parallel_for: grain is {}, at least 1 is expected", grain));
+  }
+}
+
+}  // namespace
+
+Executor::~Executor() = default;
+
+void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Loop::Body body) {
+  check_range(begin, end, grain);
+  Loop loop(begin, end, grain, body);
+  const int limit = loop.num_chunks() > 1 ? num_threads() : 1;
+  if (limit == 1) {
+    for (std::int64_t chunk = 0; chunk < loop.num_chunks(); ++chunk) loop.run_chunk(chunk);
+    return;
+  }
+  const auto work = [&loop, limit] {
+    const ContextScope scope({.limit = limit, .is_inside_loop = true});
+    loop.work();
+  };
+  const auto count = static_cast<int>(std::min<std::int64_t>(limit, loop.num_chunks()));
+  Settings::instance().executor()->run(count, work);
+  work();
+  loop.rethrow_failure();
+}
+
+int num_threads() {
+  if (loop_context.limit != 0) return loop_context.limit;
+  const Settings& settings = Settings::instance();
+  const int chosen = settings.num_threads();
+  return chosen != 0 ? chosen : std::max(settings.executor()->num_threads(), 1);
+}
+
+void set_num_threads(int count) {
+  if (count < 0) {
+    throw InvalidArgument(
+        fmt::format("set_num_threads: count is {}, at least 0 is expected", count));
+  }
+  Settings::instance().set_num_threads(count);
+}
+
+ThreadLimit::ThreadLimit(int count) : outer_limit_(loop_context.limit) {
+  if (count < 1) {
+    throw InvalidArgument(fmt::format("ThreadLimit: count is {}, at least 1 is expected", count));
+  }
+  loop_context.limit = std::min(count, num_threads());
+}
+
+ThreadLimit::~ThreadLimit() { loop_context.limit = outer_limit_; }
+
+void set_executor(std::shared_ptr<Executor> executor) {
+  Settings::instance().set_executor(std::move(executor));
+}
+
+}  // namespace heed::inline v0

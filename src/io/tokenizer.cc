@@ -1,0 +1,199 @@
+#include "heed/io/tokenizer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "io/unicode.h"
+
+namespace heed::inline v0 {
+namespace {
+
+constexpr std::int64_t kNumBytes = 256;
+constexpr std::string_view kVisibleSpace = "␣";
+
+std::string_view first_cluster(std::string_view text) {
+  return text.substr(0, text.empty() ? 0 : unicode::grapheme_size(text));
+}
+
+bool is_whitespace(std::string_view cluster) {
+  // A space that carries a mark is the picture of that mark, and no whitespace.
+  return !cluster.empty() && unicode::is_whitespace(unicode::first_code_point(cluster)->value) &&
+         (cluster.size() == unicode::first_code_point(cluster)->size || cluster == "\r\n");
+}
+
+bool is_ideograph(std::string_view cluster) {
+  return !cluster.empty() && unicode::is_ideograph(unicode::first_code_point(cluster)->value);
+}
+
+bool is_word(std::string_view cluster) {
+  return !cluster.empty() && !is_ideograph(cluster) &&
+         unicode::is_word_character(unicode::first_code_point(cluster)->value);
+}
+
+bool joins_words(std::string_view cluster) {
+  return cluster == "'" || cluster == "’" || cluster == "-" || cluster == "‐" || cluster == "‑";
+}
+
+std::size_t whitespace_size(std::string_view text) {
+  std::size_t size = 0;
+  for (auto cluster = first_cluster(text); is_whitespace(cluster);
+       cluster = first_cluster(text.substr(size))) {
+    size += cluster.size();
+  }
+  return size;
+}
+
+// The bytes of the word or the single character that `text` starts with; 0 for no text.
+std::size_t visible_size(std::string_view text) {
+  auto cluster = first_cluster(text);
+  std::size_t size = cluster.size();
+  if (!is_word(cluster)) return size;
+  while (true) {
+    cluster = first_cluster(text.substr(size));
+    const std::size_t joiner = joins_words(cluster) ? cluster.size() : 0;
+    if (joiner != 0) cluster = first_cluster(text.substr(size + joiner));
+    if (!is_word(cluster)) return size;
+    size += joiner + cluster.size();
+  }
+}
+
+std::string_view first_piece(std::string_view text) {
+  const std::size_t spaces = whitespace_size(text);
+  const bool attaches = spaces > 0 && spaces < text.size() && text[spaces - 1] == ' ';
+  if (attaches && spaces > 1) return text.substr(0, spaces - 1);
+  if (spaces > 0 && !attaches) return text.substr(0, spaces);
+  return text.substr(0, spaces + visible_size(text.substr(spaces)));
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  while (!text.empty()) {
+    pieces.push_back(first_piece(text));
+    text.remove_prefix(pieces.back().size());
+  }
+  return pieces;
+}
+
+// The text as it is split: with a space before it, unless it starts with a character that needs
+// none to be a word.
+std::string with_imagined_space(const char* function, std::string_view text) {
+  if (const auto offset = unicode::find_invalid(text)) {
+    throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",
+                                      function, *offset,
+                                      static_cast<unsigned char>(text[*offset])));
+  }
+  const bool needs_space = !text.empty() && !is_ideograph(first_cluster(text));
+  return std::string(needs_space ? 1 : 0, ' ').append(text);
+}
+
+void append_bytes(std::vector<std::int64_t>& ids, std::string_view bytes) {
+  for (const char byte : bytes) ids.push_back(static_cast<unsigned char>(byte));
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(std::string_view text)
+    : Tokenizer(std::span<const std::string_view>(&text, 1)) {}
+
+Tokenizer::Tokenizer(std::initializer_list<std::string_view> texts)
+    : Tokenizer(std::span<const std::string_view>(texts.begin(), texts.size())) {}
+
+Tokenizer::Tokenizer(std::span<const std::string_view> texts) {
+  for (const std::string_view text : texts) {
+    const std::string spaced = with_imagined_space("Tokenizer", text);
+    for (const std::string_view piece : split(spaced)) {
+      if (ids_.emplace(piece, vocab_size()).second) pieces_.emplace_back(piece);
+    }
+  }
+}
+
+std::vector<std::int64_t> Tokenizer::encode(std::string_view text) const {
+  const std::string spaced = with_imagined_space("Tokenizer::encode", text);
+  std::vector<std::int64_t> ids;
+  std::size_t imagined = spaced.size() - text.size();
+  bool is_first = true;
+  for (const std::string_view piece : split(spaced)) {
+    const auto found = ids_.find(piece);
+    // decode drops the space of a piece that comes first. The first bytes therefore go without the
+    // imagined space, and if that leaves nothing of them, what follows may not be a piece either.
+    if (found != ids_.end() && (is_first || !ids.empty())) {
+      ids.push_back(found->second);
+    } else {
+      append_bytes(ids, piece.substr(imagined));
+    }
+    imagined = 0;
+    is_first = false;
+  }
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const std::int64_t> ids) const {
+  for (const std::int64_t id : ids) check_id("Tokenizer::decode", id);
+  std::string text;
+  for (const std::int64_t id : ids) text += token(id);
+  const bool has_imagined_space = !ids.empty() && ids.front() >= kNumBytes && text.front() == ' ';
+  return has_imagined_space ? text.substr(1) : text;
+}
+
+std::int64_t Tokenizer::vocab_size() const noexcept {
+  return kNumBytes + static_cast<std::int64_t>(pieces_.size());
+}
+
+std::string Tokenizer::token(std::int64_t id) const {
+  check_id("Tokenizer::token", id);
+  if (id < kNumBytes) return std::string(1, static_cast<char>(id));
+  return pieces_[static_cast<std::size_t>(id - kNumBytes)];
+}
+
+std::string Tokenizer::label(std::int64_t id) const {
+  check_id("Tokenizer::label", id);
+  const std::string token = this->token(id);
+  if (id >= 0x80 && id < kNumBytes) return unicode::legible(token);
+  std::string_view rest = token;
+  if (whitespace_size(rest) < rest.size()) {
+    if (rest.front() == ' ') rest.remove_prefix(1);
+    return unicode::legible(rest);
+  }
+  std::string label;
+  while (const auto space = unicode::first_code_point(rest)) {
+    label += space->value == U' ' ? std::string(kVisibleSpace) : unicode::escaped(space->value);
+    rest.remove_prefix(space->size);
+  }
+  return label;
+}
+
+std::vector<std::string> Tokenizer::labels(std::span<const std::int64_t> ids) const {
+  std::vector<std::string> labels;
+  labels.reserve(ids.size());
+  for (const std::int64_t id : ids) labels.push_back(label(id));
+  return labels;
+}
+
+void Tokenizer::check_id(const char* function, std::int64_t id) const {
+  if (id >= 0 && id < vocab_size()) return;
+  throw InvalidArgument(fmt::format("{}: id {} is not in [0, {})", function, id, vocab_size()));
+}
+
+Tensor<std::int64_t> to_ids(std::span<const std::string_view> tokens,
+                            std::span<const std::string_view> vocab) {
+  Tensor<std::int64_t> ids(Shape{static_cast<std::int64_t>(tokens.size())});
+  std::int64_t* id = ids.data();
+  for (const std::string_view token : tokens) {
+    const auto found = std::find(vocab.begin(), vocab.end(), token);
+    if (found == vocab.end()) {
+      throw InvalidArgument(fmt::format("to_ids: token \"{}\" is not in the vocabulary (\"{}\")",
+                                        unicode::legible(token), fmt::join(vocab, "\", \"")));
+    }
+    *id++ = found - vocab.begin();
+  }
+  return ids;
+}
+
+Tensor<std::int64_t> to_ids(std::initializer_list<std::string_view> tokens,
+                            std::span<const std::string_view> vocab) {
+  return to_ids(std::span<const std::string_view>(tokens.begin(), tokens.size()), vocab);
+}
+
+}  // namespace heed::inline v0
