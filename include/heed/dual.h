@@ -13,6 +13,9 @@
 
 namespace heed::inline v0 {
 
+template <class Number>
+concept Arithmetic = std::is_arithmetic_v<Number>;
+
 /// value + derivative·ε with ε² = 0. Arithmetic follows the rules of differentiation; comparisons
 /// look at the value.
 template <std::floating_point T>
@@ -22,12 +25,9 @@ struct Dual {
 
   constexpr Dual() = default;
   constexpr Dual(T v, T d) : value(v), derivative(d) {}
-  /// A constant: its derivative is 0.
-  template <class Number>
-  requires std::is_arithmetic_v<Number>
-  constexpr Dual(
-      Number constant)  // NOLINT(google-explicit-constructor): numbers mix as in formulas
-      : value(static_cast<T>(constant)) {}
+  /// A constant: its derivative is 0. Implicit, so that numbers mix in as they do in formulas.
+  template <Arithmetic Number>
+  constexpr Dual(Number constant) : value(static_cast<T>(constant)) {}  // NOLINT
 
   friend constexpr Dual operator+(Dual a, Dual b) {
     return {a.value + b.value, a.derivative + b.derivative};

@@ -94,6 +94,10 @@ class MaskFunctionOf final : public MaskFunction {
   F function_;
 };
 
+template <class F>
+concept MaskLambda =
+    std::predicate<const F&, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+
 }  // namespace detail
 
 /// A value that says which keys each query may attend to. Copies share their immutable state.
@@ -122,8 +126,7 @@ class HEED_API Mask {
 
   /// visible(b, h, q_idx, kv_idx) → bool, asked for any cell, in any order, from any thread. q_idx
   /// includes query_offset. It must not throw.
-  template <class F>
-  requires std::predicate<const F&, std::int32_t, std::int32_t, std::int32_t, std::int32_t>
+  template <detail::MaskLambda F>
   static Mask where(F visible) {
     return where_function(std::make_shared<detail::MaskFunctionOf<F>>(std::move(visible)));
   }

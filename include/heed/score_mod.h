@@ -60,6 +60,9 @@ concept CallableOnScore = requires(const F& function, Score score, std::int32_t 
   { function(score, index, index, index, index) } -> std::convertible_to<Score>;
 };
 
+template <class F>
+concept ScoreLambda = CallableOnScore<F, double> && CallableOnScore<F, Dual<double>>;
+
 }  // namespace detail
 
 /// score_mod(score, b, h, q_idx, kv_idx) → score, applied after the softcap and before bias and
@@ -77,14 +80,10 @@ class ScoreMod {
   /// Leaves scores as they are.
   ScoreMod() = default;
 
-  template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, ScoreMod>)
-      ScoreMod(F function)  // NOLINT(google-explicit-constructor): a lambda is a score modification
-      : function_(std::make_shared<detail::ScoreFunctionOf<F>>(std::move(function))) {
-    static_assert(
-        detail::CallableOnScore<F, double> && detail::CallableOnScore<F, Dual<double>>,
-        "a score_mod is callable as score(auto score, int b, int h, int q_idx, int kv_idx)");
-  }
+  /// A lambda is a score modification, hence implicit.
+  template <detail::ScoreLambda F>
+  ScoreMod(F function)  // NOLINT(google-explicit-constructor)
+      : function_(std::make_shared<detail::ScoreFunctionOf<F>>(std::move(function))) {}
 
   /// Whether there is anything to apply.
   explicit operator bool() const noexcept { return function_ != nullptr; }

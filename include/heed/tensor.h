@@ -53,11 +53,11 @@ class TensorView {
   TensorView(T* data, const Shape& shape, const Strides& strides)
       : data_(data), shape_(shape), strides_(strides) {}
 
-  /// From a view of non-const elements.
-  template <class U>
-  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) TensorView(
-      const TensorView<U>& other)  // NOLINT(google-explicit-constructor): as T* to const T*
-      : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
+  /// As T* converts to const T*.
+  operator TensorView<const T>() const  // NOLINT(google-explicit-constructor)
+      requires(!std::is_const_v<T>) {
+    return {data_, shape_, strides_};
+  }
 
   T* data() const noexcept { return data_; }
   const Shape& shape() const noexcept { return shape_; }
@@ -250,6 +250,14 @@ class Tensor {
   std::int64_t extent(int dim) const noexcept { return shape_[dim]; }
   std::int64_t num_elements() const noexcept { return shape_.num_elements(); }
   bool empty() const noexcept { return num_elements() == 0; }
+
+  /// This tensor's elements, taken over, in another shape.
+  /// @throws InvalidArgument when the number of elements differs.
+  Tensor reshaped(const Shape& shape) && {
+    if (shape.num_elements() != num_elements()) detail::throw_reshape(shape_, shape);
+    shape_ = shape;
+    return std::move(*this);
+  }
 
   TensorView<T> view() noexcept { return {data(), shape_}; }
   TensorView<const T> view() const noexcept { return {data(), shape_}; }

@@ -12,7 +12,7 @@ void throw_not_contiguous(const char* function, const Shape& shape) {
 }
 
 void throw_reshape(const Shape& from, const Shape& to) {
-  throw InvalidArgument(fmt::format("TensorView::reshape: {} has {} elements but {} has {}",
+  throw InvalidArgument(fmt::format("reshape: {} has {} elements but {} has {}",
                                     to_string(from), from.num_elements(), to_string(to),
                                     to.num_elements()));
 }

@@ -43,6 +43,14 @@ TEST(Tensor, CopiesAndMoves) {
                            // documented
 }
 
+TEST(Tensor, TakesAnotherShape) {
+  Tensor<int> tensor = counting({2, 3});
+  EXPECT_THAT(([&] { return std::move(tensor).reshaped({5}); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr("[2, 3] has 6 elements but [5] has 5")));
+  const Tensor<int> reshaped = std::move(tensor).reshaped({3, 2});
+  EXPECT_EQ(reshaped(2, 1), 5);
+}
+
 TEST(Tensor, ChecksTheNumberOfElements) {
   EXPECT_THAT(
       ([] {

@@ -1,0 +1,45 @@
+// heed info: what this machine offers and what heed uses of it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "heed/config.h"
+#include "heed/parallel.h"
+#include "heed/processor.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+void print_info(bool as_json) {
+  const auto instruction_sets = supported_instruction_sets();
+  if (as_json) {
+    std::cout << nlohmann::json{{"version", version()},
+                                {"instruction_sets", instruction_sets},
+                                {"threads", num_threads()},
+                                {"blas", blas_description()}}
+                     .dump(2)
+              << '\n';
+    return;
+  }
+  std::cout << fmt::format("heed {}\n", version())
+            << fmt::format("instruction sets  {}\n", fmt::join(instruction_sets, ", "))
+            << fmt::format("threads           {}\n", num_threads())
+            << fmt::format("BLAS              {}\n", blas_description());
+}
+
+}  // namespace
+
+void add_info(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand(
+      "info", "Show the version, the instruction sets found, the threads and the BLAS library");
+  auto as_json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *as_json, "Print one JSON object");
+  verb->callback([as_json] { print_info(*as_json); });
+}
+
+}  // namespace heed::cli

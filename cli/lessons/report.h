@@ -1,0 +1,47 @@
+// What a lesson says and shows: text for a reader, and the same numbers by name for a program.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/tensor.h"
+
+namespace heed::cli {
+
+class Report {
+ public:
+  // A line of text, formatted as by fmt::format; say() alone is an empty line.
+  template <class... Arguments>
+  void say(fmt::format_string<Arguments...> line, Arguments&&... arguments) {
+    text_ += fmt::format(line, std::forward<Arguments>(arguments)...) + '\n';
+  }
+  void say() { text_ += '\n'; }
+
+  // A numbered step with its title.
+  void step(std::string_view title);
+
+  // A vector or matrix under `title` with so many decimals, recorded as values()[name].
+  void show(const std::string& name, std::string_view title, FloatView values, int decimals = 4,
+            const std::vector<std::string>& row_labels = {});
+  void show(const std::string& name, std::string_view title, DoubleView values, int decimals = 4,
+            const std::vector<std::string>& row_labels = {});
+
+  // Recorded without being printed: what the text mentions in passing.
+  void record(const std::string& name, nlohmann::json value) { values_[name] = std::move(value); }
+  void record(const std::string& name, FloatView values);
+  void record(const std::string& name, DoubleView values);
+
+  const std::string& text() const { return text_; }
+  const nlohmann::json& values() const { return values_; }
+
+ private:
+  std::string text_;
+  nlohmann::json values_ = nlohmann::json::object();
+  int steps_ = 0;
+};
+
+}  // namespace heed::cli
