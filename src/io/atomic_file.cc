@@ -18,7 +18,9 @@ namespace fs = std::filesystem;
 // file, /dev/null say, must not be replaced by one.
 fs::path resolve_target(const fs::path& path) {
   std::error_code error;
-  fs::path target = fs::weakly_canonical(fs::absolute(path), error);
+  const fs::path absolute = fs::absolute(path, error);
+  if (error) throw_io_error("write", path, error.value());
+  fs::path target = fs::weakly_canonical(absolute, error);
   if (error) throw_io_error("write", path, error.value());
   const fs::file_status status = fs::status(target, error);
   if (fs::is_directory(status)) throw_io_error("write", path, EISDIR);
@@ -52,8 +54,8 @@ void synchronize_folder(const fs::path& folder) {
 AtomicFile::AtomicFile(const fs::path& path) : path_(resolve_target(path)), file_(-1) {
   do {
     temporary_ = temporary_name(path_);
-    file_ = FileDescriptor(
-        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    file_ =
+        FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (file_.get() < 0 && errno == EEXIST);
   if (file_.get() < 0) throw_io_error("write", path, errno);
 }
@@ -80,8 +82,7 @@ void AtomicFile::commit() {
   synchronize_folder(path_.parent_path());
 }
 
-void write_file_atomically(const fs::path& path,
-                           const std::function<void(const ByteSink&)>& fill) {
+void write_file_atomically(const fs::path& path, const std::function<void(const ByteSink&)>& fill) {
   AtomicFile file(path);
   fill([&file](std::span<const std::byte> bytes) { file.write(bytes); });
   file.commit();

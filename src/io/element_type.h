@@ -26,12 +26,12 @@ constexpr ElementType element_type(std::string_view name, std::string_view npy_c
 
 // In the order of AnyTensor's alternatives: a tensor's type is kElementTypes[tensor.index()].
 inline constexpr std::array kElementTypes{
-    element_type<float>("float32", "f4"),         element_type<double>("float64", "f8"),
-    element_type<Float16>("float16", "f2"),       element_type<bool>("bool", "b1"),
-    element_type<std::int8_t>("int8", "i1"),      element_type<std::int16_t>("int16", "i2"),
-    element_type<std::int32_t>("int32", "i4"),    element_type<std::int64_t>("int64", "i8"),
-    element_type<std::uint8_t>("uint8", "u1"),    element_type<std::uint16_t>("uint16", "u2"),
-    element_type<std::uint32_t>("uint32", "u4"),  element_type<std::uint64_t>("uint64", "u8"),
+    element_type<float>("float32", "f4"),        element_type<double>("float64", "f8"),
+    element_type<Float16>("float16", "f2"),      element_type<bool>("bool", "b1"),
+    element_type<std::int8_t>("int8", "i1"),     element_type<std::int16_t>("int16", "i2"),
+    element_type<std::int32_t>("int32", "i4"),   element_type<std::int64_t>("int64", "i8"),
+    element_type<std::uint8_t>("uint8", "u1"),   element_type<std::uint16_t>("uint16", "u2"),
+    element_type<std::uint32_t>("uint32", "u4"), element_type<std::uint64_t>("uint64", "u8"),
 };
 static_assert(kElementTypes.size() == std::variant_size_v<AnyTensor>);
 

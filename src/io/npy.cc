@@ -48,9 +48,9 @@ NpyHeader read_header(ByteStream& stream) {
   const std::int64_t length = read_header_length(stream);
   const std::int64_t begin = stream.position();
   if (length > kMaxNpyHeaderBytes) {
-    throw FormatError(stream.name(), 8,
-                      fmt::format("the header has {} bytes, at most {} are read", length,
-                                  kMaxNpyHeaderBytes));
+    throw FormatError(
+        stream.name(), 8,
+        fmt::format("the header has {} bytes, at most {} are read", length, kMaxNpyHeaderBytes));
   }
   if (length > stream.remaining()) {
     throw FormatError(stream.name(), stream.size(),
@@ -94,9 +94,8 @@ void check_bools(std::span<const std::byte> bytes, const ByteStream& stream) {
   const auto wrong =
       std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (wrong == bytes.end()) return;
-  throw FormatError(
-      stream.name(), stream.position() - (bytes.end() - wrong),
-      fmt::format("a bool is {}, expected 0 or 1", std::to_integer<int>(*wrong)));
+  throw FormatError(stream.name(), stream.position() - (bytes.end() - wrong),
+                    fmt::format("a bool is {}, expected 0 or 1", std::to_integer<int>(*wrong)));
 }
 
 template <class T>
@@ -175,8 +174,8 @@ AnyTensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
 }
 
 void write_npy(const std::filesystem::path& path, const AnyView& array) {
-  io::write_file_atomically(
-      path, [&](const io::ByteSink& sink) { io::write_npy_stream(array, sink); });
+  io::write_file_atomically(path,
+                            [&](const io::ByteSink& sink) { io::write_npy_stream(array, sink); });
 }
 
 }  // namespace heed::inline v0

@@ -207,15 +207,15 @@ std::string format_npy_header(const ElementType& type, const Shape& shape) {
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kPrefix = 10;  // magic, version, length
   const char order = type.size == 1 ? '|' : kHostIsLittleEndian ? '<' : '>';
-  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                 order, type.npy_code, fmt::join(shape, ", "),
-                                 shape.rank() == 1 ? "," : "");
+  std::string text =
+      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}", order,
+                  type.npy_code, fmt::join(shape, ", "), shape.rank() == 1 ? "," : "");
   const std::size_t unpadded = kPrefix + text.size() + 1;
   text.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   text += '\n';
   std::string header(kNpyMagic);
-  header += {'\1', '\0', static_cast<char>(text.size() & 0xffU),
-             static_cast<char>(text.size() >> 8U)};
+  header +=
+      {'\1', '\0', static_cast<char>(text.size() & 0xffU), static_cast<char>(text.size() >> 8U)};
   return header + text;
 }
 

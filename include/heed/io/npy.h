@@ -1,8 +1,8 @@
 /// NumPy's .npy files: one array each.
 ///
-/// Read: format versions 1, 2 and 3, C and Fortran order, little and big endian; bool, int8 … int64,
-/// uint8 … uint64, float16, float32, float64. bfloat16 has no dtype in NumPy and so none here.
-/// Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+/// Read: format versions 1, 2 and 3, C and Fortran order, little and big endian; bool, int8 …
+/// int64, uint8 … uint64, float16, float32, float64. bfloat16 has no dtype in NumPy and so none
+/// here. Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ inline constexpr std::int64_t kMaxNpyHeaderBytes = 65535;
 /// The array in the file at `path`, in row-major order and the host's byte order.
 /// Every size is checked against the file's length before memory is allocated for it.
 /// @throws FormatError when the file is not exactly one such array: another dtype (object arrays,
-///     which are pickled Python, are never read), more than kMaxRank dimensions, missing or trailing
-///     bytes, a bool that is neither 0 nor 1.
+///     which are pickled Python, are never read), more than kMaxRank dimensions, missing or
+///     trailing bytes, a bool that is neither 0 nor 1.
 /// @throws IoError when the file cannot be opened or read, or is not a regular file.
 HEED_API AnyTensor read_npy(const std::filesystem::path& path);
 
