@@ -174,6 +174,14 @@ TEST_F(ZipRead, RefusesGapsAndOverlaps) {
   expect_refused(directory_ + 51, "do not lie before the central directory");
 }
 
+TEST_F(ZipRead, RefusesMembersThatTheDirectoryOmits) {
+  const std::size_t record_size = kName + 5;
+  bytes_.erase(directory_ + record_size, record_size);
+  set(end_ - record_size + 8, 0x00010001);
+  set(end_ - record_size + 12, record_size);
+  expect_refused(second_, std::to_string(directory_ - second_) + " bytes belong to no member");
+}
+
 TEST_F(ZipRead, RefusesSizes) {
   set(directory_ + kStoredSize, 0x7fffffff);
   expect_refused(directory_, "2147483647 bytes from byte 0 do not lie before");
