@@ -154,7 +154,7 @@ class HeaderParser {
     fail(at_, "expected True or False in the header");
   }
 
-  // Python 2 on 64-bit Windows wrote 3L for 3.
+  // Python 2 wrote 3L for a long 3.
   std::int64_t parse_integer() {
     skip_spaces();
     const char* const begin = text_.data() + at_;
