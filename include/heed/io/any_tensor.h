@@ -1,0 +1,52 @@
+/// Tensors whose element type is known only once a file has been read.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "heed/config.h"
+#include "heed/half.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+namespace detail {
+
+template <template <class> class Holder>
+using AnyOf = std::variant<Holder<float>, Holder<double>, Holder<Float16>, Holder<bool>,
+                           Holder<std::int8_t>, Holder<std::int16_t>, Holder<std::int32_t>,
+                           Holder<std::int64_t>, Holder<std::uint8_t>, Holder<std::uint16_t>,
+                           Holder<std::uint32_t>, Holder<std::uint64_t>>;
+
+template <class T>
+using ConstView = TensorView<const T>;
+
+}  // namespace detail
+
+/// A tensor of any of the element types that array files hold. Look inside with std::visit,
+/// std::get_if or the functions below.
+using AnyTensor = detail::AnyOf<Tensor>;
+
+/// A view of elements of any of those types. Tensor<T> and TensorView<T> convert to it.
+using AnyView = detail::AnyOf<detail::ConstView>;
+
+/// The view of all of `tensor`, which must outlive it.
+HEED_API AnyView view(const AnyTensor& tensor);
+
+/// NumPy's name of the element type: "float32", "float64", "float16", "bool", "int8" … "uint64".
+HEED_API std::string_view dtype_name(const AnyTensor& tensor);
+
+/// The shape, whatever the element type.
+HEED_API const Shape& shape(const AnyTensor& tensor);
+
+/// The elements as float; false is 0 and true is 1. Exact for float32, float16, bool, integers of 8
+/// and 16 bits and those of magnitude up to 2²⁴; everything else is rounded to the nearest float,
+/// ties to even, and a float64 beyond the largest float becomes infinity.
+HEED_API Tensor<float> to_float(const AnyTensor& tensor);
+
+/// The elements as double. Exact for everything but 64-bit integers of magnitude beyond 2⁵³, which
+/// are rounded to the nearest double, ties to even.
+HEED_API Tensor<double> to_double(const AnyTensor& tensor);
+
+}  // namespace heed::inline v0

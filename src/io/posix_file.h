@@ -1,0 +1,44 @@
+// A file descriptor that closes itself, and the operating system's refusals as IoError.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "heed/error.h"
+
+namespace heed::inline v0::io {
+
+// Throws e.g. "cannot read 'q.npy': No such file or directory".
+[[noreturn]] inline void throw_io_error(std::string_view action, const std::filesystem::path& path,
+                                        int error) {
+  throw IoError(fmt::format("cannot {} '{}': {}", action, path.string(),
+                            std::generic_category().message(error)));
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(FileDescriptor&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  int get() const noexcept { return descriptor_; }
+  // Closing it then is the caller's task.
+  int release() noexcept { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace heed::inline v0::io

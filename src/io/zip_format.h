@@ -1,0 +1,56 @@
+// The records of a zip archive, as far as .npz files need them.
+// Source: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3 to 4.5
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace heed::inline v0::io::zip {
+
+inline constexpr std::uint32_t kLocalSignature = 0x04034b50;
+inline constexpr std::uint32_t kDescriptorSignature = 0x08074b50;
+inline constexpr std::uint32_t kCentralSignature = 0x02014b50;
+inline constexpr std::uint32_t kEndSignature = 0x06054b50;
+inline constexpr std::uint32_t kEnd64Signature = 0x06064b50;
+inline constexpr std::uint32_t kEnd64LocatorSignature = 0x07064b50;
+
+// Bytes of the records without names, extra fields and comments.
+inline constexpr std::int64_t kLocalSize = 30;
+inline constexpr std::int64_t kCentralSize = 46;
+inline constexpr std::int64_t kEndSize = 22;
+inline constexpr std::int64_t kEnd64Size = 56;
+inline constexpr std::int64_t kEnd64LocatorSize = 20;
+
+// A field of 16 or 32 bits with this value says: see the zip64 record.
+inline constexpr std::uint16_t kSee64Short = 0xffff;
+inline constexpr std::uint32_t kSee64 = 0xffffffff;
+inline constexpr std::uint16_t kZip64Extra = 0x0001;
+
+inline constexpr std::uint16_t kEncryptedFlag = 1U << 0U;
+inline constexpr std::uint16_t kDescriptorFlag = 1U << 3U;
+inline constexpr std::uint16_t kUtf8Flag = 1U << 11U;
+// Bits 1 and 2 tell how hard the compressor tried.
+inline constexpr std::uint16_t kKnownFlags = 3U << 1U | kDescriptorFlag | kUtf8Flag;
+
+enum class Method : std::uint16_t { kStored = 0, kDeflated = 8 };
+
+// A member, as the central directory describes it.
+struct Entry {
+  std::string name;
+  std::uint16_t flags = 0;
+  Method method = Method::kStored;
+  std::uint32_t crc = 0;
+  std::int64_t stored_size = 0;   // bytes in the archive
+  std::int64_t size = 0;          // bytes after inflating
+  std::int64_t local_offset = 0;  // of the local header
+  std::int64_t data_offset = 0;   // of the first stored byte
+};
+
+// What is wrong with a member's name, or "" when nothing is: it must be a relative path in UTF-8
+// with '/' between its parts that stays below the folder it would be unpacked in.
+std::string_view name_problem(std::string_view name);
+
+}  // namespace heed::inline v0::io::zip
