@@ -14,6 +14,8 @@ namespace heed::inline v0 {
 namespace {
 
 constexpr int kMinWidth = 20;
+constexpr int kValueCell = 4;  // " .25"
+constexpr int kWideCell = 6;   // " 0.25 "
 constexpr int kMaxCell = 12;
 constexpr int kUprightHeight = 10;
 constexpr int kBarWidth = 12;
@@ -67,12 +69,12 @@ void check(TensorView<const float> weights, const HeatmapLabels& labels,
   }
 }
 
+// The text with a question mark for each character outside ASCII.
 std::string ascii(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const std::size_t size = unicode::grapheme_size(text);
-    const bool is_ascii = size == 1;
-    result += is_ascii ? text.front() : '?';
+    result += size == 1 ? text.front() : '?';
     text.remove_prefix(size);
   }
   return result;
@@ -166,13 +168,15 @@ class Heatmap {
   }
 
   void lay_out(int room) {
-    const int keys = static_cast<int>(grid_.key_labels.size());
-    const int share = room / std::max(keys, 1);
+    const int share = room / std::max(static_cast<int>(grid_.key_labels.size()), 1);
     const int widest_key = widest(grid_.key_labels);
-    layout_.has_values = share >= 4;
-    layout_.cell_width = share >= 6 ? std::clamp(widest_key + 1, 6, std::min(share, kMaxCell))
-                                    : std::max(std::min(share, layout_.has_values ? 4 : 2), 1);
-    if (share >= 6 || widest_key < layout_.cell_width) return;
+    layout_.has_values = share >= kValueCell;
+    if (share >= kWideCell) {
+      layout_.cell_width = std::clamp(widest_key + 1, kWideCell, std::min(share, kMaxCell));
+      return;
+    }
+    layout_.cell_width = layout_.has_values ? kValueCell : std::clamp(share, 1, 2);
+    if (widest_key < layout_.cell_width) return;
     layout_.header = widest_character(grid_.key_labels) <= layout_.cell_width ? KeyHeader::kUpright
                                                                               : KeyHeader::kNumbers;
   }

@@ -1,9 +1,9 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <cmath>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -39,12 +39,18 @@ std::string picture(const Tensor<float>& weights, const std::vector<std::string>
 
 std::vector<std::string> words(std::int64_t count) {
   std::vector<std::string> words;
-  for (std::int64_t i = 0; i < count; ++i) words.push_back("w" + std::to_string(i));
+  for (std::int64_t i = 0; i < count; ++i) words.push_back(fmt::format("w{}", i));
   return words;
 }
 
-std::string without_colors(const std::string& text) {
-  return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
+// The text without heed's own escape sequences, which are ESC [ digits and semicolons m.
+std::string without_colors(std::string text) {
+  for (auto begin = text.find("\x1b["); begin != text.npos; begin = text.find("\x1b[", begin)) {
+    const auto end = text.find_first_not_of("0123456789;", begin + 2);
+    if (end == text.npos || text[end] != 'm') break;
+    text.erase(begin, end + 1 - begin);
+  }
+  return text;
 }
 
 std::vector<std::string> lines(const std::string& text) {
