@@ -54,8 +54,9 @@ class TensorView {
 
   /// From a view of non-const elements.
   template <class U>
-  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) TensorView(
-      const TensorView<U>& other)  // NOLINT(google-explicit-constructor): as T* to const T*
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+      // NOLINTNEXTLINE(google-explicit-constructor): as T* to const T*
+      TensorView(const TensorView<U>& other)
       : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
 
   T* data() const noexcept { return data_; }
@@ -236,10 +237,10 @@ class Tensor {
 
   TensorView<T> view() noexcept { return {data(), shape_}; }
   TensorView<const T> view() const noexcept { return {data(), shape_}; }
-  operator TensorView<T>() noexcept { return view(); }  // NOLINT(google-explicit-constructor)
-  operator TensorView<const T>() const noexcept {
-    return view();
-  }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): a view is how a tensor is passed
+  operator TensorView<T>() noexcept { return view(); }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator TensorView<const T>() const noexcept { return view(); }
 
   std::span<T> elements() noexcept { return {data(), static_cast<std::size_t>(num_elements())}; }
   std::span<const T> elements() const noexcept {
