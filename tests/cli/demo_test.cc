@@ -31,6 +31,11 @@ TEST(Demo, ShowsTokensVectorsHeadsAndTheWayOn) {
 
 TEST(Demo, IsTheSameEveryTime) { EXPECT_EQ(run_command({"demo"}).out, run_command({"demo"}).out); }
 
+TEST(Demo, TheDocumentationShowsIt) {
+  EXPECT_THAT(testing_support::read_text(HEED_SOURCE_DIR "/docs/command.md"),
+              HasSubstr("$ heed demo\n" + run_command({"demo"}).out + "```\n"));
+}
+
 TEST(Demo, TakesNoArguments) { EXPECT_EQ(run_command({"demo", "x"}).exit_code, 2); }
 
 TEST(Demo, WritesNoColourIntoAFile) {

@@ -64,6 +64,10 @@ TEST(Explain, QuotesMayBeForgotten) {
   EXPECT_EQ(run_command({"explain", "The", "cat"}).out, run_command({"explain", "The cat"}).out);
 }
 
+TEST(Explain, WhitespaceAroundTheSentenceIsDropped) {
+  EXPECT_EQ(explain_json({" The cat\n"}), explain_json({"The cat"}));
+}
+
 TEST(Explain, JsonHoldsTokensSettingsAndWeights) {
   const auto json =
       explain_json({kSentence, "--heads", "2", "--d-model", "8", "--seed", "7", "--temperature",

@@ -199,6 +199,20 @@ TEST_F(Run, PrintsOneJsonObject) {
   EXPECT_TRUE(nlohmann::json::parse(run({"--json"}).out).at("scale").is_null());
 }
 
+TEST_F(Run, AFileNameOfAnyBytesKeepsTheJsonValid) {
+  save_square();
+  std::filesystem::rename(path("q.npy"), path("q\xff\x1b.npy"));
+  const std::vector<std::string> arguments{"run",         "--query",     path("q\xff\x1b.npy"),
+                                           "--key",       path("k.npy"), "--value",
+                                           path("v.npy"), "--out",       path("o\xff.npy")};
+  auto with_json = arguments;
+  with_json.emplace_back("--json");
+  EXPECT_TRUE(nlohmann::json::accept(testing_support::run_command(with_json).out));
+  const auto result = testing_support::run_command(arguments);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("q\\xFF\\x1B.npy"), testing::Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(Run, AMaskWithoutItsMeaningIsRefused) {
   save_square();
   write_npy(path("m.npy"), Tensor<bool>({3, 3}).view());
