@@ -36,6 +36,7 @@ constexpr const char* kExamples =
     "  heed explain \"Time flies like an arrow\"  the same with your words\n"
     "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --causal square\n"
     "                                           compute it on your own arrays\n"
+    "  heed lesson softmax                      learn it, step by step\n"
     "\n"
     "`heed VERB --help` explains a verb. Exit codes: 0 success, 1 a problem with a file\n"
     "or another input, 2 a mistake on the command line.";
@@ -73,6 +74,7 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_demo(command);
   heed::cli::add_explain(command);
   heed::cli::add_run(command);
+  heed::cli::add_lesson(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");
   command.footer(kExamples);
@@ -84,9 +86,15 @@ std::string name_of(const CLI::App& command) {
   return verbs.empty() ? command.get_name() : command.get_name() + ' ' + verbs.front()->get_name();
 }
 
-// A message may quote the command line or a file, so it is made harmless for a terminal.
+// A message may have several lines, and quote the command line or a file: it is made harmless for a
+// terminal.
 void print_error(const CLI::App& command, std::string_view message) {
-  std::cerr << name_of(command) << ": " << heed::sanitize_for_terminal(message) << '\n';
+  std::cerr << name_of(command) << ": ";
+  while (!message.empty()) {
+    const std::size_t end = std::min(message.find('\n'), message.size());
+    std::cerr << heed::sanitize_for_terminal(message.substr(0, end)) << '\n';
+    message.remove_prefix(std::min(end + 1, message.size()));
+  }
 }
 
 int report_usage(const CLI::App& command, std::string_view message) {

@@ -17,5 +17,6 @@ void add_demo(CLI::App& command);
 void add_explain(CLI::App& command);
 void add_run(CLI::App& command);
 void add_info(CLI::App& command);
+void add_lesson(CLI::App& command);
 
 }  // namespace heed::cli

@@ -1,0 +1,55 @@
+#include <array>
+
+#include "lessons/lesson.h"
+
+namespace heed::cli {
+
+// One file each.
+extern const Lesson kSoftmaxLesson;
+extern const Lesson kQkvLesson;
+extern const Lesson kEmbeddingsLesson;
+extern const Lesson kFromScratchLesson;
+extern const Lesson kCausalLesson;
+extern const Lesson kByHandLesson;
+extern const Lesson kRunningExampleLesson;
+extern const Lesson kSimpleAttentionLesson;
+extern const Lesson kShortSequenceLesson;
+extern const Lesson kDemonstrateAttentionLesson;
+extern const Lesson kDemonstrateCausalAttentionLesson;
+extern const Lesson kScalingLesson;
+extern const Lesson kMasksLesson;
+extern const Lesson kMaskedRowsLesson;
+extern const Lesson kTemperatureLesson;
+extern const Lesson kHeadsLesson;
+extern const Lesson kSelfAndCrossLesson;
+extern const Lesson kPositionLesson;
+extern const Lesson kComplexityLesson;
+extern const Lesson kVariationsLesson;
+
+std::span<const Lesson> all_lessons() {
+  static const std::array lessons{
+      kSoftmaxLesson,
+      kQkvLesson,
+      kEmbeddingsLesson,
+      kFromScratchLesson,
+      kCausalLesson,
+      kByHandLesson,
+      kRunningExampleLesson,
+      kSimpleAttentionLesson,
+      kShortSequenceLesson,
+      kDemonstrateAttentionLesson,
+      kDemonstrateCausalAttentionLesson,
+      kScalingLesson,
+      kMasksLesson,
+      kMaskedRowsLesson,
+      kTemperatureLesson,
+      kHeadsLesson,
+      kSelfAndCrossLesson,
+      kPositionLesson,
+      kComplexityLesson,
+      kVariationsLesson,
+  };
+  return lessons;
+}
+
+}  // namespace heed::cli
