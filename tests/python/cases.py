@@ -16,6 +16,9 @@ from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 LENGTHS = (1, 2, 3, 7, 16, 17, 33)
 HEAD_DIMS = (1, 3, 8, 64)
 
+# What heed computes: arrays by case and name.
+Outputs = dict[str, dict[str, np.ndarray]]
+
 
 @dataclass
 class Case:

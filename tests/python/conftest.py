@@ -9,9 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from cases import Case
-
-Outputs = dict[str, dict[str, np.ndarray]]
+from cases import Case, Outputs
 
 
 @pytest.fixture(scope="session")
