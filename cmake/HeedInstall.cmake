@@ -1,1 +1,32 @@
-# Filled in with the packaging files: heedConfig.cmake, heed.pc.
+# What `cmake --install` lays down: the library, its headers, and the files by which CMake and pkg-config find it.
+include(CMakePackageConfigHelpers)
+
+set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
+install(TARGETS heed EXPORT heed-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION ${heed_package_dir})
+
+# A shared library has its dependencies inside; whoever links a static one needs them too.
+get_target_property(heed_type heed TYPE)
+list(JOIN BLAS_LIBRARIES " " heed_blas_libraries)
+set(heed_pc_modules "tbb zlib fmt libutf8proc")
+if(heed_type STREQUAL "SHARED_LIBRARY")
+  set(heed_is_static OFF)
+  set(heed_pc_dependencies "Libs.private: ${heed_blas_libraries}\nRequires.private: ${heed_pc_modules}")
+else()
+  set(heed_is_static ON)
+  set(heed_pc_dependencies "Requires: ${heed_pc_modules}")
+  set(heed_pc_libraries " ${heed_blas_libraries}")
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/HeedDependencies.cmake DESTINATION ${heed_package_dir})
+endif()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/heedConfig.cmake.in heedConfig.cmake
+  INSTALL_DESTINATION ${heed_package_dir})
+# Before 1.0 a minor version may change anything.
+write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
+  DESTINATION ${heed_package_dir})
+
+configure_file(${PROJECT_SOURCE_DIR}/cmake/heed.pc.in heed.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

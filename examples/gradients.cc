@@ -1,6 +1,7 @@
-// The gradients of a loss through attention: what moves when the output of one query should grow.
+// The gradients of a loss through attention: how much each key's value matters to the last query.
 #include <heed/heed.h>
 
+#include <cstdint>
 #include <iostream>
 
 int main() {
@@ -9,10 +10,8 @@ int main() {
   const auto key = random.randn<double>({1, 1, 4, 8});
   const auto value = random.randn<double>({1, 1, 4, 8});
 
-  heed::Tensor<double> grad_out(query.shape());
-  for (double& element : grad_out.view().select(2, 3).to_rank(2).reshape({8}).elements()) {
-    element = 1;
-  }
+  heed::Tensor<double> grad_out(query.shape());  // the loss is the sum of the last query's output
+  for (std::int64_t d = 0; d < 8; ++d) grad_out(0, 0, 3, d) = 1;
   const auto gradients =
       heed::reference::attention_backward(grad_out, query, key, value, {.mask = heed::causal()});
   std::cout << "d loss / d value, one row per key\n"

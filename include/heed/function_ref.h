@@ -20,8 +20,9 @@ class FunctionRef<Result(Args...)> {
   /// From anything that can be called with `Args`.
   template <class Callable>
   requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
-           std::is_invocable_r_v<Result, Callable&, Args...>) FunctionRef(Callable&& callable)
-  noexcept  // NOLINT: implicit and by reference on purpose
+           std::is_invocable_r_v<Result, Callable&, Args...>)
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      FunctionRef(Callable&& callable)
       : callable_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* target, Args... args) -> Result {
           return (*static_cast<std::remove_reference_t<Callable>*>(target))(

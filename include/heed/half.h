@@ -12,9 +12,8 @@ class Float16 {
  public:
   constexpr Float16() = default;
   constexpr explicit Float16(float value) : bits_(encode(value)) {}
-  constexpr operator float() const {
-    return decode(bits_);
-  }  // NOLINT(google-explicit-constructor): it is exact
+  // NOLINTNEXTLINE(google-explicit-constructor): it is exact
+  constexpr operator float() const { return decode(bits_); }
 
   static constexpr Float16 from_bits(std::uint16_t bits) {
     Float16 result;

@@ -34,7 +34,8 @@ HEED_API int num_threads();
 HEED_API void set_num_threads(int count);
 
 /// Lowers num_threads() to at most `count` for loops that the current thread starts while the limit
-/// lives, and for the loops nested in them. Together they never use more threads than that.
+/// lives, and for the loops nested in them. With the default executor these use no more threads
+/// together.
 class HEED_API ThreadLimit {
  public:
   /// @throws InvalidArgument when count < 1.

@@ -261,10 +261,10 @@ class Tensor {
 
   TensorView<T> view() noexcept { return {data(), shape_}; }
   TensorView<const T> view() const noexcept { return {data(), shape_}; }
-  operator TensorView<T>() noexcept { return view(); }  // NOLINT(google-explicit-constructor)
-  operator TensorView<const T>() const noexcept {
-    return view();
-  }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): a view is how a tensor is passed
+  operator TensorView<T>() noexcept { return view(); }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator TensorView<const T>() const noexcept { return view(); }
 
   std::span<T> elements() noexcept { return {data(), static_cast<std::size_t>(num_elements())}; }
   std::span<const T> elements() const noexcept {

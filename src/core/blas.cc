@@ -21,8 +21,8 @@ extern "C" {
 namespace heed::inline v0 {
 namespace {
 
-/// Rows of `out` per BLAS call. Measured with OpenBLAS 0.3.21 at k = n = 768: calls of 128 rows
-/// reach the speed of one call for all rows; calls of 32 lose a third of it.
+/// Rows of `out` per BLAS call. With OpenBLAS 0.3.21, one thread and k = n = 256, calls of 32, 64
+/// and 128 rows reach 79, 88 and 91 % of the speed of one call for all rows.
 constexpr std::int64_t kRowBlock = 128;
 
 constexpr std::int64_t kMaxExtent = std::numeric_limits<int>::max();

@@ -51,8 +51,8 @@ class TbbExecutor final : public Executor {
  private:
   static void run_in_this_arena(int count, FunctionRef<void()> work) {
     tbb::this_task_arena::isolate([&] {
-      // Its own context: the caller's task group may be cancelled without losing chunks here, and
-      // every thread computes in the caller's floating-point environment.
+      // Its own context: a cancelled task group of the caller takes no threads away here, and every
+      // thread computes in the caller's floating-point environment.
       tbb::task_group_context context(
           tbb::task_group_context::isolated,
           tbb::task_group_context::default_traits | tbb::task_group_context::fp_settings);

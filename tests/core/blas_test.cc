@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <latch>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -176,13 +178,15 @@ TYPED_TEST(Matmul, GivesTheSameBitsOnAnyNumberOfThreads) {
 TYPED_TEST(Matmul, IsRightWhenManyThreadsMultiplyAtOnce) {
   using T = TypeParam;
   constexpr int kThreads = 8;
-  constexpr int kProducts = 25;
+  constexpr int kProducts = 8000;  // short ones meet most often
   std::atomic<int> wrong = 0;
-  const auto multiply_and_compare = [&wrong](std::uint32_t thread) {
-    const Tensor<T> a = whole_numbers<T>({150, 64}, 2 * thread);
-    const Tensor<T> b = whole_numbers<T>({64, 96}, 2 * thread + 1);
-    Tensor<T> out(Shape{150, 96});
+  std::latch all_ready(kThreads);
+  const auto multiply_and_compare = [&](std::uint32_t thread) {
+    const Tensor<T> a = whole_numbers<T>({32, 32}, 2 * thread);
+    const Tensor<T> b = whole_numbers<T>({32, 32}, 2 * thread + 1);
+    Tensor<T> out(Shape{32, 32});
     const Tensor<T> expected = plain_product<T>(a, b, out.view(), {});
+    all_ready.arrive_and_wait();
     for (int product = 0; product < kProducts; ++product) {
       matmul(a, b, out);
       if (std::memcmp(out.data(), expected.data(), out.elements().size_bytes()) != 0) ++wrong;

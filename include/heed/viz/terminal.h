@@ -38,8 +38,8 @@ HEED_API std::string sanitize_for_terminal(std::string_view text);
 /// The names of rows and columns. An empty span numbers them from 0. Any bytes may be in a label:
 /// it is sanitised before it is drawn.
 struct HeatmapLabels {
-  std::span<const std::string> queries;  ///< one per row
-  std::span<const std::string> keys;     ///< one per column
+  std::span<const std::string> queries = {};  ///< one per row
+  std::span<const std::string> keys = {};     ///< one per column
 };
 
 /// What else render_heatmap can be told.
@@ -47,7 +47,7 @@ struct HeatmapOptions {
   /// [q_len, kv_len], true where the query sees the key; what it does not see is drawn as a dot
   /// whatever its weight, and so is a weight of −inf. A default-constructed view: everything is
   /// seen.
-  TensorView<const bool> visible;
+  TensorView<const bool> visible = {};
   ColorMap color_map = ColorMap::kViridis;
   /// The weight at the end of the scale, which starts at 0.
   float scale_max = 1;
@@ -68,8 +68,8 @@ HEED_API std::string render_heatmap(TensorView<const float> weights, const Heatm
 
 /// How render_matrix writes.
 struct MatrixFormat {
-  int decimals = 4;                         ///< digits after the point, 0 … 17
-  std::span<const std::string> row_labels;  ///< one per row, sanitised; empty: none
+  int decimals = 4;                              ///< digits after the point, 0 … 17
+  std::span<const std::string> row_labels = {};  ///< one per row, sanitised; empty: none
 };
 
 /// A vector or a matrix as aligned numbers, one line per row:

@@ -1,0 +1,64 @@
+# Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
+.DEFAULT_GOAL := help
+.PHONY: help demo test build bench format lint test-asan test-tsan fuzz clean
+MAKEFLAGS += --no-print-directory
+
+say = @printf '==> %s\n'
+install = @scripts/install-dependencies
+
+help: ## Say what there is to type
+	@echo 'make TARGET, where TARGET is one of'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+demo: build ## Compute attention on a sentence and show it
+	$(say) 'running build/release/heed demo'
+	@build/release/heed demo
+
+build: ## Build the command, build/release/heed
+	$(install) build
+	$(say) 'building build/release/heed'
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING
+	@cmake --build --preset release --target heed_command
+
+# With assertions, which the release preset compiles out: they check every index into a tensor.
+test: ## Build and run every test, the comparison with PyTorch among them
+	$(install) build test python
+	@scripts/install-python
+	@scripts/build-and-test dev
+
+test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(install) build test
+	@scripts/build-and-test asan
+
+test-tsan: ## Run the tests under ThreadSanitizer
+	$(install) build test
+	@scripts/build-and-test tsan
+
+bench: ## Build and run the benchmarks
+	$(install) build bench
+	$(say) 'building the benchmarks'
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON --log-level=WARNING
+	@cmake --build --preset release --target heed_benchmarks
+	$(say) 'running the benchmarks'
+	@cmake --build --preset release --target run_benchmarks
+
+fuzz: ## Build the fuzz targets and run each for a minute
+	$(install) build fuzz
+	$(say) 'building the fuzz targets'
+	@CXX=clang++-14 cmake --preset asan -B build/fuzz -DHEED_BUILD_FUZZERS=ON -DHEED_BUILD_TESTS=OFF \
+		-DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING
+	@cmake --build build/fuzz
+	@cmake --build build/fuzz --target run_fuzzers
+
+format: ## Lay out every source file as .clang-format says
+	$(install) lint
+	$(say) 'formatting'
+	@scripts/list-sources | xargs -0 clang-format-14 -i
+
+lint: ## Check layout, names and the usual mistakes
+	$(install) build test lint
+	@scripts/lint
+
+clean: ## Remove what was built
+	$(say) 'removing build'
+	@cmake -E rm -rf build

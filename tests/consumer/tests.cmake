@@ -1,0 +1,39 @@
+# Builds and runs the project in this folder in each of the ways in which a program can use heed.
+set(consumer_source ${CMAKE_CURRENT_LIST_DIR})
+set(static_prefix ${PROJECT_BINARY_DIR}/prefix-static)
+set(shared_prefix ${PROJECT_BINARY_DIR}/prefix-shared)
+
+function(add_consumer_test name)
+  add_test(NAME consumer.${name}
+    COMMAND ${CMAKE_CTEST_COMMAND}
+      --build-and-test ${consumer_source} ${PROJECT_BINARY_DIR}/consumer-${name}
+      --build-generator ${CMAKE_GENERATOR} --build-noclean
+      --build-options -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} ${ARGN}
+      --test-command consumer)
+endfunction()
+
+# The library of this build, installed; static unless it was configured otherwise.
+add_test(NAME consumer.install_static
+  COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${static_prefix})
+add_consumer_test(static -DCMAKE_PREFIX_PATH=${static_prefix})
+
+# heed inside the consumer's own build, shared; installed from there, it serves the next test.
+add_consumer_test(subdirectory -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DBUILD_SHARED_LIBS=ON -DHEED_INSTALL=ON)
+add_test(NAME consumer.install_shared
+  COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR}/consumer-subdirectory --prefix ${shared_prefix})
+add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})
+
+# No CMake at all.
+foreach(kind IN ITEMS static shared)
+  add_test(NAME consumer.pkg_config_${kind}
+    COMMAND ${consumer_source}/run-with-pkg-config ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
+      ${PROJECT_BINARY_DIR}/consumer-pkg-config-${kind})
+endforeach()
+
+set_tests_properties(consumer.install_static PROPERTIES FIXTURES_SETUP prefix_static)
+set_tests_properties(consumer.subdirectory PROPERTIES FIXTURES_SETUP build_shared)
+set_tests_properties(consumer.install_shared PROPERTIES
+  FIXTURES_REQUIRED build_shared FIXTURES_SETUP prefix_shared)
+foreach(kind IN ITEMS static shared)
+  set_tests_properties(consumer.${kind} consumer.pkg_config_${kind} PROPERTIES FIXTURES_REQUIRED prefix_${kind})
+endforeach()
