@@ -7,7 +7,7 @@ positions, by definition, never from heed's answers.
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -255,17 +255,19 @@ def grid() -> list[Case]:
     return [case for group in groups for case in group()]
 
 
+def hiding_last_key(name: str, **rest) -> Case:
+    """A case of 7 keys whose last nobody sees."""
+    allow = np.arange(7) < 6
+    arrays = {"mask_allow": allow}
+    return make(name, arrays=arrays, attn_mask=torch.from_numpy(allow), **rest)
+
+
 def with_hidden_garbage(case: Case) -> Case:
-    """The same case with NaN and infinity in a key and a value that nobody sees."""
+    """The same case with NaN in the last key and infinity in the last value."""
     arrays = {name: array.copy() for name, array in case.arrays.items()}
     arrays["key"][:, :, -1] = np.nan
     arrays["value"][:, :, -1] = np.inf
-    return Case(f"{case.name}-garbage", arrays, case.options, case.attn_mask)
-
-
-def hiding_last_key(name: str) -> Case:
-    arrays = {"mask_allow": np.array([True] * 6 + [False])}
-    return make(name, arrays=arrays, attn_mask=torch.from_numpy(arrays["mask_allow"]))
+    return replace(case, name=f"{case.name}-garbage", arrays=arrays)
 
 
 def in_float32(case: Case) -> Case:
@@ -275,4 +277,4 @@ def in_float32(case: Case) -> Case:
         return array.astype(np.float32) if array.dtype == np.float64 else array
 
     arrays = {name: rounded(array) for name, array in case.arrays.items()}
-    return Case(f"{case.name}-float32", arrays, case.options, case.attn_mask, case.is_causal)
+    return replace(case, name=f"{case.name}-float32", arrays=arrays)

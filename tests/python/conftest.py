@@ -11,6 +11,8 @@ import pytest
 
 from cases import Case, Outputs
 
+Save = Callable[..., None]
+
 
 @pytest.fixture(scope="session")
 def build() -> pathlib.Path:
@@ -40,16 +42,16 @@ def in_memory_layout(case: Case, name: str) -> np.ndarray:
 @pytest.fixture(scope="session")
 def probe(
     build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[list[Case]], Outputs]:
-    """Runs heed's reference on the cases: what it computes, by case and name."""
+) -> Callable[..., Outputs]:
+    """Runs heed's reference on cases: what it computes, by case and name."""
 
-    def run(cases: list[Case]) -> Outputs:
+    def run(cases: list[Case], save: Save = np.savez) -> Outputs:
         folder = tmp_path_factory.mktemp("probe")
         options = {case.name: case.options for case in cases}
         assert len(options) == len(cases), "two cases have the same name"
         (folder / "cases.json").write_text(json.dumps(options))
         inputs = {f"{c.name}/{name}": in_memory_layout(c, name) for c in cases for name in c.arrays}
-        np.savez(folder / "inputs.npz", **inputs)
+        save(folder / "inputs.npz", **inputs)
         program = build / "tests/python/probe/reference_probe"
         subprocess.run([program, folder], check=True, timeout=100)
         outputs: Outputs = {name: {} for name in options}

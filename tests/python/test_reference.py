@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch_attention
-from cases import Case
+from cases import Case, Outputs
 
 
 GRID = cases.grid()
@@ -20,7 +20,7 @@ TOLERANCE = 1e-12
 
 
 @pytest.fixture(scope="module")
-def found(probe: Callable[[list[Case]], cases.Outputs]) -> cases.Outputs:
+def found(probe: Callable[..., Outputs]) -> Outputs:
     return probe(GRID + FLOAT32_GRID)
 
 
@@ -46,21 +46,21 @@ def assert_close(found: dict[str, np.ndarray], expected: dict[str, torch.Tensor]
 
 
 @by_plain_name
-def test_agrees_with_scaled_dot_product_attention(case: Case, found: cases.Outputs) -> None:
+def test_agrees_with_scaled_dot_product_attention(case: Case, found: Outputs) -> None:
     assert_close(found[case.name], torch_attention.operator(case, torch.float64))
 
 
 @by_name
-def test_every_step_agrees_with_the_textbook(case: Case, found: cases.Outputs) -> None:
+def test_every_step_agrees_with_the_textbook(case: Case, found: Outputs) -> None:
     assert_close(found[case.name], torch_attention.textbook(case, torch.float64))
 
 
-def test_gradients_nobody_asked_for_are_empty(found: cases.Outputs) -> None:
+def test_gradients_nobody_asked_for_are_empty(found: Outputs) -> None:
     assert found["full-7x7"]["grad_bias"].size == 0
     assert found["full-7x7"]["grad_sinks"].size == 0
 
 
-def test_float32_is_as_exact_as_pytorch(found: cases.Outputs) -> None:
+def test_float32_is_as_exact_as_pytorch(found: Outputs) -> None:
     """At most twice PyTorch's own error against double, each the worst over the grid."""
     worst: dict[str, list[float]] = {}
     for case in FLOAT32_GRID:
