@@ -40,9 +40,7 @@ def in_memory_layout(case: Case, name: str) -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def probe(
-    build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Outputs]:
+def probe(build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outputs]:
     """Runs heed's reference on cases: what it computes, by case and name."""
 
     def run(cases: list[Case], save: Save = np.savez) -> Outputs:

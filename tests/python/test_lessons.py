@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+
 from lessons import LESSONS
 
 # What the tutorials print, and with how many decimals, where they fix a seed or need none.
@@ -21,7 +22,12 @@ PRINTED = {
     ),
     ("causal", "weights"): (
         3,
-        [[1, 0, 0, 0], [0.359, 0.641, 0, 0], [0.348, 0.345, 0.307, 0], [0.731, 0.193, 0.057, 0.019]],
+        [
+            [1, 0, 0, 0],
+            [0.359, 0.641, 0, 0],
+            [0.348, 0.345, 0.307, 0],
+            [0.731, 0.193, 0.057, 0.019],
+        ],
     ),
     ("by-hand", "weights"): (4, [[1, 0, 0], [0.3302, 0.6698, 0], [0.2483, 0.2483, 0.5035]]),
     ("running-example", "weights"): (

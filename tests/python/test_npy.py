@@ -4,15 +4,16 @@ With a single key its weight is 1 and attention returns the values as they are: 
 read and written without a change.
 """
 
-import io
 import pathlib
 import zipfile
 from collections.abc import Callable
 
-import cases
 import numpy as np
 import pytest
+
+import cases
 from cases import Case, Outputs
+from dump_npy_fixtures import Unseekable
 
 Probe = Callable[..., Outputs]
 EXTREMES = np.finfo(np.float64)
@@ -36,19 +37,6 @@ FORMS = {
     "with_gaps": np.repeat(values(), 2, axis=-1)[..., ::2],
     "broadcast": np.broadcast_to(values()[:1], SHAPE),
 }
-
-
-class Unseekable(io.RawIOBase):
-    """A file like a pipe: zipfile then writes data descriptors."""
-
-    def __init__(self, file: io.BufferedWriter) -> None:
-        self.file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: bytes) -> int:
-        return self.file.write(data)
 
 
 def save_version(version: tuple[int, int]) -> Callable[..., None]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-import cases
 import numpy as np
 import pytest
 import torch
+
+import cases
 import torch_attention
 from cases import Case, Outputs
-
 
 GRID = cases.grid()
 FLOAT32_GRID = [cases.in_float32(case) for case in GRID]

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import cases
 import numpy as np
 import pytest
 import torch
+
+import cases
 import torch_attention
 from cases import Outputs
 
