@@ -17,7 +17,7 @@ demo: build ## Compute attention on a sentence and show it
 build: ## Build the command, build/release/heed
 	$(install) build
 	$(say) 'building build/release/heed'
-	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
@@ -37,7 +37,7 @@ test-tsan: ## Run the tests under ThreadSanitizer
 bench: ## Build and run the benchmarks
 	$(install) build bench
 	$(say) 'building the benchmarks'
-	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON --log-level=WARNING
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_benchmarks
 	$(say) 'running the benchmarks'
 	@cmake --build --preset release --target run_benchmarks
@@ -46,7 +46,7 @@ fuzz: ## Build the fuzz targets and run each for a minute
 	$(install) build fuzz
 	$(say) 'building the fuzz targets'
 	@CXX=clang++-14 cmake --preset asan -B build/fuzz -DHEED_BUILD_FUZZERS=ON -DHEED_BUILD_TESTS=OFF \
-		-DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING
+		-DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build build/fuzz
 	@cmake --build build/fuzz --target run_fuzzers
 
