@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   command.get_formatter()->column_width(30);
   command.footer("Start with `heed demo`. `heed VERB --help` explains a verb.");
   heed::cli::add_info(command);
+  heed::cli::add_lesson(command);
   try {
     command.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

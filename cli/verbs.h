@@ -7,5 +7,6 @@
 namespace heed::cli {
 
 void add_info(CLI::App& command);
+void add_lesson(CLI::App& command);
 
 }  // namespace heed::cli

@@ -2,19 +2,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "heed/viz/terminal.h"
 
 namespace heed::cli {
 
 namespace {
 
+// JSON has no name for what is not finite.
+template <class Real>
+nlohmann::json number(Real value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
 // Nested lists of numbers, as deep as the tensor's rank.
 template <class Real>
 nlohmann::json to_json(TensorView<const Real> view) {
-  if (view.rank() == 0) return *view.data();
+  if (view.rank() == 0) return number(*view.data());
   auto list = nlohmann::json::array();
   for (std::int64_t i = 0; i < view.extent(0); ++i) list.push_back(to_json(view.select(0, i)));
   return list;
+}
+
+nlohmann::json with_names_for_nonfinite(nlohmann::json value) {
+  if (value.is_number_float()) return number(value.get<double>());
+  if (value.is_structured()) {
+    for (auto& element : value) element = with_names_for_nonfinite(std::move(element));
+  }
+  return value;
+}
+
+// A matrix instead of [1, 1, rows, columns].
+template <class Real>
+TensorView<const Real> without_leading_ones(TensorView<const Real> view) {
+  while (view.rank() > 2 && view.extent(0) == 1) view = view.select(0, 0);
+  return view;
 }
 
 std::string indented(const std::string& block) {
@@ -28,25 +54,53 @@ std::string indented(const std::string& block) {
   return result;
 }
 
+template <class Real>
+Tensor<Real> row_sums(TensorView<const Real> matrix) {
+  Tensor<Real> sums({matrix.extent(0)});
+  for (std::int64_t row = 0; row < matrix.extent(0); ++row) {
+    for_each_element(matrix.select(0, row), [&](Real element) { sums(row) += element; });
+  }
+  return sums;
+}
+
 }  // namespace
 
 void Report::step(std::string_view title) { text_ += fmt::format("\n{}. {}\n\n", ++steps_, title); }
 
 void Report::show(const std::string& name, std::string_view title, FloatView values, int decimals,
                   const std::vector<std::string>& row_labels) {
-  say("{}", title);
-  text_ += indented(render_matrix(values, {.decimals = decimals, .row_labels = row_labels}));
-  record(name, values);
+  show_as(name, title, values, decimals, row_labels);
 }
 
 void Report::show(const std::string& name, std::string_view title, DoubleView values, int decimals,
                   const std::vector<std::string>& row_labels) {
+  show_as(name, title, values, decimals, row_labels);
+}
+
+void Report::show_row_sums(const std::string& name, FloatView weights) {
+  show(name, "The sum of each row:", row_sums(without_leading_ones(weights)));
+}
+
+void Report::show_row_sums(const std::string& name, DoubleView weights) {
+  show(name, "The sum of each row:", row_sums(without_leading_ones(weights)));
+}
+
+void Report::record(const std::string& name, nlohmann::json value) {
+  values_[name] = with_names_for_nonfinite(std::move(value));
+}
+void Report::record(const std::string& name, FloatView values) { values_[name] = to_json(values); }
+void Report::record(const std::string& name, DoubleView values) { values_[name] = to_json(values); }
+void Report::record(const std::string& name, const Shape& shape) {
+  values_[name] = std::vector<std::int64_t>(shape.begin(), shape.end());
+}
+
+template <class Real>
+void Report::show_as(const std::string& name, std::string_view title, TensorView<const Real> values,
+                     int decimals, const std::vector<std::string>& row_labels) {
+  values = without_leading_ones(values);
   say("{}", title);
   text_ += indented(render_matrix(values, {.decimals = decimals, .row_labels = row_labels}));
   record(name, values);
 }
-
-void Report::record(const std::string& name, FloatView values) { values_[name] = to_json(values); }
-void Report::record(const std::string& name, DoubleView values) { values_[name] = to_json(values); }
 
 }  // namespace heed::cli

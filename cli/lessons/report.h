@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "heed/tensor.h"
@@ -24,21 +25,32 @@ class Report {
   // A numbered step with its title.
   void step(std::string_view title);
 
-  // A vector or matrix under `title` with so many decimals, recorded as values()[name].
+  // A vector or matrix under `title` with so many decimals, recorded as values()[name]. Leading
+  // extents of 1 are dropped: the scores of one batch entry and one head are a matrix.
   void show(const std::string& name, std::string_view title, FloatView values, int decimals = 4,
             const std::vector<std::string>& row_labels = {});
   void show(const std::string& name, std::string_view title, DoubleView values, int decimals = 4,
             const std::vector<std::string>& row_labels = {});
 
-  // Recorded without being printed: what the text mentions in passing.
-  void record(const std::string& name, nlohmann::json value) { values_[name] = std::move(value); }
+  // The sums of the rows of a matrix of weights.
+  void show_row_sums(const std::string& name, FloatView weights);
+  void show_row_sums(const std::string& name, DoubleView weights);
+
+  // Recorded without being printed: what the text mentions in passing. Numbers keep every digit;
+  // those that are not finite become "nan", "inf" and "-inf".
+  void record(const std::string& name, nlohmann::json value);
   void record(const std::string& name, FloatView values);
   void record(const std::string& name, DoubleView values);
+  void record(const std::string& name, const Shape& shape);
 
   const std::string& text() const { return text_; }
   const nlohmann::json& values() const { return values_; }
 
  private:
+  template <class Real>
+  void show_as(const std::string& name, std::string_view title, TensorView<const Real> values,
+               int decimals, const std::vector<std::string>& row_labels);
+
   std::string text_;
   nlohmann::json values_ = nlohmann::json::object();
   int steps_ = 0;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "heed/viz/terminal.h"
@@ -50,7 +52,9 @@ std::string render(TensorView<const T> matrix, const MatrixFormat& format) {
   std::vector<std::string> numbers;
   std::size_t width = 0;
   for_each_element(matrix, [&](T value) {
-    numbers.push_back(fmt::format("{: .{}f}", value, format.decimals));
+    // The sign of a NaN means nothing and differs between processors.
+    const T shown = std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
+    numbers.push_back(fmt::format("{: .{}f}", shown, format.decimals));
     width = std::max(width, numbers.back().size());
   });
   std::string text;

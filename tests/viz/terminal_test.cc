@@ -126,6 +126,11 @@ TEST(RenderMatrix, AlignsNumbers) {
             "the\\n [  -1  nan  inf]\n");
 }
 
+TEST(RenderMatrix, ShowsNoSignOfNan) {
+  EXPECT_EQ(render_matrix(Tensor<double>({2}, {-std::nan(""), std::nan("")}), {2, {}}),
+            "[ nan  nan]\n");
+}
+
 TEST(RenderMatrix, TakesVectorsDoublesAndViews) {
   EXPECT_EQ(render_matrix(Tensor<double>({2}, {1.0, -123.25})), "[   1.0000 -123.2500]\n");
   const Tensor<double> matrix({2, 2}, {1, 2, 3, 4});

@@ -1,0 +1,114 @@
+// heed lesson: the tutorials' demonstrations, step by step.
+#include "lessons/lesson.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Error.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+
+#include "heed/viz/terminal.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+struct LessonArguments {
+  std::string name;
+  bool list = false;
+  bool as_json = false;
+};
+
+std::string list_of_lessons() {
+  std::size_t width = 0;
+  for (const Lesson& lesson : all_lessons()) width = std::max(width, lesson.name.size());
+  std::string text;
+  for (const Lesson& lesson : all_lessons()) {
+    text += fmt::format("  {:<{}}  {}\n", lesson.name, width, lesson.shows);
+  }
+  return text;
+}
+
+// How many characters must be changed, inserted or removed to turn one word into another
+// (Levenshtein's distance).
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t changed = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+std::string_view nearest_name(std::string_view name) {
+  const auto lessons = all_lessons();
+  return std::min_element(lessons.begin(), lessons.end(),
+                          [name](const Lesson& a, const Lesson& b) {
+                            return edit_distance(name, a.name) < edit_distance(name, b.name);
+                          })
+      ->name;
+}
+
+const Lesson& find_lesson(const std::string& name) {
+  const auto lessons = all_lessons();
+  const auto found = std::find_if(lessons.begin(), lessons.end(),
+                                  [&](const Lesson& lesson) { return lesson.name == name; });
+  if (found == lessons.end()) {
+    throw CLI::ValidationError(
+        "lesson", fmt::format("there is no \"{}\". Did you mean \"{}\"? The lessons are:\n{}",
+                              sanitize_for_terminal(name), nearest_name(name), list_of_lessons()));
+  }
+  return *found;
+}
+
+void print_list(bool as_json) {
+  if (!as_json) {
+    std::cout << "Lessons; `heed lesson NAME` gives one:\n\n" << list_of_lessons();
+    return;
+  }
+  auto list = nlohmann::json::array();
+  for (const Lesson& lesson : all_lessons()) {
+    list.push_back({{"name", lesson.name}, {"shows", lesson.shows}});
+  }
+  std::cout << list.dump(2) << '\n';
+}
+
+void run_lesson(const Lesson& lesson, bool as_json) {
+  Report report;
+  lesson.teach(report);
+  if (as_json) {
+    std::cout << report.values().dump(2) << '\n';
+  } else {
+    std::cout << fmt::format("{}: {}\n\n{}", lesson.name, lesson.shows, report.text());
+  }
+}
+
+}  // namespace
+
+void add_lesson(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand(
+      "lesson", "Learn attention step by step: list the lessons, or give one");
+  auto arguments = std::make_shared<LessonArguments>();
+  CLI::Option* name = verb->add_option("NAME", arguments->name, "The lesson; without it, the list");
+  verb->add_flag("--list", arguments->list, "List the lessons")->excludes(name);
+  verb->add_flag("--json", arguments->as_json,
+                 "Print the list, or every number of the lesson, as JSON");
+  verb->callback([arguments, name] {
+    if (name->count() == 0) {
+      print_list(arguments->as_json);
+    } else {
+      run_lesson(find_lesson(arguments->name), arguments->as_json);
+    }
+  });
+}
+
+}  // namespace heed::cli
