@@ -1,47 +1,143 @@
 // heed: attention on the command line.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <new>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "heed/config.h"
+#include "heed/viz/layout.h"
+#include "heed/viz/terminal.h"
 #include "verbs.h"
 
 namespace {
 
 // The exit codes: what a script can tell apart.
-constexpr int kDataError = 1;   // a file, an argument's contents or the machine
+constexpr int kSuccess = 0;
+constexpr int kDataError = 1;   // what the command line names: a file, a sentence, the machine
 constexpr int kUsageError = 2;  // the command line itself
 
-int run(int argc, char** argv) {
-  CLI::App command("heed: attention for C++. Compute it, look into it, learn it.", "heed");
-  command.set_version_flag("--version", std::string("heed ") + heed::version());
-  command.require_subcommand(1);
-  command.get_formatter()->column_width(30);
-  command.footer("Start with `heed demo`. `heed VERB --help` explains a verb.");
-  heed::cli::add_info(command);
+constexpr const char* kPurpose =
+    "heed computes attention, the operation at the heart of transformers, and shows it.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  heed demo                                watch attention work on one sentence\n"
+    "  heed explain \"Time flies like an arrow\"  the same with your words\n"
+    "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --causal square\n"
+    "                                           compute it on your own arrays\n"
+    "\n"
+    "`heed VERB --help` explains a verb. Exit codes: 0 success, 1 a problem with a file\n"
+    "or another input, 2 a mistake on the command line.";
+
+// CLI11's help with descriptions that are wrapped to 80 columns.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(option->get_description());
+  }
+  std::string make_subcommand(const CLI::App* verb) const override {
+    std::stringstream text;
+    CLI::detail::format_help(text, verb->get_name(), wrapped(verb->get_description()), kColumn);
+    return text.str();
+  }
+
+  static constexpr int kColumn = 26;
+
+ private:
+  static std::string wrapped(const std::string& description) {
+    std::string text = heed::wrap_text(description, 80 - kColumn);
+    text.pop_back();
+    return text;
+  }
+};
+
+void add_verbs(CLI::App& command) {
+  command.set_version_flag("--version", std::string("heed ") + heed::version(),
+                           "Print the version and exit");
+  command.require_subcommand(0, 1);
+  const auto formatter = std::make_shared<HelpFormatter>();
+  formatter->column_width(HelpFormatter::kColumn);
+  formatter->label("SUBCOMMAND", "VERB ...");
+  command.formatter(formatter);
+  heed::cli::add_demo(command);
+  heed::cli::add_explain(command);
+  heed::cli::add_run(command);
   heed::cli::add_lesson(command);
+  heed::cli::add_info(command);
+  for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");
+  command.footer(kExamples);
+}
+
+// "heed VERB" once the verb is known, for messages.
+std::string name_of(const CLI::App& command) {
+  const auto verbs = command.get_subcommands();
+  return verbs.empty() ? command.get_name() : command.get_name() + ' ' + verbs.front()->get_name();
+}
+
+// A message may quote the command line or a file, so it is made harmless for a terminal.
+void print_error(const CLI::App& command, std::string_view message) {
+  std::cerr << name_of(command) << ": " << heed::sanitize_for_terminal(message) << '\n';
+}
+
+int report_usage(const CLI::App& command, std::string_view message) {
+  print_error(command, message);
+  std::cerr << fmt::format("`{} --help` explains the command line.\n", name_of(command));
+  return kUsageError;
+}
+
+void check_verb(const CLI::App& command, std::string_view verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* known : command.get_subcommands({})) names.push_back(known->get_name());
+  if (verb.rfind('-', 0) == 0 || std::find(names.begin(), names.end(), verb) != names.end()) return;
+  throw heed::cli::UsageError(
+      fmt::format("there is no verb '{}'; the verbs are {}", verb, fmt::join(names, ", ")));
+}
+
+int run(CLI::App& command, int argc, char** argv) {
   try {
+    if (argc > 1) check_verb(command, argv[1]);
     command.parse(argc, argv);
+  } catch (const CLI::Success& request) {
+    command.exit(request);  // --help or --version
   } catch (const CLI::ParseError& error) {
-    return command.exit(error) == 0 ? 0 : kUsageError;
+    return report_usage(command, error.what());
+  }
+  if (argc == 1) {
+    std::cerr << command.help();
+    return kUsageError;
   }
   std::cout.flush();
   if (!std::cout) {
-    std::cerr << "heed: standard output cannot be written\n";
+    print_error(command, "standard output cannot be written");
     return kDataError;
   }
-  return 0;
+  return kSuccess;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  CLI::App command(kPurpose, "heed");
   try {
-    return run(argc, argv);
+    add_verbs(command);
+    return run(command, argc, argv);
+  } catch (const heed::cli::UsageError& error) {
+    return report_usage(command, error.what());
+  } catch (const std::bad_alloc&) {
+    print_error(command, "not enough memory");
   } catch (const std::exception& error) {
-    std::cerr << "heed: " << error.what() << '\n';
-    return kDataError;
+    print_error(command, error.what());
   }
+  return kDataError;
 }

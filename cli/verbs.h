@@ -3,9 +3,19 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <stdexcept>
 
 namespace heed::cli {
 
+// What is wrong is the command line itself, not what it names.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+void add_demo(CLI::App& command);
+void add_explain(CLI::App& command);
+void add_run(CLI::App& command);
 void add_info(CLI::App& command);
 void add_lesson(CLI::App& command);
 

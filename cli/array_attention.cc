@@ -1,0 +1,139 @@
+#include "array_attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "heed/error.h"
+#include "heed/io/npy.h"
+#include "heed/reference.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr int kOperatorRank = 4;
+
+template <class T>
+bool holds(const AnyTensor& array) {
+  return std::holds_alternative<Tensor<T>>(array);
+}
+
+bool holds_floats(const AnyTensor& array) {
+  return holds<Float16>(array) || holds<float>(array) || holds<double>(array);
+}
+
+template <class Real>
+Tensor<Real> converted(const AnyTensor& array) {
+  if constexpr (std::is_same_v<Real, double>) {
+    return to_double(array);
+  } else {
+    return to_float(array);
+  }
+}
+
+template <class To, class From>
+Tensor<To> rounded(const Tensor<From>& tensor) {
+  auto result = Tensor<To>::uninitialized(tensor.shape());
+  std::transform(tensor.elements().begin(), tensor.elements().end(), result.elements().begin(),
+                 [](From element) { return static_cast<To>(element); });
+  return result;
+}
+
+// The tensor without its `count` outermost dimensions, which are 1.
+template <class Real>
+Tensor<Real> without_leading(Tensor<Real> tensor, int count) {
+  const Shape shape(std::span(tensor.shape().begin() + count, tensor.shape().end()));
+  return std::move(tensor).reshaped(shape);
+}
+
+template <class Real>
+ArrayResult compute(const ArrayProblem& problem) {
+  const Tensor<Real> query = converted<Real>(problem.query.array);
+  const Tensor<Real> key = converted<Real>(problem.key.array);
+  const Tensor<Real> value = converted<Real>(problem.value.array);
+  BasicAttentionOptions<Real> options;
+  options.mask = problem.mask;
+  if (problem.scale) options.scale = static_cast<Real>(*problem.scale);
+  options.softcap = static_cast<Real>(problem.softcap);
+  options.query_offset = problem.query_offset;
+  auto result = reference::attention(
+      query.view().to_rank(kOperatorRank), key.view().to_rank(kOperatorRank),
+      value.view().to_rank(kOperatorRank), options,
+      problem.keeps_weights ? reference::Keep::kWeights : reference::Keep::kNothing);
+  const int added = kOperatorRank - query.rank();
+  return {
+      without_leading(std::move(result.out), added), without_leading(std::move(result.lse), added),
+      problem.keeps_weights ? without_leading(std::move(result.weights), added) : Tensor<Real>()};
+}
+
+void check_types(const ArrayProblem& problem) {
+  for (const ArrayFile* other : {&problem.key, &problem.value}) {
+    if (other->array.index() == problem.query.array.index()) continue;
+    throw InvalidArgument(
+        fmt::format("'{}' holds {} but '{}' holds {}, expected one type for query, key and value",
+                    problem.query.path, dtype_name(problem.query.array), other->path,
+                    dtype_name(other->array)));
+  }
+}
+
+ArrayResult compute_in_type(const ArrayProblem& problem) {
+  if (holds<double>(problem.query.array)) return compute<double>(problem);
+  ArrayResult result = compute<float>(problem);
+  if (holds<Float16>(problem.query.array)) {
+    result.out = rounded<Float16>(std::get<Tensor<float>>(result.out));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string describe(const ArrayFile& file) {
+  return fmt::format("'{}' {} {}", file.path, to_string(shape(file.array)), dtype_name(file.array));
+}
+
+ArrayFile read_operand(const std::string& path) {
+  ArrayFile file{path, read_npy(path)};
+  if (!holds_floats(file.array)) {
+    throw InvalidArgument(fmt::format("'{}' holds {}, expected float16, float32 or float64", path,
+                                      dtype_name(file.array)));
+  }
+  const int rank = shape(file.array).rank();
+  if (rank < 2 || rank > kOperatorRank) {
+    throw InvalidArgument(
+        fmt::format("'{}' has shape {}, expected 2 to 4 dimensions: [batch, heads, length, dim], "
+                    "of which the first two may be missing",
+                    path, to_string(shape(file.array))));
+  }
+  return file;
+}
+
+Mask read_mask(const std::string& path, const std::string& means) {
+  AnyTensor array = read_npy(path);
+  const bool is_additive = means == "additive";
+  if (is_additive ? !holds_floats(array) : !holds<bool>(array)) {
+    throw InvalidArgument(fmt::format("'{}' holds {}, expected {} for a mask that means {}", path,
+                                      dtype_name(array),
+                                      is_additive ? "float16, float32 or float64" : "bool", means));
+  }
+  if (is_additive) return Mask::additive(to_float(array));
+  Tensor<bool>& booleans = std::get<Tensor<bool>>(array);
+  return means == "allow" ? Mask::allow(std::move(booleans)) : Mask::block(std::move(booleans));
+}
+
+ArrayResult attend(const ArrayProblem& problem) {
+  check_types(problem);
+  try {
+    return compute_in_type(problem);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("{} (query {}, key {}, value {})", error.what(),
+                                      describe(problem.query), describe(problem.key),
+                                      describe(problem.value)));
+  }
+}
+
+}  // namespace heed::cli

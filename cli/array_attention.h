@@ -1,0 +1,52 @@
+// Attention on arrays from files: what the verb run computes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "heed/io/any_tensor.h"
+#include "heed/mask.h"
+
+namespace heed::cli {
+
+// An array and the file it came from.
+struct ArrayFile {
+  std::string path;
+  AnyTensor array;
+};
+
+// "'q.npy' [8, 128, 64] float32".
+std::string describe(const ArrayFile& file);
+
+// Reads the query, key or value. Throws FormatError and IoError as read_npy does, InvalidArgument
+// unless the array holds float16, float32 or float64 in 2 to 4 dimensions.
+ArrayFile read_operand(const std::string& path);
+
+// The mask in the file at `path`; `means` is allow, block or additive. Throws as read_npy does, and
+// InvalidArgument unless the array holds bool (allow, block) or float numbers (additive).
+Mask read_mask(const std::string& path, const std::string& means);
+
+struct ArrayProblem {
+  ArrayFile query;
+  ArrayFile key;
+  ArrayFile value;
+  Mask mask;
+  std::optional<double> scale;
+  double softcap = 0;
+  std::int64_t query_offset = 0;
+  bool keeps_weights = false;
+};
+
+// Each with as many dimensions as the query, lse one fewer.
+struct ArrayResult {
+  AnyTensor out;      // in the operands' type
+  AnyTensor lse;      // float64 for float64 operands, else float32
+  AnyTensor weights;  // in lse's type; empty unless kept
+};
+
+// float64 is computed in double; float16 and float32 in float. Missing leading dimensions are 1.
+// Throws InvalidArgument when the types differ or the shapes or options do not fit.
+ArrayResult attend(const ArrayProblem& problem);
+
+}  // namespace heed::cli

@@ -1,0 +1,145 @@
+// heed explain: attention on the user's own sentence.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "heed/viz/layout.h"
+#include "heed/viz/terminal.h"
+#include "mask_argument.h"
+#include "sentence_attention.h"
+#include "sentence_files.h"
+#include "sentence_picture.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr std::int64_t kMaxHeads = 64;
+constexpr std::int64_t kMaxDModel = 4096;
+constexpr double kMinTemperature = 1e-6;
+constexpr double kMaxTemperature = 1e6;
+
+struct ExplainArguments {
+  std::vector<std::string> words;
+  SentenceSettings settings;
+  std::string mask = "causal";
+  bool no_position = false;
+  std::optional<std::int64_t> head;
+  std::string out;
+  bool as_json = false;
+};
+
+void check_range(std::string_view option, double value, double low, double high) {
+  if (value >= low && value <= high) return;
+  throw UsageError(fmt::format("{} is {}, expected {} to {}", option, value, low, high));
+}
+
+SentenceSettings checked_settings(const ExplainArguments& arguments) {
+  SentenceSettings settings = arguments.settings;
+  check_range("--heads", static_cast<double>(settings.num_heads), 1, kMaxHeads);
+  check_range("--d-model", static_cast<double>(settings.d_model), 2, kMaxDModel);
+  check_range("--temperature", settings.temperature, kMinTemperature, kMaxTemperature);
+  settings.has_positions = !arguments.no_position;
+  settings.mask = parse_mask("--mask", arguments.mask);
+  if (settings.d_model % settings.num_heads != 0) {
+    throw UsageError(fmt::format("--d-model is {}, expected a multiple of --heads, {}",
+                                 settings.d_model, settings.num_heads));
+  }
+  if (settings.has_positions && settings.d_model % 2 != 0) {
+    throw UsageError(
+        fmt::format("--d-model is {}, expected an even number: a position encoding "
+                    "needs pairs (or pass --no-position)",
+                    settings.d_model));
+  }
+  if (arguments.head) {
+    check_range("--head", static_cast<double>(*arguments.head), 0,
+                static_cast<double>(settings.num_heads - 1));
+  }
+  return settings;
+}
+
+std::string describe(const SentenceSettings& settings) {
+  return fmt::format(
+      "{} heads of {} dimensions, mask {}, temperature {}, {}, random parameters (seed {}).",
+      settings.num_heads, settings.head_dim(), settings.mask.description(), settings.temperature,
+      settings.has_positions ? "sinusoidal positions" : "no positions", settings.seed);
+}
+
+std::string describe_reading(const SentenceAttention& attention, const TerminalStyle& style) {
+  const auto visible = attention.visible.elements();
+  const bool hides = std::find(visible.begin(), visible.end(), false) != visible.end();
+  return fmt::format(
+      "A row is the token that asks, a column a token that is listened to, and each row adds up "
+      "to 1.{}",
+      hides ? fmt::format(" {} marks what the mask hides.", style.utf8 ? "·" : "x") : "");
+}
+
+void print_explanation(const SentenceAttention& attention, std::optional<std::int64_t> head) {
+  const TerminalStyle style = detect_terminal(STDOUT_FILENO);
+  const auto heads = head ? std::vector<std::int64_t>{*head} : all_heads(attention);
+  const bool is_long = attention.num_tokens() > kMaxDrawnTokens;
+  std::cout << wrap_text(fmt::format("{} token{}; {}", attention.num_tokens(),
+                                     attention.num_tokens() == 1 ? "" : "s",
+                                     describe(attention.settings)),
+                         style.width)
+            << '\n'
+            << (is_long ? "" : draw_tokens(attention, style) + '\n')
+            << draw_heads(attention, heads, style) << '\n'
+            << wrap_text(describe_reading(attention, style), style.width);
+}
+
+void explain(const ExplainArguments& arguments) {
+  const SentenceSettings settings = checked_settings(arguments);
+  if (!arguments.out.empty()) check_ending(arguments.out);
+  const std::string sentence = fmt::format("{}", fmt::join(arguments.words, " "));
+  const SentenceAttention attention = attend(sentence, settings);
+  if (!arguments.out.empty()) write_sentence(arguments.out, attention);
+  if (arguments.as_json) {
+    std::cout << to_json(attention);
+  } else {
+    print_explanation(attention, arguments.head);
+  }
+}
+
+}  // namespace
+
+void add_explain(CLI::App& command) {
+  CLI::App* verb =
+      command.add_subcommand("explain", "Compute the attention of a sentence and show it");
+  auto arguments = std::make_shared<ExplainArguments>();
+  SentenceSettings& settings = arguments->settings;
+  verb->add_option("SENTENCE", arguments->words,
+                   "1 to 512 words of any script; after -- where it starts with a hyphen")
+      ->required();
+  verb->add_option("--heads", settings.num_heads, "How many heads attend side by side: 1 to 64")
+      ->capture_default_str();
+  verb->add_option("--d-model", settings.d_model, "Numbers per token: a multiple of the heads")
+      ->capture_default_str();
+  verb->add_option("--seed", settings.seed,
+                   "Draws the parameters: 0 to 4294967295, as torch.manual_seed")
+      ->check(CLI::Range(std::numeric_limits<std::uint32_t>::max()).description(""))
+      ->capture_default_str();
+  verb->add_option("--mask", arguments->mask,
+                   fmt::format("Which tokens see which: {}; several joined by &", kMaskNames))
+      ->capture_default_str();
+  verb->add_option("--temperature", settings.temperature,
+                   "Divides the scores: below 1 sharpens the weights, above 1 evens them out")
+      ->capture_default_str();
+  verb->add_flag("--no-position", arguments->no_position,
+                 "Do not tell attention where in the sentence a token stands");
+  verb->add_option("--head", arguments->head, "Show only this head, counted from 0");
+  verb->add_option("--out", arguments->out,
+                   fmt::format("Also write all heads to a file that ends in {}", kSentenceEndings))
+      ->type_name("FILE");
+  verb->add_flag("--json", arguments->as_json, "Print one JSON object with all heads instead");
+  verb->callback([arguments] { explain(*arguments); });
+}
+
+}  // namespace heed::cli

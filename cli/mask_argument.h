@@ -1,0 +1,28 @@
+// Masks as they are written on the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "heed/mask.h"
+
+namespace heed::cli {
+
+// What parse_mask accepts, for help and messages.
+inline constexpr std::string_view kMaskNames = "none, causal, window:LEFT,RIGHT or prefix:LENGTH";
+
+// The two sides of a sliding window.
+struct WindowSides {
+  std::int64_t left = kUnbounded;
+  std::int64_t right = kUnbounded;
+};
+
+// "LEFT,RIGHT": each a number from 0, or "unbounded" (or "inf"). `option` is what messages name.
+// Throws UsageError.
+WindowSides parse_window(std::string_view option, std::string_view sides);
+
+// Mask names joined by '&', for as many queries as keys: "causal & window:2,0". Throws UsageError.
+Mask parse_mask(std::string_view option, std::string_view names);
+
+}  // namespace heed::cli

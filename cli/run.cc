@@ -1,0 +1,220 @@
+// heed run: attention on the user's own arrays.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "array_attention.h"
+#include "heed/io/npy.h"
+#include "heed/mask.h"
+#include "heed/viz/terminal.h"
+#include "mask_argument.h"
+#include "output_files.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+struct RunArguments {
+  std::string query, key, value, out;
+  std::string causal, window;
+  std::string mask, mask_means;
+  std::optional<double> scale;
+  double softcap = 0;
+  std::int64_t query_offset = 0;
+  std::string weights, lse;
+  bool as_json = false;
+};
+
+void check_usage(const RunArguments& arguments) {
+  if (!arguments.mask.empty() && arguments.mask_means.empty()) {
+    throw UsageError(
+        "--mask needs --mask-means: libraries disagree on what true means in a mask, so it is "
+        "never guessed. allow: true may attend; block: true may not attend; additive: numbers "
+        "that are added to the scores, -inf hides");
+  }
+  if (arguments.mask.empty() && !arguments.mask_means.empty()) {
+    throw UsageError("--mask-means says how to read a --mask, but none is given");
+  }
+}
+
+// A window without --causal stands where the lengths are equal.
+Alignment alignment_of(const std::string& causal) {
+  if (causal == "top-left") return Alignment::top_left();
+  if (causal == "bottom-right") return Alignment::bottom_right();
+  return Alignment::square();
+}
+
+Mask mask_of(const RunArguments& arguments) {
+  const Alignment alignment = alignment_of(arguments.causal);
+  Mask mask;
+  if (!arguments.causal.empty()) mask = mask & causal(alignment);
+  if (!arguments.window.empty()) {
+    const WindowSides sides = parse_window("--window", arguments.window);
+    mask = mask & sliding_window(sides.left, sides.right, alignment);
+  }
+  if (!arguments.mask.empty()) mask = mask & read_mask(arguments.mask, arguments.mask_means);
+  return mask;
+}
+
+ArrayProblem read_problem(const RunArguments& arguments) {
+  ArrayProblem problem;
+  problem.mask = mask_of(arguments);
+  problem.query = read_operand(arguments.query);
+  problem.key = read_operand(arguments.key);
+  problem.value = read_operand(arguments.value);
+  problem.scale = arguments.scale;
+  problem.softcap = arguments.softcap;
+  problem.query_offset = arguments.query_offset;
+  problem.keeps_weights = !arguments.weights.empty();
+  return problem;
+}
+
+void reserve_files(const RunArguments& arguments, OutputFiles& files) {
+  files.protect("--query", arguments.query);
+  files.protect("--key", arguments.key);
+  files.protect("--value", arguments.value);
+  if (!arguments.mask.empty()) files.protect("--mask", arguments.mask);
+  files.reserve("--out", arguments.out);
+  if (!arguments.weights.empty()) files.reserve("--weights", arguments.weights);
+  if (!arguments.lse.empty()) files.reserve("--lse", arguments.lse);
+}
+
+void write_files(const RunArguments& arguments, const ArrayResult& result, OutputFiles& files) {
+  const auto write = [&files](const char* option, const AnyTensor& array) {
+    files.write(option, [&array](const auto& path) { write_npy(path, view(array)); });
+  };
+  write("--out", result.out);
+  if (!arguments.weights.empty()) write("--weights", result.weights);
+  if (!arguments.lse.empty()) write("--lse", result.lse);
+  files.commit();
+}
+
+nlohmann::json to_json(const std::string& path, const AnyTensor& array) {
+  const Shape& extents = shape(array);
+  return {{"file", path},
+          {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
+          {"dtype", dtype_name(array)}};
+}
+
+void print_json(const RunArguments& arguments, const ArrayProblem& problem,
+                const ArrayResult& result, double seconds) {
+  nlohmann::json json{{"query", to_json(arguments.query, problem.query.array)},
+                      {"key", to_json(arguments.key, problem.key.array)},
+                      {"value", to_json(arguments.value, problem.value.array)},
+                      {"mask", problem.mask.description()},
+                      {"scale", nullptr},
+                      {"softcap", problem.softcap},
+                      {"query_offset", problem.query_offset},
+                      {"out", to_json(arguments.out, result.out)},
+                      {"seconds", seconds}};
+  if (problem.scale) json["scale"] = *problem.scale;
+  if (!arguments.weights.empty()) json["weights"] = to_json(arguments.weights, result.weights);
+  if (!arguments.lse.empty()) json["lse"] = to_json(arguments.lse, result.lse);
+  std::cout << json.dump(2, ' ', true) << '\n';
+}
+
+void print_summary(const RunArguments& arguments, const ArrayProblem& problem,
+                   const ArrayResult& result, double seconds) {
+  const auto line = [](std::string_view name, const std::string& text) {
+    std::cout << fmt::format("{:8} {}\n", name, sanitize_for_terminal(text));
+  };
+  line("query", describe(problem.query));
+  line("key", describe(problem.key));
+  line("value", describe(problem.value));
+  line("mask", problem.mask.description());
+  line("scale", problem.scale ? fmt::format("{}", *problem.scale) : "1/sqrt(head_dim)");
+  if (problem.softcap != 0) line("softcap", fmt::format("{}", problem.softcap));
+  line("out", describe({arguments.out, result.out}));
+  if (!arguments.weights.empty()) line("weights", describe({arguments.weights, result.weights}));
+  if (!arguments.lse.empty()) line("lse", describe({arguments.lse, result.lse}));
+  line("time", fmt::format("{:.3g} ms", seconds * 1000));
+}
+
+void run_attention(const RunArguments& arguments) {
+  check_usage(arguments);
+  OutputFiles files;
+  reserve_files(arguments, files);
+  const ArrayProblem problem = read_problem(arguments);
+  const auto start = std::chrono::steady_clock::now();
+  const ArrayResult result = attend(problem);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  write_files(arguments, result, files);
+  const auto print = arguments.as_json ? print_json : print_summary;
+  print(arguments, problem, result, elapsed.count());
+}
+
+void add_files(CLI::App& verb, RunArguments& arguments) {
+  verb.add_option("--query", arguments.query, "[batch, num_heads, q_len, head_dim]")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("--key", arguments.key, "[batch, num_kv_heads, kv_len, head_dim]")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("--value", arguments.value, "[batch, num_kv_heads, kv_len, value_dim]")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("--out", arguments.out, "Written: [batch, num_heads, q_len, value_dim]")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("--weights", arguments.weights,
+                  "Also written: the weights, [batch, num_heads, q_len, kv_len]")
+      ->type_name("FILE");
+  verb.add_option("--lse", arguments.lse,
+                  "Also written: the log of each softmax's denominator, [batch, num_heads, q_len]")
+      ->type_name("FILE");
+}
+
+void add_mask(CLI::App& verb, RunArguments& arguments) {
+  verb.add_option(
+          "--causal", arguments.causal,
+          "A query sees no later key. What stands at the same position: the first query and "
+          "the first key (top-left), the last ones (bottom-right), or both (square)")
+      ->check(CLI::IsMember({"top-left", "bottom-right", "square"}).description(""))
+      ->type_name("top-left|bottom-right|square");
+  verb.add_option("--window", arguments.window,
+                  "A query sees so many keys on each side besides its own position; a side may be "
+                  "'unbounded'")
+      ->type_name("LEFT,RIGHT");
+  verb.add_option("--mask", arguments.mask, "An array that broadcasts to the weights' shape")
+      ->type_name("FILE");
+  verb.add_option("--mask-means", arguments.mask_means,
+                  "What the --mask says: true may attend (allow), true may not (block), or numbers "
+                  "added to the scores (additive)")
+      ->check(CLI::IsMember({"allow", "block", "additive"}).description(""))
+      ->type_name("allow|block|additive");
+}
+
+void add_numbers(CLI::App& verb, RunArguments& arguments) {
+  verb.add_option("--scale", arguments.scale,
+                  "Multiplies the scores; 1/sqrt(head_dim) if not given")
+      ->type_name("NUMBER");
+  verb.add_option("--softcap", arguments.softcap, "A score s becomes C tanh(s/C)")->type_name("C");
+  verb.add_option("--query-offset", arguments.query_offset,
+                  "The position of query 0 in the sequence, for the masks")
+      ->type_name("N");
+}
+
+}  // namespace
+
+void add_run(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand("run", "Compute attention on your own .npy arrays");
+  auto arguments = std::make_shared<RunArguments>();
+  add_files(*verb, *arguments);
+  add_mask(*verb, *arguments);
+  add_numbers(*verb, *arguments);
+  verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the summary");
+  verb->footer(
+      "All files are .npy. Query, key and value hold float16, float32 or float64, all the same,\n"
+      "in 2 to 4 dimensions; missing leading dimensions are 1. num_heads is a multiple of\n"
+      "num_kv_heads. The output has the query's type and number of dimensions; float16 is\n"
+      "computed in float32.");
+  verb->callback([arguments] { run_attention(*arguments); });
+}
+
+}  // namespace heed::cli

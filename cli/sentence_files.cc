@@ -1,0 +1,90 @@
+#include "sentence_files.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "heed/io/npy.h"
+#include "heed/io/npz.h"
+#include "output_files.h"
+#include "sentence_picture.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOption = "--out";
+
+// Nested lists, as deep as the tensor's rank.
+template <class T>
+nlohmann::json nested_lists(TensorView<const T> view) {
+  if (view.rank() == 0) return *view.data();
+  auto list = nlohmann::json::array();
+  for (std::int64_t i = 0; i < view.extent(0); ++i) list.push_back(nested_lists(view.select(0, i)));
+  return list;
+}
+
+void write_arrays(const fs::path& path, const SentenceAttention& attention) {
+  const TensorView<const std::int64_t> ids(attention.token_ids.data(),
+                                           Shape{attention.num_tokens()});
+  write_npz(path, {{"weights", attention.weights.view()},
+                   {"visible", attention.visible.view()},
+                   {"token_ids", ids}});
+}
+
+std::string picture(const SentenceAttention& attention) {
+  const TerminalStyle plain;
+  return draw_tokens(attention, plain) + '\n' + draw_heads(attention, all_heads(attention), plain);
+}
+
+}  // namespace
+
+std::string to_json(const SentenceAttention& attention) {
+  const SentenceSettings& settings = attention.settings;
+  const nlohmann::json json{{"sentence", attention.text},
+                            {"tokens", attention.labels},
+                            {"token_ids", attention.token_ids},
+                            {"settings",
+                             {{"num_heads", settings.num_heads},
+                              {"d_model", settings.d_model},
+                              {"seed", settings.seed},
+                              {"mask", settings.mask.description()},
+                              {"temperature", settings.temperature},
+                              {"has_positions", settings.has_positions}}},
+                            {"weights", nested_lists(attention.weights.view())}};
+  constexpr int kOneLine = -1;
+  constexpr bool kAsciiOnly = true;
+  return json.dump(kOneLine, ' ', kAsciiOnly) + '\n';
+}
+
+void check_ending(const fs::path& path) {
+  const std::string ending = path.extension().string();
+  for (const char* known : {".json", ".npy", ".npz", ".txt"}) {
+    if (ending == known) return;
+  }
+  throw UsageError(fmt::format("{}: '{}' does not end in {}, which choose the format", kOption,
+                               path.string(), kSentenceEndings));
+}
+
+void write_sentence(const fs::path& path, const SentenceAttention& attention) {
+  check_ending(path);
+  const std::string ending = path.extension().string();
+  OutputFiles files;
+  files.reserve(kOption, path);
+  if (ending == ".json") {
+    files.write_text(kOption, to_json(attention));
+  } else if (ending == ".txt") {
+    files.write_text(kOption, picture(attention));
+  } else {
+    files.write(kOption, [&](const fs::path& temporary) {
+      if (ending == ".npz") return write_arrays(temporary, attention);
+      write_npy(temporary, attention.weights.view());
+    });
+  }
+  files.commit();
+}
+
+}  // namespace heed::cli

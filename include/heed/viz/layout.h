@@ -1,0 +1,22 @@
+/// Text arranged for a terminal: wrapped, and in blocks next to each other.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heed/config.h"
+
+namespace heed::inline v0 {
+
+/// The columns that a terminal needs for one line of valid UTF-8. Colours (escape sequences of the
+/// form ESC [ …) need none.
+HEED_API int terminal_columns(std::string_view line);
+
+/// The words of `text` on lines of at most `width` columns (at least 20), each ended by a newline.
+HEED_API std::string wrap_text(std::string_view text, int width);
+
+/// Blocks of lines next to each other, aligned at the top, `gap` columns between them.
+HEED_API std::string side_by_side(std::span<const std::string> blocks, int gap = 3);
+
+}  // namespace heed::inline v0
