@@ -8,10 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
 from cases import Case, Outputs
 
 Save = Callable[..., None]
+
+# The cases are small: more threads would only wait for each other.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ Arrays run_case(const nlohmann::json& json, const Arrays& arrays) {
 }
 
 // From CASE/ARRAY to the arrays of each case.
-std::map<std::string, Arrays> by_case(std::map<std::string, AnyTensor> members) {
+std::map<std::string, Arrays> by_case(std::map<std::string, AnyTensor>&& members) {
   std::map<std::string, Arrays> cases;
   for (auto& [name, tensor] : members) {
     const std::size_t slash = name.find('/');
@@ -76,7 +76,9 @@ void run(const std::filesystem::path& folder) {
     const bool is_double = std::holds_alternative<Tensor<double>>(arrays.at("query"));
     try {
       Arrays computed = is_double ? run_case<double>(json, arrays) : run_case<float>(json, arrays);
-      for (auto& [array, tensor] : computed) outputs[name + '/' + array] = std::move(tensor);
+      for (auto& [array, tensor] : computed) {
+        outputs[fmt::format("{}/{}", name, array)] = std::move(tensor);
+      }
     } catch (const std::exception& error) {
       throw std::runtime_error(fmt::format("case {}: {}", name, error.what()));
     }
