@@ -108,6 +108,7 @@ def test_masks_from_files(run: Run, shape: tuple[int, ...]) -> None:
     expected = in_torch(arrays, torch.from_numpy(allow))
     for means, mask in (("allow", allow), ("block", ~allow)):
         assert_close(run(arrays | {"mask": mask}, "--mask-means", means)["out"], expected)
+    # Numbers that float32 holds, for that is how the command keeps an additive mask.
     added = np.where(allow, random.standard_normal(shape).astype(np.float32), -np.inf)
     expected = in_torch(arrays, torch.from_numpy(added))
     for dtype in ("float32", "float64"):
