@@ -14,12 +14,40 @@ extern const Lesson kByHandLesson;
 extern const Lesson kRunningExampleLesson;
 extern const Lesson kSimpleAttentionLesson;
 extern const Lesson kShortSequenceLesson;
+extern const Lesson kDemonstrateAttentionLesson;
+extern const Lesson kDemonstrateCausalAttentionLesson;
+extern const Lesson kScalingLesson;
+extern const Lesson kMasksLesson;
+extern const Lesson kMaskedRowsLesson;
+extern const Lesson kTemperatureLesson;
+extern const Lesson kHeadsLesson;
+extern const Lesson kSelfAndCrossLesson;
+extern const Lesson kPositionLesson;
+extern const Lesson kComplexityLesson;
+extern const Lesson kVariationsLesson;
 
 std::span<const Lesson> all_lessons() {
   static const std::array lessons{
-      kSoftmaxLesson,       kQkvLesson,    kEmbeddingsLesson,     kFromScratchLesson,
-      kCausalLesson,        kByHandLesson, kRunningExampleLesson, kSimpleAttentionLesson,
+      kSoftmaxLesson,
+      kQkvLesson,
+      kEmbeddingsLesson,
+      kFromScratchLesson,
+      kCausalLesson,
+      kByHandLesson,
+      kRunningExampleLesson,
+      kSimpleAttentionLesson,
       kShortSequenceLesson,
+      kDemonstrateAttentionLesson,
+      kDemonstrateCausalAttentionLesson,
+      kScalingLesson,
+      kMasksLesson,
+      kMaskedRowsLesson,
+      kTemperatureLesson,
+      kHeadsLesson,
+      kSelfAndCrossLesson,
+      kPositionLesson,
+      kComplexityLesson,
+      kVariationsLesson,
   };
   return lessons;
 }

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "heed/attention.h"
+#include "heed/random.h"
+#include "lessons/lesson.h"
+
+namespace heed::cli {
+
+namespace {
+
+// 512000000 as "512,000,000".
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto place = static_cast<std::int64_t>(text.size()) - 3; place > 0; place -= 3) {
+    text.insert(static_cast<std::size_t>(place), ",");
+  }
+  return text;
+}
+
+void show_operations(Report& report) {
+  report.step("Operations: more, but all at once");
+  constexpr std::int64_t kLength = 1000;
+  constexpr std::int64_t kWidth = 512;
+  const std::int64_t recurrent = checked_multiply(checked_multiply(kLength, kWidth), kWidth);
+  const std::int64_t attended = checked_multiply(checked_multiply(kLength, kLength), kWidth);
+  report.say("A sequence of n = {} words of width d = {}:", kLength, kWidth);
+  report.say();
+  report.say("  {:<22} {:<8} {:>12}   {}", "", "grows as", "operations", "path between words");
+  report.say("  {:<22} {:<8} {:>12}   {}", "recurrent, in turn", "n · d²", grouped(recurrent),
+             "O(n): through all between");
+  report.say("  {:<22} {:<8} {:>12}   {}", "attention, in parallel", "n² · d", grouped(attended),
+             "O(1): directly");
+  report.record("recurrent_operations", recurrent);
+  report.record("attention_operations", attended);
+  report.say();
+  report.say("What to notice: attention does {:.1f} times the work, and each word's share waits",
+             static_cast<double>(attended) / static_cast<double>(recurrent));
+  report.say("for no other. A recurrent network takes {} steps one after another.", kLength);
+}
+
+void show_memory(Report& report) {
+  report.step("Bytes: one weight for each pair of words");
+  const std::int64_t entries = checked_multiply(10'000, 10'000);
+  const Shape weights{12, 4096, 4096};
+  const std::int64_t bytes = checked_multiply(weights.num_elements(), sizeof(float));
+  const std::int64_t rows_only = checked_multiply(checked_multiply(12, 4096), sizeof(float));
+  report.say("  n = 10,000, one head:             {:>11} weights", grouped(entries));
+  report.say("  n = 4096, 12 heads, in float32:   {:>11} bytes a layer ({:.0f} MiB)",
+             grouped(bytes), static_cast<double>(bytes) / (1 << 20));
+  report.record("entries", entries);
+  report.record("bytes_per_layer", bytes);
+  report.say();
+  report.say("Nobody has to keep them. An output needs its row of weights once, and of that");
+  report.say("row only log Σ exp(s) is worth keeping: {} bytes for the same layer. heed",
+             grouped(rows_only));
+  report.say("stores the table only for those who ask to see it.");
+  report.record("lse_bytes", rows_only);
+}
+
+// The shortest of three runs, in milliseconds: what disturbs a run only makes it longer.
+double shortest_run(FloatView x) {
+  using Clock = std::chrono::steady_clock;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < 3; ++run) {
+    const auto start = Clock::now();
+    attention(x, x, x);
+    const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
+    shortest = std::min(shortest, elapsed.count());
+  }
+  return shortest;
+}
+
+void show_times(Report& report) {
+  report.step("Time: twice the words, four times the wait");
+  report.say("attention(x, x, x), one head of width 32, measured here and now:");
+  report.say();
+  report.say("  {:>5} {:>12} {:>12}   {}", "n", "n² · d", "time", "growth");
+  TorchGenerator generator(0);
+  double previous = 0;
+  auto rows = nlohmann::json::array();
+  for (const std::int64_t length : {64, 128, 256, 512}) {
+    const auto x = generator.randn({1, 1, length, 32});
+    const double time = shortest_run(x);
+    const std::int64_t operations = checked_multiply(checked_multiply(length, length), 32);
+    const std::string growth = previous > 0 ? fmt::format("   × {:.1f}", time / previous) : "";
+    report.say("  {:>5} {:>12} {:>9.3f} ms{}", length, grouped(operations), time, growth);
+    rows.push_back({{"length", length}, {"operations", operations}, {"milliseconds", time}});
+    previous = time;
+  }
+  report.record("times", rows);
+  report.say();
+  report.say("What to notice: each doubling should take about 4 times as long. Times on a");
+  report.say("busy machine are noisy, and short ones most of all; the operations are exact.");
+}
+
+void teach(Report& report) {
+  report.say("Attention compares every word with every other: n² pairs, d products each.");
+  show_operations(report);
+  show_memory(report);
+  show_times(report);
+}
+
+}  // namespace
+
+extern const Lesson kComplexityLesson = {"complexity", "operations, bytes, times: how they grow",
+                                         teach};
+
+}  // namespace heed::cli

@@ -1,0 +1,47 @@
+#include "lessons/numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace heed::cli {
+
+double max_difference(FloatView a, FloatView b) {
+  const auto left = to_tensor(a);
+  const auto right = to_tensor(b.broadcast_to(a.shape()));
+  double difference = 0;
+  for (std::size_t i = 0; i < left.elements().size(); ++i) {
+    difference = std::max(difference, std::abs(static_cast<double>(left.elements()[i]) -
+                                               static_cast<double>(right.elements()[i])));
+  }
+  return difference;
+}
+
+Spread spread(FloatView values) {
+  const auto count = static_cast<double>(values.num_elements());
+  Spread result;
+  for_each_element(values, [&](double value) { result.mean += value / count; });
+  double squares = 0;
+  for_each_element(values,
+                   [&](double value) { squares += (value - result.mean) * (value - result.mean); });
+  result.deviation = std::sqrt(squares / (count - 1));
+  return result;
+}
+
+double largest(FloatView values) {
+  double result = -std::numeric_limits<double>::infinity();
+  for_each_element(values, [&](double value) { result = std::max(result, value); });
+  return result;
+}
+
+std::string list(FloatView vector, int decimals) {
+  return fmt::format("[{:.{}f}]", fmt::join(to_tensor(vector).elements(), ", "), decimals);
+}
+
+FloatView matrix_of(const Tensor<float>& scores, std::int64_t batch, std::int64_t head) {
+  return scores.view().select(0, batch).select(0, head);
+}
+
+}  // namespace heed::cli
