@@ -139,6 +139,9 @@ void add_explain(CLI::App& command) {
                    fmt::format("Also write all heads to a file that ends in {}", kSentenceEndings))
       ->type_name("FILE");
   verb->add_flag("--json", arguments->as_json, "Print one JSON object with all heads instead");
+  verb->footer(
+      "Example:\n"
+      "  heed explain \"Time flies like an arrow\" --mask \"causal & window:2,0\" --head 1");
   verb->callback([arguments] { explain(*arguments); });
 }
 

@@ -116,7 +116,10 @@ void print_json(const RunArguments& arguments, const ArrayProblem& problem,
   if (problem.scale) json["scale"] = *problem.scale;
   if (!arguments.weights.empty()) json["weights"] = to_json(arguments.weights, result.weights);
   if (!arguments.lse.empty()) json["lse"] = to_json(arguments.lse, result.lse);
-  std::cout << json.dump(2, ' ', true) << '\n';
+  constexpr int kOneLine = -1;
+  constexpr bool kAsciiOnly = true;  // and a path that is not UTF-8 is replaced, not refused
+  std::cout << json.dump(kOneLine, ' ', kAsciiOnly, nlohmann::json::error_handler_t::replace)
+            << '\n';
 }
 
 void print_summary(const RunArguments& arguments, const ArrayProblem& problem,
@@ -210,10 +213,13 @@ void add_run(CLI::App& command) {
   add_numbers(*verb, *arguments);
   verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the summary");
   verb->footer(
-      "All files are .npy. Query, key and value hold float16, float32 or float64, all the same,\n"
-      "in 2 to 4 dimensions; missing leading dimensions are 1. num_heads is a multiple of\n"
-      "num_kv_heads. The output has the query's type and number of dimensions; float16 is\n"
-      "computed in float32.");
+      "Example:\n"
+      "  heed run --query q.npy --key k.npy --value v.npy --out o.npy \\\n"
+      "           --mask m.npy --mask-means allow\n\n"
+      "All files are .npy. Query, key and value hold float16, float32 or float64, all the\n"
+      "same, in 2 to 4 dimensions; missing leading dimensions are 1. num_heads is a\n"
+      "multiple of num_kv_heads. The output has the query's type and number of dimensions;\n"
+      "float16 is computed in float32.");
   verb->callback([arguments] { run_attention(*arguments); });
 }
 

@@ -15,16 +15,21 @@ namespace heed::cli {
 
 namespace {
 
-void check_length(const std::string& text, std::int64_t num_tokens) {
-  if (text.find_first_not_of(" \t\r\n\v\f") == text.npos) {
+// The sentence without the whitespace around it, which would be tokens of its own.
+std::string trimmed(const std::string& text) {
+  constexpr const char* kSpaces = " \t\r\n\v\f";
+  const std::size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == text.npos) {
     throw InvalidArgument(fmt::format("the sentence has no words, expected 1 to {}", kMaxTokens));
   }
-  if (num_tokens > kMaxTokens) {
-    throw InvalidArgument(
-        fmt::format("the sentence has {} tokens (words and punctuation marks), "
-                    "expected 1 to {}",
-                    num_tokens, kMaxTokens));
-  }
+  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+void check_length(std::int64_t num_tokens) {
+  if (num_tokens <= kMaxTokens) return;
+  throw InvalidArgument(
+      fmt::format("the sentence has {} tokens (words and punctuation marks), expected 1 to {}",
+                  num_tokens, kMaxTokens));
 }
 
 Tensor<float> embed(const std::vector<std::int64_t>& token_ids, std::int64_t vocab_size,
@@ -39,14 +44,14 @@ Tensor<float> embed(const std::vector<std::int64_t>& token_ids, std::int64_t voc
 }  // namespace
 
 SentenceAttention attend(const std::string& text, const SentenceSettings& settings) {
-  const Tokenizer tokenizer(text);
   SentenceAttention result;
-  result.text = text;
+  result.text = trimmed(text);
   result.settings = settings;
-  result.token_ids = tokenizer.encode(text);
+  const Tokenizer tokenizer(result.text);
+  result.token_ids = tokenizer.encode(result.text);
   result.labels = tokenizer.labels(result.token_ids);
   const std::int64_t num_tokens = result.num_tokens();
-  check_length(text, num_tokens);
+  check_length(num_tokens);
 
   TorchGenerator generator(settings.seed);
   result.vectors = embed(result.token_ids, tokenizer.vocab_size(), settings, generator);

@@ -24,7 +24,7 @@ struct SentenceSettings {
 };
 
 struct SentenceAttention {
-  std::string text;
+  std::string text;  // valid UTF-8
   SentenceSettings settings;
   std::vector<std::int64_t> token_ids;
   std::vector<std::string> labels;  // of the tokens, fit for a terminal
@@ -35,9 +35,9 @@ struct SentenceAttention {
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(token_ids.size()); }
 };
 
-// Tokeniser, embedding, position encoding and multi-head self-attention, with freshly initialised
-// parameters drawn from the seed. Throws InvalidArgument when the sentence is not valid UTF-8, has
-// no words or is longer than kMaxTokens.
+// Tokeniser (whitespace around the sentence is dropped), embedding, position encoding and
+// multi-head self-attention, with freshly initialised parameters drawn from the seed. Throws
+// InvalidArgument when the sentence is not valid UTF-8, has no words or is longer than kMaxTokens.
 SentenceAttention attend(const std::string& text, const SentenceSettings& settings);
 
 }  // namespace heed::cli

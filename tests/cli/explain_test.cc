@@ -1,0 +1,242 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+#include "heed/io/npy.h"
+#include "heed/io/npz.h"
+#include "heed/viz/layout.h"
+#include "support/command.h"
+
+namespace heed {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing_support::CommandResult;
+using testing_support::read_text;
+using testing_support::run_command;
+using testing_support::TemporaryFolder;
+
+using Weights = std::vector<std::vector<std::vector<double>>>;
+
+constexpr const char* kSentence = "The cat sat on the mat";
+
+nlohmann::json explain_json(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "explain");
+  arguments.emplace_back("--json");
+  const CommandResult result = run_command(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return nlohmann::json::parse(result.out);
+}
+
+Weights weights_of(const std::vector<std::string>& arguments) {
+  return explain_json(arguments).at("weights").get<Weights>();
+}
+
+void expect_usage_error(const std::vector<std::string>& options, const std::string& text) {
+  std::vector<std::string> arguments{"explain", kSentence};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  const CommandResult result = run_command(arguments);
+  EXPECT_EQ(result.exit_code, 2) << text;
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("heed explain: "), HasSubstr(text)));
+}
+
+std::string words(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "word" + std::to_string(i) + ' ';
+  return text + "end";
+}
+
+TEST(Explain, DrawsWhatTheDemoDraws) {
+  const auto demo = run_command({"demo"}).out;
+  const auto explained = run_command({"explain", kSentence}).out;
+  const std::size_t begin = explained.find("Head 0");
+  const std::size_t end = explained.find("\n\nA row");
+  EXPECT_THAT(demo, HasSubstr(explained.substr(begin, end - begin)));
+}
+
+TEST(Explain, QuotesMayBeForgotten) {
+  EXPECT_EQ(run_command({"explain", "The", "cat"}).out, run_command({"explain", "The cat"}).out);
+}
+
+TEST(Explain, WhitespaceAroundTheSentenceIsDropped) {
+  EXPECT_EQ(explain_json({" The cat\n"}), explain_json({"The cat"}));
+}
+
+TEST(Explain, JsonHoldsTokensSettingsAndWeights) {
+  const auto json =
+      explain_json({kSentence, "--heads", "2", "--d-model", "8", "--seed", "7", "--temperature",
+                    "0.5", "--mask", "causal & window:2,0", "--no-position"});
+  EXPECT_EQ(json.at("sentence"), kSentence);
+  EXPECT_EQ(json.at("tokens"), (std::vector<std::string>{"The", "cat", "sat", "on", "the", "mat"}));
+  EXPECT_EQ(json.at("token_ids").size(), 6U);
+  EXPECT_EQ(json.at("settings"), nlohmann::json({{"num_heads", 2},
+                                                 {"d_model", 8},
+                                                 {"seed", 7},
+                                                 {"mask", "causal & sliding_window(2, 0)"},
+                                                 {"temperature", 0.5},
+                                                 {"has_positions", false}}));
+  const auto weights = json.at("weights").get<Weights>();
+  ASSERT_EQ(weights.size(), 2U);
+  ASSERT_EQ(weights[0].size(), 6U);
+  for (const auto& row : weights[1])
+    EXPECT_NEAR(std::accumulate(row.begin(), row.end(), 0.0), 1, 1e-6);
+  EXPECT_EQ(weights[0][5][2], 0);
+  EXPECT_GT(weights[0][5][3], 0);
+}
+
+TEST(Explain, MasksDecideWhoIsSeen) {
+  const auto none = weights_of({kSentence, "--mask", "none"});
+  EXPECT_GT(none[0][0][5], 0);
+  const auto prefixed = weights_of({kSentence, "--mask", "prefix:3"});
+  EXPECT_GT(prefixed[0][0][2], 0);
+  EXPECT_EQ(prefixed[0][0][3], 0);
+  const auto window = weights_of({kSentence, "--mask", "window:unbounded,1"});
+  EXPECT_GT(window[0][2][3], 0);
+  EXPECT_EQ(window[0][2][4], 0);
+}
+
+TEST(Explain, ALowTemperatureSharpens) {
+  const auto sharp = weights_of({kSentence, "--temperature", "0.01"});
+  const auto even = weights_of({kSentence, "--temperature", "1000"});
+  EXPECT_GT(*std::max_element(sharp[0][5].begin(), sharp[0][5].end()), 0.99);
+  for (const double weight : even[0][5]) EXPECT_NEAR(weight, 1.0 / 6, 1e-2);
+}
+
+TEST(Explain, WithoutPositionsEqualTokensAreEqual) {
+  const auto weights = weights_of({"no no no", "--no-position", "--mask", "none"});
+  for (const double weight : weights[0][0]) EXPECT_NEAR(weight, 1.0 / 3, 1e-6);
+  const auto placed = weights_of({"no no no", "--mask", "none"});
+  EXPECT_GT(std::abs(placed[0][0][0] - placed[0][0][1]), 1e-3);
+}
+
+TEST(Explain, OneHeadAlone) {
+  const auto result = run_command({"explain", kSentence, "--head", "2"});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Head 2"), Not(HasSubstr("Head 1"))));
+}
+
+TEST(Explain, AnyScript) {
+  for (const std::string sentence : {"猫がマットに座った", "Кошка сидела на коврике",
+                                     "जब बिल्ली बैठी", "قطة على السجادة", "a 👩‍👩‍👧 b"}) {
+    const auto result = run_command({"explain", sentence});
+    EXPECT_EQ(result.exit_code, 0) << sentence;
+    EXPECT_THAT(result.out, HasSubstr("Head 3"));
+    EXPECT_EQ(explain_json({sentence}).at("sentence"), sentence);
+  }
+}
+
+TEST(Explain, ControlCharactersAreNeverPrintedRaw) {
+  const std::string sentence = "a\x1b[31mb \x07 c\u009b5m \u202e d\x7f";
+  for (const std::string option : {"--head=0", "--json"}) {
+    const auto result = run_command({"explain", sentence, option});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    for (const char* raw : {"\x1b", "\x07", "\u009b", "\u202e", "\x7f"}) {
+      EXPECT_THAT(result.out, Not(HasSubstr(raw)));
+    }
+  }
+  EXPECT_EQ(explain_json({sentence}).at("sentence"), sentence);
+}
+
+TEST(Explain, OneToFiveHundredAndTwelveTokens) {
+  EXPECT_EQ(run_command({"explain", "Hi"}).exit_code, 0);
+  EXPECT_EQ(run_command({"explain", words(511)}).exit_code, 0);
+  const auto longer = run_command({"explain", words(512)});
+  EXPECT_EQ(longer.exit_code, 1);
+  EXPECT_EQ(longer.out, "");
+  EXPECT_THAT(longer.err, HasSubstr("heed explain: the sentence has 513 tokens"));
+  for (const std::string nothing : {"", "  \n\t "}) {
+    const auto result = run_command({"explain", nothing});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr("the sentence has no words, expected 1 to 512"));
+  }
+}
+
+TEST(Explain, InvalidUtf8IsAnError) {
+  const auto result = run_command({"explain", "caf\xe9"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("not valid UTF-8"));
+}
+
+TEST(Explain, FitsTheWidthWhateverTheLength) {
+  for (const int length : {3, 12, 39, 40, 41, 200, 511}) {
+    for (const char* columns : {"40", "80", "120"}) {
+      const auto result = run_command({"explain", words(length)}, {{"COLUMNS", columns}});
+      ASSERT_EQ(result.exit_code, 0);
+      std::istringstream lines(result.out);
+      for (std::string line; std::getline(lines, line);) {
+        ASSERT_LE(terminal_columns(line), std::stoi(columns)) << length << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(Explain, BeyondFortyTokensItSummarises) {
+  EXPECT_THAT(run_command({"explain", words(39)}).out, Not(HasSubstr("more than fit")));
+  EXPECT_THAT(run_command({"explain", words(40)}).out,
+              AllOf(HasSubstr("41 tokens are more than fit"),
+                    HasSubstr("Head 3: the last token, end, attends most to ")));
+}
+
+TEST(Explain, WritesTheFormatThatTheEndingNames) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name) {
+    const auto result = run_command({"explain", kSentence, "--out", folder / name});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return folder / name;
+  };
+  EXPECT_EQ(nlohmann::json::parse(read_text(write("a.json"))), explain_json({kSentence}));
+
+  const AnyTensor weights = read_npy(write("a.npy"));
+  EXPECT_EQ(shape(weights), (Shape{4, 6, 6}));
+  EXPECT_EQ(dtype_name(weights), "float32");
+
+  const auto arrays = read_npz(write("a.npz"));
+  ASSERT_EQ(arrays.size(), 3U);
+  EXPECT_EQ(to_double(arrays.at("weights")).elements()[6], to_double(weights).elements()[6]);
+  EXPECT_EQ(shape(arrays.at("visible")), (Shape{6, 6}));
+  EXPECT_EQ(shape(arrays.at("token_ids")), (Shape{6}));
+
+  EXPECT_THAT(read_text(write("a.txt")), HasSubstr("cat .25 .75  ·   ·   ·   ·    cat .63 .37"));
+  EXPECT_EQ(folder.num_files(), 4U);
+}
+
+TEST(Explain, NothingIsWrittenOnError) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(run_command({"explain", "caf\xe9", "--out", folder / "a.json"}).exit_code, 1);
+  EXPECT_EQ(run_command({"explain", "a", "--mask", "x", "--out", folder / "a.json"}).exit_code, 2);
+  EXPECT_EQ(folder.num_files(), 0U);
+  const auto result = run_command({"explain", "a", "--out", folder / "missing/a.json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("missing/a.json"), HasSubstr("No such file")));
+}
+
+TEST(Explain, RefusesSettingsThatMakeNoSense) {
+  expect_usage_error({"--heads", "0"}, "--heads is 0, expected 1 to 64");
+  expect_usage_error({"--heads", "many"}, "many");
+  expect_usage_error({"--heads", "3"}, "--d-model is 64, expected a multiple of --heads, 3");
+  expect_usage_error({"--heads", "3", "--d-model", "9"}, "expected an even number");
+  expect_usage_error({"--head", "4"}, "--head is 4, expected 0 to 3");
+  expect_usage_error({"--temperature", "0"}, "--temperature is 0");
+  expect_usage_error({"--temperature", "nan"}, "--temperature is nan");
+  expect_usage_error({"--seed", "-1"}, "--seed");
+  expect_usage_error({"--out", "a.png"}, "'a.png' does not end in .json, .npy, .npz or .txt");
+}
+
+TEST(Explain, RefusesUnknownMasksAndListsTheKnown) {
+  const std::string known = "expected none, causal, window:LEFT,RIGHT or prefix:LENGTH";
+  for (const char* mask : {"", "future", "causal &", "prefix:", "prefix:-1", "prefix:2x"}) {
+    expect_usage_error({"--mask", mask}, known);
+  }
+  for (const char* mask : {"window:", "window:3", "window:1,-1", "window:1,2,3"}) {
+    expect_usage_error({"--mask", mask}, "is not a window, expected LEFT,RIGHT");
+  }
+}
+
+}  // namespace
+}  // namespace heed

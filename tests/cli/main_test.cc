@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "heed/config.h"
+#include "support/command.h"
+
+namespace heed {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+using testing_support::run_command;
+
+TEST(Command, VersionGoesToStdout) {
+  const auto result = run_command({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, std::string("heed ") + version() + '\n');
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Command, HelpNamesEveryVerbAndGivesExamples) {
+  const auto result = run_command({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* verb : {"demo  ", "explain  ", "run  ", "info  ", "Examples:"}) {
+    EXPECT_THAT(result.out, HasSubstr(verb));
+  }
+}
+
+TEST(Command, HelpFitsEightyColumns) {
+  for (const std::string verb : {"demo", "explain", "run", "info"}) {
+    std::istringstream help(run_command({verb, "--help"}).out);
+    for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 90U) << line;
+  }
+}
+
+TEST(Command, AloneItPrintsTheHelpToStderr) {
+  const auto result = run_command({});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, run_command({"--help"}).out);
+}
+
+TEST(Command, UnknownVerbIsNamedWithTheKnownOnes) {
+  const auto result = run_command({"demonstrate"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("heed: there is no verb 'demonstrate'; the verbs are demo, "));
+}
+
+TEST(Command, UnknownOptionIsAUsageErrorOfTheVerb) {
+  const auto result = run_command({"info", "--jsno"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(StartsWith("heed info: "), HasSubstr("--jsno"),
+                                HasSubstr("`heed info --help`")));
+}
+
+TEST(Command, ErrorsNeverCarryEscapeSequences) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"\x1b[31mred"}, {"info", "\x1b[31mred"}}) {
+    const auto result = run_command(arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("\\x1B[31mred"), Not(HasSubstr("\x1b"))));
+  }
+}
+
+TEST(Command, SaysWhenStdoutCannotBeWritten) {
+  for (const std::string verb : {"info", "demo", "--help"}) {
+    const auto result = run_command({verb}, {}, "/dev/full");
+    EXPECT_EQ(result.exit_code, 1) << verb;
+    EXPECT_THAT(result.err, HasSubstr("standard output cannot be written"));
+  }
+}
+
+TEST(Info, PrintsOneJsonObject) {
+  const auto result = run_command({"info", "--json"});
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json.at("version"), version());
+  EXPECT_GE(json.at("threads").get<int>(), 1);
+  EXPECT_TRUE(json.at("instruction_sets").is_array());
+  EXPECT_THAT(json.at("blas").get<std::string>(), Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace heed
