@@ -1,0 +1,66 @@
+"""Where the programs under test lie, and one run of the probe for all cases."""
+
+import json
+import os
+import pathlib
+import subprocess
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from cases import Case, Outputs
+
+Save = Callable[..., None]
+
+# The cases are small: more threads would only wait for each other.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def build() -> pathlib.Path:
+    return pathlib.Path(os.environ["HEED_BUILD"]).resolve()
+
+
+@pytest.fixture(scope="session")
+def heed(build: pathlib.Path) -> Callable[..., str]:
+    """Runs the command with the given arguments and returns what it prints; fails when it fails."""
+
+    def run(*arguments: object) -> str:
+        command = [str(build / "heed"), *map(str, arguments)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    return run
+
+
+def in_memory_layout(case: Case, name: str) -> np.ndarray:
+    array = case.arrays[name]
+    if case.options.get("layout") == "bthd" and name in ("query", "key", "value", "grad_out"):
+        return np.ascontiguousarray(array.transpose(0, 2, 1, 3))
+    return array
+
+
+@pytest.fixture(scope="session")
+def probe(build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outputs]:
+    """Runs heed's reference on cases: what it computes, by case and name."""
+
+    def run(cases: list[Case], save: Save = np.savez) -> Outputs:
+        folder = tmp_path_factory.mktemp("probe")
+        options = {case.name: case.options for case in cases}
+        assert len(options) == len(cases), "two cases have the same name"
+        (folder / "cases.json").write_text(json.dumps(options))
+        inputs = {f"{c.name}/{name}": in_memory_layout(c, name) for c in cases for name in c.arrays}
+        save(folder / "inputs.npz", **inputs)
+        program = build / "tests/python/probe/reference_probe"
+        subprocess.run([program, folder], check=True, timeout=100)
+        outputs: Outputs = {name: {} for name in options}
+        with np.load(folder / "outputs.npz") as file:
+            for member, array in file.items():
+                name, output = member.split("/")
+                outputs[name][output] = array
+        return outputs
+
+    return run

@@ -1,0 +1,279 @@
+"""The lessons' demonstrations in PyTorch and NumPy: their numbers, by the names heed records.
+
+NumPy's are in double, PyTorch's in float32, as in the lessons.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+Numbers = dict[str, np.ndarray | torch.Tensor | float]
+LESSONS: dict[str, Callable[[], Numbers]] = {}
+
+
+def lesson(name: str) -> Callable:
+    """Enters a function under the lesson's name."""
+
+    def enter(function: Callable[[], Numbers]) -> Callable[[], Numbers]:
+        LESSONS[name] = function
+        return function
+
+    return enter
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def future(length: int) -> torch.Tensor:
+    """True above the diagonal: what a causal mask hides."""
+    return torch.ones(length, length, dtype=torch.bool).triu(1)
+
+
+def attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    temperature: float = 1,
+    hidden: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Masked scores, weights and output."""
+    scores = query @ key.mT / (math.sqrt(query.shape[-1]) * temperature)
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -math.inf)
+    weights = F.softmax(scores, dim=-1)
+    return scores, weights, weights @ value
+
+
+class FourProjections(nn.Module):
+    """A layer that draws query, key, value and output projections in this order."""
+
+    def __init__(self, width: int, num_heads: int = 1, bias: bool = True) -> None:
+        super().__init__()
+        self.query, self.key, self.value, self.out = (
+            nn.Linear(width, width, bias=bias) for _ in range(4)
+        )
+        self.num_heads = num_heads
+
+    def heads(self, x: torch.Tensor) -> torch.Tensor:
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def forward(
+        self, x: torch.Tensor, hidden: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        query, key, value = (self.heads(f(x)) for f in (self.query, self.key, self.value))
+        _, weights, mixed = attend(query, key, value, hidden=hidden)
+        return weights, self.out(mixed.transpose(1, 2).flatten(2))
+
+
+@lesson("softmax")
+def softmax_by_hand() -> Numbers:
+    by_hand, large, small = np.array([1.0, 2, 3]), np.array([1000.0, 1001, 1002]), [2, 1, 0.1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        overflown = np.exp(large)
+        naive = overflown / overflown.sum()
+    return {
+        "by_hand_exp": np.exp(by_hand),
+        "by_hand_sum": np.exp(by_hand).sum(),
+        "by_hand_weights": softmax(by_hand),
+        "large_exp": overflown,
+        "large_naive": naive,
+        "large_shifted_exp": np.exp(large - 1002),
+        "large_stable": softmax(large),
+        "small_naive": np.exp(small) / np.exp(small).sum(),
+        "small_stable": softmax(np.array(small)),
+        "hidden_weights": softmax(np.array([2, 1, -np.inf])),
+    }
+
+
+@lesson("embeddings")
+def embeddings() -> Numbers:
+    np.random.seed(42)
+    table = np.stack([np.random.randn(4).round(2) for _ in range(3)])
+    return {"embeddings": table, "dot_products": table @ table.T}
+
+
+def from_scratch(length: int) -> Numbers:
+    """NumPy's inputs, projections and scores for `length` tokens."""
+    np.random.seed(42)
+    x = np.random.randn(length, 4)
+    weights = [np.random.randn(4, 2) * 0.5 for _ in range(3)]
+    query, key, value = (x @ weight for weight in weights)
+    scores = query @ key.T / np.sqrt(2)
+    names = ("query_weight", "key_weight", "value_weight")
+    numbers = {"x": x, "query": query, "key": key, "value": value, "scores": scores}
+    return numbers | dict(zip(names, weights, strict=True))
+
+
+@lesson("from-scratch")
+def attention_from_scratch() -> Numbers:
+    numbers = from_scratch(3)
+    weights = softmax(numbers["scores"])
+    return numbers | {"weights": weights, "out": weights @ numbers["value"]}
+
+
+@lesson("causal")
+def causal_from_scratch() -> Numbers:
+    numbers = from_scratch(4)
+    scores, value = numbers["scores"], numbers["value"]
+    above = np.triu(np.ones((4, 4)), 1)
+    weights = softmax(scores - 1e9 * above)
+    blind = softmax(scores - 1e9 * np.triu(np.ones((4, 4))))
+    return {
+        "scores": scores,
+        "masked_scores": scores - 1e9 * above,
+        "weights": weights,
+        "out": weights @ value,
+        "infinity_scores": np.where(above == 1, -np.inf, scores),
+        "infinity_weights": softmax(np.where(above == 1, -np.inf, scores)),
+        "blind_number_weights": blind,
+        "blind_number_out": blind @ value,
+        "unmasked_weights": softmax(scores),
+    }
+
+
+@lesson("by-hand")
+def by_hand() -> Numbers:
+    x = torch.tensor([[1, 0], [0, 1], [1, 1]], dtype=torch.float64)
+    masked, weights, out = attend(x, x, x, hidden=future(3))
+    return {
+        "scores": x @ x.T,
+        "scaled": x @ x.T / math.sqrt(2),
+        "masked": masked,
+        "weights": weights,
+        "out": out,
+    }
+
+
+@lesson("running-example")
+def running_example() -> Numbers:
+    torch.manual_seed(0)
+    table = nn.Embedding(4, 4)
+    layer = FourProjections(4, bias=False)
+    x = table(torch.arange(4)).unsqueeze(0)
+    query, key = layer.query(x), layer.key(x)
+    weights, out = layer(x, future(4))
+    return {
+        "x": x,
+        "query": query,
+        "key": key,
+        "value": layer.value(x),
+        "masked": attend(query, key, key, hidden=future(4))[0],
+        "weights": weights,
+        "out": out,
+        "parameters": sum(p.numel() for p in [*table.parameters(), *layer.parameters()]),
+    }
+
+
+def three_draws() -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(42)
+    return tuple(torch.randn(1, 4, 8) for _ in range(3))
+
+
+@lesson("simple-attention")
+def simple_attention() -> Numbers:
+    scores, weights, out = attend(*three_draws())
+    _, causal_weights, causal_out = attend(*three_draws(), hidden=future(4))
+    return {
+        "scores": scores,
+        "weights": weights,
+        "out": out,
+        "causal_weights": causal_weights,
+        "causal_out": causal_out,
+    }
+
+
+def sinusoidal(length: int, width: int) -> torch.Tensor:
+    """sin and cos of t / 10000^(2i / width), in turns."""
+    place = torch.arange(length, dtype=torch.float64)[:, None]
+    angle = place / 10000 ** (torch.arange(0, width, 2) / width)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+
+
+@lesson("short-sequence")
+def short_sequence() -> Numbers:
+    torch.manual_seed(0)
+    fused, project = nn.Linear(64, 192, bias=False), nn.Linear(64, 64, bias=False)
+    x = torch.randn(1, 10, 64) + sinusoidal(10, 64)
+    heads = (part.unflatten(-1, (4, 16)).transpose(1, 2) for part in fused(x).chunk(3, dim=-1))
+    _, weights, mixed = attend(*heads, hidden=future(10))
+    out = project(mixed.transpose(1, 2).flatten(2))
+    at_five = weights[0, :, 5]
+    return {"heads": at_five, "mean": at_five.mean(dim=0), "out": out[0, 5, :8]}
+
+
+@lesson("temperature")
+def temperature() -> Numbers:
+    numbers: Numbers = {}
+    for degrees in (0.5, 1.0, 2.0):
+        numbers[f"weights_{degrees}"] = attend(*three_draws(), degrees)[1]
+    for degrees in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
+        numbers[f"first_row_{degrees}"] = attend(*three_draws(), degrees)[1][0, 0]
+    return numbers
+
+
+@lesson("scaling")
+def scaling() -> Numbers:
+    scores = torch.tensor([[10.0, 1, 1], [1, 0.5, 0.5]], requires_grad=True)
+    F.softmax(scores, dim=-1)[:, 0].sum().backward()
+    rows = torch.tensor([[10.0, 0, 0], [10, 1, 1], [1, 0.5, 0.5]])
+    return {"saturation": F.softmax(rows, dim=-1), "gradient": scores.grad}
+
+
+@lesson("heads")
+def one_head_and_many() -> Numbers:
+    torch.manual_seed(42)
+    one, many = FourProjections(64, 1), FourProjections(64, 8)
+    x = torch.randn(1, 8, 64)
+    eight = many(x)[0][0]
+    return {
+        "one_head": one(x)[0],
+        "eight_heads": eight,
+        "mean_of_four": eight[:4].mean(dim=0),
+        "num_parameters": sum(p.numel() for p in many.parameters()),
+    }
+
+
+@lesson("demonstrate-attention")
+def demonstrate_attention() -> Numbers:
+    torch.manual_seed(0)
+    layer = FourProjections(32, 4)
+    weights, out = layer(torch.randn(1, 6, 32))
+    return {"weights": weights, "out": out}
+
+
+@lesson("demonstrate-causal-attention")
+def demonstrate_causal_attention() -> Numbers:
+    torch.manual_seed(0)
+    draws = [torch.randn(1, 1, 6, 8) for _ in range(3)]
+    return {
+        "full_weights": attend(*draws)[1],
+        "causal_weights": attend(*draws, hidden=future(6))[1],
+    }
+
+
+@lesson("position")
+def position() -> Numbers:
+    return {"table": sinusoidal(4, 8)}
+
+
+@lesson("masked-rows")
+def masked_rows() -> Numbers:
+    torch.manual_seed(0)
+    draws = [torch.randn(1, 1, 3, 4) for _ in range(3)]
+    hidden = ~torch.tensor([[True, False, False], [False] * 3, [True] * 3])
+    scores, weights, _ = attend(*draws, hidden=hidden)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        out = F.scaled_dot_product_attention(*draws, attn_mask=~hidden)
+    return {
+        "masked_scores": scores,
+        "naive_weights": weights,
+        "repaired_weights": weights.nan_to_num(),
+        "weights": weights.nan_to_num(),
+        "out": out,
+    }
