@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "heed/attention.h"
 #include "heed/config.h"
 #include "heed/parallel.h"
 #include "heed/processor.h"
@@ -20,6 +21,8 @@ void print_info(bool as_json) {
   if (as_json) {
     std::cout << nlohmann::json{{"version", version()},
                                 {"instruction_sets", instruction_sets},
+                                {"attention_targets", attention_targets()},
+                                {"attention_target", attention_target()},
                                 {"threads", num_threads()},
                                 {"blas", blas_description()}}
                      .dump(2)
@@ -28,6 +31,8 @@ void print_info(bool as_json) {
   }
   std::cout << fmt::format("heed {}\n", version())
             << fmt::format("instruction sets  {}\n", fmt::join(instruction_sets, ", "))
+            << fmt::format("attention by      {} (of {})\n", attention_target(),
+                           fmt::join(attention_targets(), ", "))
             << fmt::format("threads           {}\n", num_threads())
             << fmt::format("BLAS              {}\n", blas_description());
 }

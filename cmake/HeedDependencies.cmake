@@ -3,6 +3,7 @@
 find_package(TBB REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
+find_package(HWY REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(heed_utf8proc_pc REQUIRED IMPORTED_TARGET libutf8proc)
 

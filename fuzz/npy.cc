@@ -1,10 +1,11 @@
 // Any bytes are an array or a FormatError; tests/data/npy is a good corpus to start from.
+#include "heed/io/npy.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "heed/error.h"
-#include "heed/io/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

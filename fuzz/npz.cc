@@ -1,11 +1,12 @@
 // Any bytes are an archive of arrays or a FormatError; tests/data/npy is a good corpus to start
 // from.
+#include "heed/io/npz.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "heed/error.h"
-#include "heed/io/npz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "heed/config.h"
 #include "heed/mask.h"
@@ -60,10 +62,22 @@ using AttentionOptions64 = BasicAttentionOptions<double>;
 /// h / (num_heads / num_kv_heads). Any strides but in the innermost dimension, which is contiguous;
 /// any extent may be 0.
 /// @return out [batch, num_heads, q_len, value_dim]. A query that sees no key gets 0.
+/// Float tensors are computed by the fused kernels of the processor, in memory linear in the
+/// lengths and with bits that depend on nothing but the row, the options and the instruction set;
+/// double tensors by the reference.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API Tensor<float> attention(FloatView query, FloatView key, FloatView value,
                                  const AttentionOptions& options = {});
 HEED_API Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {});
+
+/// The names of what can compute attention here, the best first: kernels by their instruction set,
+/// e.g. "AVX3" (AVX-512), "AVX2", "SSE4", "NEON", and at last "reference".
+HEED_API std::vector<std::string> attention_targets();
+
+/// The one in use: the first of attention_targets(), or what the environment variable HEED_TARGET
+/// names when attention is first computed.
+/// @throws InvalidArgument when HEED_TARGET names none of them; attention() throws it too.
+HEED_API std::string attention_target();
 
 }  // namespace heed::inline v0

@@ -80,6 +80,8 @@ class HEED_API MaskFunction {
  public:
   virtual ~MaskFunction();
   virtual bool visible(const ScorePosition& at) const = 0;
+  // Makes the scores −infinity where the function says no.
+  virtual void hide(const ScoreTile& tile) const = 0;
 };
 
 template <class F>
@@ -88,6 +90,16 @@ class MaskFunctionOf final : public MaskFunction {
   explicit MaskFunctionOf(F function) : function_(std::move(function)) {}
   bool visible(const ScorePosition& at) const override {
     return function_(at.batch, at.head, at.q_idx, at.kv_idx);
+  }
+  void hide(const ScoreTile& tile) const override {
+    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+      float* scores = tile.scores + static_cast<std::int64_t>(j) * tile.width;
+      for (std::int32_t r = 0; r < tile.num_rows; ++r) {
+        const bool is_visible =
+            function_(tile.batch, tile.heads[r], tile.q_idx[r], tile.first_key + j);
+        scores[r] = is_visible ? scores[r] : -std::numeric_limits<float>::infinity();
+      }
+    }
   }
 
  private:

@@ -23,6 +23,20 @@ struct ScorePosition {
 
 namespace detail {
 
+// A tile of scores on its way through masks and modifications: [keys][width], a row of attention in
+// every column.
+struct ScoreTile {
+  float* scores;  // of key first_key + j and row r at scores[j · width + r]
+  std::int32_t width;
+  std::int32_t num_rows;
+  std::int32_t first_key;
+  std::int32_t begin;  // the keys begin ≤ j < end are asked about
+  std::int32_t end;
+  std::int32_t batch;
+  const std::int32_t* heads;  // [width], of each row
+  const std::int32_t* q_idx;  // [width], positions: query_offset is included
+};
+
 // What a user's score modification looks like from inside the library.
 class HEED_API ScoreFunction {
  public:
@@ -31,6 +45,8 @@ class HEED_API ScoreFunction {
   virtual double apply(double score, const ScorePosition& at) const = 0;
   virtual Dual<float> apply(Dual<float> score, const ScorePosition& at) const = 0;
   virtual Dual<double> apply(Dual<double> score, const ScorePosition& at) const = 0;
+  // Applies the function to every score of a tile.
+  virtual void apply_to(const ScoreTile& tile) const = 0;
 };
 
 template <class F>
@@ -44,6 +60,15 @@ class ScoreFunctionOf final : public ScoreFunction {
   }
   Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
     return call(score, at);
+  }
+  void apply_to(const ScoreTile& tile) const override {
+    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+      float* scores = tile.scores + static_cast<std::int64_t>(j) * tile.width;
+      for (std::int32_t r = 0; r < tile.width; ++r) {
+        scores[r] = static_cast<float>(
+            function_(scores[r], tile.batch, tile.heads[r], tile.q_idx[r], tile.first_key + j));
+      }
+    }
   }
 
  private:
@@ -91,6 +116,11 @@ class ScoreMod {
   template <class Score>
   Score operator()(Score score, const ScorePosition& at) const {
     return function_ == nullptr ? score : function_->apply(score, at);
+  }
+
+  /// For the library's own use: the function on a tile of scores.
+  void apply_to(const detail::ScoreTile& tile) const {
+    if (function_ != nullptr) function_->apply_to(tile);
   }
 
  private:

@@ -58,4 +58,13 @@ float BoundMask::added(const detail::Cell& cell) const {
   return sum;
 }
 
+bool BoundMask::is_structural() const {
+  return std::all_of(mask_.parts().begin(), mask_.parts().end(),
+                     [](const auto& part) { return part->is_structural(); });
+}
+
+void BoundMask::hide(const detail::ScoreTile& tile) const {
+  for (const auto& part : mask_.parts()) part->hide(shape_, tile);
+}
+
 }  // namespace heed::inline v0

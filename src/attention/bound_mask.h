@@ -21,6 +21,12 @@ class BoundMask {
   // What the additive parts add to the score of a visible cell.
   float added(const detail::Cell& cell) const;
 
+  // Whether every part is one interval of keys per query, so that range() says it all.
+  bool is_structural() const;
+
+  // What the other parts do to a tile of scores: added values, and −infinity for hidden keys.
+  void hide(const detail::ScoreTile& tile) const;
+
   const ScoreShape& shape() const noexcept { return shape_; }
 
  private:

@@ -55,13 +55,27 @@ class BroadcastTensor {
   const T& operator[](const Cell& cell) const {
     const std::int64_t indices[] = {cell.k, cell.q, cell.head, cell.batch};
     std::int64_t offset = 0;
-    for (int dim = 1; dim <= view_.rank(); ++dim) {
-      if (view_.extent(-dim) != 1) offset += indices[dim - 1] * view_.stride(-dim);
-    }
+    for (int dim = 1; dim <= view_.rank(); ++dim) offset += indices[dim - 1] * step(dim);
     return view_.data()[offset];
   }
 
+  // Calls visit(score, element) for every cell of a tile.
+  template <class Visit>
+  void for_each(const ScoreShape& shape, const detail::ScoreTile& tile, Visit visit) const {
+    const std::int64_t key_step = view_.rank() > 0 ? step(1) : 0;
+    for (std::int32_t r = 0; r < tile.num_rows; ++r) {
+      const T* element = &(*this)[{tile.batch, tile.heads[r], tile.q_idx[r] - shape.query_offset,
+                                   std::int64_t{tile.first_key} + tile.begin}];
+      for (std::int32_t j = tile.begin; j < tile.end; ++j, element += key_step) {
+        visit(tile.scores[static_cast<std::int64_t>(j) * tile.width + r], *element);
+      }
+    }
+  }
+
  private:
+  // The stride of dimension −dim, which is 0 where the tensor repeats.
+  std::int64_t step(int dim) const { return view_.extent(-dim) == 1 ? 0 : view_.stride(-dim); }
+
   Tensor<T> owned_;
   TensorView<const T> view_;
 };
@@ -76,6 +90,12 @@ class BooleanMask final : public MaskPart {
   }
   bool visible(const ScoreShape&, const Cell& cell) const override {
     return tensor_[cell] == visible_value_;
+  }
+  bool is_structural() const override { return false; }
+  void hide(const ScoreShape& shape, const detail::ScoreTile& tile) const override {
+    tensor_.for_each(shape, tile, [this](float& score, bool element) {
+      if (element != visible_value_) score = -std::numeric_limits<float>::infinity();
+    });
   }
 
  private:
@@ -96,6 +116,14 @@ class AdditiveMask final : public MaskPart {
     return tensor_[cell] != -std::numeric_limits<float>::infinity();
   }
   float added(const Cell& cell) const override { return tensor_[cell]; }
+  bool is_structural() const override { return false; }
+  void hide(const ScoreShape& shape, const detail::ScoreTile& tile) const override {
+    tensor_.for_each(shape, tile, [](float& score, float element) {
+      // What was hidden before stays hidden, whatever is added.
+      if (score == -std::numeric_limits<float>::infinity()) return;
+      score = element == -std::numeric_limits<float>::infinity() ? element : score + element;
+    });
+  }
 
  private:
   BroadcastTensor<float> tensor_;
@@ -109,6 +137,10 @@ class FunctionMask final : public MaskPart {
   std::string description() const override { return "where(function)"; }
   bool visible(const ScoreShape& shape, const Cell& cell) const override {
     return function_->visible(position(shape, cell));
+  }
+  bool is_structural() const override { return false; }
+  void hide(const ScoreShape&, const detail::ScoreTile& tile) const override {
+    function_->hide(tile);
   }
 
  private:

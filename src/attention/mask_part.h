@@ -22,9 +22,9 @@ inline ScorePosition position(const ScoreShape& shape, const Cell& cell) {
           static_cast<std::int32_t>(cell.k)};
 }
 
-// One part of a mask. A structural part overrides range(), one interval of keys per query; an
-// irregular one visible(); an additive one added(). Everything but check() may assume that check()
-// passed for the same shape.
+// One part of a mask. A structural part is one interval of keys per query and overrides range()
+// alone. An irregular one overrides is_structural() and hide(), visible() and, if it adds to
+// scores, added(). Everything but check() may assume that check() passed for the same shape.
 class MaskPart {
  public:
   MaskPart() = default;
@@ -42,6 +42,10 @@ class MaskPart {
   }
   virtual bool visible(const ScoreShape& /*shape*/, const Cell& /*cell*/) const { return true; }
   virtual float added(const Cell& /*cell*/) const { return 0; }
+
+  virtual bool is_structural() const { return true; }
+  // Adds what is to be added to a tile of scores and makes those it hides −infinity.
+  virtual void hide(const ScoreShape& /*shape*/, const ScoreTile& /*tile*/) const {}
 };
 
 }  // namespace heed::inline v0::detail

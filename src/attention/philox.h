@@ -36,6 +36,8 @@ class DropoutMask {
              static_cast<std::uint32_t>(dropout.seed >> 32)},
         threshold_(static_cast<std::uint32_t>(std::lround(dropout.probability * kSteps))) {}
 
+  bool keeps_everything() const { return threshold_ == 0; }
+
   // What the weight at this position is multiplied by: 0, or 1 / (1 − probability).
   double factor(const ScorePosition& at) const {
     if (threshold_ == 0) return 1;

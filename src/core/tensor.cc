@@ -12,9 +12,8 @@ void throw_not_contiguous(const char* function, const Shape& shape) {
 }
 
 void throw_reshape(const Shape& from, const Shape& to) {
-  throw InvalidArgument(fmt::format("reshape: {} has {} elements but {} has {}",
-                                    to_string(from), from.num_elements(), to_string(to),
-                                    to.num_elements()));
+  throw InvalidArgument(fmt::format("reshape: {} has {} elements but {} has {}", to_string(from),
+                                    from.num_elements(), to_string(to), to.num_elements()));
 }
 
 void throw_element_count(const Shape& shape, std::int64_t found) {

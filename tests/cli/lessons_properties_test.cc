@@ -122,7 +122,10 @@ TEST(MasksLesson, EveryConventionShowsTheSameMask) {
   EXPECT_EQ(values["block"][1], "F F T T T T");
   EXPECT_EQ(values["tril"][1], "1 1 0 0 0 0");
   EXPECT_EQ(values["additive"][1], "0 0 -inf -inf -inf -inf");
-  for (const char* form : {"allow", "block", "additive"}) EXPECT_EQ(values["differences"][form], 0);
+  // Different masks are different options: the same weights, but for the last bits.
+  for (const char* form : {"allow", "block", "additive"}) {
+    EXPECT_LT(values["differences"][form], 1e-6);
+  }
 }
 
 TEST(MasksLesson, PadsTheTutorialsBatchAndCombinesWithCausal) {

@@ -4,9 +4,7 @@
 #include "attention/reference/row.h"
 #include "heed/reference.h"
 
-namespace heed::inline v0 {
-
-namespace reference {
+namespace heed::inline v0::reference {
 
 namespace {
 
@@ -92,16 +90,4 @@ Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
   return forward(check_attention("attention", query, key, value, options), keep);
 }
 
-}  // namespace reference
-
-Tensor<float> attention(FloatView query, FloatView key, FloatView value,
-                        const AttentionOptions& options) {
-  return reference::attention(query, key, value, options).out;
-}
-
-Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
-                         const AttentionOptions64& options) {
-  return reference::attention(query, key, value, options).out;
-}
-
-}  // namespace heed::inline v0
+}  // namespace heed::inline v0::reference

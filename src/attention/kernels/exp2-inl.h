@@ -1,0 +1,45 @@
+// Two to the power of a vector.
+#if defined(HEED_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_EXP2_INL_H_
+#undef HEED_EXP2_INL_H_
+#else
+#define HEED_EXP2_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Vec = hn::Vec<Floats>;
+inline constexpr Floats kFloats;
+inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Floats()));
+
+// 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. For x > 127 it is only
+// certain that the result is NaN or not below 2¹²⁶.
+HWY_INLINE Vec exp2(Vec x) {
+  // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 5 whose constant term is 1.
+  constexpr float kCoefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
+                                     0.240222421F,   0.693146978F,   1.0F};
+  const Vec whole = hn::Round(hn::Min(hn::Set(kFloats, 127.0F), x));  // NaN stays NaN in this order
+  const Vec r = hn::Sub(x, whole);
+  Vec power = hn::Set(kFloats, kCoefficients[0]);
+  for (int i = 1; i < 6; ++i) power = hn::MulAdd(power, r, hn::Set(kFloats, kCoefficients[i]));
+#if HWY_TARGET <= HWY_AVX3
+  const __mmask16 is_large = _mm512_cmp_ps_mask(x.raw, _mm512_set1_ps(-100.0F), _CMP_NLT_UQ);
+  return Vec{_mm512_maskz_scalef_ps(is_large, power.raw, whole.raw)};
+#else
+  const hn::RebindToSigned<Floats> integers;
+  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
+  const Vec scaled = hn::BitCast(kFloats, hn::Add(hn::BitCast(integers, power), exponent));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(kFloats, -100.0F)), scaled);
+#endif
+}
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_EXP2_INL_H_

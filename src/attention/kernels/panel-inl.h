@@ -1,0 +1,364 @@
+// The panel kernels, compiled once for each instruction set.
+#if defined(HEED_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_PANEL_INL_H_
+#undef HEED_PANEL_INL_H_
+#else
+#define HEED_PANEL_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/kernels.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE {
+
+// An exponent up to here leaves m where it is; above it, m moves to the row's largest score.
+constexpr float kLargestExponent = 30.0F;
+// A tile whose weights sum to at most this has no exponent above kLargestExponent.
+constexpr float kLargestSum = 0x1p30F;
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kLog2E = 1.44269504F;
+// What stands for the weight of a key that is not seen, where values are guarded.
+constexpr float kUnseen = -1.0F;
+
+// Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
+// broadcast they just fit the registers.
+constexpr int kBlock = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
+
+// A matrix A[row][step] of which the kernels broadcast single elements.
+struct Operand {
+  const float* data;
+  std::int64_t row_stride;
+  std::int64_t step_stride;
+};
+
+// sums[i][v] += Σ_step A[i][step] · B[step][v], each one chain of fused multiply-adds in the order
+// of steps. B is [steps][kVectors] vectors.
+template <int kRows, int kVectors, bool kGuarded = false>
+HWY_INLINE void multiply_add(const Operand& a, const float* HWY_RESTRICT b, std::int32_t steps,
+                             Vec (&sums)[kRows][kVectors]) {
+  const float* HWY_RESTRICT rows[kRows];
+  for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
+  for (std::int32_t step = 0; step < steps; ++step) {
+    Vec b_step[kVectors];
+    for (int v = 0; v < kVectors; ++v) b_step[v] = hn::Load(kFloats, b + v * kLanes);
+    for (int i = 0; i < kRows; ++i) {
+      const Vec a_step = hn::Set(kFloats, *rows[i]);
+      rows[i] += a.step_stride;
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec sum = hn::MulAdd(a_step, b_step[v], sums[i][v]);
+        sums[i][v] =
+            kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kFloats, kUnseen)), sums[i][v], sum)
+                     : sum;
+      }
+    }
+    b += kVectors * kLanes;
+  }
+}
+
+// Calls block.template operator()<kRows>(first) for blocks of kBlock rows, then 4, 2 and 1.
+template <class Block>
+HWY_INLINE void for_each_block(std::int32_t begin, std::int32_t end, const Block& block) {
+  std::int32_t row = begin;
+  for (; row + kBlock <= end; row += kBlock) block.template run<kBlock>(row);
+  if constexpr (kBlock > 4) {
+    if (row + 4 <= end) {
+      block.template run<4>(row);
+      row += 4;
+    }
+  }
+  if (row + 2 <= end) {
+    block.template run<2>(row);
+    row += 2;
+  }
+  if (row < end) block.template run<1>(row);
+}
+
+template <int kVectors>
+struct PanelKernel {
+  static constexpr int kWidth = kVectors * kLanes;
+
+  const Tile& tile;
+  Panel& panel;
+  float* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
+  // The keys of the tile that any row sees, and whether some row does not see all of these.
+  std::int32_t begin;
+  std::int32_t end;
+  bool is_mixed;
+  // The rows' ranges, counted from the tile's first key.
+  Vec row_begin[kVectors];
+  Vec row_end[kVectors];
+
+  HWY_INLINE PanelKernel(const Tile& t, Panel& p, float* w) : tile(t), panel(p), weights(w) {
+    begin = std::max(panel.any_begin - tile.first_key, 0);
+    end = std::min(panel.any_end - tile.first_key, tile.num_keys);
+    is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
+    if (!is_mixed) return;
+    for (int v = 0; v < kVectors; ++v) {
+      row_begin[v] = relative(panel.begin + v * kLanes);
+      row_end[v] = relative(panel.end + v * kLanes);
+    }
+  }
+
+  // Positions as floats relative to the tile, in which form they compare fastest. Clamping keeps
+  // them exact.
+  HWY_INLINE Vec relative(const std::int32_t* positions) const {
+    const hn::RebindToSigned<Floats> integers;
+    const auto difference =
+        hn::Sub(hn::LoadU(integers, positions), hn::Set(integers, tile.first_key));
+    return hn::ConvertTo(kFloats, hn::Min(hn::Max(difference, hn::Set(integers, -1)),
+                                          hn::Set(integers, kTileKeys + 1)));
+  }
+
+  HWY_INLINE hn::Mask<Floats> sees(int v, std::int32_t key) const {
+    const Vec at = hn::Set(kFloats, static_cast<float>(key));
+    return hn::And(hn::Ge(at, row_begin[v]), hn::Lt(at, row_end[v]));
+  }
+
+  template <class Use>
+  struct ScoreBlock {
+    const PanelKernel& kernel;
+    const Use& use;
+
+    // Scores of kRows keys from `key` on, on top of what use.start gives.
+    template <int kRows>
+    HWY_INLINE void run(std::int32_t key) const {
+      Vec sums[kRows][kVectors];
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = use.start(v);
+      const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
+      multiply_add<kRows, kVectors>(keys, kernel.panel.query, kernel.panel.head_dim, sums);
+      for (int i = 0; i < kRows; ++i) {
+        float* row = kernel.weights + (key + i) * kWidth;
+        for (int v = 0; v < kVectors; ++v) {
+          hn::Store(use.finish(v, key + i, sums[i][v]), kFloats, row + v * kLanes);
+        }
+      }
+    }
+  };
+
+  template <class Use>
+  HWY_INLINE void score(const Use& use) const {
+    for_each_block(begin, end, ScoreBlock<Use>{*this, use});
+  }
+
+  HWY_INLINE Vec load(const float* array, int v) const {
+    return hn::Load(kFloats, array + v * kLanes);
+  }
+  HWY_INLINE void store(Vec x, float* array, int v) const {
+    hn::Store(x, kFloats, array + v * kLanes);
+  }
+
+  // The scores become weights right in the register block, in the hope that no m must move.
+  struct FusedWeights {
+    const PanelKernel& kernel;
+    Vec (&tile_sum)[kVectors];
+
+    HWY_INLINE Vec start(int v) const { return kernel.load(kernel.panel.state.minus_m, v); }
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
+      Vec weight = exp2(exponent);
+      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+      tile_sum[v] = hn::Add(tile_sum[v], weight);
+      return weight;
+    }
+  };
+
+  // Returns whether the weights stand; otherwise nothing but `weights` was touched.
+  HWY_INLINE bool try_fused_weights() {
+    Vec tile_sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
+    score(FusedWeights{*this, tile_sum});
+    bool fits = true;
+    for (int v = 0; v < kVectors; ++v) {
+      fits = fits && hn::AllTrue(kFloats, hn::Le(tile_sum[v], hn::Set(kFloats, kLargestSum)));
+    }
+    if (!fits) return false;
+    for (int v = 0; v < kVectors; ++v) {
+      store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
+    }
+    return true;
+  }
+
+  struct Exponents {
+    const PanelKernel& kernel;
+    Vec (&largest)[kVectors];
+
+    HWY_INLINE Vec start(int v) const { return kernel.load(kernel.panel.state.minus_m, v); }
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
+      if (kernel.is_mixed) {
+        exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kFloats, kMinusInfinity));
+      }
+      largest[v] = hn::Max(exponent, largest[v]);
+      return exponent;
+    }
+  };
+
+  // Moves m by `largest` where that exceeds the row's threshold, and returns by how much.
+  HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) {
+    const PanelState& state = panel.state;
+    panel.moving = false;
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec threshold = load(state.threshold, v);
+      const auto moves = hn::Gt(largest[v], threshold);
+      shift[v] = hn::IfThenElseZero(moves, largest[v]);
+      if (hn::AllFalse(kFloats, moves)) continue;
+      panel.moving = true;
+      // An empty state is 0 already, and stays so whatever the shift.
+      const auto is_empty = hn::Eq(threshold, hn::Set(kFloats, kMinusInfinity));
+      const Vec factor = hn::IfThenElse(is_empty, hn::Set(kFloats, 1.0F), exp2(hn::Neg(shift[v])));
+      store(hn::Sub(load(state.minus_m, v), shift[v]), state.minus_m, v);
+      store(hn::IfThenElse(moves, hn::Set(kFloats, kLargestExponent), threshold), state.threshold,
+            v);
+      store(hn::Mul(load(state.sum, v), factor), state.sum, v);
+      for (std::int32_t d = 0; d < panel.value_dim; ++d) {
+        float* out = state.out + d * kWidth;
+        store(hn::Mul(load(out, v), factor), out, v);
+      }
+    }
+  }
+
+  // weights[key] = 2^(exponent − shift) for the exponents that `weights` holds.
+  HWY_INLINE void weigh(const Vec (&shift)[kVectors]) {
+    Vec tile_sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
+    for (std::int32_t key = begin; key < end; ++key) {
+      float* row = weights + key * kWidth;
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec weight = exp2(hn::Sub(load(row, v), shift[v]));
+        tile_sum[v] = hn::Add(tile_sum[v], weight);
+        store(weight, row, v);
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
+    }
+  }
+
+  HWY_INLINE void separate_weights() {
+    Vec largest[kVectors];
+    Vec shift[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    score(Exponents{*this, largest});
+    move(largest, shift);
+    weigh(shift);
+  }
+
+  template <bool kGuarded>
+  struct ValueBlock {
+    const PanelKernel& kernel;
+
+    template <int kRows>
+    HWY_INLINE void run(std::int32_t column) const {
+      float* HWY_RESTRICT out = kernel.panel.state.out + column * kWidth;
+      Vec sums[kRows][kVectors];
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
+      const Tile& tile = kernel.tile;
+      const Operand values{tile.value + kernel.begin * tile.value_stride + column, 1,
+                           tile.value_stride};
+      multiply_add<kRows, kVectors, kGuarded>(values, kernel.weights + kernel.begin * kWidth,
+                                              kernel.end - kernel.begin, sums);
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < kVectors; ++v) kernel.store(sums[i][v], out + i * kWidth, v);
+    }
+  };
+
+  HWY_INLINE void add_values() {
+    if (!panel.guarded) {
+      for_each_block(0, panel.value_dim, ValueBlock<false>{*this});
+    } else {
+      for_each_block(0, panel.value_dim, ValueBlock<true>{*this});
+    }
+  }
+
+  // Marks the weights of keys that are not seen.
+  HWY_INLINE void guard() {
+    if (!is_mixed) return;
+    for (std::int32_t key = begin; key < end; ++key) {
+      for (int v = 0; v < kVectors; ++v) {
+        float* row = weights + key * kWidth;
+        store(hn::IfThenElse(sees(v, key), load(row, v), hn::Set(kFloats, kUnseen)), row, v);
+      }
+    }
+  }
+
+  // Whether every row that will see a key has seen one: the first visible tile always moves m.
+  HWY_INLINE bool has_started() const {
+    bool started = true;
+    for (int v = 0; v < kVectors; ++v) {
+      started = started &&
+                hn::AllTrue(kFloats, hn::Ge(load(panel.state.threshold, v), hn::Zero(kFloats)));
+    }
+    return started;
+  }
+
+  HWY_INLINE void attend() {
+    if (begin >= end) return;
+    if (panel.moving || !has_started() || !try_fused_weights()) separate_weights();
+    if (panel.guarded) guard();
+    add_values();
+  }
+
+  struct RawScores {
+    HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
+    HWY_INLINE Vec finish(int, std::int32_t, Vec score) const { return score; }
+  };
+
+  HWY_INLINE void raw_scores() const {
+    if (begin < end) score(RawScores{});
+  }
+
+  // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
+  // key.
+  HWY_INLINE void absorb(const float* HWY_RESTRICT dropout) {
+    if (begin >= end) return;
+    Vec largest[kVectors];
+    Vec shift[kVectors];
+    Vec minus_m[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      largest[v] = hn::Set(kFloats, kMinusInfinity);
+      minus_m[v] = load(panel.state.minus_m, v);
+    }
+    for (std::int32_t key = begin; key < end; ++key) {
+      float* row = weights + key * kWidth;
+      for (int v = 0; v < kVectors; ++v) {
+        Vec exponent = hn::MulAdd(load(row, v), hn::Set(kFloats, kLog2E), minus_m[v]);
+        if (is_mixed)
+          exponent = hn::IfThenElse(sees(v, key), exponent, hn::Set(kFloats, kMinusInfinity));
+        largest[v] = hn::Max(exponent, largest[v]);
+        store(exponent, row, v);
+      }
+    }
+    move(largest, shift);
+    Vec tile_sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
+    for (std::int32_t key = begin; key < end; ++key) {
+      float* row = weights + key * kWidth;
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec exponent = load(row, v);
+        Vec weight = exp2(hn::Sub(exponent, shift[v]));
+        tile_sum[v] = hn::Add(tile_sum[v], weight);
+        if (dropout != nullptr) weight = hn::Mul(weight, load(dropout + key * kWidth, v));
+        if (panel.guarded) {
+          const auto is_hidden = hn::Eq(exponent, hn::Set(kFloats, kMinusInfinity));
+          weight = hn::IfThenElse(is_hidden, hn::Set(kFloats, kUnseen), weight);
+        }
+        store(weight, row, v);
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
+    }
+    add_values();
+  }
+};
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_PANEL_INL_H_

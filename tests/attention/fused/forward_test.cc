@@ -1,0 +1,371 @@
+#include "attention/fused/forward.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "heed/parallel.h"
+#include "heed/reference.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing_support::normal;
+using testing_support::same_bits;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Sizes {
+  std::int64_t batch = 1;
+  std::int64_t num_heads = 1;
+  std::int64_t num_kv_heads = 1;
+  std::int64_t q_len = 1;
+  std::int64_t kv_len = 1;
+  std::int64_t head_dim = 16;
+  std::int64_t value_dim = 16;
+};
+
+struct Inputs {
+  Tensor<float> query;
+  Tensor<float> key;
+  Tensor<float> value;
+
+  explicit Inputs(const Sizes& s, float magnitude = 1)
+      : query(normal<float>({s.batch, s.num_heads, s.q_len, s.head_dim}, 1)),
+        key(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2)),
+        value(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3)) {
+    for (float& element : query.elements()) element *= magnitude;
+  }
+};
+
+struct Output {
+  Tensor<float> out;
+  Tensor<float> lse;
+};
+
+Output run(const kernels::KernelTable& table, FloatView query, FloatView key, FloatView value,
+           const AttentionOptions& options) {
+  const auto problem = check_attention("attention", query, key, value, options);
+  Output result{Tensor<float>({query.extent(0), query.extent(1), query.extent(2), value.extent(3)}),
+                Tensor<float>({query.extent(0), query.extent(1), query.extent(2)})};
+  fused::forward(problem, table, result.out, result.lse);
+  return result;
+}
+
+Output run(const kernels::KernelTable& table, const Inputs& in, const AttentionOptions& options) {
+  return run(table, in.query, in.key, in.value, options);
+}
+
+Tensor<double> widened(FloatView view) {
+  Tensor<double> result(view.shape());
+  double* out = result.data();
+  for_each_element(view, [&out](float element) { *out++ = element; });
+  return result;
+}
+
+// The root of the mean square of found − exact; infinite where exactly one of them is not finite.
+double rms_error(const Tensor<float>& found, const Tensor<double>& exact) {
+  double sum = 0;
+  for (std::size_t i = 0; i < found.elements().size(); ++i) {
+    const double a = found.elements()[i];
+    const double b = exact.elements()[i];
+    if (a == b) continue;
+    sum += std::isfinite(a) && std::isfinite(b) ? (a - b) * (a - b) : kInfinity;
+  }
+  return std::sqrt(sum / static_cast<double>(std::max<std::size_t>(found.elements().size(), 1)));
+}
+
+double largest_magnitude(const Tensor<double>& exact) {
+  double largest = 1;
+  for (const double x : exact.elements()) {
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  }
+  return largest;
+}
+
+// The error is at most twice that of the plain float computation, which may be lucky: two roundings
+// of the largest result are always allowed.
+void expect_close(const Tensor<float>& found, const Tensor<float>& plain,
+                  const Tensor<double>& exact, const std::string& what) {
+  const double bound =
+      std::max(2 * rms_error(plain, exact), 2 * 0x1p-24 * largest_magnitude(exact));
+  EXPECT_LE(rms_error(found, exact), bound) << what;
+}
+
+void expect_accurate(const kernels::KernelTable& table, const Inputs& in,
+                     const AttentionOptions& options, const std::string& what) {
+  AttentionOptions64 exact_options;
+  exact_options.mask = options.mask;
+  exact_options.score_mod = options.score_mod;
+  exact_options.softcap = options.softcap;
+  exact_options.dropout = options.dropout;
+  exact_options.query_offset = options.query_offset;
+  if (options.scale) exact_options.scale = *options.scale;
+  Tensor<double> bias;
+  Tensor<double> sinks;
+  if (options.bias) exact_options.bias = bias = widened(*options.bias);
+  if (options.sinks) exact_options.sinks = sinks = widened(*options.sinks);
+  const auto exact =
+      reference::attention(widened(in.query), widened(in.key), widened(in.value), exact_options);
+  const auto plain = reference::attention(in.query, in.key, in.value, options);
+  const auto fast = run(table, in, options);
+  expect_close(fast.out, plain.out, exact.out, what + " on " + table.name);
+  expect_close(fast.lse, plain.lse, exact.lse, "lse, " + what + " on " + table.name);
+}
+
+class OnEveryTarget : public testing::TestWithParam<const kernels::KernelTable*> {
+ protected:
+  const kernels::KernelTable& table() const { return *GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Fused, OnEveryTarget, testing::ValuesIn(kernels::supported_kernels()),
+                         [](const auto& test) { return std::string(test.param->name); });
+
+TEST_P(OnEveryTarget, AwkwardLengths) {
+  const std::int64_t lengths[] = {1, 2, 7, 15, 17, 47, 49, 127, 128, 129, 193, 1025};
+  for (const std::int64_t q_len : lengths) {
+    for (const std::int64_t kv_len :
+         {std::int64_t{1}, std::int64_t{127}, std::int64_t{129}, q_len}) {
+      const Inputs in({.q_len = q_len, .kv_len = kv_len, .head_dim = 8, .value_dim = 5});
+      const std::string what = std::to_string(q_len) + "x" + std::to_string(kv_len);
+      expect_accurate(table(), in, {}, what);
+      expect_accurate(table(), in, {.mask = causal_bottom_right()}, what + " bottom right");
+      expect_accurate(table(), in, {.mask = causal_top_left()}, what + " top left");
+    }
+  }
+}
+
+TEST_P(OnEveryTarget, AwkwardHeadSizes) {
+  for (const std::int64_t head_dim : {0, 1, 2, 3, 5, 8, 15, 31, 64, 80, 96, 128, 255, 256}) {
+    for (const std::int64_t value_dim : {std::int64_t{1}, std::int64_t{7}, head_dim}) {
+      const Inputs in({.num_heads = 2,
+                       .num_kv_heads = 2,
+                       .q_len = 50,
+                       .kv_len = 70,
+                       .head_dim = head_dim,
+                       .value_dim = value_dim});
+      expect_accurate(table(), in, {}, std::to_string(head_dim) + "/" + std::to_string(value_dim));
+    }
+  }
+}
+
+TEST_P(OnEveryTarget, GroupedQueries) {
+  for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
+    const Inputs in(
+        {.batch = 2, .num_heads = 8, .num_kv_heads = kv_heads, .q_len = 33, .kv_len = 140});
+    expect_accurate(table(), in, {.mask = causal_bottom_right()}, std::to_string(kv_heads));
+  }
+}
+
+TEST_P(OnEveryTarget, EmptySizes) {
+  EXPECT_TRUE(run(table(), Inputs({.batch = 0}), {}).out.empty());
+  EXPECT_TRUE(run(table(), Inputs({.num_heads = 0, .num_kv_heads = 0}), {}).out.empty());
+  EXPECT_TRUE(run(table(), Inputs({.q_len = 0}), {}).out.empty());
+  EXPECT_TRUE(run(table(), Inputs({.value_dim = 0}), {}).out.empty());
+  expect_accurate(table(), Inputs({.q_len = 3, .kv_len = 0}), {}, "no keys");
+}
+
+// Every option alone and in pairs.
+struct Option {
+  std::string name;
+  std::function<void(AttentionOptions&)> set;
+};
+
+std::vector<Option> all_options() {
+  static const Tensor<float> bias = normal<float>({4, 1, 150}, 9);
+  static const Tensor<float> sinks = normal<float>({4}, 8);
+  static const Tensor<bool> flags = [] {
+    Tensor<bool> tensor(Shape{100, 150});
+    for (std::int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data()[i] = i * 7919 % 5 != 0;
+    return tensor;
+  }();
+  static const Tensor<float> added = [] {
+    Tensor<float> tensor = normal<float>({2, 1, 1, 150}, 7);
+    for (std::int64_t i = 0; i < tensor.num_elements(); i += 3) tensor.data()[i] = -kInfinity;
+    return tensor;
+  }();
+  const auto mask = [](Mask part) {
+    return [part](AttentionOptions& options) { options.mask = options.mask & part; };
+  };
+  return {
+      {"causal", mask(causal_bottom_right())},
+      {"window", mask(sliding_window(20, 3, Alignment::top_left()))},
+      {"prefix", mask(prefix(60, Alignment::top_left()))},
+      {"lengths", mask(key_lengths({150, 37}))},
+      {"documents", mask(documents({0, 13, 64, 64, 150}))},
+      {"allow", mask(Mask::allow(flags))},
+      {"additive", mask(Mask::additive(added))},
+      {"where",
+       mask(Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 3 != 0; }))},
+      {"bias", [](AttentionOptions& options) { options.bias = bias; }},
+      {"sinks", [](AttentionOptions& options) { options.sinks = sinks; }},
+      {"scale", [](AttentionOptions& options) { options.scale = 0.7F; }},
+      {"softcap", [](AttentionOptions& options) { options.softcap = 2; }},
+      {"dropout",
+       [](AttentionOptions& options) { options.dropout = {.probability = 0.3F, .seed = 5}; }},
+      {"score_mod",
+       [](AttentionOptions& options) {
+         options.score_mod = [](auto score, int b, int h, int q, int k) {
+           return score * (1 + b) - 0.01F * (h + 1) * heed::abs(static_cast<float>(q - k));
+         };
+       }},
+  };
+}
+
+TEST_P(OnEveryTarget, EveryOptionAloneAndInPairs) {
+  const Inputs in({.batch = 2,
+                   .num_heads = 4,
+                   .num_kv_heads = 2,
+                   .q_len = 100,
+                   .kv_len = 150,
+                   .head_dim = 12,
+                   .value_dim = 9});
+  const std::vector<Option> options = all_options();
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    for (std::size_t j = i; j < options.size(); ++j) {
+      AttentionOptions asked;
+      options[i].set(asked);
+      if (j != i) options[j].set(asked);
+      expect_accurate(table(), in, asked, options[i].name + " & " + options[j].name);
+    }
+  }
+}
+
+TEST_P(OnEveryTarget, LargeAndGrowingScores) {
+  for (const float magnitude : {10.0F, 25.0F, 80.0F}) {
+    Inputs in({.q_len = 60, .kv_len = 400, .head_dim = 32}, magnitude);
+    expect_accurate(table(), in, {}, "wide");
+    for (std::int64_t k = 0; k < 400; ++k) {
+      for (std::int64_t d = 0; d < 32; ++d) in.key(0, 0, k, d) *= static_cast<float>(k) / 200;
+    }
+    expect_accurate(table(), in, {}, "growing");
+    expect_accurate(table(), in, {.mask = causal_bottom_right()}, "growing, causal");
+  }
+}
+
+TEST_P(OnEveryTarget, LongSequencesCrossChunks) {
+  const Inputs in({.q_len = 20, .kv_len = 3001, .head_dim = 16});
+  expect_accurate(table(), in, {}, "chunks");
+  expect_accurate(table(), in, {.mask = sliding_window(1500, 0, Alignment::bottom_right())},
+                  "window over chunks");
+}
+
+TEST_P(OnEveryTarget, RowsThatSeeNothing) {
+  const Inputs in({.q_len = 70, .kv_len = 200});
+  std::vector<RowRange> ranges;
+  for (std::int64_t q = 0; q < 70; ++q)
+    ranges.push_back(q % 3 == 0 ? RowRange{5, 5} : RowRange{q, q + 100});
+  const auto result = run(table(), in, {.mask = Mask::rows(ranges)});
+  for (std::int64_t q = 0; q < 70; q += 3) {
+    EXPECT_EQ(result.out(0, 0, q, 3), 0);
+    EXPECT_EQ(result.lse(0, 0, q), -kInfinity);
+  }
+  expect_accurate(table(), in, {.mask = Mask::rows(ranges)}, "rows");
+}
+
+TEST_P(OnEveryTarget, HiddenNaNChangesNoBit) {
+  Inputs in({.num_heads = 2, .q_len = 90, .kv_len = 300, .head_dim = 24, .value_dim = 24});
+  const Mask irregular = Mask::where([](int, int, int, int k) { return k % 7 != 3; });
+  for (const Mask& mask : {sliding_window(40, 0, Alignment::top_left()), irregular,
+                           sliding_window(40, 3, Alignment::top_left()) & irregular}) {
+    Inputs poisoned = in;
+    const auto clean = run(table(), in, {.mask = mask});
+    const auto visible = materialize_allow(mask, {.q_len = 90, .kv_len = 300});
+    for (std::int64_t k = 0; k < 300; ++k) {
+      bool is_seen = false;
+      for (std::int64_t q = 0; q < 90; ++q) is_seen = is_seen || visible(0, 0, q, k);
+      if (is_seen) continue;
+      for (std::int64_t d = 0; d < 24; ++d) {
+        poisoned.key(0, 0, k, d) = d % 2 == 0 ? kNaN : kInfinity;
+        poisoned.value(0, 0, k, d) = d % 2 == 0 ? -kInfinity : kNaN;
+      }
+    }
+    const auto found = run(table(), poisoned, {.mask = mask});
+    EXPECT_TRUE(same_bits(found.out, clean.out)) << mask.description();
+    EXPECT_TRUE(same_bits(found.lse, clean.lse)) << mask.description();
+  }
+}
+
+TEST_P(OnEveryTarget, NaNStaysInTheRowsThatSeeIt) {
+  Inputs in({.q_len = 100, .kv_len = 100, .head_dim = 16});
+  in.value(0, 0, 60, 3) = kNaN;
+  in.query(0, 0, 10, 0) = kNaN;
+  const auto result = run(table(), in, {.mask = causal()});
+  for (std::int64_t q = 0; q < 100; ++q) {
+    EXPECT_EQ(std::isfinite(result.out(0, 0, q, 3)), q < 60 && q != 10) << q;
+    EXPECT_EQ(std::isfinite(result.out(0, 0, q, 4)), q != 10) << q;
+  }
+}
+
+TEST_P(OnEveryTarget, SameBitsForAnyNumberOfThreads) {
+  const Inputs in({.batch = 2, .num_heads = 3, .num_kv_heads = 3, .q_len = 300, .kv_len = 1100});
+  set_num_threads(1);
+  const auto one = run(table(), in, {.mask = causal_bottom_right()});
+  for (const int threads : {2, 7}) {
+    set_num_threads(threads);
+    const auto many = run(table(), in, {.mask = causal_bottom_right()});
+    EXPECT_TRUE(same_bits(one.out, many.out) && same_bits(one.lse, many.lse)) << threads;
+  }
+  set_num_threads(0);
+}
+
+TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
+  const Inputs in({.num_heads = 4,
+                   .num_kv_heads = 2,
+                   .q_len = 260,
+                   .kv_len = 260,
+                   .head_dim = 20,
+                   .value_dim = 12},
+                  5);
+  std::vector<AttentionOptions> variants(3);
+  variants[1].score_mod = [](auto score, int, int, int q, int k) {
+    return score - 0.1F * static_cast<float>(q - k);
+  };
+  variants[2].dropout = {.probability = 0.2F, .seed = 1};
+  for (AttentionOptions options : variants) {
+    options.mask = causal(0);
+    const auto whole = run(table(), in, options);
+    for (const std::int64_t chunk : {1, 5, 64}) {
+      for (std::int64_t first = 0; first < 260; first += chunk) {
+        const std::int64_t last = std::min<std::int64_t>(first + chunk, 260);
+        options.query_offset = first;
+        // Keys that come later do not exist yet.
+        const auto part =
+            run(table(), in.query.view().slice(2, first, last), in.key.view().slice(2, 0, last),
+                in.value.view().slice(2, 0, last), options);
+        ASSERT_TRUE(same_bits(part.out, to_tensor(whole.out.view().slice(2, first, last))))
+            << chunk << " " << first;
+      }
+    }
+  }
+}
+
+TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
+  const Inputs in({.batch = 3, .num_heads = 2, .num_kv_heads = 2, .q_len = 70, .kv_len = 300}, 4);
+  const auto all = run(table(), in, {});
+  const auto alone = run(table(), in.query.view().slice(0, 1, 2), in.key.view().slice(0, 1, 2),
+                         in.value.view().slice(0, 1, 2), {});
+  EXPECT_TRUE(same_bits(alone.out, to_tensor(all.out.view().slice(0, 1, 2))));
+}
+
+TEST_P(OnEveryTarget, ReadsStridedViews) {
+  const Inputs in({.batch = 2, .num_heads = 4, .num_kv_heads = 4, .q_len = 60, .kv_len = 140});
+  const auto stored = [](FloatView view) { return to_tensor(view.permute({0, 2, 1, 3})); };
+  const auto query = stored(in.query);
+  const auto key = stored(in.key);
+  const auto value = stored(in.value);
+  const auto found =
+      run(table(), query.view().permute({0, 2, 1, 3}), key.view().permute({0, 2, 1, 3}),
+          value.view().permute({0, 2, 1, 3}), {.mask = causal_top_left()});
+  EXPECT_TRUE(same_bits(found.out, run(table(), in, {.mask = causal_top_left()}).out));
+}
+
+}  // namespace
+}  // namespace heed
