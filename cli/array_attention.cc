@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -61,6 +63,8 @@ ArrayResult compute(const ArrayProblem& problem) {
   if (problem.scale) options.scale = static_cast<Real>(*problem.scale);
   options.softcap = static_cast<Real>(problem.softcap);
   options.query_offset = problem.query_offset;
+  Tensor<Real> bias;
+  if (problem.bias) options.bias = bias = converted<Real>(*problem.bias);
   auto result = reference::attention(
       query.view().to_rank(kOperatorRank), key.view().to_rank(kOperatorRank),
       value.view().to_rank(kOperatorRank), options,
@@ -69,6 +73,13 @@ ArrayResult compute(const ArrayProblem& problem) {
   return {
       without_leading(std::move(result.out), added), without_leading(std::move(result.lse), added),
       problem.keeps_weights ? without_leading(std::move(result.weights), added) : Tensor<Real>()};
+}
+
+Tensor<bool> is_minus_infinity(const Tensor<double>& added) {
+  auto result = Tensor<bool>::uninitialized(added.shape());
+  std::transform(added.elements().begin(), added.elements().end(), result.elements().begin(),
+                 [](double x) { return x == -std::numeric_limits<double>::infinity(); });
+  return result;
 }
 
 void check_types(const ArrayProblem& problem) {
@@ -112,7 +123,7 @@ ArrayFile read_operand(const std::string& path) {
   return file;
 }
 
-Mask read_mask(const std::string& path, const std::string& means) {
+ArrayMask read_mask(const std::string& path, const std::string& means) {
   AnyTensor array = read_npy(path);
   const bool is_additive = means == "additive";
   if (is_additive ? !holds_floats(array) : !holds<bool>(array)) {
@@ -120,9 +131,10 @@ Mask read_mask(const std::string& path, const std::string& means) {
                                       dtype_name(array),
                                       is_additive ? "float16, float32 or float64" : "bool", means));
   }
-  if (is_additive) return Mask::additive(to_float(array));
+  if (is_additive) return {Mask::block(is_minus_infinity(to_double(array))), std::move(array)};
   Tensor<bool>& booleans = std::get<Tensor<bool>>(array);
-  return means == "allow" ? Mask::allow(std::move(booleans)) : Mask::block(std::move(booleans));
+  return {means == "allow" ? Mask::allow(std::move(booleans)) : Mask::block(std::move(booleans)),
+          std::nullopt};
 }
 
 ArrayResult attend(const ArrayProblem& problem) {

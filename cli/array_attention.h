@@ -23,15 +23,22 @@ std::string describe(const ArrayFile& file);
 // unless the array holds float16, float32 or float64 in 2 to 4 dimensions.
 ArrayFile read_operand(const std::string& path);
 
+// What a mask in a file says: who may attend, and what is added to the scores.
+struct ArrayMask {
+  Mask mask;
+  std::optional<AnyTensor> added;
+};
+
 // The mask in the file at `path`; `means` is allow, block or additive. Throws as read_npy does, and
 // InvalidArgument unless the array holds bool (allow, block) or float numbers (additive).
-Mask read_mask(const std::string& path, const std::string& means);
+ArrayMask read_mask(const std::string& path, const std::string& means);
 
 struct ArrayProblem {
   ArrayFile query;
   ArrayFile key;
   ArrayFile value;
   Mask mask;
+  std::optional<AnyTensor> bias;
   std::optional<double> scale;
   double softcap = 0;
   std::int64_t query_offset = 0;

@@ -134,6 +134,7 @@ int run(CLI::App& command, int argc, char** argv) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): when not even the error can be printed, so be it
 int main(int argc, char** argv) {
   CLI::App command(kPurpose, "heed");
   try {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "array_attention.h"
 #include "heed/io/npy.h"
@@ -58,13 +59,17 @@ Mask mask_of(const RunArguments& arguments) {
     const WindowSides sides = parse_window("--window", arguments.window);
     mask = mask & sliding_window(sides.left, sides.right, alignment);
   }
-  if (!arguments.mask.empty()) mask = mask & read_mask(arguments.mask, arguments.mask_means);
   return mask;
 }
 
 ArrayProblem read_problem(const RunArguments& arguments) {
   ArrayProblem problem;
   problem.mask = mask_of(arguments);
+  if (!arguments.mask.empty()) {
+    ArrayMask from_file = read_mask(arguments.mask, arguments.mask_means);
+    problem.mask = problem.mask & from_file.mask;
+    problem.bias = std::move(from_file.added);
+  }
   problem.query = read_operand(arguments.query);
   problem.key = read_operand(arguments.key);
   problem.value = read_operand(arguments.value);

@@ -73,9 +73,11 @@ void show_agreement(Report& report) {
   const double additive = difference(Mask::additive(materialize_additive(causal(), kSquare)));
   report.say("Largest difference between the output under causal() and under");
   report.say();
-  report.say("  Mask::allow(tensor)     {}", allow);
-  report.say("  Mask::block(tensor)     {}", block);
-  report.say("  Mask::additive(tensor)  {}", additive);
+  report.say("  Mask::allow(tensor)     {:.1g}", allow);
+  report.say("  Mask::block(tensor)     {:.1g}", block);
+  report.say("  Mask::additive(tensor)  {:.1g}", additive);
+  report.say();
+  report.say("which is the rounding of a float: one formula, two orders of operations.");
   report.record("differences", {{"allow", allow}, {"block", block}, {"additive", additive}});
 }
 

@@ -41,6 +41,7 @@ Model make_model() {
 
 std::vector<std::string> reordered_words() {
   std::vector<std::string> words;
+  words.reserve(kOrder.size());
   for (const std::int64_t word : kOrder) words.push_back(kWords[static_cast<std::size_t>(word)]);
   return words;
 }

@@ -3,6 +3,7 @@
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/demonstrate.h"
 #include "heed/dual.h"
 #include "heed/error.h"
 #include "heed/function_ref.h"
@@ -23,4 +24,5 @@
 #include "heed/shape.h"
 #include "heed/tensor.h"
 #include "heed/viz/colormap.h"
+#include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"

@@ -164,12 +164,12 @@ class TensorView {
   TensorView to_rank(int rank) const {
     std::array<std::int64_t, kMaxRank> extents;
     extents.fill(1);
-    const int added = rank - shape_.rank();
-    if (added < 0 || rank > kMaxRank) detail::throw_rank(shape_, rank);
+    if (rank < shape_.rank() || rank > kMaxRank) detail::throw_rank(shape_, rank);
+    const auto added = static_cast<std::size_t>(rank - shape_.rank());
     TensorView result(data_, shape_, Strides{});
     for (int dim = 0; dim < shape_.rank(); ++dim) {
-      extents[static_cast<std::size_t>(dim + added)] = extent(dim);
-      result.strides_[static_cast<std::size_t>(dim + added)] = stride(dim);
+      extents[static_cast<std::size_t>(dim) + added] = extent(dim);
+      result.strides_[static_cast<std::size_t>(dim) + added] = stride(dim);
     }
     result.shape_ = Shape(std::span(extents.data(), static_cast<std::size_t>(rank)));
     return result;

@@ -108,12 +108,18 @@ def test_masks_from_files(run: Run, shape: tuple[int, ...]) -> None:
     expected = in_torch(arrays, torch.from_numpy(allow))
     for means, mask in (("allow", allow), ("block", ~allow)):
         assert_close(run(arrays | {"mask": mask}, "--mask-means", means)["out"], expected)
-    # Numbers that float32 holds, for that is how the command keeps an additive mask.
-    added = np.where(allow, random.standard_normal(shape).astype(np.float32), -np.inf)
-    expected = in_torch(arrays, torch.from_numpy(added))
+    added = np.where(allow, random.standard_normal(shape), -np.inf)
     for dtype in ("float32", "float64"):
-        arrays["mask"] = added.astype(dtype)
-        assert_close(run(arrays, "--mask-means", "additive")["out"], expected)
+        mask = added.astype(dtype)
+        expected = in_torch(arrays, torch.from_numpy(mask.astype(np.float64)))
+        assert_close(run(arrays | {"mask": mask}, "--mask-means", "additive")["out"], expected)
+
+
+def test_the_smallest_number_is_not_minus_infinity(run: Run) -> None:
+    arrays = draw()
+    added = np.full((Q_LEN, KV_LEN), np.finfo(np.float64).min)
+    expected = in_torch(arrays, torch.from_numpy(added))
+    assert_close(run(arrays | {"mask": added}, "--mask-means", "additive")["out"], expected)
 
 
 def test_numbers_and_grouped_heads(run: Run) -> None:

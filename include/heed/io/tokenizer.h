@@ -37,7 +37,7 @@ class HEED_API Tokenizer {
   /// The vocabulary of one text, or of several. No text gives the 256 bytes alone.
   /// @throws InvalidArgument when a text is not valid UTF-8, with the offset of the offending byte.
   explicit Tokenizer(std::string_view text);
-  explicit Tokenizer(std::initializer_list<std::string_view> texts);
+  Tokenizer(std::initializer_list<std::string_view> texts);
   explicit Tokenizer(std::span<const std::string_view> texts);
 
   /// The ids of `text`, in order; NUL bytes are characters like any other.

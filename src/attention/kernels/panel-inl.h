@@ -258,9 +258,8 @@ struct PanelKernel {
       Vec sums[kRows][kVectors];
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
-      const Tile& tile = kernel.tile;
-      const Operand values{tile.value + kernel.begin * tile.value_stride + column, 1,
-                           tile.value_stride};
+      const Operand values{kernel.tile.value + kernel.begin * kernel.tile.value_stride + column, 1,
+                           kernel.tile.value_stride};
       multiply_add<kRows, kVectors, kGuarded>(values, kernel.weights + kernel.begin * kWidth,
                                               kernel.end - kernel.begin, sums);
       for (int i = 0; i < kRows; ++i)

@@ -191,7 +191,7 @@ std::vector<Option> all_options() {
     for (std::int64_t i = 0; i < tensor.num_elements(); i += 3) tensor.data()[i] = -kInfinity;
     return tensor;
   }();
-  const auto mask = [](Mask part) {
+  const auto mask = [](const Mask& part) {
     return [part](AttentionOptions& options) { options.mask = options.mask & part; };
   };
   return {
