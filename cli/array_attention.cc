@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "heed/attention.h"
 #include "heed/error.h"
 #include "heed/io/npy.h"
 #include "heed/reference.h"
@@ -65,14 +66,20 @@ ArrayResult compute(const ArrayProblem& problem) {
   options.query_offset = problem.query_offset;
   Tensor<Real> bias;
   if (problem.bias) options.bias = bias = converted<Real>(*problem.bias);
-  auto result = reference::attention(
-      query.view().to_rank(kOperatorRank), key.view().to_rank(kOperatorRank),
-      value.view().to_rank(kOperatorRank), options,
-      problem.keeps_weights ? reference::Keep::kWeights : reference::Keep::kNothing);
+  const auto q = query.view().to_rank(kOperatorRank);
+  const auto k = key.view().to_rank(kOperatorRank);
+  const auto v = value.view().to_rank(kOperatorRank);
   const int added = kOperatorRank - query.rank();
-  return {
-      without_leading(std::move(result.out), added), without_leading(std::move(result.lse), added),
-      problem.keeps_weights ? without_leading(std::move(result.weights), added) : Tensor<Real>()};
+  // The fused kernels never hold all weights; the reference does.
+  if (problem.keeps_weights) {
+    auto result = reference::attention(q, k, v, options, reference::Keep::kWeights);
+    return {without_leading(std::move(result.out), added),
+            without_leading(std::move(result.lse), added),
+            without_leading(std::move(result.weights), added)};
+  }
+  auto result = attention_with_lse(q, k, v, options);
+  return {without_leading(std::move(result.out), added),
+          without_leading(std::move(result.lse), added), Tensor<Real>()};
 }
 
 Tensor<bool> is_minus_infinity(const Tensor<double>& added) {

@@ -71,6 +71,22 @@ HEED_API Tensor<float> attention(FloatView query, FloatView key, FloatView value
 HEED_API Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {});
 
+/// What attention and its normaliser are.
+template <class Real>
+struct AttentionOutput {
+  Tensor<Real> out;  ///< [batch, num_heads, q_len, value_dim]
+  Tensor<Real> lse;  ///< [batch, num_heads, q_len]: log Σ exp(score), the sink included; −infinity
+                     ///< for a query that sees no key
+};
+
+/// attention(), and the logarithm of each row's denominator: what merges results over different
+/// keys.
+HEED_API AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
+                                                   const AttentionOptions& options = {});
+HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key,
+                                                    DoubleView value,
+                                                    const AttentionOptions64& options = {});
+
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
 /// e.g. "AVX3" (AVX-512), "AVX2", "SSE4", "NEON", and at last "reference".
 HEED_API std::vector<std::string> attention_targets();

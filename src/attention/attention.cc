@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attention/fused/forward.h"
@@ -40,6 +42,28 @@ const kernels::KernelTable* kernels_in_use() {
   return table;
 }
 
+// Whether the kernels count as far as these rows are wide. Wrong ranks are reported later.
+bool fits(FloatView query, FloatView value) {
+  return query.rank() != 4 || value.rank() != 4 ||
+         std::max(query.extent(3), value.extent(3)) <= kernels::kMaxDim;
+}
+
+AttentionOutput<float> compute(FloatView query, FloatView key, FloatView value,
+                               const AttentionOptions& options, bool wants_lse) {
+  const auto* table = kernels_in_use();
+  if (table == nullptr || !fits(query, value)) {
+    auto result = reference::attention(query, key, value, options);
+    return {std::move(result.out), std::move(result.lse)};
+  }
+  const auto problem = check_attention("attention", query, key, value, options);
+  const ScoreShape& shape = problem.shape;
+  AttentionOutput<float> result;
+  result.out = Tensor<float>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim});
+  if (wants_lse) result.lse = Tensor<float>({shape.batch, shape.num_heads, shape.q_len});
+  fused::forward(problem, *table, result.out, result.lse);
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::string> attention_targets() {
@@ -56,17 +80,23 @@ std::string attention_target() {
 
 Tensor<float> attention(FloatView query, FloatView key, FloatView value,
                         const AttentionOptions& options) {
-  const auto* table = kernels_in_use();
-  if (table == nullptr) return reference::attention(query, key, value, options).out;
-  const auto problem = check_attention("attention", query, key, value, options);
-  Tensor<float> out({query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
-  fused::forward(problem, *table, out, {});
-  return out;
+  return compute(query, key, value, options, false).out;
 }
 
 Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                          const AttentionOptions64& options) {
   return reference::attention(query, key, value, options).out;
+}
+
+AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
+                                          const AttentionOptions& options) {
+  return compute(query, key, value, options, true);
+}
+
+AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key, DoubleView value,
+                                           const AttentionOptions64& options) {
+  auto result = reference::attention(query, key, value, options);
+  return {std::move(result.out), std::move(result.lse)};
 }
 
 }  // namespace heed::inline v0

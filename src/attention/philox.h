@@ -38,16 +38,25 @@ class DropoutMask {
 
   bool keeps_everything() const { return threshold_ == 0; }
 
-  // What the weight at this position is multiplied by: 0, or 1 / (1 − probability).
-  double factor(const ScorePosition& at) const {
+  using Words = std::array<std::uint32_t, 4>;
+
+  // The random bits of the eight keys that share a counter with `at`: kv_idx / 8 tells them apart.
+  Words words(const ScorePosition& at) const {
+    return philox({static_cast<std::uint32_t>(at.kv_idx) / 8, static_cast<std::uint32_t>(at.q_idx),
+                   static_cast<std::uint32_t>(at.head), static_cast<std::uint32_t>(at.batch)},
+                  key_);
+  }
+
+  // What the weight of key kv_idx is multiplied by, given its words: 0, or 1 / (1 − probability).
+  double factor(const Words& words, std::int32_t kv_idx) const {
     if (threshold_ == 0) return 1;
-    const auto words =
-        philox({static_cast<std::uint32_t>(at.kv_idx) / 8, static_cast<std::uint32_t>(at.q_idx),
-                static_cast<std::uint32_t>(at.head), static_cast<std::uint32_t>(at.batch)},
-               key_);
-    const std::uint32_t lane = static_cast<std::uint32_t>(at.kv_idx) % 8;
+    const std::uint32_t lane = static_cast<std::uint32_t>(kv_idx) % 8;
     const std::uint32_t bits = words[lane / 2] >> (lane % 2 * 16) & 0xffffU;
     return bits < threshold_ ? 0 : kSteps / (kSteps - threshold_);
+  }
+
+  double factor(const ScorePosition& at) const {
+    return threshold_ == 0 ? 1 : factor(words(at), at.kv_idx);
   }
 
  private:

@@ -19,21 +19,22 @@ kernels::PanelState take_state(const kernels::KernelTable& table, std::int64_t v
           workspace.floats(width * value_dim)};
 }
 
+// Whether scores are modified, which the plain kernel does not know.
+bool modifies(const Problem<float>& problem) {
+  return problem.softcap != 0 || problem.score_mod || problem.bias ||
+         !problem.mask.is_structural() || !problem.dropout.keeps_everything();
+}
+
 }  // namespace
 
 PanelRows::PanelRows(const Problem<float>& problem, const kernels::KernelTable& table,
                      Workspace& workspace)
     : problem_(problem),
       table_(table),
-      modifies_scores_(modifies_scores(problem)),
+      modifies_scores_(modifies(problem)),
       part_(take_state(table, problem.value_dim, workspace)),
       total_(take_state(table, problem.value_dim, workspace)),
       query_(workspace.floats(3 * table.lanes * problem.head_dim)) {}
-
-bool PanelRows::modifies_scores(const Problem<float>& problem) {
-  return problem.softcap != 0 || problem.score_mod || problem.bias ||
-         !problem.mask.is_structural() || !problem.dropout.keeps_everything();
-}
 
 void PanelRows::start(std::int64_t batch, std::int64_t kv_head, std::int64_t first,
                       std::int64_t count) {
@@ -126,36 +127,43 @@ detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores
           .q_idx = positions_.data()};
 }
 
+// In the order of the contract: softcap, score_mod, bias, mask.
 void PanelRows::modify(const detail::ScoreTile& tile) const {
-  if (problem_.softcap != 0) {
-    const float softcap = problem_.softcap;
-    float* scores = tile.scores + static_cast<std::int64_t>(tile.begin) * width_;
-    float* last = tile.scores + static_cast<std::int64_t>(tile.end) * width_;
-    for (; scores != last; ++scores) *scores = softcap * std::tanh(*scores / softcap);
-  }
+  if (problem_.softcap != 0) cap(tile);
   problem_.score_mod.apply_to(tile);
-  if (problem_.bias) {
-    const TensorView<const float>& bias = *problem_.bias;
-    for (std::int32_t r = 0; r < num_rows_; ++r) {
-      const auto i = static_cast<std::size_t>(r);
-      const float* row = bias.data() + batch_ * bias.stride(0) + heads_[i] * bias.stride(1) +
-                         queries_[i] * bias.stride(2) + tile.first_key * bias.stride(3);
-      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-        tile.scores[static_cast<std::int64_t>(j) * width_ + r] += row[j * bias.stride(3)];
-      }
+  if (problem_.bias) add_bias(tile);
+  problem_.mask.hide(tile);
+}
+
+void PanelRows::cap(const detail::ScoreTile& tile) const {
+  const float softcap = problem_.softcap;
+  float* scores = tile.scores + static_cast<std::int64_t>(tile.begin) * width_;
+  const float* end = tile.scores + static_cast<std::int64_t>(tile.end) * width_;
+  for (; scores != end; ++scores) *scores = softcap * std::tanh(*scores / softcap);
+}
+
+void PanelRows::add_bias(const detail::ScoreTile& tile) const {
+  const TensorView<const float>& bias = *problem_.bias;
+  for (std::int32_t r = 0; r < num_rows_; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const float* row = bias.data() + batch_ * bias.stride(0) + heads_[i] * bias.stride(1) +
+                       queries_[i] * bias.stride(2) + tile.first_key * bias.stride(3);
+    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+      tile.scores[static_cast<std::int64_t>(j) * width_ + r] += row[j * bias.stride(3)];
     }
   }
-  problem_.mask.hide(tile);
 }
 
 void PanelRows::fill_dropout(const detail::ScoreTile& tile, float* dropout) const {
   for (std::int32_t r = 0; r < num_rows_; ++r) {
     const auto i = static_cast<std::size_t>(r);
     ScorePosition at{tile.batch, heads_[i], positions_[i], 0};
+    DropoutMask::Words words{};
     for (std::int32_t j = tile.begin; j < tile.end; ++j) {
       at.kv_idx = tile.first_key + j;
+      if (j == tile.begin || at.kv_idx % 8 == 0) words = problem_.dropout.words(at);
       dropout[static_cast<std::int64_t>(j) * width_ + r] =
-          static_cast<float>(problem_.dropout.factor(at));
+          static_cast<float>(problem_.dropout.factor(words, at.kv_idx));
     }
   }
 }
@@ -176,27 +184,38 @@ void PanelRows::restart_guarded() {
 }
 
 void PanelRows::write(TensorView<float> out, TensorView<float> lse) const {
+  alignas(64) std::array<float, kernels::kMaxPanelWidth> factors{};
+  std::array<float*, kernels::kMaxPanelWidth> rows{};
   for (std::int32_t r = 0; r < num_rows_; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    // In units of log 2, like m.
-    const float sink =
-        problem_.sinks ? (*problem_.sinks)(heads_[i]) * std::numbers::log2e_v<float> : -kInfinity;
-    const float m = total_.sum[r] == 0 ? -kInfinity : -total_.minus_m[r];
-    const float largest = std::max(m, sink);
-    const float scale = m == -kInfinity ? 0.0F : std::exp2(m - largest);
-    const float sum =
-        total_.sum[r] * scale + (sink == -kInfinity ? 0.0F : std::exp2(sink - largest));
-    const float factor = sum == 0 ? 0.0F : scale / sum;
-    float* row = out.data() + batch_ * out.stride(0) + heads_[i] * out.stride(1) +
-                 queries_[i] * out.stride(2);
-    for (std::int64_t d = 0; d < problem_.value_dim; ++d)
-      row[d] = total_.out[d * width_ + r] * factor;
-    if (lse.data() == nullptr) continue;
-    lse(batch_, static_cast<std::int64_t>(heads_[i]), static_cast<std::int64_t>(queries_[i])) =
-        sum == 0 ? -kInfinity
-                 : static_cast<float>((largest + std::log2(static_cast<double>(sum))) *
-                                      std::numbers::ln2);
+    const Normaliser normaliser = normaliser_of(r);
+    factors[i] = normaliser.factor;
+    rows[i] = out.data() + batch_ * out.stride(0) + heads_[i] * out.stride(1) +
+              queries_[i] * out.stride(2);
+    if (!lse.empty()) {
+      lse(batch_, std::int64_t{heads_[i]}, std::int64_t{queries_[i]}) = normaliser.lse();
+    }
   }
+  table_.unpack(total_.out, width_, panel_.value_dim, factors.data(), rows.data());
+}
+
+float PanelRows::Normaliser::lse() const {
+  if (sum == 0) return -kInfinity;
+  return static_cast<float>((m + std::log2(static_cast<double>(sum))) * std::numbers::ln2);
+}
+
+PanelRows::Normaliser PanelRows::normaliser_of(std::int32_t r) const {
+  const float sum = total_.sum[r];
+  const float m = sum == 0 ? -kInfinity : -total_.minus_m[r];
+  const float sink = problem_.sinks ? (*problem_.sinks)(heads_[static_cast<std::size_t>(r)]) *
+                                          std::numbers::log2e_v<float>
+                                    : -kInfinity;
+  if (sink == -kInfinity) return {sum == 0 ? 0.0F : 1 / sum, m, sum};
+  // Both in units of 2^largest.
+  const float largest = std::max(m, sink);
+  const float scale = sum == 0 ? 0.0F : std::exp2(m - largest);
+  const float with_sink = sum * scale + std::exp2(sink - largest);
+  return {scale / with_sink, largest, with_sink};
 }
 
 }  // namespace heed::inline v0::fused

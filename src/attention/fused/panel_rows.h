@@ -39,9 +39,8 @@ class PanelRows {
   // Prepares for `count` rows from `first` on, at most 3 · table.lanes, with nothing seen yet.
   void start(std::int64_t batch, std::int64_t kv_head, std::int64_t first, std::int64_t count);
 
-  // Whether modifications of scores are asked for, which the plain kernel does not know.
-  static bool modifies_scores(const Problem<float>& problem);
-
+  // Adds a tile of keys. `scores` is scratch memory for it, [kTileKeys][3 · lanes], and so is
+  // `dropout` where weights are dropped.
   void add(const kernels::Tile& tile, float* scores, float* dropout);
 
   // Puts what was seen since the last call into the total.
@@ -57,8 +56,20 @@ class PanelRows {
   const kernels::Panel& panel() const { return panel_; }
 
  private:
+  // The denominator of a row's softmax, sum · 2^m, and what turns its output into the result.
+  struct Normaliser {
+    float factor;
+    float m;
+    float sum;
+
+    float lse() const;
+  };
+
+  Normaliser normaliser_of(std::int32_t r) const;
   detail::ScoreTile score_tile(const kernels::Tile& tile, float* scores) const;
   void modify(const detail::ScoreTile& tile) const;
+  void cap(const detail::ScoreTile& tile) const;
+  void add_bias(const detail::ScoreTile& tile) const;
   void fill_dropout(const detail::ScoreTile& tile, float* dropout) const;
   void find_ranges();
   void clear(const kernels::PanelState& state) const;

@@ -2,12 +2,24 @@
 #define HWY_TARGET_INCLUDE "attention/kernels/kernels.cc"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
+#include <algorithm>
+
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
 #include "hwy/highway.h"
 
+// Where there is no vector instruction set, the reference computes.
+#undef HEED_HAS_VECTORS
+#define HEED_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
+
+#if !HEED_HAS_VECTORS
+
+const KernelTable* kernel_table() { return nullptr; }
+
+#else
 
 template <template <int> class Call, class... Arguments>
 void by_width(std::int32_t vectors, Arguments&&... arguments) {
@@ -51,12 +63,72 @@ void absorb(const Tile& tile, Panel& panel, float* scores, const float* dropout)
   by_width<Absorb>(panel.vectors, tile, panel, scores, dropout);
 }
 
+using Four = hn::FixedTag<float, 4>;
+
+// Rows become columns.
+HWY_INLINE void transpose(hn::Vec<Four> (&rows)[4]) {
+  const hn::RepartitionToWide<Four> pairs;
+  const Four four;
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(four, rows[0], rows[1]));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(four, rows[2], rows[3]));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(four, rows[0], rows[1]));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(four, rows[2], rows[3]));
+  rows[0] = hn::BitCast(four, hn::InterleaveLower(pairs, low01, low23));
+  rows[1] = hn::BitCast(four, hn::InterleaveUpper(pairs, low01, low23));
+  rows[2] = hn::BitCast(four, hn::InterleaveLower(pairs, high01, high23));
+  rows[3] = hn::BitCast(four, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+// Whether the four rows from `first` on all exist.
+template <class Row>
+bool are_four(const Row* rows, std::int32_t first) {
+  return std::all_of(rows + first, rows + first + 4, [](Row row) { return row != nullptr; });
+}
+
 void pack(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
           float* query) {
-  for (std::int32_t r = 0; r < width; ++r) {
-    const float* row = rows[r];
-    for (std::int32_t d = 0; d < head_dim; ++d) {
-      query[d * width + r] = row == nullptr ? 0.0F : row[d] * factor;
+  const Four four;
+  for (std::int32_t r = 0; r < width; r += 4) {
+    std::int32_t d = 0;
+    if (are_four(rows, r)) {
+      for (; d + 4 <= head_dim; d += 4) {
+        hn::Vec<Four> block[4];
+        for (int i = 0; i < 4; ++i) {
+          block[i] = hn::Mul(hn::LoadU(four, rows[r + i] + d), hn::Set(four, factor));
+        }
+        transpose(block);
+        for (int i = 0; i < 4; ++i) hn::Store(block[i], four, query + (d + i) * width + r);
+      }
+    }
+    for (; d < head_dim; ++d) {
+      for (int i = 0; i < 4; ++i) {
+        const float* row = rows[r + i];
+        query[d * width + r + i] = row == nullptr ? 0.0F : row[d] * factor;
+      }
+    }
+  }
+}
+
+void unpack(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
+            float* const* rows) {
+  const Four four;
+  for (std::int32_t r = 0; r < width; r += 4) {
+    std::int32_t d = 0;
+    if (are_four(rows, r)) {
+      const auto factor = hn::Load(four, factors + r);
+      for (; d + 4 <= value_dim; d += 4) {
+        hn::Vec<Four> block[4];
+        for (int i = 0; i < 4; ++i) {
+          block[i] = hn::Mul(hn::Load(four, out + (d + i) * width + r), factor);
+        }
+        transpose(block);
+        for (int i = 0; i < 4; ++i) hn::StoreU(block[i], four, rows[r + i] + d);
+      }
+    }
+    for (; d < value_dim; ++d) {
+      for (int i = 0; i < 4; ++i) {
+        if (rows[r + i] != nullptr) rows[r + i][d] = out[d * width + r + i] * factors[r + i];
+      }
     }
   }
 }
@@ -105,9 +177,11 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
 
 const KernelTable* kernel_table() {
   static const KernelTable table{
-      hwy::TargetName(HWY_TARGET), kLanes, attend, score, absorb, pack, is_finite, merge};
+      hwy::TargetName(HWY_TARGET), kLanes, attend, score, absorb, pack, unpack, is_finite, merge};
   return &table;
 }
+
+#endif  // HEED_HAS_VECTORS
 
 }  // namespace heed::inline v0::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -16,6 +16,9 @@ namespace heed::inline v0::kernels {
 // canonical order of reduction.
 inline constexpr std::int32_t kTileKeys = 128;
 
+// The largest head_dim and value_dim.
+inline constexpr std::int64_t kMaxDim = 65536;
+
 // The widest panel of any instruction set: three vectors of sixteen floats.
 inline constexpr std::int32_t kMaxPanelWidth = 48;
 
@@ -76,6 +79,10 @@ struct KernelTable {
   // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
   void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
                float* query);
+
+  // rows[r][d] = factors[r] · out[d][r], for the rows that exist.
+  void (*unpack)(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
+                 float* const* rows);
 
   // Whether the sum and the output of every row are finite numbers.
   bool (*is_finite)(const Panel& panel, const PanelState& state);

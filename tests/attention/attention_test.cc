@@ -1,0 +1,52 @@
+#include "heed/attention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "heed/reference.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::max_difference;
+using testing_support::normal;
+using testing_support::same_bits;
+
+TEST(AttentionTarget, IsOneOfThoseThatAreThere) {
+  EXPECT_EQ(attention_targets().back(), "reference");
+  EXPECT_THAT(attention_targets(), Contains(attention_target()));
+}
+
+TEST(AttentionWithLse, AgreesWithTheReference) {
+  const auto query = normal<float>({2, 4, 30, 16}, 1);
+  const auto key = normal<float>({2, 2, 40, 16}, 2);
+  const auto value = normal<float>({2, 2, 40, 8}, 3);
+  const AttentionOptions options{.mask = causal_bottom_right(), .softcap = 3};
+  const auto result = attention_with_lse(query, key, value, options);
+  const auto expected = reference::attention(query, key, value, options);
+  EXPECT_LT(max_difference(result.out, expected.out), 2e-6);
+  EXPECT_LT(max_difference(result.lse, expected.lse), 2e-6);
+  EXPECT_TRUE(same_bits(result.out, attention(query, key, value, options)));
+}
+
+TEST(AttentionWithLse, IsTheReferenceInDouble) {
+  const auto x = normal<double>({1, 2, 9, 4}, 1);
+  const auto result = attention_with_lse(x, x, x, {.mask = causal()});
+  const auto expected = reference::attention(x, x, x, {.mask = causal()});
+  EXPECT_TRUE(same_bits(result.out, expected.out) && same_bits(result.lse, expected.lse));
+}
+
+TEST(Attention, ChecksBeforeItComputes) {
+  const auto x = normal<float>({1, 2, 9, 4}, 1);
+  const auto y = normal<float>({1, 2, 9, 5}, 1);
+  EXPECT_THAT(([&] { attention(x, y, x); }),
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("attention: key head_dim is 5 but query head_dim is 4")));
+}
+
+}  // namespace
+}  // namespace heed
