@@ -6,7 +6,10 @@ target_compile_options(heed_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 sees overlapping copies in std::string's operator+ (its bug 105651), and with sanitizers uninitialised memory in
   # std::regex (its bug 105562).
-  target_compile_options(heed_flags INTERFACE -Wno-restrict $<$<BOOL:${HEED_SANITIZE}>:-Wno-maybe-uninitialized>)
+  target_compile_options(heed_flags INTERFACE -Wno-restrict)
+  if(HEED_SANITIZE)
+    target_compile_options(heed_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
 endif()
 if(HEED_WARNINGS_AS_ERRORS)
   target_compile_options(heed_flags INTERFACE -Werror)

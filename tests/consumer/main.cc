@@ -1,21 +1,46 @@
-// The smallest program that includes, links and runs heed.
+// A program of a user: it includes, links and runs heed, with a mask and a score of its own.
+#include <heed/heed.h>
+
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <vector>
 
-#include "heed/config.h"
-#include "heed/parallel.h"
-#include "heed/tensor.h"
+namespace {
 
-int main() {
-  heed::Tensor<float> tensor({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
-  heed::parallel_for(0, 2, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) tensor(i, 0) *= 10;
-  });
+double largest_difference(const heed::Tensor<float>& a, const heed::Tensor<float>& b) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < a.num_elements(); ++i) {
+    largest = std::fmax(largest, std::fabs(a.data()[i] - b.data()[i]));
+  }
+  return largest;
+}
+
+bool attention_agrees() {
+  heed::TorchGenerator random(0);
+  const auto x = random.randn({1, 2, 70, 16});
+  heed::AttentionOptions options;
+  options.mask =
+      heed::causal() & heed::Mask::where([](int /*b*/, int /*h*/, int q_idx, int kv_idx) {
+        return (q_idx - kv_idx) % 3 != 1;
+      });
+  options.score_mod = [](auto score, int /*b*/, int h, int q_idx, int kv_idx) {
+    return score - 0.1F * static_cast<float>(h + 1) * static_cast<float>(q_idx - kv_idx);
+  };
+  return largest_difference(heed::attention(x, x, x, options),
+                            heed::reference::attention(x, x, x, options).out) < 1e-5;
+}
+
+bool misuse_is_an_exception() {
+  const heed::Tensor<float> x(heed::Shape{2, 3});
   try {
-    static_cast<void>(tensor.view().select(0, 2));
-    return 1;
+    heed::attention(x, x, x);
+    return false;
   } catch (const heed::InvalidArgument& error) {
     std::printf("heed %s: %s\n", heed::version(), error.what());
+    return true;
   }
-  return tensor(0, 0) == 10 && tensor(1, 0) == 40 ? 0 : 1;
 }
+
+}  // namespace
+
+int main() { return attention_agrees() && misuse_is_an_exception() ? 0 : 1; }

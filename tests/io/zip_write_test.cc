@@ -96,6 +96,7 @@ TEST(ZipWrite, TakesTheZip64FormFromTheFirstSizeThatNeedsIt) {
 
 TEST(ZipWrite, CountsBeyond16Bits) {
   std::vector<Entry> entries;
+  entries.reserve(0xffff);
   for (int i = 0; i < 0xffff; ++i) entries.push_back(stored(std::to_string(i) + ".npy", 0, 0));
   SparseArchive archive(entries, 100);
   EXPECT_EQ(io::zip::read_directory(archive).entries.size(), 0xffffU);
