@@ -133,10 +133,15 @@ struct PanelKernel {
         for (int v = 0; v < kVectors; ++v) sums[i][v] = use.start(v);
       const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
       multiply_add<kRows, kVectors>(keys, kernel.panel.query, kernel.panel.head_dim, sums);
+      float* HWY_RESTRICT block = kernel.weights + key * kWidth;
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < kVectors; ++v) kernel.store(sums[i][v], block + i * kWidth, v);
+      // A loop of its own, over memory that is in the nearest cache: finished right in registers,
+      // the sums would have to share them with the constants of the exponential, and be spilled.
       for (int i = 0; i < kRows; ++i) {
-        float* row = kernel.weights + (key + i) * kWidth;
         for (int v = 0; v < kVectors; ++v) {
-          hn::Store(use.finish(v, key + i, sums[i][v]), kFloats, row + v * kLanes);
+          float* row = block + i * kWidth;
+          kernel.store(use.finish(v, key + i, kernel.load(row, v)), row, v);
         }
       }
     }
