@@ -88,7 +88,7 @@ HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView
                                                     const AttentionOptions64& options = {});
 
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
-/// e.g. "AVX3" (AVX-512), "AVX2", "SSE4", "NEON", and at last "reference".
+/// e.g. "AVX512", "AVX2", "SSE4", "NEON", and at last "reference".
 HEED_API std::vector<std::string> attention_targets();
 
 /// The one in use: the first of attention_targets(), or what the environment variable HEED_TARGET

@@ -175,9 +175,21 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
   }
 }
 
+// Highway's names, but for the one that nobody else uses.
+const char* target_name() {
+  return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
+}
+
 const KernelTable* kernel_table() {
-  static const KernelTable table{
-      hwy::TargetName(HWY_TARGET), kLanes, attend, score, absorb, pack, unpack, is_finite, merge};
+  static const KernelTable table{.name = target_name(),
+                                 .lanes = kLanes,
+                                 .attend = attend,
+                                 .score = score,
+                                 .absorb = absorb,
+                                 .pack = pack,
+                                 .unpack = unpack,
+                                 .is_finite = is_finite,
+                                 .merge = merge};
   return &table;
 }
 
