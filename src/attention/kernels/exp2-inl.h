@@ -24,7 +24,12 @@ HWY_INLINE Vec exp2(Vec x) {
   // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 5 whose constant term is 1.
   constexpr float kCoefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
                                      0.240222421F,   0.693146978F,   1.0F};
-  const Vec whole = hn::Round(hn::Min(hn::Set(kFloats, 127.0F), x));  // NaN stays NaN in this order
+#if HWY_TARGET <= HWY_AVX3
+  const Vec whole = hn::Round(x);
+#else
+  // NaN stays NaN in this order. Beyond 127 the exponent below would overflow.
+  const Vec whole = hn::Round(hn::Min(hn::Set(kFloats, 127.0F), x));
+#endif
   const Vec r = hn::Sub(x, whole);
   Vec power = hn::Set(kFloats, kCoefficients[0]);
   for (int i = 1; i < 6; ++i) power = hn::MulAdd(power, r, hn::Set(kFloats, kCoefficients[i]));
