@@ -16,6 +16,7 @@
 #include "heed/mask.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
+#include "heed/packed.h"
 #include "heed/parallel.h"
 #include "heed/plan.h"
 #include "heed/position.h"

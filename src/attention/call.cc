@@ -11,8 +11,10 @@ namespace heed::inline v0 {
 
 namespace {
 
+// Of a view that repeats one batch entry, that entry alone.
 template <class T>
 Tensor<float> to_floats(TensorView<const T> view) {
+  if (view.stride(0) == 0 && view.extent(0) > 1) view = view.slice(0, 0, 1);
   auto result = Tensor<float>::uninitialized(view.shape());
   float* out = result.data();
   for_each_element(view, [&out](T element) { *out++ = static_cast<float>(element); });
@@ -42,7 +44,10 @@ void execute_by_reference(const Terms<float>& terms, RowRange batches, TensorVie
                           TensorView<const T> key, TensorView<const T> value,
                           const AttentionBuffers<T>& buffers) {
   const Tensor<float> tensors[] = {to_floats(query), to_floats(key), to_floats(value)};
-  const Problem<float> problem{{terms}, tensors[0], tensors[1], tensors[2]};
+  const Problem<float> problem{{terms},
+                               tensors[0].view().broadcast_to(query.shape()),
+                               tensors[1].view().broadcast_to(key.shape()),
+                               tensors[2].view().broadcast_to(value.shape())};
   const auto result = reference::forward(problem, batches);
   copy(result.out, buffers.out);
   if (!buffers.lse.empty()) copy(result.lse, buffers.lse);

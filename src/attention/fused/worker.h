@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "attention/fused/job.h"
 #include "attention/fused/panel_output.h"
@@ -29,7 +28,7 @@ class Worker {
                        std::int64_t& stride) const;
 
   const Schedule& schedule_;
-  std::vector<PanelOutput> panels_;
+  PanelOutput* panels_;  // [panels_per_block], in the workspace
   TileScratch scratch_;
   float* staged_key_ = nullptr;    // [kTileKeys][head_dim]
   float* staged_value_ = nullptr;  // [kTileKeys][value_dim]
