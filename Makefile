@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench format lint test-asan test-tsan fuzz clean
+.PHONY: help demo test build bench format lint test-asan test-tsan test-arm64 fuzz clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -8,7 +8,7 @@ install = @scripts/install-dependencies
 
 help: ## Say what there is to type
 	@echo 'make TARGET, where TARGET is one of'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
 demo: build ## Compute attention on a sentence and show it
 	$(say) 'running build/release/heed demo'
@@ -33,6 +33,10 @@ test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitize
 test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test
 	@scripts/build-and-test tsan
+
+test-arm64: ## Build for 64-bit ARM and run the tests under qemu
+	$(install) arm64
+	@scripts/build-and-test arm64
 
 bench: ## Build and run the benchmarks
 	$(install) build bench
