@@ -89,6 +89,10 @@ struct KernelTable {
 
   // Puts `part`, over later keys, into `total` and makes its sum and output 0.
   void (*merge)(const Panel& panel, const PanelState& part, const PanelState& total);
+
+  // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
+  // that was: two for each lane. *sink gets a number that depends on every one of them.
+  std::int64_t (*fma_burst)(std::int64_t steps, float* sink);
 };
 
 // The tables this processor can run, the best first; empty where only the reference can.
