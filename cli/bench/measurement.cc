@@ -30,6 +30,7 @@ std::vector<Repetition> time_calls(const Plan& plan, FunctionRef<void()> call, P
   const double count = std::ceil(plan.seconds_per_repetition / std::max(seconds, 1e-9));
   const int calls = static_cast<int>(std::clamp(count, 1.0, kMostCalls));
   std::vector<Repetition> repetitions;
+  settle_machine(plan.threads);
   Probe before = probe_machine(plan.threads);
   for (int i = 0; i < plan.repetitions; ++i) {
     const double elapsed = seconds_per_call(calls, call);

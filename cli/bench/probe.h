@@ -12,4 +12,8 @@ struct Probe {
 // as num_threads() allows. The slowest thread speaks for all.
 Probe probe_machine(int threads);
 
+// Some milliseconds of the same. After a rest the first millisecond can run at a higher clock than
+// any that follows (seen: 215 GFLOP/s, then 180), and would make all others seem disturbed.
+void settle_machine(int threads);
+
 }  // namespace heed::cli

@@ -10,6 +10,7 @@
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/viz/layout.h"
 
 namespace heed::cli {
 
@@ -140,7 +141,7 @@ std::string to_table(const Json& report) {
   }
   header.insert(header.end(), kMeasuredNames.begin(), kMeasuredNames.end());
   rows.insert(rows.begin(), header);
-  return headline(report["machine"]) + common + "\n\n" + aligned(rows) +
+  return headline(report["machine"]) + wrap_text(common, 80) + '\n' + aligned(rows) +
          (is_any_disturbed ? "! no repetition was quiet: the times are those of all\n" : "");
 }
 
