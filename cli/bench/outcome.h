@@ -10,6 +10,7 @@
 
 namespace heed::cli {
 
+// NOLINTNEXTLINE(bugprone-exception-escape): JSON that is moved does not throw
 struct Outcome {
   nlohmann::ordered_json description;  // what sets it apart from other cases: one level of names
   double operations = 0;               // of one call

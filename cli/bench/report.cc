@@ -125,7 +125,7 @@ std::string to_table(const Json& report) {
   for (const auto& item : results.front()["case"].items()) {
     if (is_common(results, item.key())) {
       common +=
-          fmt::format("{}{} {}", common.empty() ? "" : ", ", item.key(), to_text(item.value()));
+          fmt::format("{}{}={}", common.empty() ? "" : ", ", item.key(), to_text(item.value()));
     } else {
       header.push_back(item.key());
     }

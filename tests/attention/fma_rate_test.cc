@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "attention/kernels/kernels.h"
@@ -36,8 +37,9 @@ TEST(FmaRate, EveryInstructionSetDoesTheWorkItCounts) {
     EXPECT_EQ(table->fma_burst(0, &sink), 0) << table->name;
     const std::int64_t operations = table->fma_burst(1, &sink);
     EXPECT_EQ(table->fma_burst(100000, &sink), 100000 * operations) << table->name;
-    const auto chains = static_cast<float>(operations / (2 * table->lanes));
-    EXPECT_NEAR(sink, 999 * chains, chains) << table->name;
+    const std::int64_t chains = operations / (2 * table->lanes);
+    EXPECT_NEAR(sink, 999.0 * static_cast<double>(chains), static_cast<double>(chains))
+        << table->name;
   }
 }
 
