@@ -19,25 +19,26 @@ double seconds_per_call(int count, FunctionRef<void()> call) {
 
 }  // namespace
 
-std::vector<Repetition> time_calls(const Plan& plan, FunctionRef<void()> call, Progress& progress) {
+std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
+                                   Progress& progress) {
   constexpr double kMostCalls = 100000;
-  set_num_threads(plan.threads);
-  double seconds = plan.seconds_per_repetition;
-  for (int i = 0; i < plan.warmups; ++i) {
+  set_num_threads(sampling.threads);
+  double seconds = sampling.seconds_per_repetition;
+  for (int i = 0; i < sampling.warmups; ++i) {
     seconds = seconds_per_call(1, call);
-    progress.report(0, plan.repetitions);
+    progress.report(0, sampling.repetitions);
   }
-  const double count = std::ceil(plan.seconds_per_repetition / std::max(seconds, 1e-9));
+  const double count = std::ceil(sampling.seconds_per_repetition / std::max(seconds, 1e-9));
   const int calls = static_cast<int>(std::clamp(count, 1.0, kMostCalls));
   std::vector<Repetition> repetitions;
-  settle_machine(plan.threads);
-  Probe before = probe_machine(plan.threads);
-  for (int i = 0; i < plan.repetitions; ++i) {
+  settle_machine(sampling.threads);
+  Probe before = probe_machine(sampling.threads);
+  for (int i = 0; i < sampling.repetitions; ++i) {
     const double elapsed = seconds_per_call(calls, call);
-    const Probe after = probe_machine(plan.threads);
+    const Probe after = probe_machine(sampling.threads);
     repetitions.push_back({elapsed, before, after});
     before = after;
-    progress.report(i + 1, plan.repetitions);
+    progress.report(i + 1, sampling.repetitions);
   }
   return repetitions;
 }

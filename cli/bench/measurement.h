@@ -9,7 +9,7 @@
 
 namespace heed::cli {
 
-struct Plan {
+struct Sampling {
   int threads = 1;
   int warmups = 1;
   int repetitions = 10;
@@ -17,7 +17,8 @@ struct Plan {
   double seconds_per_repetition = 2e-3;
 };
 
-// Sets num_threads() to plan.threads, for good.
-std::vector<Repetition> time_calls(const Plan& plan, FunctionRef<void()> call, Progress& progress);
+// Sets num_threads() to sampling.threads, for good.
+std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
+                                   Progress& progress);
 
 }  // namespace heed::cli

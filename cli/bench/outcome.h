@@ -22,13 +22,13 @@ struct Outcome {
   std::vector<Repetition> repetitions;
 };
 
-// Measures the time of call() as planned, and the memory of one more call.
+// Measures the time of call(), and the memory of one more call.
 template <class Call>
-void measure(const Plan& plan, const Call& call, Progress& progress, Outcome& outcome) {
+void measure(const Sampling& sampling, const Call& call, Progress& progress, Outcome& outcome) {
   progress.start_case();
-  outcome.threads = plan.threads;
+  outcome.threads = sampling.threads;
   outcome.repetitions = time_calls(
-      plan, [&call] { call(); }, progress);
+      sampling, [&call] { call(); }, progress);
   outcome.extra_bytes = measure_extra_bytes(call);
 }
 

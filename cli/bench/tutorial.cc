@@ -28,9 +28,9 @@ Outcome measure_method(const char* method, const ForwardCase& forward, const Cal
   outcome.description.update(describe(forward));
   outcome.description.erase("path");
   outcome.operations = operations(forward);
-  const Plan plan{
+  const Sampling sampling{
       .threads = forward.threads, .warmups = 5, .repetitions = 20, .seconds_per_repetition = 0};
-  measure(plan, call, progress, outcome);
+  measure(sampling, call, progress, outcome);
   return outcome;
 }
 

@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <string_view>
 
-#include "attention/kernels/kernels.h"
-#include "heed/attention.h"
+#include "attention/target.h"
 #include "heed/error.h"
 
 namespace heed::inline v0 {
 
 namespace {
-
-using Burst = std::int64_t(std::int64_t steps, float* sink);
 
 // The same for the reference, in whatever vectors the baseline processor has.
 std::int64_t plain_fma_burst(std::int64_t steps, float* sink) {
@@ -31,15 +26,6 @@ std::int64_t plain_fma_burst(std::int64_t steps, float* sink) {
   return 2 * steps * kSums;
 }
 
-Burst* burst_in_use() {
-  const auto target = attention_target();
-  const auto& tables = kernels::supported_kernels();
-  const auto found = std::find_if(tables.begin(), tables.end(), [&](const auto* table) {
-    return std::string_view(table->name) == target;
-  });
-  return found == tables.end() ? plain_fma_burst : (*found)->fma_burst;
-}
-
 }  // namespace
 
 double measure_fma_rate(double seconds) {
@@ -49,7 +35,8 @@ double measure_fma_rate(double seconds) {
   }
   // A round takes some microseconds: long against reading the clock, short against a millisecond.
   constexpr std::int64_t kStepsPerRound = 1000;
-  Burst* const burst = burst_in_use();
+  const kernels::KernelTable* const table = kernels_in_use();
+  const auto burst = table == nullptr ? plain_fma_burst : table->fma_burst;
   float sink = 0;
   std::int64_t operations = 0;
   std::chrono::duration<double> elapsed{};

@@ -150,18 +150,29 @@ TEST(BenchForward, TheReferenceTakesDoubleToo) {
             results[0].at("peak_gflops").get<double>() / 2);
 }
 
-// The memory of the fused kernels comes from aligned operator new, in one piece for each thread.
+TEST(BenchForward, TheKernelsTakeHalfPrecision) {
+  const auto results =
+      json_of(forward({"--dtype", "float16,bfloat16", "--layout", "bthd", "--seq", "9"}))
+          .at("results");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].at("case").at("dtype"), "float16");
+  EXPECT_EQ(results[1].at("case").at("dtype"), "bfloat16");
+}
+
+// The memory of the fused kernels comes from aligned operator new, in one piece.
 TEST(BenchForward, MemoryIsCountedBeyondTheOutput) {
   if (attention_target() == "reference") GTEST_SKIP() << "no fused kernels here";
-  const auto bytes = [](const std::string& seq, const std::string& threads) {
-    return case_of({"--seq", seq, "--threads", threads}).at("extra_bytes").get<std::int64_t>();
+  const auto bytes = [](const std::string& kv_seq, const std::string& threads) {
+    const auto json = json_of({"bench", "forward", "--heads", "2", "--head-dim", "64", "--seq",
+                               "200", "--kv-seq", kv_seq, "--threads", threads, "--repeat", "1"});
+    return json.at("results").at(0).at("extra_bytes").get<double>();
   };
-  const std::int64_t one = bytes("1024", "1");
-  const std::int64_t scores_of_a_tile = 128 * 12 * 4;
+  const double one = bytes("2053", "1");
+  const double scores_of_a_tile = 128 * 12 * 4;
   EXPECT_GT(one, scores_of_a_tile);
-  // Nothing grows with the sequence; what malloc rounds up to may differ by a few bytes.
-  EXPECT_NEAR(static_cast<double>(bytes("2048", "1")), static_cast<double>(one), 256);
-  EXPECT_GT(bytes("1024", "2"), one + scores_of_a_tile);
+  EXPECT_GT(bytes("2053", "2"), one);
+  // Nothing grows with the keys; what malloc rounds up to may differ by a few bytes.
+  EXPECT_NEAR(bytes("8209", "1"), one, 256);
 }
 
 TEST(BenchForward, PrintsATableWithWhatIsCommonAboveIt) {
@@ -190,6 +201,7 @@ TEST(BenchForward, ArgumentsThatMakeNoSenseAreRefused) {
   expect_usage_error({"--kv-seq", "3", "--causal", "square"}, "name the alignment");
   expect_usage_error({"--kv-seq", "3", "--window", "1,1"}, "sliding_window: q_len is ");
   expect_usage_error({"--dtype", "float64"}, "--path reference computes it");
+  expect_usage_error({"--dtype", "float16", "--path", "reference"}, "float32 and float64, not");
 }
 
 TEST(BenchForward, ALaterCaseThatIsRefusedIsRefusedBeforeAnyIsMeasured) {

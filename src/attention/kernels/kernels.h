@@ -5,16 +5,22 @@
 // docs/kernels.md explains the arithmetic and its order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/data_type.h"
 
 namespace heed::inline v0::kernels {
 
 // Keys are taken in tiles of this many, whose boundaries are absolute key indices: a part of the
 // canonical order of reduction.
 inline constexpr std::int32_t kTileKeys = 128;
+
+// Keys after which a row's state is merged into its total and started anew, so that long sequences
+// can be divided: a part of the canonical order of reduction, too.
+inline constexpr std::int64_t kChunkKeys = 1024;
 
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
@@ -58,7 +64,7 @@ struct Panel {
   bool guarded = false;
   // The last tile moved some m: expect the next one to do so too. A guess about speed only.
   bool moving = true;
-  PanelState state;
+  PanelState state = {};
 };
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
@@ -80,15 +86,21 @@ struct KernelTable {
   void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
                float* query);
 
-  // rows[r][d] = factors[r] · out[d][r], for the rows that exist.
+  // rows[r][d] = factors[r] · out[d][r], for the rows that exist; never −0.
   void (*unpack)(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
                  float* const* rows);
 
   // Whether the sum and the output of every row are finite numbers.
   bool (*is_finite)(const Panel& panel, const PanelState& state);
 
-  // Puts `part`, over later keys, into `total` and makes its sum and output 0.
+  // Puts `part`, over later keys, into `total`. A state over no key changes nothing.
   void (*merge)(const Panel& panel, const PanelState& part, const PanelState& total);
+
+  // numbers[i] = source[i] for count numbers of a type of at most 32 bits.
+  void (*widen)(DataType type, const std::byte* source, std::int64_t count, float* numbers);
+
+  // target[i] = numbers[i], rounded to nearest even.
+  void (*narrow)(DataType type, const float* numbers, std::int64_t count, std::byte* target);
 
   // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
   // that was: two for each lane. *sink gets a number that depends on every one of them.

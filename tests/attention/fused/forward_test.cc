@@ -53,10 +53,18 @@ struct Output {
 
 Output run(const kernels::KernelTable& table, FloatView query, FloatView key, FloatView value,
            const AttentionOptions& options) {
-  const auto problem = check_attention("attention", query, key, value, options);
+  const AttentionShapes shapes = check_shapes("attention", query, key, value);
+  const auto terms = check_terms("attention", shapes, options);
   Output result{Tensor<float>({query.extent(0), query.extent(1), query.extent(2), value.extent(3)}),
                 Tensor<float>({query.extent(0), query.extent(1), query.extent(2)})};
-  fused::forward(problem, table, result.out, result.lse);
+  const fused::Job job{&terms,
+                       rows_of(query),
+                       rows_of(key),
+                       rows_of(value),
+                       rows_of(result.out.view()),
+                       result.lse.view(),
+                       {0, shapes.batch}};
+  fused::forward({&job, 1}, fused::make_schedule(table, terms, shapes, num_threads()));
   return result;
 }
 
