@@ -8,6 +8,7 @@
 #include "attention/kernels/half-inl.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
+#include "attention/kernels/transpose-inl.h"
 #include "hwy/highway.h"
 
 // Where there is no vector instruction set, the reference computes.
@@ -63,76 +64,6 @@ struct Absorb {
 };
 void absorb(const Tile& tile, Panel& panel, float* scores, const float* dropout) {
   by_width<Absorb>(panel.vectors, tile, panel, scores, dropout);
-}
-
-using Four = hn::FixedTag<float, 4>;
-
-// Rows become columns.
-HWY_INLINE void transpose(hn::Vec<Four> (&rows)[4]) {
-  const hn::RepartitionToWide<Four> pairs;
-  const Four four;
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(four, rows[0], rows[1]));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(four, rows[2], rows[3]));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(four, rows[0], rows[1]));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(four, rows[2], rows[3]));
-  rows[0] = hn::BitCast(four, hn::InterleaveLower(pairs, low01, low23));
-  rows[1] = hn::BitCast(four, hn::InterleaveUpper(pairs, low01, low23));
-  rows[2] = hn::BitCast(four, hn::InterleaveLower(pairs, high01, high23));
-  rows[3] = hn::BitCast(four, hn::InterleaveUpper(pairs, high01, high23));
-}
-
-// Whether the four rows from `first` on all exist.
-template <class Row>
-bool are_four(const Row* rows, std::int32_t first) {
-  return std::all_of(rows + first, rows + first + 4, [](Row row) { return row != nullptr; });
-}
-
-void pack(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
-          float* query) {
-  const Four four;
-  for (std::int32_t r = 0; r < width; r += 4) {
-    std::int32_t d = 0;
-    if (are_four(rows, r)) {
-      for (; d + 4 <= head_dim; d += 4) {
-        hn::Vec<Four> block[4];
-        for (int i = 0; i < 4; ++i) {
-          block[i] = hn::Mul(hn::LoadU(four, rows[r + i] + d), hn::Set(four, factor));
-        }
-        transpose(block);
-        for (int i = 0; i < 4; ++i) hn::Store(block[i], four, query + (d + i) * width + r);
-      }
-    }
-    for (; d < head_dim; ++d) {
-      for (int i = 0; i < 4; ++i) {
-        const float* row = rows[r + i];
-        query[d * width + r + i] = row == nullptr ? 0.0F : row[d] * factor;
-      }
-    }
-  }
-}
-
-void unpack(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
-            float* const* rows) {
-  const Four four;
-  for (std::int32_t r = 0; r < width; r += 4) {
-    std::int32_t d = 0;
-    if (are_four(rows, r)) {
-      const auto factor = hn::Load(four, factors + r);
-      for (; d + 4 <= value_dim; d += 4) {
-        hn::Vec<Four> block[4];
-        for (int i = 0; i < 4; ++i) {
-          block[i] = hn::MulAdd(hn::Load(four, out + (d + i) * width + r), factor, hn::Zero(four));
-        }
-        transpose(block);
-        for (int i = 0; i < 4; ++i) hn::StoreU(block[i], four, rows[r + i] + d);
-      }
-    }
-    for (; d < value_dim; ++d) {
-      for (int i = 0; i < 4; ++i) {
-        if (rows[r + i] != nullptr) rows[r + i][d] = out[d * width + r + i] * factors[r + i] + 0.0F;
-      }
-    }
-  }
 }
 
 bool is_finite(const Panel& panel, const PanelState& state) {
