@@ -56,8 +56,8 @@ class Operands {
     options_.mask = mask_of(forward);
   }
 
-  // Into memory that is there already, as in a loop over layers: of new memory, the system's own work
-  // would be measured.
+  // Into memory that is there already, as in a loop over layers: of new memory, the system's own
+  // work would be measured.
   TensorView<const T> attend() {
     if constexpr (std::is_same_v<T, double>) {
       out_ = attention(query_.view(), key_.view(), value_.view(), options_);

@@ -47,6 +47,7 @@ void run_tutorial(int threads, bool as_json) {
   forward.q_len = forward.kv_len = 256;
   forward.causal = "square";
   forward.threads = threads == 0 ? num_threads() : threads;
+  set_num_threads(forward.threads);  // what is planned is planned for these
   Operands<float> operands(forward);
   // Every weight is written to memory, as the tutorial's function does.
   const auto manual = [&] { return operands.attend_by_reference(reference::Keep::kWeights).out; };
