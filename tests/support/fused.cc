@@ -42,9 +42,9 @@ double largest_magnitude(const Tensor<double>& exact) {
 }
 
 std::string inaccuracy(const char* name, const Tensor<float>& found, const Tensor<float>& plain,
-                       const Tensor<double>& exact) {
+                       const Tensor<double>& exact, double roundings) {
   const double bound =
-      std::max(2 * rms_error(plain, exact), 2 * 0x1p-24 * largest_magnitude(exact));
+      std::max(2 * rms_error(plain, exact), roundings * 0x1p-24 * largest_magnitude(exact));
   const double error = rms_error(found, exact);
   if (error <= bound) return "";
   std::ostringstream text;
@@ -90,9 +90,12 @@ Expected expected_of(const InputViews& in, const AttentionOptions& options) {
           {std::move(exact.out), std::move(exact.lse)}};
 }
 
-std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected) {
-  return inaccuracy("out", found.out, expected.plain.out, expected.exact.out) +
-         inaccuracy("lse", found.lse, expected.plain.lse, expected.exact.lse);
+std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected,
+                       double score_roundings) {
+  const auto& [plain, exact] = expected;
+  const double out_roundings = 2 + score_roundings * largest_magnitude(exact.lse);
+  return inaccuracy("out", found.out, plain.out, exact.out, out_roundings) +
+         inaccuracy("lse", found.lse, plain.lse, exact.lse, 2 + score_roundings);
 }
 
 void expect_accurate(const kernels::KernelTable& table, const InputViews& in,
