@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/data_type.h"
 #include "heed/mask.h"
 #include "heed/score_mod.h"
 #include "heed/tensor.h"
@@ -63,26 +64,37 @@ using AttentionOptions64 = BasicAttentionOptions<double>;
 /// any extent may be 0.
 /// @return out [batch, num_heads, q_len, value_dim]. A query that sees no key gets 0.
 /// Float tensors are computed by the fused kernels of the processor, in memory linear in the
-/// lengths and with bits that depend on nothing but the row, the options and the instruction set;
-/// double tensors by the reference.
+/// lengths and with bits that depend on nothing but the row, the options and the instruction set.
+/// Float16 and BFloat16 tensors are read as the floats they stand for and computed like these; only
+/// the result is rounded. Double tensors are computed by the reference.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API Tensor<float> attention(FloatView query, FloatView key, FloatView value,
                                  const AttentionOptions& options = {});
+HEED_API Tensor<Float16> attention(Float16View query, Float16View key, Float16View value,
+                                   const AttentionOptions& options = {});
+HEED_API Tensor<BFloat16> attention(BFloat16View query, BFloat16View key, BFloat16View value,
+                                    const AttentionOptions& options = {});
 HEED_API Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {});
 
-/// What attention and its normaliser are.
-template <class Real>
+/// What attention and its normaliser are. The lse of half-precision tensors is float.
+template <class T, class Lse = T>
 struct AttentionOutput {
-  Tensor<Real> out;  ///< [batch, num_heads, q_len, value_dim]
-  Tensor<Real> lse;  ///< [batch, num_heads, q_len]: log Σ exp(score), the sink included; −infinity
-                     ///< for a query that sees no key
+  Tensor<T> out;    ///< [batch, num_heads, q_len, value_dim]
+  Tensor<Lse> lse;  ///< [batch, num_heads, q_len]: log Σ exp(score), the sink included; −infinity
+                    ///< for a query that sees no key
 };
 
 /// attention(), and the logarithm of each row's denominator: what merges results over different
 /// keys.
 HEED_API AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
                                                    const AttentionOptions& options = {});
+HEED_API AttentionOutput<Float16, float> attention_with_lse(Float16View query, Float16View key,
+                                                            Float16View value,
+                                                            const AttentionOptions& options = {});
+HEED_API AttentionOutput<BFloat16, float> attention_with_lse(BFloat16View query, BFloat16View key,
+                                                             BFloat16View value,
+                                                             const AttentionOptions& options = {});
 HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key,
                                                     DoubleView value,
                                                     const AttentionOptions64& options = {});

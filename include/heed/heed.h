@@ -3,6 +3,7 @@
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/data_type.h"
 #include "heed/demonstrate.h"
 #include "heed/dual.h"
 #include "heed/error.h"
@@ -15,7 +16,9 @@
 #include "heed/mask.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
+#include "heed/packed.h"
 #include "heed/parallel.h"
+#include "heed/plan.h"
 #include "heed/position.h"
 #include "heed/processor.h"
 #include "heed/random.h"

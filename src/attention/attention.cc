@@ -1,85 +1,46 @@
-// Chooses who computes: the fused kernels of this processor, or the reference.
+// Attention of tensors: check, decide, execute.
 #include "heed/attention.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "attention/fused/forward.h"
-#include "attention/kernels/kernels.h"
-#include "attention/problem.h"
+#include "attention/call.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0 {
 
 namespace {
 
-constexpr std::string_view kReferenceName = "reference";
-
-// The table that HEED_TARGET names, or the best one; null for the reference.
-const kernels::KernelTable* chosen_kernels() {
-  const auto& supported = kernels::supported_kernels();
-  const char* wanted = std::getenv("HEED_TARGET");
-  if (wanted == nullptr || *wanted == '\0') return supported.empty() ? nullptr : supported.front();
-  std::vector<std::string_view> names{kReferenceName};
-  for (const auto* table : supported) {
-    if (std::string_view(table->name) == wanted) return table;
-    names.emplace_back(table->name);
+template <class T>
+AttentionOutput<T, float> compute(TensorView<const T> query, TensorView<const T> key,
+                                  TensorView<const T> value, const AttentionOptions& options,
+                                  bool wants_lse) {
+  constexpr const char* kFunction = "attention";
+  const AttentionShapes shapes = check_shapes(kFunction, query, key, value);
+  const Call call = decide(kFunction, shapes, options);
+  AttentionOutput<T, float> result;
+  result.out =
+      Tensor<T>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
+  if (wants_lse) {
+    result.lse = Tensor<float>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len});
   }
-  if (wanted == kReferenceName) return nullptr;
-  throw InvalidArgument(fmt::format("HEED_TARGET is '{}', but this processor has only: {}", wanted,
-                                    fmt::join(names, ", ")));
-}
-
-const kernels::KernelTable* kernels_in_use() {
-  static const kernels::KernelTable* const table = chosen_kernels();
-  return table;
-}
-
-// Whether the kernels count as far as these rows are wide. Wrong ranks are reported later.
-bool fits(FloatView query, FloatView value) {
-  return query.rank() != 4 || value.rank() != 4 ||
-         std::max(query.extent(3), value.extent(3)) <= kernels::kMaxDim;
-}
-
-AttentionOutput<float> compute(FloatView query, FloatView key, FloatView value,
-                               const AttentionOptions& options, bool wants_lse) {
-  const auto* table = kernels_in_use();
-  if (table == nullptr || !fits(query, value)) {
-    auto result = reference::attention(query, key, value, options);
-    return {std::move(result.out), std::move(result.lse)};
-  }
-  const auto problem = check_attention("attention", query, key, value, options);
-  const ScoreShape& shape = problem.shape;
-  AttentionOutput<float> result;
-  result.out = Tensor<float>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim});
-  if (wants_lse) result.lse = Tensor<float>({shape.batch, shape.num_heads, shape.q_len});
-  fused::forward(problem, *table, result.out, result.lse);
+  execute<T>(call, query, key, value, {.out = result.out, .lse = result.lse});
   return result;
 }
 
 }  // namespace
 
-std::vector<std::string> attention_targets() {
-  std::vector<std::string> names;
-  for (const auto* table : kernels::supported_kernels()) names.emplace_back(table->name);
-  names.emplace_back(kReferenceName);
-  return names;
-}
-
-std::string attention_target() {
-  const auto* table = kernels_in_use();
-  return std::string(table == nullptr ? kReferenceName : table->name);
-}
-
 Tensor<float> attention(FloatView query, FloatView key, FloatView value,
                         const AttentionOptions& options) {
+  return compute(query, key, value, options, false).out;
+}
+
+Tensor<Float16> attention(Float16View query, Float16View key, Float16View value,
+                          const AttentionOptions& options) {
+  return compute(query, key, value, options, false).out;
+}
+
+Tensor<BFloat16> attention(BFloat16View query, BFloat16View key, BFloat16View value,
+                           const AttentionOptions& options) {
   return compute(query, key, value, options, false).out;
 }
 
@@ -90,6 +51,18 @@ Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
 
 AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
                                           const AttentionOptions& options) {
+  return compute(query, key, value, options, true);
+}
+
+AttentionOutput<Float16, float> attention_with_lse(Float16View query, Float16View key,
+                                                   Float16View value,
+                                                   const AttentionOptions& options) {
+  return compute(query, key, value, options, true);
+}
+
+AttentionOutput<BFloat16, float> attention_with_lse(BFloat16View query, BFloat16View key,
+                                                    BFloat16View value,
+                                                    const AttentionOptions& options) {
   return compute(query, key, value, options, true);
 }
 

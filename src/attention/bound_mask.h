@@ -1,6 +1,8 @@
 // A mask that has met the scores it applies to.
 #pragma once
 
+#include <string>
+
 #include "attention/mask_part.h"
 #include "heed/mask.h"
 
@@ -26,6 +28,8 @@ class BoundMask {
 
   // What the other parts do to a tile of scores: added values, and −infinity for hidden keys.
   void hide(const detail::ScoreTile& tile) const;
+
+  std::string description() const { return mask_.description(); }
 
   const ScoreShape& shape() const noexcept { return shape_; }
 

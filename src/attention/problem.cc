@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace heed::inline v0 {
 
@@ -30,23 +31,26 @@ void check_equal(const char* function, const char* name, std::int64_t found, con
   }
 }
 
-template <class Real>
-void check_shapes(const char* function, TensorView<const Real> query, TensorView<const Real> key,
-                  TensorView<const Real> value) {
-  check_layout(function, "query", query);
-  check_layout(function, "key", key);
-  check_layout(function, "value", value);
-  check_equal(function, "key batch", key.extent(0), "query batch", query.extent(0));
-  check_equal(function, "value batch", value.extent(0), "query batch", query.extent(0));
-  check_equal(function, "value num_kv_heads", value.extent(1), "key num_kv_heads", key.extent(1));
-  check_equal(function, "value kv_len", value.extent(2), "key kv_len", key.extent(2));
-  check_equal(function, "key head_dim", key.extent(3), "query head_dim", query.extent(3));
-  const std::int64_t num_heads = query.extent(1);
-  const std::int64_t num_kv_heads = key.extent(1);
-  if (num_kv_heads == 0 ? num_heads != 0 : num_heads % num_kv_heads != 0) {
+// The lengths that each count something, and must not be negative.
+void check_lengths(const char* function, const AttentionShapes& shapes) {
+  const std::pair<const char*, std::int64_t> lengths[] = {{"batch", shapes.batch},
+                                                          {"num_heads", shapes.num_heads},
+                                                          {"num_kv_heads", shapes.num_kv_heads},
+                                                          {"q_len", shapes.q_len},
+                                                          {"kv_len", shapes.kv_len},
+                                                          {"head_dim", shapes.head_dim},
+                                                          {"value_dim", shapes.value_dim}};
+  for (const auto& [name, length] : lengths) {
+    if (length < 0) {
+      throw InvalidArgument(
+          fmt::format("{}: {} is {}, expected at least 0", function, name, length));
+    }
+  }
+  if (shapes.num_kv_heads == 0 ? shapes.num_heads != 0
+                               : shapes.num_heads % shapes.num_kv_heads != 0) {
     throw InvalidArgument(
         fmt::format("{}: num_heads is {}, expected a multiple of num_kv_heads, {}", function,
-                    num_heads, num_kv_heads));
+                    shapes.num_heads, shapes.num_kv_heads));
   }
 }
 
@@ -77,8 +81,10 @@ BoundMask bind(const char* function, const Mask& mask, const ScoreShape& shape) 
 
 template <class Real>
 std::optional<TensorView<const Real>> broadcast_bias(
-    const char* function, const std::optional<TensorView<const Real>>& bias, const Shape& scores) {
+    const char* function, const std::optional<TensorView<const Real>>& bias,
+    const ScoreShape& shape) {
   if (!bias) return std::nullopt;
+  const Shape scores{shape.batch, shape.num_heads, shape.q_len, shape.kv_len};
   try {
     return bias->broadcast_to(scores);
   } catch (const InvalidArgument&) {
@@ -90,8 +96,8 @@ std::optional<TensorView<const Real>> broadcast_bias(
 
 }  // namespace
 
-template <class Real>
-void check_tensor(const char* function, const char* name, TensorView<const Real> view,
+template <class T>
+void check_tensor(const char* function, const char* name, TensorView<const T> view,
                   const Shape& expected) {
   if (view.shape() != expected) {
     throw InvalidArgument(fmt::format("{}: {} has shape {}, expected {}", function, name,
@@ -100,41 +106,63 @@ void check_tensor(const char* function, const char* name, TensorView<const Real>
   if (expected.rank() == 4) check_layout(function, name, view);
 }
 
+template <class T>
+AttentionShapes check_shapes(const char* function, TensorView<const T> query,
+                             TensorView<const T> key, TensorView<const T> value) {
+  check_layout(function, "query", query);
+  check_layout(function, "key", key);
+  check_layout(function, "value", value);
+  check_equal(function, "key batch", key.extent(0), "query batch", query.extent(0));
+  check_equal(function, "value batch", value.extent(0), "query batch", query.extent(0));
+  check_equal(function, "value num_kv_heads", value.extent(1), "key num_kv_heads", key.extent(1));
+  check_equal(function, "value kv_len", value.extent(2), "key kv_len", key.extent(2));
+  check_equal(function, "key head_dim", key.extent(3), "query head_dim", query.extent(3));
+  return {.batch = query.extent(0),
+          .num_heads = query.extent(1),
+          .num_kv_heads = key.extent(1),
+          .q_len = query.extent(2),
+          .kv_len = key.extent(2),
+          .head_dim = query.extent(3),
+          .value_dim = value.extent(3),
+          .dtype = data_type_of<T>(),
+          .key_stride = key.stride(2),
+          .value_stride = value.stride(2)};
+}
+
 template <class Real>
-Problem<Real> check_attention(const char* function, TensorView<const Real> query,
-                              TensorView<const Real> key, TensorView<const Real> value,
-                              const BasicAttentionOptions<Real>& options) {
-  check_shapes(function, query, key, value);
+Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
+                        const BasicAttentionOptions<Real>& options) {
+  check_lengths(function, shapes);
   check_numbers(function, options);
-  const ScoreShape shape{query.extent(0), query.extent(1), query.extent(2), key.extent(2),
+  const ScoreShape shape{shapes.batch, shapes.num_heads, shapes.q_len, shapes.kv_len,
                          options.query_offset};
-  const Shape scores{shape.batch, shape.num_heads, shape.q_len, shape.kv_len};
   if (options.sinks) check_tensor(function, "sinks", *options.sinks, Shape{shape.num_heads});
-  const std::int64_t head_dim = query.extent(3);
-  const Real default_scale = head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(head_dim));
-  return Problem<Real>{
-      .query = query,
-      .key = key,
-      .value = value,
+  const Real default_scale =
+      shapes.head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(shapes.head_dim));
+  return {
       .shape = shape,
-      .head_dim = head_dim,
-      .value_dim = value.extent(3),
-      .heads_per_kv_head = key.extent(1) == 0 ? 1 : query.extent(1) / key.extent(1),
+      .head_dim = shapes.head_dim,
+      .value_dim = shapes.value_dim,
+      .heads_per_kv_head = shapes.num_kv_heads == 0 ? 1 : shapes.num_heads / shapes.num_kv_heads,
       .scale = options.scale.value_or(default_scale),
       .softcap = options.softcap,
       .score_mod = options.score_mod,
-      .bias = broadcast_bias(function, options.bias, scores),
+      .bias = broadcast_bias(function, options.bias, shape),
       .sinks = options.sinks,
       .mask = bind(function, options.mask, shape),
       .dropout = DropoutMask(options.dropout),
   };
 }
 
-template Problem<float> check_attention(const char*, FloatView, FloatView, FloatView,
-                                        const AttentionOptions&);
-template Problem<double> check_attention(const char*, DoubleView, DoubleView, DoubleView,
-                                         const AttentionOptions64&);
+template AttentionShapes check_shapes(const char*, FloatView, FloatView, FloatView);
+template AttentionShapes check_shapes(const char*, DoubleView, DoubleView, DoubleView);
+template AttentionShapes check_shapes(const char*, Float16View, Float16View, Float16View);
+template AttentionShapes check_shapes(const char*, BFloat16View, BFloat16View, BFloat16View);
+template Terms<float> check_terms(const char*, const AttentionShapes&, const AttentionOptions&);
+template Terms<double> check_terms(const char*, const AttentionShapes&, const AttentionOptions64&);
 template void check_tensor(const char*, const char*, FloatView, const Shape&);
 template void check_tensor(const char*, const char*, DoubleView, const Shape&);
+template void check_tensor(const char*, const char*, Float16View, const Shape&);
+template void check_tensor(const char*, const char*, BFloat16View, const Shape&);
 
 }  // namespace heed::inline v0

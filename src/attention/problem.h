@@ -7,16 +7,13 @@
 #include "attention/bound_mask.h"
 #include "attention/philox.h"
 #include "heed/attention.h"
+#include "heed/plan.h"
 
 namespace heed::inline v0 {
 
+// What is asked of attention, checked: everything but the tensors it is asked about.
 template <class Real>
-struct Problem {
-  using View = TensorView<const Real>;
-
-  View query;  // [batch, num_heads, q_len, head_dim]
-  View key;    // [batch, num_kv_heads, kv_len, head_dim]
-  View value;  // [batch, num_kv_heads, kv_len, value_dim]
+struct Terms {
   ScoreShape shape;
   std::int64_t head_dim;
   std::int64_t value_dim;
@@ -24,32 +21,47 @@ struct Problem {
   Real scale;
   Real softcap;
   ScoreMod score_mod;
-  std::optional<View> bias;   // broadcast to the scores
-  std::optional<View> sinks;  // [num_heads]
+  std::optional<TensorView<const Real>> bias;   // broadcast to the scores
+  std::optional<TensorView<const Real>> sinks;  // [num_heads]
   BoundMask mask;
   DropoutMask dropout;
 
   std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
+  std::int64_t num_kv_heads() const { return shape.num_heads / heads_per_kv_head; }
 };
 
-// Throws InvalidArgument, with `function` in front, when anything does not fit.
+template <class Real>
+struct Problem : Terms<Real> {
+  using View = TensorView<const Real>;
+
+  View query;  // [batch, num_heads, q_len, head_dim]
+  View key;    // [batch, num_kv_heads, kv_len, head_dim]
+  View value;  // [batch, num_kv_heads, kv_len, value_dim]
+};
+
+// All of these throw InvalidArgument, with `function` in front, when anything does not fit.
+
+// The shapes of three tensors that fit each other. T is float, double, Float16 or BFloat16.
+template <class T>
+AttentionShapes check_shapes(const char* function, TensorView<const T> query,
+                             TensorView<const T> key, TensorView<const T> value);
+
+template <class Real>
+Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
+                        const BasicAttentionOptions<Real>& options);
+
 template <class Real>
 Problem<Real> check_attention(const char* function, TensorView<const Real> query,
                               TensorView<const Real> key, TensorView<const Real> value,
-                              const BasicAttentionOptions<Real>& options);
+                              const BasicAttentionOptions<Real>& options) {
+  const AttentionShapes shapes = check_shapes(function, query, key, value);
+  return {{check_terms(function, shapes, options)}, query, key, value};
+}
 
-extern template Problem<float> check_attention(const char*, FloatView, FloatView, FloatView,
-                                               const AttentionOptions&);
-extern template Problem<double> check_attention(const char*, DoubleView, DoubleView, DoubleView,
-                                                const AttentionOptions64&);
-
-// Throws InvalidArgument unless `view`, called `name`, has the given shape and a contiguous
-// innermost dimension.
-template <class Real>
-void check_tensor(const char* function, const char* name, TensorView<const Real> view,
+// `view`, called `name`, has the given shape and, when it is of rank 4, a contiguous innermost
+// dimension.
+template <class T>
+void check_tensor(const char* function, const char* name, TensorView<const T> view,
                   const Shape& expected);
-
-extern template void check_tensor(const char*, const char*, FloatView, const Shape&);
-extern template void check_tensor(const char*, const char*, DoubleView, const Shape&);
 
 }  // namespace heed::inline v0

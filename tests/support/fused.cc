@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "attention/fused/forward.h"
+#include "attention/problem.h"
+#include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/tensors.h"
 
@@ -61,13 +63,30 @@ Inputs::Inputs(const Sizes& sizes, float magnitude)
   for (float& element : query.elements()) element *= magnitude;
 }
 
+template <class T>
+void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
+              const AttentionOptions& options, const AttentionBuffers<T>& buffers) {
+  const AttentionShapes shapes = check_shapes("attention", in.query, in.key, in.value);
+  const auto terms = check_terms("attention", shapes, options);
+  const fused::Job job{
+      &terms,      rows_of(in.query), rows_of(in.key), rows_of(in.value), rows_of(buffers.out),
+      buffers.lse, {0, shapes.batch}};
+  fused::forward({&job, 1}, fused::make_schedule(table, terms, shapes, num_threads()));
+}
+
+template void run_into(const kernels::KernelTable&, const BasicInputViews<float>&,
+                       const AttentionOptions&, const AttentionBuffers<float>&);
+template void run_into(const kernels::KernelTable&, const BasicInputViews<Float16>&,
+                       const AttentionOptions&, const AttentionBuffers<Float16>&);
+template void run_into(const kernels::KernelTable&, const BasicInputViews<BFloat16>&,
+                       const AttentionOptions&, const AttentionBuffers<BFloat16>&);
+
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options) {
-  const auto problem = check_attention("attention", in.query, in.key, in.value, options);
   const Shape lse{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
   AttentionOutput<float> result{Tensor<float>({lse[0], lse[1], lse[2], in.value.extent(3)}),
                                 Tensor<float>(lse)};
-  fused::forward(problem, table, result.out, result.lse);
+  run_into<float>(table, in, options, {result.out, result.lse});
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention.h"
+#include "heed/plan.h"
 #include "heed/tensor.h"
 
 namespace heed::testing_support {
@@ -22,11 +23,13 @@ struct Sizes {
   std::int64_t value_dim = 16;
 };
 
-struct InputViews {
-  FloatView query;
-  FloatView key;
-  FloatView value;
+template <class T>
+struct BasicInputViews {
+  TensorView<const T> query;
+  TensorView<const T> key;
+  TensorView<const T> value;
 };
+using InputViews = BasicInputViews<float>;
 
 // Standard normal numbers; the queries times `magnitude`, which is the standard deviation of a
 // score at the default scale.
@@ -41,7 +44,10 @@ struct Inputs {
   operator InputViews() const { return {query, key, value}; }
 };
 
-// The fused path by one table of kernels, with its checks and with lse.
+// The fused path by one table of kernels, with its checks; T is float, Float16 or BFloat16.
+template <class T>
+void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
+              const AttentionOptions& options, const AttentionBuffers<T>& buffers);
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options);
 

@@ -1,16 +1,17 @@
 // Attention by tiles: memory linear in the lengths, hidden tiles never touched.
 #pragma once
 
-#include "attention/kernels/kernels.h"
-#include "attention/problem.h"
-#include "heed/tensor.h"
+#include <cstddef>
+#include <span>
+
+#include "attention/fused/job.h"
 
 namespace heed::inline v0::fused {
 
-// out [batch, num_heads, q_len, value_dim] and, unless empty, lse [batch, num_heads, q_len] of a
-// checked problem, by the kernels of one instruction set. A row's bits depend on nothing but the
-// row, its options and the instruction set.
-void forward(const Problem<float>& problem, const kernels::KernelTable& table,
-             TensorView<float> out, TensorView<float> lse);
+// Computes the jobs, all of the shape that was scheduled or smaller in length. `workspace` has
+// schedule.workspace_bytes() or is empty; then it is allocated, before anything is written. A row's
+// bits depend on nothing but the row, its options and the instruction set.
+void forward(std::span<const Job> jobs, const Schedule& schedule,
+             std::span<std::byte> workspace = {});
 
 }  // namespace heed::inline v0::fused

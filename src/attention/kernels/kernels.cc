@@ -3,7 +3,9 @@
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
 #include <algorithm>
+#include <cstring>
 
+#include "attention/kernels/half-inl.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
 #include "hwy/highway.h"
@@ -119,7 +121,7 @@ void unpack(const float* out, std::int32_t width, std::int32_t value_dim, const 
       for (; d + 4 <= value_dim; d += 4) {
         hn::Vec<Four> block[4];
         for (int i = 0; i < 4; ++i) {
-          block[i] = hn::Mul(hn::Load(four, out + (d + i) * width + r), factor);
+          block[i] = hn::MulAdd(hn::Load(four, out + (d + i) * width + r), factor, hn::Zero(four));
         }
         transpose(block);
         for (int i = 0; i < 4; ++i) hn::StoreU(block[i], four, rows[r + i] + d);
@@ -127,7 +129,7 @@ void unpack(const float* out, std::int32_t width, std::int32_t value_dim, const 
     }
     for (; d < value_dim; ++d) {
       for (int i = 0; i < 4; ++i) {
-        if (rows[r + i] != nullptr) rows[r + i][d] = out[d * width + r + i] * factors[r + i];
+        if (rows[r + i] != nullptr) rows[r + i][d] = out[d * width + r + i] * factors[r + i] + 0.0F;
       }
     }
   }
@@ -163,15 +165,36 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
     hn::Store(
         hn::IfThenElse(hn::And(part_empty, total_empty), empty, hn::Set(kFloats, kLargestExponent)),
         kFloats, total.threshold + r);
-    const auto combine = [&](float* total_at, float* part_at) HWY_ATTR {
+    const auto combine = [&](float* total_at, const float* part_at) HWY_ATTR {
       const Vec scaled = hn::Mul(hn::Load(kFloats, total_at), total_factor);
       hn::Store(hn::MulAdd(hn::Load(kFloats, part_at), part_factor, scaled), kFloats, total_at);
-      hn::Store(hn::Zero(kFloats), kFloats, part_at);
     };
     combine(total.sum + r, part.sum + r);
     for (std::int32_t d = 0; d < panel.value_dim; ++d) {
       combine(total.out + d * width + r, part.out + d * width + r);
     }
+  }
+}
+
+void widen(DataType type, const std::byte* source, std::int64_t count, float* numbers) {
+  switch (type) {
+    case DataType::kFloat16:
+      return widen_all<Float16Format>(source, count, numbers);
+    case DataType::kBFloat16:
+      return widen_all<BFloat16Format>(source, count, numbers);
+    default:
+      std::memcpy(numbers, source, static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
+void narrow(DataType type, const float* numbers, std::int64_t count, std::byte* target) {
+  switch (type) {
+    case DataType::kFloat16:
+      return narrow_all<Float16Format>(numbers, count, target);
+    case DataType::kBFloat16:
+      return narrow_all<BFloat16Format>(numbers, count, target);
+    default:
+      std::memcpy(target, numbers, static_cast<std::size_t>(count) * sizeof(float));
   }
 }
 
@@ -189,7 +212,9 @@ const KernelTable* kernel_table() {
                                  .pack = pack,
                                  .unpack = unpack,
                                  .is_finite = is_finite,
-                                 .merge = merge};
+                                 .merge = merge,
+                                 .widen = widen,
+                                 .narrow = narrow};
   return &table;
 }
 

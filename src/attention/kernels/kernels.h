@@ -5,10 +5,12 @@
 // docs/kernels.md explains the arithmetic and its order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/data_type.h"
 
 namespace heed::inline v0::kernels {
 
@@ -16,11 +18,16 @@ namespace heed::inline v0::kernels {
 // canonical order of reduction.
 inline constexpr std::int32_t kTileKeys = 128;
 
+// Keys after which a row's state is merged into its total and started anew, so that long sequences
+// can be divided: a part of the canonical order of reduction, too.
+inline constexpr std::int64_t kChunkKeys = 1024;
+
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
 
-// The widest panel of any instruction set: three vectors of sixteen floats.
-inline constexpr std::int32_t kMaxPanelWidth = 48;
+// The most vectors of rows in a panel, and the most rows: of sixteen floats a vector.
+inline constexpr std::int32_t kPanelVectors = 3;
+inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 
 // Up to kTileKeys neighbouring keys and their values, as rows of floats.
 struct Tile {
@@ -53,12 +60,15 @@ struct Panel {
   // The union and the intersection of these ranges over the rows that exist.
   std::int32_t any_begin = 0, any_end = 0;
   std::int32_t all_begin = 0, all_end = 0;
+  // The union over the rows of each vector.
+  std::int32_t vector_begin[kPanelVectors] = {};
+  std::int32_t vector_end[kPanelVectors] = {};
   // Values are multiplied only by weights of keys that are seen: slower, and needed only where a
   // hidden value is not finite.
   bool guarded = false;
   // The last tile moved some m: expect the next one to do so too. A guess about speed only.
   bool moving = true;
-  PanelState state;
+  PanelState state = {};
 };
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
@@ -80,15 +90,21 @@ struct KernelTable {
   void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
                float* query);
 
-  // rows[r][d] = factors[r] · out[d][r], for the rows that exist.
+  // rows[r][d] = factors[r] · out[d][r], for the rows that exist; never −0.
   void (*unpack)(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
                  float* const* rows);
 
   // Whether the sum and the output of every row are finite numbers.
   bool (*is_finite)(const Panel& panel, const PanelState& state);
 
-  // Puts `part`, over later keys, into `total` and makes its sum and output 0.
+  // Puts `part`, over later keys, into `total`. A state over no key changes nothing.
   void (*merge)(const Panel& panel, const PanelState& part, const PanelState& total);
+
+  // numbers[i] = source[i] for count numbers of a type of at most 32 bits.
+  void (*widen)(DataType type, const std::byte* source, std::int64_t count, float* numbers);
+
+  // target[i] = numbers[i], rounded to nearest even.
+  void (*narrow)(DataType type, const float* numbers, std::int64_t count, std::byte* target);
 };
 
 // The tables this processor can run, the best first; empty where only the reference can.

@@ -1,8 +1,9 @@
+#include "attention/reference/forward.h"
+
 #include <algorithm>
 #include <cstdint>
 
 #include "attention/reference/row.h"
-#include "heed/reference.h"
 
 namespace heed::inline v0::reference {
 
@@ -56,16 +57,19 @@ void weighted_sum_of_values(const Row<Real>& row, const Problem<Real>& problem, 
   }
 }
 
+}  // namespace
+
 template <class Real>
-Result<Real> forward(const Problem<Real>& problem, Keep keep) {
-  const ScoreShape& shape = problem.shape;
+Result<Real> forward(const Problem<Real>& problem, RowRange batches, Keep keep) {
+  ScoreShape shape = problem.shape;
+  shape.batch = batches.end - batches.begin;
   Result<Real> result;
   result.out = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim});
   result.lse = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len});
   KeptSteps<Real> kept(keep, shape, result);
   Row<Real> row(problem);
   std::int64_t row_index = 0;
-  for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
+  for (std::int64_t batch = batches.begin; batch < batches.end; ++batch) {
     for (std::int64_t head = 0; head < shape.num_heads; ++head) {
       for (std::int64_t q = 0; q < shape.q_len; ++q, ++row_index) {
         row.compute(batch, head, q, kept.wants_hidden_cells());
@@ -78,16 +82,19 @@ Result<Real> forward(const Problem<Real>& problem, Keep keep) {
   return result;
 }
 
-}  // namespace
+template Result<float> forward(const Problem<float>&, RowRange, Keep);
+template Result<double> forward(const Problem<double>&, RowRange, Keep);
 
 Result<float> attention(FloatView query, FloatView key, FloatView value,
                         const AttentionOptions& options, Keep keep) {
-  return forward(check_attention("attention", query, key, value, options), keep);
+  const auto problem = check_attention("attention", query, key, value, options);
+  return forward(problem, {0, problem.shape.batch}, keep);
 }
 
 Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
                          const AttentionOptions64& options, Keep keep) {
-  return forward(check_attention("attention", query, key, value, options), keep);
+  const auto problem = check_attention("attention", query, key, value, options);
+  return forward(problem, {0, problem.shape.batch}, keep);
 }
 
 }  // namespace heed::inline v0::reference

@@ -1,0 +1,112 @@
+/// What attention will do for given shapes and options, before it does it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/data_type.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+/// The shapes and layout of query, key and value: everything but the numbers.
+struct AttentionShapes {
+  std::int64_t batch = 1;
+  std::int64_t num_heads = 1;
+  std::int64_t num_kv_heads = 1;
+  std::int64_t q_len = 0;
+  std::int64_t kv_len = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+  DataType dtype = DataType::kFloat32;  ///< not kFloat64
+  /// The distance, in elements, from one key to the next; 0: they follow each other without gaps.
+  std::int64_t key_stride = 0;
+  std::int64_t value_stride = 0;
+};
+
+/// Where a planned computation writes.
+template <class T>
+struct AttentionBuffers {
+  TensorView<T> out;                    ///< [batch, num_heads, q_len, value_dim]
+  TensorView<float> lse = {};           ///< [batch, num_heads, q_len], or empty: not wanted
+  std::span<std::byte> workspace = {};  ///< at least workspace_bytes(), or empty: allocated
+};
+
+/// How much of the score matrix is computed.
+struct TileCounts {
+  std::int64_t total = 0;    ///< tiles of the matrix, over every batch entry and head
+  std::int64_t skipped = 0;  ///< tiles that no query sees any key of: never touched
+  std::int64_t mixed = 0;    ///< tiles that some query does not see all keys of
+};
+
+/// A decision how to compute attention, made once and run as often as wanted. Plans are values that
+/// never change: copying one is cheap, and any number of threads may run one at once.
+///
+///     const heed::AttentionPlan plan = heed::plan({.num_heads = 8, .num_kv_heads = 8, .q_len =
+///     512,
+///                                                  .kv_len = 512, .head_dim = 64,
+///                                                  .value_dim = 64}, {.mask = heed::causal()});
+///     std::cout << plan;
+///     const heed::Tensor<float> out = plan.run(query, key, value);
+///
+/// What the options refer to (bias, sinks, tensors of a mask given as views) must outlive the plan.
+class HEED_API AttentionPlan {
+ public:
+  const AttentionShapes& shapes() const noexcept;
+  /// The instruction set of the kernels, e.g. "AVX512", or "reference" for plain loops.
+  std::string target() const;
+  /// Rows a register-blocked panel holds: queries times the heads that share a key head.
+  std::int64_t panel_rows() const noexcept;
+  /// Panels that share one pass over a tile of keys.
+  std::int64_t panels_per_block() const noexcept;
+  /// Keys of a tile.
+  std::int64_t tile_keys() const noexcept;
+  /// Whether keys (values) are first copied, a tile at a time, to contiguous float32 rows.
+  bool stages_keys() const noexcept;
+  bool stages_values() const noexcept;
+  /// Threads that take part, fewer when fewer are available as it runs.
+  int num_threads() const noexcept;
+  /// Memory a run needs beside its arguments and its result.
+  std::size_t workspace_bytes() const noexcept;
+  /// Counted anew with each call, in time linear in the query's length.
+  TileCounts tiles() const;
+  /// All of the above with its reasons, in a few lines.
+  std::string to_string() const;
+
+  /// Attention of tensors whose shapes and type are those planned for.
+  /// @throws InvalidArgument when they are not, before anything is computed.
+  Tensor<float> run(FloatView query, FloatView key, FloatView value) const;
+  Tensor<Float16> run(Float16View query, Float16View key, Float16View value) const;
+  Tensor<BFloat16> run(BFloat16View query, BFloat16View key, BFloat16View value) const;
+
+  /// The same into the caller's memory: with a workspace, nothing is allocated.
+  void run_into(const AttentionBuffers<float>& buffers, FloatView query, FloatView key,
+                FloatView value) const;
+  void run_into(const AttentionBuffers<Float16>& buffers, Float16View query, Float16View key,
+                Float16View value) const;
+  void run_into(const AttentionBuffers<BFloat16>& buffers, BFloat16View query, BFloat16View key,
+                BFloat16View value) const;
+
+ private:
+  struct Decision;
+  explicit AttentionPlan(std::shared_ptr<const Decision> decision);
+  friend HEED_API AttentionPlan plan(const AttentionShapes& shapes,
+                                     const AttentionOptions& options);
+
+  std::shared_ptr<const Decision> decision_;
+};
+
+/// Plans attention for these shapes; attention() does so for every call. Float64 needs no plan: the
+/// reference computes it.
+/// @throws InvalidArgument when shapes and options do not fit, or dtype is kFloat64.
+HEED_API AttentionPlan plan(const AttentionShapes& shapes, const AttentionOptions& options = {});
+
+HEED_API std::ostream& operator<<(std::ostream& stream, const AttentionPlan& plan);
+
+}  // namespace heed::inline v0

@@ -1,0 +1,81 @@
+// One attention problem with its tensors, and how it is divided into pieces of work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "attention/kernels/kernels.h"
+#include "attention/problem.h"
+#include "attention/rows.h"
+#include "heed/plan.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::fused {
+
+struct Job {
+  const Terms<float>* terms = nullptr;
+  Rows query;
+  Rows key;
+  Rows value;
+  MutableRows out;
+  TensorView<float> lse;  // empty when not wanted
+  RowRange batches;       // the batch entries to compute
+
+  std::int64_t rows_per_kv_head() const { return terms->shape.q_len * terms->heads_per_kv_head; }
+};
+
+// Whoever only wants to know how much memory he needs.
+inline constexpr std::byte* kMeasureOnly = nullptr;
+
+// Memory carved into pieces that start at 64-byte boundaries.
+class Workspace {
+ public:
+  explicit Workspace(std::byte* memory) : memory_(memory) {}
+
+  // Room for `count` objects, which the taker constructs.
+  template <class T>
+  T* take(std::int64_t count) {
+    T* taken = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return taken;
+  }
+
+  float* floats(std::int64_t count) { return take<float>(count); }
+
+  // What was taken so far: a workspace without memory only measures.
+  std::size_t bytes() const { return used_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t used_ = 0;
+};
+
+// How problems of one shape are computed: decided before a number is looked at. A block, some
+// panels of rows of one key head, is what a thread takes at a time.
+struct Schedule {
+  const kernels::KernelTable* table = nullptr;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+  std::int64_t kv_len = 0;  // at most
+  bool drops_weights = false;
+  std::int32_t panel_rows = 0;
+  std::int32_t panels_per_block = 0;
+  bool stages_key = false;
+  bool stages_value = false;
+  bool widens_query = false;
+  bool narrows_out = false;
+  int workers = 1;
+  std::size_t bytes_per_worker = 0;
+
+  std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
+  std::int64_t blocks(std::int64_t rows) const { return (rows + block_rows() - 1) / block_rows(); }
+  // One cache line more, so that any memory can be aligned.
+  std::size_t workspace_bytes() const;
+};
+
+// `threads` may be used. The terms must be those of the largest problem that is computed with it.
+Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
+                       const AttentionShapes& shapes, int threads);
+
+}  // namespace heed::inline v0::fused

@@ -1,0 +1,140 @@
+#include "attention/fused/panel_output.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+namespace heed::inline v0::fused {
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+kernels::PanelState take_state(std::int64_t width, std::int64_t value_dim, Workspace& workspace) {
+  return {workspace.floats(width), workspace.floats(width), workspace.floats(width),
+          workspace.floats(width * value_dim)};
+}
+
+}  // namespace
+
+PanelOutput::PanelOutput(const Schedule& schedule, Workspace& workspace)
+    : schedule_(schedule),
+      rows_(schedule, workspace),
+      part_(take_state(schedule.panel_rows, schedule.value_dim, workspace)),
+      // The first chunk's state becomes the total: one chunk needs one state.
+      total_(schedule.kv_len > kernels::kChunkKeys
+                 ? take_state(schedule.panel_rows, schedule.value_dim, workspace)
+                 : kernels::PanelState{}) {}
+
+void PanelOutput::start(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows,
+                        const TileScratch& scratch) {
+  rows_.start(job, batch, kv_head, rows, scratch.rows);
+  panel_ = rows_.panel();
+  has_part_ = has_total_ = false;
+}
+
+void PanelOutput::begin_chunk() {
+  has_part_ = true;
+  if (part_.out == nullptr) std::swap(part_, total_);
+  panel_.state = part_;
+  panel_.moving = true;
+  forget(part_);
+}
+
+// Makes `state` that of rows that have seen nothing yet.
+void PanelOutput::forget(const kernels::PanelState& state) const {
+  std::fill_n(state.minus_m, rows_.width(), 0.0F);
+  for (std::int32_t r = 0; r < rows_.width(); ++r) {
+    state.threshold[r] = rows_.sees_any(r) ? -kInfinity : kInfinity;
+  }
+  std::fill_n(state.sum, rows_.width(), 0.0F);
+  std::fill_n(state.out, std::int64_t{rows_.width()} * panel_.value_dim, 0.0F);
+}
+
+void PanelOutput::add(const kernels::Tile& tile, const TileScratch& scratch) {
+  if (!rows_.sees(tile)) return;
+  if (!has_part_) begin_chunk();
+  if (!rows_.modifies_scores()) {
+    schedule_.table->attend(tile, panel_, scratch.scores);
+    return;
+  }
+  const detail::ScoreTile scores = rows_.score_tile(tile, scratch.scores);
+  schedule_.table->score(tile, panel_, scratch.scores);
+  rows_.modify(scores);
+  if (schedule_.drops_weights) rows_.fill_dropout(scores, scratch.dropout);
+  schedule_.table->absorb(tile, panel_, scratch.scores,
+                          schedule_.drops_weights ? scratch.dropout : nullptr);
+}
+
+void PanelOutput::end_chunk() {
+  if (!has_part_) return;
+  has_part_ = false;
+  if (has_total_) {
+    schedule_.table->merge(panel_, part_, total_);
+  } else {
+    has_total_ = true;
+    std::swap(part_, total_);
+  }
+}
+
+bool PanelOutput::is_finite() const {
+  return !has_total_ || schedule_.table->is_finite(panel_, total_);
+}
+
+void PanelOutput::restart_guarded() {
+  panel_.guarded = true;
+  has_part_ = has_total_ = false;
+}
+
+void PanelOutput::write(const Job& job, const TileScratch& scratch) const {
+  const Terms<float>& terms = *job.terms;
+  const bool is_float = job.out.type == DataType::kFloat32;
+  const std::int64_t value_dim = terms.value_dim;
+  alignas(64) std::array<float, kernels::kMaxPanelWidth> factors{};
+  std::array<float*, kernels::kMaxPanelWidth> rows{};
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const Normaliser normaliser = normaliser_of(terms, r);
+    factors[i] = normaliser.factor;
+    std::byte* row = job.out.row(rows_.batch(), rows_.head(r), rows_.query(r));
+    rows[i] = is_float ? reinterpret_cast<float*>(row) : scratch.rows + r * value_dim;
+    if (!job.lse.empty()) job.lse(rows_.batch(), rows_.head(r), rows_.query(r)) = normaliser.lse();
+  }
+  if (has_total_) {
+    schedule_.table->unpack(total_.out, rows_.width(), panel_.value_dim, factors.data(),
+                            rows.data());
+  } else {
+    for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+      std::fill_n(rows[static_cast<std::size_t>(r)], value_dim, 0.0F);
+    }
+  }
+  if (is_float) return;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    schedule_.table->narrow(job.out.type, rows[static_cast<std::size_t>(r)], value_dim,
+                            job.out.row(rows_.batch(), rows_.head(r), rows_.query(r)));
+  }
+}
+
+float PanelOutput::Normaliser::lse() const {
+  if (sum == 0) return -kInfinity;
+  return static_cast<float>((m + std::log2(static_cast<double>(sum))) * std::numbers::ln2);
+}
+
+PanelOutput::Normaliser PanelOutput::normaliser_of(const Terms<float>& terms,
+                                                   std::int32_t r) const {
+  const float sum = has_total_ ? total_.sum[r] : 0;
+  const float m = sum == 0 ? -kInfinity : -total_.minus_m[r];
+  const float sink =
+      terms.sinks ? (*terms.sinks)(rows_.head(r)) * std::numbers::log2e_v<float> : -kInfinity;
+  if (sink == -kInfinity) return {sum == 0 ? 0.0F : 1 / sum, m, sum};
+  // Both in units of 2^largest.
+  const float largest = std::max(m, sink);
+  const float scale = sum == 0 ? 0.0F : std::exp2(m - largest);
+  const float with_sink = sum * scale + std::exp2(sink - largest);
+  return {scale / with_sink, largest, with_sink};
+}
+
+}  // namespace heed::inline v0::fused
