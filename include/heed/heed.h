@@ -7,6 +7,7 @@
 #include "heed/demonstrate.h"
 #include "heed/dual.h"
 #include "heed/error.h"
+#include "heed/fma_rate.h"
 #include "heed/function_ref.h"
 #include "heed/half.h"
 #include "heed/io/any_tensor.h"

@@ -27,14 +27,14 @@ HWY_INLINE Vec at_most(float bound, Vec x) {
 #endif
 }
 
-// 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. From 127 on it
-// is only certain that the result is NaN or at least 2¹²⁷.
+// 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. For x > 127 it is
+// only certain that the result is NaN or not below 2¹²⁶.
 HWY_INLINE Vec exp2(Vec x) {
   // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 5 whose constant term is 1.
   constexpr float kCoefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
                                      0.240222421F,   0.693146978F,   1.0F};
 #if HWY_TARGET > HWY_AVX3
-  x = at_most(127.0F, x);  // beyond, the exponent below would overflow
+  x = at_most(127.0F, x);  // beyond, the exponent would overflow; scalef gives infinity
 #endif
   const Vec whole = hn::Round(x);
   const Vec r = hn::Sub(x, whole);

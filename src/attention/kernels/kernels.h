@@ -105,6 +105,10 @@ struct KernelTable {
 
   // target[i] = numbers[i], rounded to nearest even.
   void (*narrow)(DataType type, const float* numbers, std::int64_t count, std::byte* target);
+
+  // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
+  // that was: two for each lane. *sink gets a number that depends on every one of them.
+  std::int64_t (*fma_burst)(std::int64_t steps, float* sink);
 };
 
 // The tables this processor can run, the best first; empty where only the reference can.

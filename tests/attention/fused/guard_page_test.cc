@@ -106,31 +106,29 @@ std::vector<AttentionOptions> every_way(const Extras& extras, Guarded& guarded) 
   return ways;
 }
 
-// The fused path on guarded inputs of type T and outputs; it must give the bits that it gives on
-// ordinary ones.
+// The fused path on guarded inputs of type T and outputs, whose rows have `padding` elements
+// between them; it must give the bits that it gives on ordinary ones.
 template <class T>
-void expect_within(const kernels::KernelTable& table, const Sizes& sizes) {
+void expect_within(const kernels::KernelTable& table, const Sizes& sizes, std::int64_t padding) {
   const Inputs in(sizes);
   const Extras extras(sizes);
   for (const Edge edge : {Edge::kFirst, Edge::kLast}) {
-    for (const std::int64_t padding : {0, 3, 513}) {
-      Guarded guarded(edge);
-      const TensorView<const T> query = guarded.copy<T>(in.query, padding);
-      const TensorView<const T> key = guarded.copy<T>(in.key, padding);
-      const TensorView<const T> value = guarded.copy<T>(in.value, padding);
-      for (const AttentionOptions& options : every_way(extras, guarded)) {
-        FaultReport::during(std::string(table.name) + ", " + to_text(sizes) +
-                            (edge == Edge::kLast ? "at the end" : "at the start"));
-        Tensor<T> expected_out({1, sizes.num_heads, sizes.q_len, sizes.value_dim});
-        Tensor<float> expected_lse({1, sizes.num_heads, sizes.q_len});
-        run_into<T>(table, {to_tensor(query), to_tensor(key), to_tensor(value)}, options,
-                    {expected_out, expected_lse});
-        const auto out = guarded.copy<T>(Tensor<T>(expected_out.shape()), padding);
-        const auto lse = guarded.copy<float>(Tensor<float>(expected_lse.shape()));
-        run_into<T>(table, {query, key, value}, options, {out, lse});
-        EXPECT_TRUE(same_bits(to_tensor(out), expected_out)) << to_text(sizes);
-        EXPECT_TRUE(same_bits(to_tensor(lse), expected_lse)) << to_text(sizes);
-      }
+    Guarded guarded(edge);
+    const TensorView<const T> query = guarded.copy<T>(in.query, padding);
+    const TensorView<const T> key = guarded.copy<T>(in.key, padding);
+    const TensorView<const T> value = guarded.copy<T>(in.value, padding);
+    for (const AttentionOptions& options : every_way(extras, guarded)) {
+      FaultReport::during(std::string(table.name) + ", " + to_text(sizes) +
+                          (edge == Edge::kLast ? "at the end" : "at the start"));
+      Tensor<T> expected_out({1, sizes.num_heads, sizes.q_len, sizes.value_dim});
+      Tensor<float> expected_lse({1, sizes.num_heads, sizes.q_len});
+      run_into<T>(table, {to_tensor(query), to_tensor(key), to_tensor(value)}, options,
+                  {expected_out, expected_lse});
+      const auto out = guarded.copy<T>(Tensor<T>(expected_out.shape()), padding);
+      const auto lse = guarded.copy<float>(Tensor<float>(expected_lse.shape()));
+      run_into<T>(table, {query, key, value}, options, {out, lse});
+      EXPECT_TRUE(same_bits(to_tensor(out), expected_out)) << to_text(sizes);
+      EXPECT_TRUE(same_bits(to_tensor(lse), expected_lse)) << to_text(sizes);
     }
   }
 }
@@ -140,20 +138,26 @@ void expect_within_for_many_sizes(const kernels::KernelTable& table) {
   // A fault is reported by the thread that meets it.
   const ThreadLimit one_thread(1);
   const FaultReport report;
-  for (const std::int64_t q_len : {1, 2, 3, 5, 12, 13, 25, 48, 49, 193}) {
+  for (const std::int64_t q_len : {1, 2, 3, 5, 12, 13, 25, 48, 49}) {
     for (const std::int64_t kv_len : {1, 3, 8, 128, 129}) {
-      expect_within<T>(table, {.q_len = q_len, .kv_len = kv_len, .head_dim = 5, .value_dim = 3});
+      expect_within<T>(table, {.q_len = q_len, .kv_len = kv_len, .head_dim = 5, .value_dim = 3}, 0);
     }
   }
   for (const std::int64_t dim : {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 65, 256}) {
-    for (const std::int64_t q_len : {1, 3, 16, 50}) {
-      expect_within<T>(table, {.num_heads = 4,
-                               .num_kv_heads = 2,
-                               .q_len = q_len,
-                               .kv_len = 11,
-                               .head_dim = dim,
-                               .value_dim = dim + q_len % 2});
+    for (const std::int64_t q_len : {1, 16, 50}) {
+      expect_within<T>(table,
+                       {.num_heads = 4,
+                        .num_kv_heads = 2,
+                        .q_len = q_len,
+                        .kv_len = 11,
+                        .head_dim = dim,
+                        .value_dim = dim + q_len % 2},
+                       dim % 3);
     }
+  }
+  // Rows so far apart that many queries have them copied first.
+  for (const std::int64_t q_len : {2, 193}) {
+    expect_within<T>(table, {.q_len = q_len, .kv_len = 131, .head_dim = 5, .value_dim = 3}, 513);
   }
 }
 

@@ -132,7 +132,7 @@ TEST_P(Hidden, EveryMaskKeepsOneKeyFromWhoDoesNotSeeIt) {
     const auto visible = materialize_allow(mask, kShape);
     for (const AttentionOptions& options : every_way(mask)) {
       const auto clean = run(table(), in, options);
-      for (const std::int64_t key : {0, 62, 127, 128, 299}) {
+      for (const std::int64_t key : {0, 62, 128, 299}) {
         for (const bool keys_too : {false, true}) {
           const auto found = run(table(), poisoned(in, key, keys_too), options);
           expect_only_seen(found, clean, visible, key, mask.description());
