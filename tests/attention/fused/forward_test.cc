@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -203,6 +204,29 @@ TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
                           in.value.view().slice(0, 1, 2)},
                          {});
   EXPECT_TRUE(same_bits(alone.out, to_tensor(all.out.view().slice(0, 1, 2))));
+}
+
+// A table behind a score_mod need not be larger than the scores.
+TEST_P(OnEveryTarget, AsksScoreModAndMaskOnlyAboutCellsThatExist) {
+  const Inputs in({.batch = 2, .num_heads = 6, .num_kv_heads = 2, .q_len = 9, .kv_len = 140});
+  std::atomic<int> strangers = 0;
+  const auto notice = [&strangers](int b, int h, int q, int k) {
+    const bool exists =
+        b >= 0 && b < 2 && h >= 0 && h < 6 && q >= 500 && q < 509 && k >= 0 && k < 140;
+    strangers += exists ? 0 : 1;
+  };
+  AttentionOptions options;
+  options.query_offset = 500;
+  options.score_mod = [notice](auto score, int b, int h, int q, int k) {
+    notice(b, h, q, k);
+    return score;
+  };
+  options.mask = Mask::where([notice](int b, int h, int q, int k) {
+    notice(b, h, q, k);
+    return true;
+  });
+  run(table(), in, options);
+  EXPECT_EQ(strangers, 0);
 }
 
 TEST_P(OnEveryTarget, ReadsStridedViews) {
