@@ -15,9 +15,9 @@ namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// What the reference does in a few milliseconds.
-constexpr std::int64_t kMostProducts = 1'500'000;
-constexpr std::int64_t kMostScores = 60'000;
+// What the reference does in some ten milliseconds, and what keeps several threads busy.
+constexpr std::int64_t kMostProducts = 8'000'000;
+constexpr std::int64_t kMostScores = 80'000;
 
 // Kinds of masks: seeds below kStructuralKinds modulo kKinds are structural.
 constexpr std::uint32_t kStructuralKinds = 8;

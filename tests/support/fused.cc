@@ -54,6 +54,32 @@ std::string inaccuracy(const char* name, const Tensor<float>& found, const Tenso
   return text.str();
 }
 
+template <class T>
+Terms<float> terms_of(const BasicInputViews<T>& in, const AttentionOptions& options) {
+  return check_terms("attention", check_shapes("attention", in.query, in.key, in.value), options);
+}
+
+template <class T>
+fused::Schedule schedule_of(const kernels::KernelTable& table, const BasicInputViews<T>& in,
+                            const Terms<float>& terms) {
+  const AttentionShapes shapes = check_shapes("attention", in.query, in.key, in.value);
+  return fused::make_schedule(table, terms, shapes, num_threads());
+}
+
+template <class T>
+void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
+             const Terms<float>& terms, const fused::Schedule& schedule) {
+  const fused::Job job{
+      &terms,      rows_of(in.query),     rows_of(in.key), rows_of(in.value), rows_of(buffers.out),
+      buffers.lse, {0, terms.shape.batch}};
+  fused::forward({&job, 1}, schedule);
+}
+
+AttentionOutput<float> output_for(const InputViews& in) {
+  const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
+  return {Tensor<float>({rows[0], rows[1], rows[2], in.value.extent(3)}), Tensor<float>(rows)};
+}
+
 }  // namespace
 
 Inputs::Inputs(const Sizes& sizes, float magnitude)
@@ -66,12 +92,8 @@ Inputs::Inputs(const Sizes& sizes, float magnitude)
 template <class T>
 void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
               const AttentionOptions& options, const AttentionBuffers<T>& buffers) {
-  const AttentionShapes shapes = check_shapes("attention", in.query, in.key, in.value);
-  const auto terms = check_terms("attention", shapes, options);
-  const fused::Job job{
-      &terms,      rows_of(in.query), rows_of(in.key), rows_of(in.value), rows_of(buffers.out),
-      buffers.lse, {0, shapes.batch}};
-  fused::forward({&job, 1}, fused::make_schedule(table, terms, shapes, num_threads()));
+  const auto terms = terms_of(in, options);
+  forward(in, buffers, terms, schedule_of(table, in, terms));
 }
 
 template void run_into(const kernels::KernelTable&, const BasicInputViews<float>&,
@@ -83,10 +105,21 @@ template void run_into(const kernels::KernelTable&, const BasicInputViews<BFloat
 
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options) {
-  const Shape lse{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
-  AttentionOutput<float> result{Tensor<float>({lse[0], lse[1], lse[2], in.value.extent(3)}),
-                                Tensor<float>(lse)};
+  auto result = output_for(in);
   run_into<float>(table, in, options, {result.out, result.lse});
+  return result;
+}
+
+AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& table,
+                                      const InputViews& in, const AttentionOptions& options) {
+  auto result = output_for(in);
+  const auto terms = terms_of(in, options);
+  fused::Schedule schedule = schedule_of(table, in, terms);
+  schedule.workers = threads;
+  schedule.panels_per_block = 1;
+  set_num_threads(threads);
+  forward<float>(in, {result.out, result.lse}, terms, schedule);
+  set_num_threads(0);
   return result;
 }
 
