@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "attention/fused/forward.h"
+#include "attention/problem.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/tensors.h"
@@ -43,14 +44,40 @@ double largest_magnitude(const Tensor<double>& exact) {
 }
 
 std::string inaccuracy(const char* name, const Tensor<float>& found, const Tensor<float>& plain,
-                       const Tensor<double>& exact) {
+                       const Tensor<double>& exact, double roundings) {
   const double bound =
-      std::max(2 * rms_error(plain, exact), 2 * 0x1p-24 * largest_magnitude(exact));
+      std::max(2 * rms_error(plain, exact), roundings * 0x1p-24 * largest_magnitude(exact));
   const double error = rms_error(found, exact);
   if (error <= bound) return "";
   std::ostringstream text;
   text << name << " has an error of " << error << ", but only " << bound << " is allowed\n";
   return text.str();
+}
+
+template <class T>
+Terms<float> terms_of(const BasicInputViews<T>& in, const AttentionOptions& options) {
+  return check_terms("attention", check_shapes("attention", in.query, in.key, in.value), options);
+}
+
+template <class T>
+fused::Schedule schedule_of(const kernels::KernelTable& table, const BasicInputViews<T>& in,
+                            const Terms<float>& terms) {
+  const AttentionShapes shapes = check_shapes("attention", in.query, in.key, in.value);
+  return fused::make_schedule(table, terms, shapes, num_threads());
+}
+
+template <class T>
+void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
+             const Terms<float>& terms, const fused::Schedule& schedule) {
+  const fused::Job job{
+      &terms,      rows_of(in.query),     rows_of(in.key), rows_of(in.value), rows_of(buffers.out),
+      buffers.lse, {0, terms.shape.batch}};
+  fused::forward({&job, 1}, schedule);
+}
+
+AttentionOutput<float> output_for(const InputViews& in) {
+  const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
+  return {Tensor<float>({rows[0], rows[1], rows[2], in.value.extent(3)}), Tensor<float>(rows)};
 }
 
 }  // namespace
@@ -62,17 +89,37 @@ Inputs::Inputs(const Sizes& sizes, float magnitude)
   for (float& element : query.elements()) element *= magnitude;
 }
 
+template <class T>
+void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
+              const AttentionOptions& options, const AttentionBuffers<T>& buffers) {
+  const auto terms = terms_of(in, options);
+  forward(in, buffers, terms, schedule_of(table, in, terms));
+}
+
+template void run_into(const kernels::KernelTable&, const BasicInputViews<float>&,
+                       const AttentionOptions&, const AttentionBuffers<float>&);
+template void run_into(const kernels::KernelTable&, const BasicInputViews<Float16>&,
+                       const AttentionOptions&, const AttentionBuffers<Float16>&);
+template void run_into(const kernels::KernelTable&, const BasicInputViews<BFloat16>&,
+                       const AttentionOptions&, const AttentionBuffers<BFloat16>&);
+
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options) {
-  const AttentionShapes shapes = check_shapes("attention", in.query, in.key, in.value);
-  const auto terms = check_terms("attention", shapes, options);
-  const Shape lse{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
-  AttentionOutput<float> result{Tensor<float>({lse[0], lse[1], lse[2], in.value.extent(3)}),
-                                Tensor<float>(lse)};
-  const fused::Job job{
-      &terms,     rows_of(in.query), rows_of(in.key), rows_of(in.value), rows_of(result.out.view()),
-      result.lse, {0, shapes.batch}};
-  fused::forward({&job, 1}, fused::make_schedule(table, terms, shapes, num_threads()));
+  auto result = output_for(in);
+  run_into<float>(table, in, options, {result.out, result.lse});
+  return result;
+}
+
+AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& table,
+                                      const InputViews& in, const AttentionOptions& options) {
+  auto result = output_for(in);
+  const auto terms = terms_of(in, options);
+  fused::Schedule schedule = schedule_of(table, in, terms);
+  schedule.workers = threads;
+  schedule.panels_per_block = 1;
+  set_num_threads(threads);
+  forward<float>(in, {result.out, result.lse}, terms, schedule);
+  set_num_threads(0);
   return result;
 }
 
@@ -95,9 +142,12 @@ Expected expected_of(const InputViews& in, const AttentionOptions& options) {
           {std::move(exact.out), std::move(exact.lse)}};
 }
 
-std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected) {
-  return inaccuracy("out", found.out, expected.plain.out, expected.exact.out) +
-         inaccuracy("lse", found.lse, expected.plain.lse, expected.exact.lse);
+std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected,
+                       double score_roundings) {
+  const auto& [plain, exact] = expected;
+  const double out_roundings = 2 + score_roundings * largest_magnitude(exact.lse);
+  return inaccuracy("out", found.out, plain.out, exact.out, out_roundings) +
+         inaccuracy("lse", found.lse, plain.lse, exact.lse, 2 + score_roundings);
 }
 
 void expect_accurate(const kernels::KernelTable& table, const InputViews& in,

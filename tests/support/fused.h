@@ -8,6 +8,7 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention.h"
+#include "heed/plan.h"
 #include "heed/tensor.h"
 
 namespace heed::testing_support {
@@ -22,11 +23,13 @@ struct Sizes {
   std::int64_t value_dim = 16;
 };
 
-struct InputViews {
-  FloatView query;
-  FloatView key;
-  FloatView value;
+template <class T>
+struct BasicInputViews {
+  TensorView<const T> query;
+  TensorView<const T> key;
+  TensorView<const T> value;
 };
+using InputViews = BasicInputViews<float>;
 
 // Standard normal numbers; the queries times `magnitude`, which is the standard deviation of a
 // score at the default scale.
@@ -41,9 +44,15 @@ struct Inputs {
   operator InputViews() const { return {query, key, value}; }
 };
 
-// The fused path by one table of kernels, with its checks and with lse.
+// The fused path by one table of kernels, with its checks; T is float, Float16 or BFloat16.
+template <class T>
+void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
+              const AttentionOptions& options, const AttentionBuffers<T>& buffers);
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options);
+// The same with panels of rows dealt out singly to so many threads, however small the problem.
+AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& table,
+                                      const InputViews& in, const AttentionOptions& options);
 
 // What the reference makes of the same inputs.
 struct Expected {
@@ -54,8 +63,10 @@ Expected expected_of(const InputViews& in, const AttentionOptions& options);
 
 // Empty when the root of the mean square of found − exact is at most twice that of the plain float
 // computation, which may be lucky: two roundings of the largest result are always allowed.
-// Otherwise both errors.
-std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected);
+// Otherwise both errors. Over few results luck is common: then a score may be off by
+// `score_roundings` of its size too, which an lse is off by, and a weight by as many of itself.
+std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected,
+                       double score_roundings = 0);
 
 void expect_accurate(const kernels::KernelTable& table, const InputViews& in,
                      const AttentionOptions& options, const std::string& what);

@@ -40,8 +40,10 @@ void PanelRows::start(const Job& job, std::int64_t batch, std::int64_t kv_head, 
       ++q;
     }
   }
-  std::fill(heads_.begin() + num_rows_, heads_.begin() + width_, 0);
-  std::fill(positions_.begin() + num_rows_, positions_.begin() + width_, 0);
+  // A score_mod is asked about whole vectors of rows, but may know only those that exist.
+  const std::size_t last = index(num_rows_ - 1);
+  std::fill(heads_.begin() + num_rows_, heads_.begin() + width_, heads_[last]);
+  std::fill(positions_.begin() + num_rows_, positions_.begin() + width_, positions_[last]);
   panel_ = {.vectors = vectors,
             .head_dim = static_cast<std::int32_t>(terms_->head_dim),
             .value_dim = static_cast<std::int32_t>(terms_->value_dim),

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "attention/fused/forward.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 

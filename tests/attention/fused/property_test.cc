@@ -1,0 +1,63 @@
+// Any attention that can be asked for, computed by the fused path and by the reference.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <string>
+
+#include "support/drawn_attention.h"
+#include "support/fused.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing_support::attention_case;
+using testing_support::AttentionCase;
+using testing_support::DrawnAttention;
+using testing_support::expected_of;
+using testing_support::inaccuracy;
+using testing_support::run;
+using testing_support::run_on_threads;
+using testing_support::same_bits;
+
+// What is wrong with the fused path on this case; empty when nothing is.
+std::string faults(const AttentionCase& drawn) {
+  const DrawnAttention problem(drawn);
+  const auto expected = expected_of(problem.views(), problem.options());
+  // Roundings in a chain of so many steps, most of them smaller than the score.
+  const double score_roundings = std::sqrt(static_cast<double>(drawn.sizes.head_dim)) / 2;
+  std::string text;
+  for (const auto* table : kernels::supported_kernels()) {
+    const auto found = run(*table, problem.views(), problem.options());
+    const std::string wrong = inaccuracy(found, expected, score_roundings);
+    if (!wrong.empty()) text += std::string("on ") + table->name + " " + wrong;
+    for (const int threads : {1, 2, 7}) {
+      const auto again = run_on_threads(threads, *table, problem.views(), problem.options());
+      if (!same_bits(again.out, found.out) || !same_bits(again.lse, found.lse)) {
+        text += std::string("on ") + table->name + " " + std::to_string(threads) +
+                " threads give other bits\n";
+      }
+    }
+  }
+  return text;
+}
+
+void expect_no_faults(const char* what, bool modifies_scores) {
+  EXPECT_TRUE(rc::check(what, [modifies_scores] {
+    const AttentionCase drawn = *attention_case(modifies_scores);
+    const std::string text = faults(drawn);
+    if (!text.empty()) RC_FAIL(text);
+  }));
+}
+
+TEST(FusedProperties, PlainScores) {
+  expect_no_faults("fused attention is the reference's, whatever the threads", false);
+}
+
+TEST(FusedProperties, ModifiedScores) {
+  expect_no_faults("so it is with scores that are modified", true);
+}
+
+}  // namespace
+}  // namespace heed

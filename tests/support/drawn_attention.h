@@ -1,0 +1,77 @@
+// Attention problems drawn by RapidCheck: sizes, layouts in memory and options.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <iosfwd>
+#include <random>
+#include <vector>
+
+#include "support/fused.h"
+
+namespace heed::testing_support {
+
+// How a [batch, heads, length, dim] tensor lies in memory.
+enum class Layout {
+  kContiguous,
+  kLengthBeforeHeads,    // [batch, length, heads, dim]
+  kPadded,               // amid NaN: rows of length + 3, dims of dim + 5
+  kBroadcastOverBatch,   // stride 0
+  kReversed,             // a negative stride along length
+  kBroadcastOverLength,  // stride 0
+};
+
+// Everything that determines a problem; seeds determine contents.
+struct AttentionCase {
+  Sizes sizes;
+  Layout query_layout = Layout::kContiguous;
+  Layout key_layout = Layout::kContiguous;
+  Layout value_layout = Layout::kContiguous;
+  float magnitude = 1;  // of the queries
+  std::int64_t query_offset = 0;
+  std::vector<std::uint32_t> masks;  // up to three: a kind of mask and what is in it
+  int score_mod = 0;                 // 0 for none
+  std::uint32_t bias = 0;            // 0 for none
+  bool has_sinks = false;
+  int scale = 0;  // 0 for the default
+  float softcap = 0;
+  float dropout = 0;
+};
+
+// The memory, views and options of a case.
+class DrawnAttention {
+ public:
+  explicit DrawnAttention(const AttentionCase& drawn);
+  DrawnAttention(const DrawnAttention&) = delete;
+  DrawnAttention& operator=(const DrawnAttention&) = delete;
+
+  const InputViews& views() const { return views_; }
+  const AttentionOptions& options() const { return options_; }
+
+ private:
+  using Random = std::mt19937;
+
+  FloatView laid_out(Layout layout, const Shape& shape, std::uint32_t seed);
+  Mask mask(std::uint32_t seed);
+  Mask structural_mask(Random& random) const;
+  Mask irregular_mask(Random& random);
+  template <class T, class Draw>
+  TensorView<const T> broadcastable(Random& random, std::vector<Tensor<T>>& memory, Draw draw);
+  void set_options(const AttentionCase& drawn);
+
+  std::vector<Tensor<float>> floats_;
+  std::vector<Tensor<bool>> flags_;
+  ScoreShape shape_;
+  InputViews views_;
+  AttentionOptions options_;
+};
+
+// Cases without or with what makes the kernels hand out their scores: score_mod, bias, softcap,
+// dropout and irregular masks.
+rc::Gen<AttentionCase> attention_case(bool modifies_scores);
+
+// Prints the case and the options that came of it.
+std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn);
+
+}  // namespace heed::testing_support
