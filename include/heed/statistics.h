@@ -60,7 +60,7 @@ struct StatisticsOptions {
 /// infinity every number is NaN and every key −1, and the mass of the keys it sees is NaN.
 template <class Real>
 struct BasicAttentionStatistics {
-  /// [batch, num_heads, q_len]: as from attention_with_lse()
+  /// [batch, num_heads, q_len]: log Σ exp(s), the sink included; −infinity for no key
   Tensor<Real> lse;
   /// [batch, num_heads, q_len]: −Σ w · ln w over the keys, in nats: 0 when one key has all the
   /// weight, ln n for n equal weights. What a sink takes is missing from w, and no term of the sum.

@@ -88,6 +88,20 @@ void check_rows(const char* function, std::span<const AttentionRow> rows, const 
 
 void check_statistics(const char* function, const StatisticsOptions& statistics);
 
+// Tensors of the right shapes, not written yet but for the key mass, which is 0.
+template <class Real>
+BasicAttentionStatistics<Real> make_statistics(const ScoreShape& shape, std::int64_t top_k) {
+  const Shape rows{shape.batch, shape.num_heads, shape.q_len};
+  const Shape top{shape.batch, shape.num_heads, shape.q_len, top_k};
+  return {.lse = Tensor<Real>::uninitialized(rows),
+          .entropy = Tensor<Real>::uninitialized(rows),
+          .max_weight = Tensor<Real>::uninitialized(rows),
+          .max_key = Tensor<std::int64_t>::uninitialized(rows),
+          .top_weights = Tensor<Real>::uninitialized(top),
+          .top_keys = Tensor<std::int64_t>::uninitialized(top),
+          .key_mass = Tensor<Real>({shape.batch, shape.num_heads, shape.kv_len})};
+}
+
 // `view`, called `name`, has the given shape and, when it is of rank 4, a contiguous innermost
 // dimension.
 template <class T>

@@ -2,12 +2,30 @@
 #include "heed/statistics.h"
 
 #include "attention/floats.h"
+#include "attention/fused/statistics.h"
+#include "attention/fused/weight_block.h"
 #include "attention/reference/statistics.h"
+#include "attention/target.h"
+#include "heed/parallel.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0 {
 
 namespace {
+
+// The kernels that compute a problem of this shape; null: the reference does.
+const kernels::KernelTable* kernels_for(const AttentionShapes& shapes) {
+  return shapes.head_dim <= kernels::kMaxDim ? kernels_in_use() : nullptr;
+}
+
+template <class T>
+fused::Job job_of(const Terms<float>& terms, TensorView<const T> query, TensorView<const T> key) {
+  fused::Job job;
+  job.terms = &terms;
+  job.query = rows_of(query);
+  job.key = rows_of(key);
+  return job;
+}
 
 template <class T>
 Tensor<float> weights(TensorView<const T> query, TensorView<const T> key,
@@ -16,8 +34,15 @@ Tensor<float> weights(TensorView<const T> query, TensorView<const T> key,
   const AttentionShapes shapes = check_shapes(kFunction, query, key);
   const Terms<float> terms = check_weight_terms(kFunction, shapes, options);
   check_rows(kFunction, rows, terms.shape);
-  const Tensor<float> tensors[] = {to_floats(query), to_floats(key)};
-  return reference::weights_of_rows<float>({{terms}, tensors[0], tensors[1], {}}, rows);
+  const auto* table = kernels_for(shapes);
+  if (table == nullptr) {
+    const Tensor<float> tensors[] = {to_floats(query), to_floats(key)};
+    return reference::weights_of_rows<float>({{terms}, tensors[0], tensors[1], {}}, rows);
+  }
+  Tensor<float> result({static_cast<std::int64_t>(rows.size()), shapes.kv_len});
+  const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());
+  fused::weights_of_rows(job_of(terms, query, key), schedule, rows, result);
+  return result;
 }
 
 template <class T>
@@ -28,8 +53,15 @@ AttentionStatistics statistics(TensorView<const T> query, TensorView<const T> ke
   const AttentionShapes shapes = check_shapes(kFunction, query, key);
   const Terms<float> terms = check_weight_terms(kFunction, shapes, options);
   check_statistics(kFunction, statistics);
-  const Tensor<float> tensors[] = {to_floats(query), to_floats(key)};
-  return reference::statistics_of<float>({{terms}, tensors[0], tensors[1], {}}, statistics.top_k);
+  const auto* table = kernels_for(shapes);
+  if (table == nullptr) {
+    const Tensor<float> tensors[] = {to_floats(query), to_floats(key)};
+    return reference::statistics_of<float>({{terms}, tensors[0], tensors[1], {}}, statistics.top_k);
+  }
+  auto result = make_statistics<float>(terms.shape, statistics.top_k);
+  const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());
+  fused::statistics_of(job_of(terms, query, key), schedule, result);
+  return result;
 }
 
 }  // namespace

@@ -39,6 +39,11 @@ class Workspace {
     return taken;
   }
 
+  std::int32_t* integers(std::int64_t count) {
+    static_assert(sizeof(std::int32_t) == sizeof(float));
+    return reinterpret_cast<std::int32_t*>(floats(count));
+  }
+
   // What was taken so far: a workspace without memory only measures.
   std::size_t bytes() const { return used_; }
 
@@ -61,6 +66,9 @@ struct Schedule {
   bool stages_value = false;
   bool widens_query = false;
   bool narrows_out = false;
+  // Scores are written in natural units even where nobody modifies them: for whoever looks at them
+  // twice, and wants to find the same.
+  bool keeps_scores = false;
   int workers = 1;
   std::size_t bytes_per_worker = 0;
 

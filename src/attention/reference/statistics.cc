@@ -97,15 +97,7 @@ Tensor<Real> weights_of_rows(const Problem<Real>& problem, std::span<const Atten
 template <class Real>
 BasicAttentionStatistics<Real> statistics_of(const Problem<Real>& problem, std::int64_t top_k) {
   const ScoreShape& shape = problem.shape;
-  const Shape rows{shape.batch, shape.num_heads, shape.q_len};
-  const Shape top{shape.batch, shape.num_heads, shape.q_len, top_k};
-  BasicAttentionStatistics<Real> result{Tensor<Real>(rows),
-                                        Tensor<Real>(rows),
-                                        Tensor<Real>(rows),
-                                        Tensor<std::int64_t>(rows),
-                                        Tensor<Real>(top),
-                                        Tensor<std::int64_t>(top),
-                                        Tensor<Real>({shape.batch, shape.num_heads, shape.kv_len})};
+  auto result = make_statistics<Real>(shape, top_k);
   Row<Real> row(problem);
   std::int64_t row_index = 0;
   for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
