@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench format lint test-asan test-tsan fuzz clean
+.PHONY: help demo test build bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -8,7 +8,7 @@ install = @scripts/install-dependencies
 
 help: ## Say what there is to type
 	@echo 'make TARGET, where TARGET is one of'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
 demo: build ## Compute attention on a sentence and show it
 	$(say) 'running build/release/heed demo'
@@ -34,6 +34,10 @@ test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test
 	@scripts/build-and-test tsan
 
+test-arm64: ## Build for 64-bit ARM and run the tests under qemu
+	$(install) arm64
+	@scripts/build-and-test arm64
+
 bench: ## Build and run the benchmarks
 	$(install) build bench
 	$(say) 'building the benchmarks'
@@ -41,6 +45,15 @@ bench: ## Build and run the benchmarks
 	@cmake --build --preset release --target heed_benchmarks
 	$(say) 'running the benchmarks'
 	@cmake --build --preset release --target run_benchmarks
+
+bench-peers: ## Compare the speed with PyTorch, ONNX Runtime, OpenBLAS and oneDNN (ARGS=... for compare.py)
+	$(install) build bench peers
+	@scripts/install-python peers
+	$(say) 'building what is compared'
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target heed_peers
+	$(say) 'comparing'
+	@.venv-peers/bin/python benchmarks/peers/compare.py build/release/benchmarks/peers/libheed_peers.so $(ARGS)
 
 fuzz: ## Build the fuzz targets and run each for a minute
 	$(install) build fuzz

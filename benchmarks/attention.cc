@@ -3,13 +3,11 @@
 
 #include <benchmark/benchmark.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "heed/fma_rate.h"
 #include "heed/parallel.h"
 #include "heed/random.h"
 
@@ -18,32 +16,13 @@ namespace {
 
 constexpr std::int64_t kNumHeads = 8;
 
-#if defined(__x86_64__)
-// What one core can do at most with AVX-512: independent fused multiply-adds, nothing else.
-__attribute__((target("avx512f"))) void fma_peak_avx512(benchmark::State& state) {
-  constexpr int kChains = 16;
-  constexpr int kSteps = 10000;
-  __m512 sums[kChains];
-  for (int i = 0; i < kChains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
-  __m512 factor = _mm512_set1_ps(0.999F);
-  benchmark::DoNotOptimize(factor);
-  for (auto _ : state) {
-    for (int step = 0; step < kSteps; ++step) {
-#pragma GCC unroll 16
-      for (int i = 0; i < kChains; ++i) sums[i] = _mm512_fmadd_ps(sums[i], factor, factor);
-    }
-  }
-  for (__m512& sum : sums) benchmark::DoNotOptimize(sum);
-  state.counters["FLOP/s"] = benchmark::Counter(2.0 * 16 * kChains * kSteps,
-                                                benchmark::Counter::kIsIterationInvariantRate);
-}
-
+// What one core can do at most in the instruction set in use.
 void fma_peak(benchmark::State& state) {
-  if (__builtin_cpu_supports("avx512f")) return fma_peak_avx512(state);
-  state.SkipWithError("no AVX-512 here");
+  double best = 0;
+  for (auto _ : state) best = std::max(best, measure_fma_rate());
+  state.counters["FLOP/s"] = best;
 }
 BENCHMARK(fma_peak);
-#endif
 
 struct Inputs {
   Tensor<float> query;

@@ -75,15 +75,16 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_explain(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);
+  heed::cli::add_bench(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");
   command.footer(kExamples);
 }
 
-// "heed VERB" once the verb is known, for messages.
+// "heed VERB" once the verb is known, for messages; "heed bench WHAT" too.
 std::string name_of(const CLI::App& command) {
   const auto verbs = command.get_subcommands();
-  return verbs.empty() ? command.get_name() : command.get_name() + ' ' + verbs.front()->get_name();
+  return verbs.empty() ? command.get_name() : command.get_name() + ' ' + name_of(*verbs.front());
 }
 
 // A message may have several lines, and quote the command line or a file: it is made harmless for a
@@ -103,17 +104,26 @@ int report_usage(const CLI::App& command, std::string_view message) {
   return kUsageError;
 }
 
-void check_verb(const CLI::App& command, std::string_view verb) {
-  std::vector<std::string> names;
-  for (const CLI::App* known : command.get_subcommands({})) names.push_back(known->get_name());
-  if (verb.rfind('-', 0) == 0 || std::find(names.begin(), names.end(), verb) != names.end()) return;
-  throw heed::cli::UsageError(
-      fmt::format("there is no verb '{}'; the verbs are {}", verb, fmt::join(names, ", ")));
+// Checks the first word and, where that is a verb of several, those after it.
+void check_verbs(const CLI::App& command, int argc, char** argv) {
+  const CLI::App* app = &command;
+  for (int i = 1; i < argc && !app->get_subcommands({}).empty(); ++i) {
+    const std::string verb = argv[i];
+    std::vector<std::string> names;
+    for (const CLI::App* known : app->get_subcommands({})) names.push_back(known->get_name());
+    if (verb.rfind('-', 0) == 0) return;
+    if (std::find(names.begin(), names.end(), verb) == names.end()) {
+      throw heed::cli::UsageError(fmt::format("there is no verb '{}'; the verbs {}are {}", verb,
+                                              i == 1 ? "" : fmt::format("of '{}' ", argv[i - 1]),
+                                              fmt::join(names, ", ")));
+    }
+    app = app->get_subcommand(verb);
+  }
 }
 
 int run(CLI::App& command, int argc, char** argv) {
   try {
-    if (argc > 1) check_verb(command, argv[1]);
+    check_verbs(command, argc, argv);
     command.parse(argc, argv);
   } catch (const CLI::Success& request) {
     command.exit(request);  // --help or --version

@@ -65,6 +65,23 @@ WindowSides parse_window(std::string_view option, std::string_view sides) {
   return {*left, *right};
 }
 
+Alignment parse_alignment(std::string_view name) {
+  if (name == "top-left") return Alignment::top_left();
+  if (name == "bottom-right") return Alignment::bottom_right();
+  return Alignment::square();
+}
+
+Mask parse_causal_and_window(std::string_view causal, std::string_view window) {
+  const Alignment alignment = parse_alignment(causal);
+  Mask mask;
+  if (!causal.empty()) mask = mask & heed::causal(alignment);
+  if (!window.empty()) {
+    const WindowSides sides = parse_window("--window", window);
+    mask = mask & sliding_window(sides.left, sides.right, alignment);
+  }
+  return mask;
+}
+
 Mask parse_mask(std::string_view option, std::string_view names) {
   Mask mask;
   while (true) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "heed/mask.h"
 
@@ -21,6 +22,16 @@ struct WindowSides {
 // "LEFT,RIGHT": each a number from 0, or "unbounded" (or "inf"). `option` is what messages name.
 // Throws UsageError.
 WindowSides parse_window(std::string_view option, std::string_view sides);
+
+// What --causal may be.
+inline const std::vector<std::string> kAlignmentNames{"top-left", "bottom-right", "square"};
+
+// One of kAlignmentNames; square for an empty name: a window without --causal stands where the
+// lengths are equal.
+Alignment parse_alignment(std::string_view name);
+
+// What --causal and --window say together, each empty where it is not given. Throws UsageError.
+Mask parse_causal_and_window(std::string_view causal, std::string_view window);
 
 // Mask names joined by '&', for as many queries as keys: "causal & window:2,0". Throws UsageError.
 Mask parse_mask(std::string_view option, std::string_view names);

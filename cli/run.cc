@@ -44,27 +44,9 @@ void check_usage(const RunArguments& arguments) {
   }
 }
 
-// A window without --causal stands where the lengths are equal.
-Alignment alignment_of(const std::string& causal) {
-  if (causal == "top-left") return Alignment::top_left();
-  if (causal == "bottom-right") return Alignment::bottom_right();
-  return Alignment::square();
-}
-
-Mask mask_of(const RunArguments& arguments) {
-  const Alignment alignment = alignment_of(arguments.causal);
-  Mask mask;
-  if (!arguments.causal.empty()) mask = mask & causal(alignment);
-  if (!arguments.window.empty()) {
-    const WindowSides sides = parse_window("--window", arguments.window);
-    mask = mask & sliding_window(sides.left, sides.right, alignment);
-  }
-  return mask;
-}
-
 ArrayProblem read_problem(const RunArguments& arguments) {
   ArrayProblem problem;
-  problem.mask = mask_of(arguments);
+  problem.mask = parse_causal_and_window(arguments.causal, arguments.window);
   if (!arguments.mask.empty()) {
     ArrayMask from_file = read_mask(arguments.mask, arguments.mask_means);
     problem.mask = problem.mask & from_file.mask;
@@ -183,7 +165,7 @@ void add_mask(CLI::App& verb, RunArguments& arguments) {
           "--causal", arguments.causal,
           "A query sees no later key. What stands at the same position: the first query and "
           "the first key (top-left), the last ones (bottom-right), or both (square)")
-      ->check(CLI::IsMember({"top-left", "bottom-right", "square"}).description(""))
+      ->check(CLI::IsMember(kAlignmentNames).description(""))
       ->type_name("top-left|bottom-right|square");
   verb.add_option("--window", arguments.window,
                   "A query sees so many keys on each side besides its own position; a side may be "

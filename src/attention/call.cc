@@ -35,7 +35,10 @@ void execute_by_reference(const Terms<float>& terms, RowRange batches, TensorVie
                           TensorView<const T> key, TensorView<const T> value,
                           const AttentionBuffers<T>& buffers) {
   const Tensor<float> tensors[] = {to_floats(query), to_floats(key), to_floats(value)};
-  const Problem<float> problem{{terms}, tensors[0], tensors[1], tensors[2]};
+  const Problem<float> problem{{terms},
+                               tensors[0].view().broadcast_to(query.shape()),
+                               tensors[1].view().broadcast_to(key.shape()),
+                               tensors[2].view().broadcast_to(value.shape())};
   const auto result = reference::forward(problem, batches);
   copy(result.out, buffers.out);
   if (!buffers.lse.empty()) copy(result.lse, buffers.lse);

@@ -18,6 +18,29 @@ const kernels::KernelTable* kernels_for(const AttentionShapes& shapes) {
   return shapes.head_dim <= kernels::kMaxDim ? kernels_in_use() : nullptr;
 }
 
+// What the reference reads.
+class Floats {
+ public:
+  template <class T>
+  Floats(TensorView<const T> query, TensorView<const T> key)
+      : query_(to_floats(query)),
+        key_(to_floats(key)),
+        query_view_(query_.view().broadcast_to(query.shape())),
+        key_view_(key_.view().broadcast_to(key.shape())) {}
+  Floats(const Floats&) = delete;
+  Floats& operator=(const Floats&) = delete;
+
+  Problem<float> problem(const Terms<float>& terms) const {
+    return {{terms}, query_view_, key_view_, {}};
+  }
+
+ private:
+  Tensor<float> query_;
+  Tensor<float> key_;
+  FloatView query_view_;
+  FloatView key_view_;
+};
+
 template <class T>
 fused::Job job_of(const Terms<float>& terms, TensorView<const T> query, TensorView<const T> key) {
   fused::Job job;
@@ -36,8 +59,8 @@ Tensor<float> weights(TensorView<const T> query, TensorView<const T> key,
   check_rows(kFunction, rows, terms.shape);
   const auto* table = kernels_for(shapes);
   if (table == nullptr) {
-    const Tensor<float> tensors[] = {to_floats(query), to_floats(key)};
-    return reference::weights_of_rows<float>({{terms}, tensors[0], tensors[1], {}}, rows);
+    const Floats floats(query, key);
+    return reference::weights_of_rows<float>(floats.problem(terms), rows);
   }
   Tensor<float> result({static_cast<std::int64_t>(rows.size()), shapes.kv_len});
   const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());
@@ -55,8 +78,8 @@ AttentionStatistics statistics(TensorView<const T> query, TensorView<const T> ke
   check_statistics(kFunction, statistics);
   const auto* table = kernels_for(shapes);
   if (table == nullptr) {
-    const Tensor<float> tensors[] = {to_floats(query), to_floats(key)};
-    return reference::statistics_of<float>({{terms}, tensors[0], tensors[1], {}}, statistics.top_k);
+    const Floats floats(query, key);
+    return reference::statistics_of<float>(floats.problem(terms), statistics.top_k);
   }
   auto result = make_statistics<float>(terms.shape, statistics.top_k);
   const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());

@@ -26,13 +26,14 @@ TEST(Command, VersionGoesToStdout) {
 TEST(Command, HelpNamesEveryVerbAndGivesExamples) {
   const auto result = run_command({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* verb : {"demo  ", "explain  ", "run  ", "lesson  ", "info  ", "Examples:"}) {
+  for (const char* verb :
+       {"demo  ", "explain  ", "run  ", "lesson  ", "bench  ", "info  ", "Examples:"}) {
     EXPECT_THAT(result.out, HasSubstr(verb));
   }
 }
 
 TEST(Command, HelpFitsEightyColumns) {
-  for (const std::string verb : {"demo", "explain", "run", "lesson", "info"}) {
+  for (const std::string verb : {"demo", "explain", "run", "lesson", "bench", "info"}) {
     std::istringstream help(run_command({verb, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 84U) << line;
   }

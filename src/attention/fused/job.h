@@ -33,16 +33,15 @@ class Workspace {
  public:
   explicit Workspace(std::byte* memory) : memory_(memory) {}
 
-  float* floats(std::int64_t count) {
-    float* taken = memory_ == nullptr ? nullptr : reinterpret_cast<float*>(memory_ + used_);
-    used_ += (static_cast<std::size_t>(count) * sizeof(float) + 63) / 64 * 64;
+  // Room for `count` objects, which the taker constructs.
+  template <class T>
+  T* take(std::int64_t count) {
+    T* taken = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
     return taken;
   }
 
-  std::int32_t* integers(std::int64_t count) {
-    static_assert(sizeof(std::int32_t) == sizeof(float));
-    return reinterpret_cast<std::int32_t*>(floats(count));
-  }
+  float* floats(std::int64_t count) { return take<float>(count); }
 
   // What was taken so far: a workspace without memory only measures.
   std::size_t bytes() const { return used_; }

@@ -91,6 +91,7 @@ void PanelRows::pack(const Job& job, float* scratch) {
 void PanelRows::find_ranges() {
   panel_.any_begin = panel_.all_end = std::numeric_limits<std::int32_t>::max();
   panel_.any_end = panel_.all_begin = 0;
+  std::fill_n(panel_.vector_begin, panel_.vectors, std::numeric_limits<std::int32_t>::max());
   RowRange keys;
   for (std::int32_t r = 0; r < width_; ++r) {
     const bool exists = r < num_rows_;
@@ -104,6 +105,10 @@ void PanelRows::find_ranges() {
     if (!sees_any(r)) continue;
     panel_.any_begin = std::min(panel_.any_begin, begin_[index(r)]);
     panel_.any_end = std::max(panel_.any_end, end_[index(r)]);
+    std::int32_t& vector_begin = panel_.vector_begin[r / table_.lanes];
+    std::int32_t& vector_end = panel_.vector_end[r / table_.lanes];
+    vector_begin = std::min(vector_begin, begin_[index(r)]);
+    vector_end = std::max(vector_end, end_[index(r)]);
   }
 }
 

@@ -12,7 +12,7 @@ PanelStatistics::PanelStatistics(const Schedule& schedule, std::int64_t top_k, W
   const std::int64_t count = std::max<std::int64_t>(std::min(top_k, schedule.kv_len), 1);
   largest_ = {.count = static_cast<std::int32_t>(count),
               .weights = workspace.floats(count * schedule.panel_rows),
-              .keys = workspace.integers(count * schedule.panel_rows)};
+              .keys = workspace.take<std::int32_t>(count * schedule.panel_rows)};
 }
 
 void PanelStatistics::start(std::int32_t width) {

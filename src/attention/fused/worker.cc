@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <type_traits>
 
 namespace heed::inline v0::fused {
 
@@ -9,10 +11,16 @@ using kernels::kChunkKeys;
 using kernels::kTileKeys;
 
 Worker::Worker(const Schedule& schedule, Workspace workspace)
-    : schedule_(schedule), reader_(schedule, workspace) {
-  panels_.reserve(static_cast<std::size_t>(schedule.panels_per_block));
+    : schedule_(schedule),
+      reader_(schedule, workspace),
+      panels_(workspace.take<PanelOutput>(schedule.panels_per_block)) {
+  static_assert(std::is_trivially_destructible_v<PanelOutput>);
   for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
-    panels_.emplace_back(schedule, workspace);
+    if (panels_ == nullptr) {
+      PanelOutput(schedule, workspace);  // only to be measured
+    } else {
+      std::construct_at(panels_ + i, schedule, workspace);
+    }
   }
   const std::int64_t keys = std::min<std::int64_t>(kTileKeys, schedule.kv_len);
   const std::int64_t width = schedule.panel_rows;
@@ -35,7 +43,7 @@ void Worker::compute(const Job& job, std::int64_t batch, std::int64_t kv_head, R
     const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
     panels_[count].start(job, batch, kv_head, some, scratch_);
   }
-  const std::span<PanelOutput> panels(panels_.data(), count);
+  const std::span<PanelOutput> panels(panels_, count);
   run(job, panels);
   for (PanelOutput& panel : panels) {
     // NaN stays: whoever met one has it now. If it was hidden, it met a weight of 0 and must go.

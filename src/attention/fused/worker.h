@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "attention/fused/job.h"
 #include "attention/fused/panel_output.h"
@@ -28,7 +27,7 @@ class Worker {
 
   const Schedule& schedule_;
   TileReader reader_;
-  std::vector<PanelOutput> panels_;
+  PanelOutput* panels_;  // [panels_per_block], in the workspace
   TileScratch scratch_;
   std::size_t bytes_ = 0;
 };

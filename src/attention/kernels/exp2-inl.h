@@ -18,13 +18,25 @@ using Vec = hn::Vec<Floats>;
 inline constexpr Floats kFloats;
 inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Floats()));
 
-// 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. For x > 127 it is only
-// certain that the result is NaN or not below 2¹²⁶.
+// The smaller one of x and a number; NaN for NaN.
+HWY_INLINE Vec at_most(float bound, Vec x) {
+#if HWY_ARCH_ARM
+  return Vec(vminq_f32(vdupq_n_f32(bound), x.raw));  // Highway's Min prefers the number to NaN
+#else
+  return hn::Min(hn::Set(kFloats, bound), x);  // NaN stays NaN in this order
+#endif
+}
+
+// 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. For x > 127 it is
+// only certain that the result is NaN or not below 2¹²⁶.
 HWY_INLINE Vec exp2(Vec x) {
   // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 5 whose constant term is 1.
   constexpr float kCoefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
                                      0.240222421F,   0.693146978F,   1.0F};
-  const Vec whole = hn::Round(hn::Min(hn::Set(kFloats, 127.0F), x));  // NaN stays NaN in this order
+#if HWY_TARGET > HWY_AVX3
+  x = at_most(127.0F, x);  // beyond, the exponent would overflow; scalef gives infinity
+#endif
+  const Vec whole = hn::Round(x);
   const Vec r = hn::Sub(x, whole);
   Vec power = hn::Set(kFloats, kCoefficients[0]);
   for (int i = 1; i < 6; ++i) power = hn::MulAdd(power, r, hn::Set(kFloats, kCoefficients[i]));

@@ -197,6 +197,21 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
   }
 }
 
+std::int64_t fma_burst(std::int64_t steps, float* sink) {
+  // Enough chains to hide the latency of a multiply-add on two ports; with their factor they fit
+  // the registers.
+  constexpr int kChains = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 16 : 12;
+  const Vec factor = hn::Set(kFloats, 0.999F);
+  Vec sums[kChains];
+  for (int i = 0; i < kChains; ++i) sums[i] = hn::Set(kFloats, static_cast<float>(i));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (int i = 0; i < kChains; ++i) sums[i] = hn::MulAdd(sums[i], factor, factor);
+  }
+  for (int i = 1; i < kChains; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  *sink = hn::GetLane(sums[0]);
+  return 2 * steps * kChains * kLanes;
+}
+
 void widen(DataType type, const std::byte* source, std::int64_t count, float* numbers) {
   switch (type) {
     case DataType::kFloat16:
@@ -240,7 +255,8 @@ const KernelTable* kernel_table() {
                                  .is_finite = is_finite,
                                  .merge = merge,
                                  .widen = widen,
-                                 .narrow = narrow};
+                                 .narrow = narrow,
+                                 .fma_burst = fma_burst};
   return &table;
 }
 

@@ -25,8 +25,9 @@ inline constexpr std::int64_t kChunkKeys = 1024;
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
 
-// The widest panel of any instruction set: three vectors of sixteen floats.
-inline constexpr std::int32_t kMaxPanelWidth = 48;
+// The most vectors of rows in a panel, and the most rows: of sixteen floats a vector.
+inline constexpr std::int32_t kPanelVectors = 3;
+inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 
 // Up to kTileKeys neighbouring keys and their values, as rows of floats.
 struct Tile {
@@ -59,6 +60,9 @@ struct Panel {
   // The union and the intersection of these ranges over the rows that exist.
   std::int32_t any_begin = 0, any_end = 0;
   std::int32_t all_begin = 0, all_end = 0;
+  // The union over the rows of each vector.
+  std::int32_t vector_begin[kPanelVectors] = {};
+  std::int32_t vector_end[kPanelVectors] = {};
   // Values are multiplied only by weights of keys that are seen: slower, and needed only where a
   // hidden value is not finite.
   bool guarded = false;
@@ -150,6 +154,10 @@ struct KernelTable {
 
   // target[i] = numbers[i], rounded to nearest even.
   void (*narrow)(DataType type, const float* numbers, std::int64_t count, std::byte* target);
+
+  // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
+  // that was: two for each lane. *sink gets a number that depends on every one of them.
+  std::int64_t (*fma_burst)(std::int64_t steps, float* sink);
 };
 
 // The tables this processor can run, the best first; empty where only the reference can.

@@ -37,28 +37,71 @@ struct Operand {
   std::int64_t step_stride;
 };
 
+// sums[i][v] += A[i][step] · B[step][v] for kCount vectors from kFirst on: one step of the below.
+template <int kFirst, int kCount, bool kGuarded, int kRows, int kVectors>
+HWY_INLINE void multiply_add_step(const float* HWY_RESTRICT const (&rows)[kRows],
+                                  std::int64_t offset, const float* HWY_RESTRICT b,
+                                  Vec (&sums)[kRows][kVectors]) {
+  Vec b_step[kCount];
+  for (int v = 0; v < kCount; ++v) b_step[v] = hn::Load(kFloats, b + (kFirst + v) * kLanes);
+  for (int i = 0; i < kRows; ++i) {
+    const Vec a_step = hn::Set(kFloats, rows[i][offset]);
+    for (int v = 0; v < kCount; ++v) {
+      Vec& sum = sums[i][kFirst + v];
+      const Vec added = hn::MulAdd(a_step, b_step[v], sum);
+      sum = kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kFloats, kUnseen)), sum, added)
+                     : added;
+    }
+  }
+}
+
 // sums[i][v] += Σ_step A[i][step] · B[step][v], each one chain of fused multiply-adds in the order
-// of steps. B is [steps][kVectors] vectors.
-template <int kRows, int kVectors, bool kGuarded = false>
+// of steps, kUnrolled of them in a turn of the loop. B is [steps][kVectors] vectors.
+template <int kUnrolled, int kFirst, int kCount, bool kGuarded = false, int kRows, int kVectors>
 HWY_INLINE void multiply_add(const Operand& a, const float* HWY_RESTRICT b, std::int32_t steps,
                              Vec (&sums)[kRows][kVectors]) {
+  constexpr int kStep = kVectors * kLanes;
   const float* HWY_RESTRICT rows[kRows];
   for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
-  for (std::int32_t step = 0; step < steps; ++step) {
-    Vec b_step[kVectors];
-    for (int v = 0; v < kVectors; ++v) b_step[v] = hn::Load(kFloats, b + v * kLanes);
-    for (int i = 0; i < kRows; ++i) {
-      const Vec a_step = hn::Set(kFloats, *rows[i]);
-      rows[i] += a.step_stride;
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec sum = hn::MulAdd(a_step, b_step[v], sums[i][v]);
-        sums[i][v] =
-            kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kFloats, kUnseen)), sums[i][v], sum)
-                     : sum;
-      }
+  std::int32_t step = 0;
+  for (; step + kUnrolled <= steps; step += kUnrolled) {
+    for (int u = 0; u < kUnrolled; ++u) {
+      multiply_add_step<kFirst, kCount, kGuarded>(rows, u * a.step_stride, b + u * kStep, sums);
     }
-    b += kVectors * kLanes;
+    for (int i = 0; i < kRows; ++i) rows[i] += kUnrolled * a.step_stride;
+    b += kUnrolled * kStep;
   }
+  if constexpr (kUnrolled > 1) {
+    if (step < steps) multiply_add_step<kFirst, kCount, kGuarded>(rows, 0, b, sums);
+  }
+}
+
+// Neighbouring keys of a tile, counted from its first, and the vectors of rows that see any of
+// them.
+struct Segment {
+  std::int32_t begin;
+  std::int32_t end;
+  std::int32_t first_vector;
+  std::int32_t num_vectors;
+};
+
+// Calls body.template run<kFirst, kCount>(segment), so that the vectors are constants there.
+template <int kVectors, class Body>
+HWY_INLINE void with_vectors(const Segment& segment, const Body& body) {
+  if constexpr (kVectors > 1) {
+    if (segment.num_vectors == 1) {
+      if (segment.first_vector == 0) return body.template run<0, 1>(segment);
+      if (segment.first_vector == 1) return body.template run<1, 1>(segment);
+      if constexpr (kVectors > 2) return body.template run<2, 1>(segment);
+    }
+  }
+  if constexpr (kVectors > 2) {
+    if (segment.num_vectors == 2) {
+      if (segment.first_vector == 0) return body.template run<0, 2>(segment);
+      return body.template run<1, 2>(segment);
+    }
+  }
+  return body.template run<0, kVectors>(segment);
 }
 
 // Calls block.template operator()<kRows>(first) for blocks of kBlock rows, then 4, 2 and 1.
@@ -90,6 +133,9 @@ struct PanelKernel {
   std::int32_t begin;
   std::int32_t end;
   bool is_mixed;
+  // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
+  std::int32_t num_segments = 1;
+  Segment segments[2 * kVectors + 1];
   // The rows' ranges, counted from the tile's first key.
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
@@ -98,10 +144,41 @@ struct PanelKernel {
     begin = std::max(panel.any_begin - tile.first_key, 0);
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
+    segments[0] = {begin, end, 0, kVectors};
     if (!is_mixed) return;
+    find_segments();
     for (int v = 0; v < kVectors; ++v) {
       row_begin[v] = relative(panel.begin + v * kLanes);
       row_end[v] = relative(panel.end + v * kLanes);
+    }
+  }
+
+  // Cuts the keys where a vector of rows begins or ends to see, in steps of a register block.
+  HWY_INLINE void find_segments() {
+    std::int32_t vector_begin[kVectors];
+    std::int32_t vector_end[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int32_t from = std::max(panel.vector_begin[v] - tile.first_key - begin, 0);
+      const std::int32_t to = panel.vector_end[v] - tile.first_key - begin + kBlock - 1;
+      vector_begin[v] = begin + from / kBlock * kBlock;
+      vector_end[v] = std::min(begin + to / kBlock * kBlock, end);
+    }
+    num_segments = 0;
+    for (std::int32_t key = begin; key < end;) {
+      Segment segment{key, end, kVectors, 0};
+      std::int32_t last = -1;
+      for (int v = 0; v < kVectors; ++v) {
+        if (vector_begin[v] > key) {
+          segment.end = std::min(segment.end, vector_begin[v]);
+        } else if (vector_end[v] > key) {
+          segment.end = std::min(segment.end, vector_end[v]);
+          segment.first_vector = std::min(segment.first_vector, v);
+          last = v;
+        }
+      }
+      key = segment.end;
+      segment.num_vectors = last + 1 - segment.first_vector;
+      if (last >= 0) segments[num_segments++] = segment;
     }
   }
 
@@ -120,7 +197,7 @@ struct PanelKernel {
     return hn::And(hn::Ge(at, row_begin[v]), hn::Lt(at, row_end[v]));
   }
 
-  template <class Use>
+  template <class Use, int kFirst, int kCount>
   struct ScoreBlock {
     const PanelKernel& kernel;
     const Use& use;
@@ -130,26 +207,42 @@ struct PanelKernel {
     HWY_INLINE void run(std::int32_t key) const {
       Vec sums[kRows][kVectors];
       for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = use.start(v);
+        for (int v = kFirst; v < kFirst + kCount; ++v) sums[i][v] = use.start(v);
       const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
-      multiply_add<kRows, kVectors>(keys, kernel.panel.query, kernel.panel.head_dim, sums);
+      multiply_add<1, kFirst, kCount>(keys, kernel.panel.query, kernel.panel.head_dim, sums);
       float* HWY_RESTRICT block = kernel.weights + key * kWidth;
       for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) kernel.store(sums[i][v], block + i * kWidth, v);
-      // A loop of its own, over memory that is in the nearest cache: finished right in registers,
-      // the sums would have to share them with the constants of the exponential, and be spilled.
-      for (int i = 0; i < kRows; ++i) {
-        for (int v = 0; v < kVectors; ++v) {
-          float* row = block + i * kWidth;
-          kernel.store(use.finish(v, key + i, kernel.load(row, v)), row, v);
+        for (int v = kFirst; v < kFirst + kCount; ++v)
+          kernel.store(sums[i][v], block + i * kWidth, v);
+      if constexpr (Use::kFinishes) {
+        // A loop of its own, over memory that is in the nearest cache: finished right in registers,
+        // the sums would have to share them with the constants of the exponential, and be spilled.
+        for (int i = 0; i < kRows; ++i) {
+          for (int v = kFirst; v < kFirst + kCount; ++v) {
+            float* row = block + i * kWidth;
+            kernel.store(use.finish(v, key + i, kernel.load(row, v)), row, v);
+          }
         }
       }
     }
   };
 
   template <class Use>
+  struct ScoreSegment {
+    const PanelKernel& kernel;
+    const Use& use;
+
+    template <int kFirst, int kCount>
+    HWY_INLINE void run(const Segment& segment) const {
+      for_each_block(segment.begin, segment.end, ScoreBlock<Use, kFirst, kCount>{kernel, use});
+    }
+  };
+
+  template <class Use>
   HWY_INLINE void score(const Use& use) const {
-    for_each_block(begin, end, ScoreBlock<Use>{*this, use});
+    for (std::int32_t i = 0; i < num_segments; ++i) {
+      with_vectors<kVectors>(segments[i], ScoreSegment<Use>{*this, use});
+    }
   }
 
   HWY_INLINE Vec load(const float* array, int v) const {
@@ -161,6 +254,7 @@ struct PanelKernel {
 
   // The scores become weights right in the register block, in the hope that no m must move.
   struct FusedWeights {
+    static constexpr bool kFinishes = true;
     const PanelKernel& kernel;
     Vec (&tile_sum)[kVectors];
 
@@ -190,6 +284,7 @@ struct PanelKernel {
   }
 
   struct Exponents {
+    static constexpr bool kFinishes = true;
     const PanelKernel& kernel;
     Vec (&largest)[kVectors];
 
@@ -227,17 +322,30 @@ struct PanelKernel {
     }
   }
 
+  struct WeighSegment {
+    const PanelKernel& kernel;
+    const Vec (&shift)[kVectors];
+    Vec (&tile_sum)[kVectors];
+
+    template <int kFirst, int kCount>
+    HWY_INLINE void run(const Segment& segment) const {
+      for (std::int32_t key = segment.begin; key < segment.end; ++key) {
+        float* row = kernel.weights + key * kWidth;
+        for (int v = kFirst; v < kFirst + kCount; ++v) {
+          const Vec weight = exp2(hn::Sub(kernel.load(row, v), shift[v]));
+          tile_sum[v] = hn::Add(tile_sum[v], weight);
+          kernel.store(weight, row, v);
+        }
+      }
+    }
+  };
+
   // weights[key] = 2^(exponent − shift) for the exponents that `weights` holds.
   HWY_INLINE void weigh(const Vec (&shift)[kVectors]) {
     Vec tile_sum[kVectors];
     for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
-    for (std::int32_t key = begin; key < end; ++key) {
-      float* row = weights + key * kWidth;
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec weight = exp2(hn::Sub(load(row, v), shift[v]));
-        tile_sum[v] = hn::Add(tile_sum[v], weight);
-        store(weight, row, v);
-      }
+    for (std::int32_t i = 0; i < num_segments; ++i) {
+      with_vectors<kVectors>(segments[i], WeighSegment{*this, shift, tile_sum});
     }
     for (int v = 0; v < kVectors; ++v) {
       store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
@@ -253,6 +361,21 @@ struct PanelKernel {
     weigh(shift);
   }
 
+  template <bool kGuarded, int kRows>
+  struct ValueSegment {
+    const PanelKernel& kernel;
+    const float* values;  // [key][value_stride], from the register block's first column on
+    Vec (&sums)[kRows][kVectors];
+
+    template <int kFirst, int kCount>
+    HWY_INLINE void run(const Segment& segment) const {
+      const std::int64_t stride = kernel.tile.value_stride;
+      multiply_add<2, kFirst, kCount, kGuarded>({values + segment.begin * stride, 1, stride},
+                                                kernel.weights + segment.begin * kWidth,
+                                                segment.end - segment.begin, sums);
+    }
+  };
+
   template <bool kGuarded>
   struct ValueBlock {
     const PanelKernel& kernel;
@@ -263,10 +386,14 @@ struct PanelKernel {
       Vec sums[kRows][kVectors];
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
-      const Operand values{kernel.tile.value + kernel.begin * kernel.tile.value_stride + column, 1,
-                           kernel.tile.value_stride};
-      multiply_add<kRows, kVectors, kGuarded>(values, kernel.weights + kernel.begin * kWidth,
-                                              kernel.end - kernel.begin, sums);
+      const ValueSegment<kGuarded, kRows> add{kernel, kernel.tile.value + column, sums};
+      if (!kernel.is_mixed) {
+        add.template run<0, kVectors>(kernel.segments[0]);
+      } else {
+        for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
+          with_vectors<kVectors>(kernel.segments[i], add);
+        }
+      }
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) kernel.store(sums[i][v], out + i * kWidth, v);
     }
@@ -309,12 +436,15 @@ struct PanelKernel {
   }
 
   struct RawScores {
+    static constexpr bool kFinishes = false;
     HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
-    HWY_INLINE Vec finish(int, std::int32_t, Vec score) const { return score; }
   };
 
+  // Of all keys from begin to end and all rows: whoever modifies them need not know segments.
   HWY_INLINE void raw_scores() const {
-    if (begin < end) score(RawScores{});
+    if (begin >= end) return;
+    ScoreSegment<RawScores>{*this, RawScores{}}.template run<0, kVectors>(
+        {begin, end, 0, kVectors});
   }
 
   // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a

@@ -11,130 +11,24 @@
 #include <vector>
 
 #include "heed/parallel.h"
-#include "heed/reference.h"
+#include "support/fused.h"
 #include "support/tensors.h"
 
 namespace heed {
 namespace {
 
+using testing_support::expect_accurate;
+using testing_support::Inputs;
 using testing_support::normal;
+using testing_support::run;
 using testing_support::same_bits;
+using testing_support::TargetTest;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-struct Sizes {
-  std::int64_t batch = 1;
-  std::int64_t num_heads = 1;
-  std::int64_t num_kv_heads = 1;
-  std::int64_t q_len = 1;
-  std::int64_t kv_len = 1;
-  std::int64_t head_dim = 16;
-  std::int64_t value_dim = 16;
-};
-
-struct Inputs {
-  Tensor<float> query;
-  Tensor<float> key;
-  Tensor<float> value;
-
-  explicit Inputs(const Sizes& s, float magnitude = 1)
-      : query(normal<float>({s.batch, s.num_heads, s.q_len, s.head_dim}, 1)),
-        key(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2)),
-        value(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3)) {
-    for (float& element : query.elements()) element *= magnitude;
-  }
-};
-
-struct Output {
-  Tensor<float> out;
-  Tensor<float> lse;
-};
-
-Output run(const kernels::KernelTable& table, FloatView query, FloatView key, FloatView value,
-           const AttentionOptions& options) {
-  const AttentionShapes shapes = check_shapes("attention", query, key, value);
-  const auto terms = check_terms("attention", shapes, options);
-  Output result{Tensor<float>({query.extent(0), query.extent(1), query.extent(2), value.extent(3)}),
-                Tensor<float>({query.extent(0), query.extent(1), query.extent(2)})};
-  const fused::Job job{&terms,
-                       rows_of(query),
-                       rows_of(key),
-                       rows_of(value),
-                       rows_of(result.out.view()),
-                       result.lse.view(),
-                       {0, shapes.batch}};
-  fused::forward({&job, 1}, fused::make_schedule(table, terms, shapes, num_threads()));
-  return result;
-}
-
-Output run(const kernels::KernelTable& table, const Inputs& in, const AttentionOptions& options) {
-  return run(table, in.query, in.key, in.value, options);
-}
-
-Tensor<double> widened(FloatView view) {
-  Tensor<double> result(view.shape());
-  double* out = result.data();
-  for_each_element(view, [&out](float element) { *out++ = element; });
-  return result;
-}
-
-// The root of the mean square of found − exact; infinite where exactly one of them is not finite.
-double rms_error(const Tensor<float>& found, const Tensor<double>& exact) {
-  double sum = 0;
-  for (std::size_t i = 0; i < found.elements().size(); ++i) {
-    const double a = found.elements()[i];
-    const double b = exact.elements()[i];
-    if (a == b) continue;
-    sum += std::isfinite(a) && std::isfinite(b) ? (a - b) * (a - b) : kInfinity;
-  }
-  return std::sqrt(sum / static_cast<double>(std::max<std::size_t>(found.elements().size(), 1)));
-}
-
-double largest_magnitude(const Tensor<double>& exact) {
-  double largest = 1;
-  for (const double x : exact.elements()) {
-    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
-  }
-  return largest;
-}
-
-// The error is at most twice that of the plain float computation, which may be lucky: two roundings
-// of the largest result are always allowed.
-void expect_close(const Tensor<float>& found, const Tensor<float>& plain,
-                  const Tensor<double>& exact, const std::string& what) {
-  const double bound =
-      std::max(2 * rms_error(plain, exact), 2 * 0x1p-24 * largest_magnitude(exact));
-  EXPECT_LE(rms_error(found, exact), bound) << what;
-}
-
-void expect_accurate(const kernels::KernelTable& table, const Inputs& in,
-                     const AttentionOptions& options, const std::string& what) {
-  AttentionOptions64 exact_options;
-  exact_options.mask = options.mask;
-  exact_options.score_mod = options.score_mod;
-  exact_options.softcap = options.softcap;
-  exact_options.dropout = options.dropout;
-  exact_options.query_offset = options.query_offset;
-  if (options.scale) exact_options.scale = *options.scale;
-  Tensor<double> bias;
-  Tensor<double> sinks;
-  if (options.bias) exact_options.bias = bias = widened(*options.bias);
-  if (options.sinks) exact_options.sinks = sinks = widened(*options.sinks);
-  const auto exact =
-      reference::attention(widened(in.query), widened(in.key), widened(in.value), exact_options);
-  const auto plain = reference::attention(in.query, in.key, in.value, options);
-  const auto fast = run(table, in, options);
-  expect_close(fast.out, plain.out, exact.out, what + " on " + table.name);
-  expect_close(fast.lse, plain.lse, exact.lse, "lse, " + what + " on " + table.name);
-}
-
-class OnEveryTarget : public testing::TestWithParam<const kernels::KernelTable*> {
- protected:
-  const kernels::KernelTable& table() const { return *GetParam(); }
-};
-INSTANTIATE_TEST_SUITE_P(Fused, OnEveryTarget, testing::ValuesIn(kernels::supported_kernels()),
-                         [](const auto& test) { return std::string(test.param->name); });
+class OnEveryTarget : public TargetTest {};
+HEED_RUN_ON_EVERY_TARGET(OnEveryTarget);
 
 TEST_P(OnEveryTarget, AwkwardLengths) {
   const std::int64_t lengths[] = {1, 2, 7, 15, 17, 47, 49, 127, 128, 129, 193, 1025};
@@ -246,25 +140,6 @@ TEST_P(OnEveryTarget, EveryOptionAloneAndInPairs) {
   }
 }
 
-TEST_P(OnEveryTarget, LargeAndGrowingScores) {
-  for (const float magnitude : {10.0F, 25.0F, 80.0F}) {
-    Inputs in({.q_len = 60, .kv_len = 400, .head_dim = 32}, magnitude);
-    expect_accurate(table(), in, {}, "wide");
-    for (std::int64_t k = 0; k < 400; ++k) {
-      for (std::int64_t d = 0; d < 32; ++d) in.key(0, 0, k, d) *= static_cast<float>(k) / 200;
-    }
-    expect_accurate(table(), in, {}, "growing");
-    expect_accurate(table(), in, {.mask = causal_bottom_right()}, "growing, causal");
-  }
-}
-
-TEST_P(OnEveryTarget, LongSequencesCrossChunks) {
-  const Inputs in({.q_len = 20, .kv_len = 3001, .head_dim = 16});
-  expect_accurate(table(), in, {}, "chunks");
-  expect_accurate(table(), in, {.mask = sliding_window(1500, 0, Alignment::bottom_right())},
-                  "window over chunks");
-}
-
 TEST_P(OnEveryTarget, RowsThatSeeNothing) {
   const Inputs in({.q_len = 70, .kv_len = 200});
   std::vector<RowRange> ranges;
@@ -345,9 +220,10 @@ TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
         const std::int64_t last = std::min<std::int64_t>(first + chunk, 260);
         options.query_offset = first;
         // Keys that come later do not exist yet.
-        const auto part =
-            run(table(), in.query.view().slice(2, first, last), in.key.view().slice(2, 0, last),
-                in.value.view().slice(2, 0, last), options);
+        const auto part = run(table(),
+                              {in.query.view().slice(2, first, last),
+                               in.key.view().slice(2, 0, last), in.value.view().slice(2, 0, last)},
+                              options);
         ASSERT_TRUE(same_bits(part.out, to_tensor(whole.out.view().slice(2, first, last))))
             << chunk << " " << first;
       }
@@ -358,8 +234,10 @@ TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
 TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
   const Inputs in({.batch = 3, .num_heads = 2, .num_kv_heads = 2, .q_len = 70, .kv_len = 300}, 4);
   const auto all = run(table(), in, {});
-  const auto alone = run(table(), in.query.view().slice(0, 1, 2), in.key.view().slice(0, 1, 2),
-                         in.value.view().slice(0, 1, 2), {});
+  const auto alone = run(table(),
+                         {in.query.view().slice(0, 1, 2), in.key.view().slice(0, 1, 2),
+                          in.value.view().slice(0, 1, 2)},
+                         {});
   EXPECT_TRUE(same_bits(alone.out, to_tensor(all.out.view().slice(0, 1, 2))));
 }
 
@@ -369,9 +247,10 @@ TEST_P(OnEveryTarget, ReadsStridedViews) {
   const auto query = stored(in.query);
   const auto key = stored(in.key);
   const auto value = stored(in.value);
-  const auto found =
-      run(table(), query.view().permute({0, 2, 1, 3}), key.view().permute({0, 2, 1, 3}),
-          value.view().permute({0, 2, 1, 3}), {.mask = causal_top_left()});
+  const auto found = run(table(),
+                         {query.view().permute({0, 2, 1, 3}), key.view().permute({0, 2, 1, 3}),
+                          value.view().permute({0, 2, 1, 3})},
+                         {.mask = causal_top_left()});
   EXPECT_TRUE(same_bits(found.out, run(table(), in, {.mask = causal_top_left()}).out));
 }
 

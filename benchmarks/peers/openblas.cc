@@ -1,0 +1,60 @@
+// Attention from OpenBLAS's products and a vectorised softmax. Compiled for this processor, with
+// -ffast-math: the compiler then calls the C library's vector exponential.
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "blocked.h"
+
+extern "C" void openblas_set_num_threads(int count);
+
+namespace heed::peers {
+
+namespace {
+
+// exp(x − max x) over the keys that a row sees and 0 behind them; returns the sum.
+float exponentiate(float* scores, std::int64_t visible, std::int64_t keys) {
+  float largest = scores[0];
+  for (std::int64_t k = 1; k < visible; ++k) largest = std::max(largest, scores[k]);
+  float sum = 0;
+  for (std::int64_t k = 0; k < visible; ++k) {
+    scores[k] = std::exp(scores[k] - largest);
+    sum += scores[k];
+  }
+  std::fill(scores + visible, scores + keys, 0.0F);
+  return sum;
+}
+
+void compute(const PeersProblem& problem, const Block& block, float* scores) {
+  const auto rows = static_cast<int>(block.rows);
+  const auto keys = static_cast<int>(block.keys);
+  const auto dim = static_cast<int>(problem.dim);
+  const float scale = 1 / std::sqrt(static_cast<float>(dim));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, keys, dim, scale, block.query, dim,
+              block.key, dim, 0, scores, keys);
+  float factors[kBlockRows];
+  for (int r = 0; r < rows; ++r) {
+    const std::int64_t visible = problem.is_causal != 0 ? block.first_row + r + 1 : keys;
+    factors[r] = 1 / exponentiate(scores + std::int64_t{r} * keys, visible, keys);
+  }
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dim, keys, 1, scores, keys,
+              block.value, dim, 0, block.out, dim);
+  for (int r = 0; r < rows; ++r) {
+    float* out = block.out + std::int64_t{r} * dim;
+    for (int d = 0; d < dim; ++d) out[d] *= factors[r];
+  }
+}
+
+}  // namespace
+
+}  // namespace heed::peers
+
+extern "C" void peers_openblas(const PeersProblem* problem) {
+  // Each call on one thread: the blocks are what is divided.
+  openblas_set_num_threads(1);
+  heed::peers::for_each_block(*problem, [&](const heed::peers::Block& block, float* scores) {
+    heed::peers::compute(*problem, block, scores);
+  });
+}

@@ -1,0 +1,179 @@
+"""heed and its peers, each in its own words: prepare() takes [heads, length, dim] float32 arrays and returns two
+functions without arguments, one that computes and one that computes and returns [heads, length, dim]."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import TensorProto, helper
+
+
+class FromLibrary:
+    """What libheed_peers.so computes. Its threads are set for all at once, by Library.set_num_threads."""
+
+    def __init__(self, library, name, title):
+        self.title = title
+        self._library = library
+        self._name = name
+
+    def can(self, is_causal):
+        return True
+
+    def prepare(self, arrays, is_causal, threads):
+        return self._library.prepare(self._name, *arrays, is_causal)
+
+
+class PyTorch:
+    title = "PyTorch SDPA"
+
+    def can(self, is_causal):
+        return True
+
+    def prepare(self, arrays, is_causal, threads):
+        torch.set_num_threads(threads)
+        query, key, value = (torch.from_numpy(array)[None] for array in arrays)
+        attend = torch.nn.functional.scaled_dot_product_attention
+
+        def call():
+            with torch.inference_mode():
+                return attend(query, key, value, is_causal=is_causal)
+
+        return call, lambda: call().numpy()[0]
+
+
+def session_of(node, inputs, outputs, domain, threads):
+    """An ONNX Runtime session of one node, on that many threads."""
+    opsets = [helper.make_opsetid("", 23)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    types = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32}
+    graph = helper.make_graph(
+        [node],
+        "attention",
+        [helper.make_tensor_value_info(name, types[array.dtype], array.shape) for name, array in inputs.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+    )
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads spin within a call, as they do by default, but not into the next peer's.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def interleaved(array):
+    """[heads, length, dim] as [1, length, heads · dim]."""
+    return np.ascontiguousarray(array.transpose(1, 0, 2)).reshape(1, array.shape[1], -1)
+
+
+def separated(array, shape):
+    """The inverse of interleaved()."""
+    heads, length, dim = shape
+    return array.reshape(length, heads, dim).transpose(1, 0, 2)
+
+
+class OnnxRuntime:
+    """One operator in a session of its own."""
+
+    def can(self, is_causal):
+        return True
+
+    def prepare(self, arrays, is_causal, threads):
+        shape = arrays[0].shape
+        node, inputs, outputs, domain = self.model(arrays, is_causal)
+        session = session_of(node, inputs, outputs, domain, threads)
+        binding = session.io_binding()
+        for name, array in inputs.items():
+            binding.bind_cpu_input(name, array)
+        for name in outputs:
+            binding.bind_output(name)
+
+        def call(_kept=inputs):
+            session.run_with_iobinding(binding)
+
+        def result():
+            call()
+            return self.separate(binding.copy_outputs_to_cpu()[0], shape)
+
+        return call, result
+
+    def separate(self, out, shape):
+        return separated(out, shape)
+
+
+class MultiHeadAttention(OnnxRuntime):
+    title = "ORT MultiHeadAttention"
+
+    def model(self, arrays, is_causal):
+        inputs = dict(zip(("query", "key", "value"), map(interleaved, arrays)))
+        node = helper.make_node(
+            "MultiHeadAttention",
+            list(inputs),
+            ["out"],
+            domain="com.microsoft",
+            num_heads=arrays[0].shape[0],
+            unidirectional=int(is_causal),
+        )
+        return node, inputs, ["out"], "com.microsoft"
+
+
+class GroupQueryAttention(OnnxRuntime):
+    title = "ORT GroupQueryAttention"
+
+    def can(self, is_causal):
+        return is_causal  # it knows nothing else
+
+    def model(self, arrays, is_causal):
+        heads, length, _ = arrays[0].shape
+        inputs = dict(zip(("query", "key", "value"), map(interleaved, arrays)))
+        inputs["seqlens_k"] = np.array([length - 1], np.int32)
+        inputs["total_sequence_length"] = np.array(length, np.int32)
+        outputs = ["out", "present_key", "present_value"]
+        node = helper.make_node(
+            "GroupQueryAttention",
+            ["query", "key", "value", "", "", "seqlens_k", "total_sequence_length"],
+            outputs,
+            domain="com.microsoft",
+            num_heads=heads,
+            kv_num_heads=heads,
+        )
+        return node, inputs, outputs, "com.microsoft"
+
+
+class StandardAttention(OnnxRuntime):
+    """The operator of ONNX itself, opset 23. The contributed operator Attention is not compared: it contains the
+    projections of its input, which nobody else here computes."""
+
+    title = "ORT Attention (ONNX)"
+
+    def model(self, arrays, is_causal):
+        inputs = {name: array[None] for name, array in zip(("query", "key", "value"), arrays)}
+        node = helper.make_node("Attention", list(inputs), ["out"], is_causal=int(is_causal))
+        return node, inputs, ["out"], ""
+
+    def separate(self, out, shape):
+        return out[0]
+
+
+def all_peers(library):
+    """heed first."""
+    peers = [
+        FromLibrary(library, "heed", "heed"),
+        PyTorch(),
+        MultiHeadAttention(),
+        GroupQueryAttention(),
+        StandardAttention(),
+        FromLibrary(library, "openblas", "OpenBLAS, 192-row blocks"),
+    ]
+    if library.has("onednn"):
+        peers.append(FromLibrary(library, "onednn", "oneDNN, 192-row blocks"))
+    return peers
+
+
+def versions(library):
+    return {
+        "heed": library.version(),
+        "torch": torch.__version__,
+        "onnxruntime": onnxruntime.__version__,
+        "onnx": onnx.__version__,
+        "numpy": np.__version__,
+    }

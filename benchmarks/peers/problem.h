@@ -1,0 +1,19 @@
+// What every peer is asked: attention of one batch entry, as many keys as queries.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+// query, key, value and out are [num_heads, length, dim], contiguous.
+struct PeersProblem {
+  std::int64_t num_heads;
+  std::int64_t length;
+  std::int64_t dim;
+  std::int32_t is_causal;
+  const float* query;
+  const float* key;
+  const float* value;
+  float* out;  // null: the result is not wanted, only the time it takes
+};
+}

@@ -1,0 +1,11 @@
+// What `heed bench` can measure: one file each, which adds its options and its callback.
+#pragma once
+
+#include <CLI/App.hpp>
+
+namespace heed::cli {
+
+void add_bench_forward(CLI::App& bench);
+void add_bench_tutorial(CLI::App& bench);
+
+}  // namespace heed::cli

@@ -1,0 +1,42 @@
+// One call of attention whose speed is asked for.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "heed/mask.h"
+
+namespace heed::cli {
+
+struct ForwardCase {
+  std::string path = "fused";
+  std::string dtype = "float32";
+  std::string layout = "bhtd";
+  std::string causal;  // empty: not causal
+  std::string window;  // "LEFT,RIGHT" or empty
+  std::int64_t batch = 1;
+  std::int64_t num_heads = 8;
+  std::int64_t num_kv_heads = 8;
+  std::int64_t q_len = 1024;
+  std::int64_t kv_len = 1024;
+  std::int64_t head_dim = 64;
+  std::int64_t value_dim = 64;
+  int threads = 1;
+};
+
+// Throws UsageError when attention would refuse the case, or cannot compute it yet.
+void check(const ForwardCase& forward);
+
+Mask mask_of(const ForwardCase& forward);
+
+// The pairs of query and key that the mask lets through, in all heads.
+double visible_pairs(const ForwardCase& forward);
+
+// 2 · pairs · head_dim for the scores and 2 · pairs · value_dim for the output. The softmax is not
+// counted.
+double operations(const ForwardCase& forward);
+
+nlohmann::ordered_json describe(const ForwardCase& forward);
+
+}  // namespace heed::cli

@@ -1,0 +1,22 @@
+// The bytes on the C++ heap of this program, which replaces operator new and delete to count them.
+#pragma once
+
+#include <cstdint>
+
+namespace heed::cli {
+
+// What is allocated now, and the most that was since reset_heap_peak().
+std::int64_t live_heap_bytes() noexcept;
+std::int64_t peak_heap_bytes() noexcept;
+void reset_heap_peak() noexcept;
+
+// How many bytes `call` had allocated at most beyond what it returns. Memory that does not come
+// from operator new, such as that of oneTBB and BLAS, is not seen.
+template <class Call>
+std::int64_t measure_extra_bytes(const Call& call) {
+  reset_heap_peak();
+  [[maybe_unused]] const auto result = call();
+  return peak_heap_bytes() - live_heap_bytes();
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,71 @@
+// Random operands of attention, in any type and layout, and the call itself.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "bench/forward_case.h"
+#include "heed/attention.h"
+#include "heed/random.h"
+#include "heed/reference.h"
+#include "heed/tensor.h"
+
+namespace heed::cli {
+
+// Normal numbers as [batch, heads, length, dim], or as a view of that shape on memory that is laid
+// out [batch, length, heads, dim].
+template <class T>
+class Operand {
+ public:
+  Operand(TorchGenerator& random, const std::string& layout, const Shape& shape)
+      : is_permuted_(layout == "bthd") {
+    const Shape stored =
+        is_permuted_ ? Shape{shape[0], shape[2], shape[1], shape[3]} : Shape(shape);
+    using Drawn = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const Tensor<Drawn> numbers = random.randn<Drawn>(stored);
+    memory_ = Tensor<T>::uninitialized(stored);
+    std::transform(numbers.elements().begin(), numbers.elements().end(), memory_.elements().begin(),
+                   [](Drawn number) { return static_cast<T>(number); });
+  }
+
+  TensorView<const T> view() const {
+    const TensorView<const T> stored = memory_;
+    return is_permuted_ ? stored.permute({0, 2, 1, 3}) : stored;
+  }
+
+ private:
+  bool is_permuted_;
+  Tensor<T> memory_;
+};
+
+template <class T>
+class Operands {
+ public:
+  using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+  explicit Operands(const ForwardCase& forward, TorchGenerator random = TorchGenerator(0))
+      : query_(random, forward.layout,
+               {forward.batch, forward.num_heads, forward.q_len, forward.head_dim}),
+        key_(random, forward.layout,
+             {forward.batch, forward.num_kv_heads, forward.kv_len, forward.head_dim}),
+        value_(random, forward.layout,
+               {forward.batch, forward.num_kv_heads, forward.kv_len, forward.value_dim}) {
+    options_.mask = mask_of(forward);
+  }
+
+  Tensor<T> attend() const {
+    return attention(query_.view(), key_.view(), value_.view(), options_);
+  }
+  reference::Result<T> attend_by_reference(reference::Keep keep) const {
+    return reference::attention(query_.view(), key_.view(), value_.view(), options_, keep);
+  }
+
+ private:
+  Operand<T> query_;
+  Operand<T> key_;
+  Operand<T> value_;
+  BasicAttentionOptions<Real> options_;
+};
+
+}  // namespace heed::cli

@@ -1,0 +1,94 @@
+// heed bench tutorial: the benchmark of the tutorial on attention from scratch, the manual version
+// against the fused one.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "bench/bench_verbs.h"
+#include "bench/forward_case.h"
+#include "bench/operands.h"
+#include "bench/outcome.h"
+#include "bench/report.h"
+#include "heed/parallel.h"
+
+namespace heed::cli {
+
+namespace {
+
+template <class Call>
+Outcome measure_method(const char* method, const ForwardCase& forward, const Call& call,
+                       Progress& progress) {
+  Outcome outcome;
+  outcome.description = {{"method", method}};
+  outcome.description.update(describe(forward));
+  outcome.description.erase("path");
+  outcome.operations = operations(forward);
+  const Sampling sampling{
+      .threads = forward.threads, .warmups = 5, .repetitions = 20, .seconds_per_repetition = 0};
+  measure(sampling, call, progress, outcome);
+  return outcome;
+}
+
+double largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.elements().size(); ++i) {
+    largest = std::max(largest, std::abs(double{a.elements()[i]} - double{b.elements()[i]}));
+  }
+  return largest;
+}
+
+void run_tutorial(int threads, bool as_json) {
+  ForwardCase forward;
+  forward.q_len = forward.kv_len = 256;
+  forward.causal = "square";
+  forward.threads = threads == 0 ? num_threads() : threads;
+  const Operands<float> operands(forward);
+  // Every weight is written to memory, as the tutorial's function does.
+  const auto manual = [&] { return operands.attend_by_reference(reference::Keep::kWeights).out; };
+  const auto fused = [&] { return operands.attend(); };
+  const double difference = largest_difference(manual(), fused());
+  std::vector<Outcome> outcomes;
+  {
+    Progress progress(2);
+    outcomes.push_back(measure_method("manual", forward, manual, progress));
+    outcomes.push_back(measure_method("fused", forward, fused, progress));
+  }
+  auto report = to_json(outcomes);
+  const auto median = [&](int i) { return report["results"][i]["median_ms"].get<double>(); };
+  report["speedup"] = median(0) / median(1);
+  report["largest_difference"] = difference;
+  if (as_json) {
+    std::cout << report.dump() << '\n';
+    return;
+  }
+  std::cout << to_table(report)
+            << fmt::format(
+                   "\nmanual {:.2f} ms per call, fused {:.2f} ms: {:.1f} times faster\n"
+                   "largest difference of the results: {:.1g}\n",
+                   median(0), median(1), median(0) / median(1), difference);
+}
+
+}  // namespace
+
+void add_bench_tutorial(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "tutorial", "The tutorial's benchmark: attention by hand against fused attention");
+  auto threads = std::make_shared<int>(0);
+  auto as_json = std::make_shared<bool>(false);
+  verb->add_option("--threads", *threads, "All the machine has, if not given")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+  verb->add_flag("--json", *as_json, "Print one JSON object instead of the table");
+  verb->footer(
+      "Batch 1, 8 heads, 256 tokens, head_dim 64, causal; 5 warm-up calls, then 20 timed\n"
+      "ones. 'manual' computes scores, softmax and output one after the other in plain\n"
+      "loops and keeps every weight.");
+  verb->callback([threads, as_json] { run_tutorial(*threads, *as_json); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,48 @@
+/// Attention of several sequences of different lengths that lie one behind the other in one tensor.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/data_type.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+/// Where the sequences of a packed batch begin and end: sequence i is the rows cu_seqlens[i] ≤ t <
+/// cu_seqlens[i + 1], and the last boundary is the number of rows.
+struct PackedSequences {
+  std::span<const std::int64_t> query;  ///< boundaries in the query
+  std::span<const std::int64_t> key;    ///< boundaries in key and value; as many
+};
+
+/// attention() of each sequence for itself: the same bits as if it were called with sequence i
+/// alone, as entry i of a batch. Positions start at 0 (at query_offset) in every sequence, masks are
+/// made for each length (causal_bottom_right() aligns each sequence's end), and a bias or a mask
+/// given as a tensor must broadcast to every sequence's [batch, num_heads, q_len, kv_len].
+///
+/// @param query [total_q_len, num_heads, head_dim]
+/// @param key [total_kv_len, num_kv_heads, head_dim]
+/// @param value [total_kv_len, num_kv_heads, value_dim]
+/// @return out [total_q_len, num_heads, value_dim]
+/// @throws InvalidArgument when boundaries do not start at 0, fall, or do not end at the length, or
+/// where attention() would.
+HEED_API Tensor<float> attention_packed(FloatView query, FloatView key, FloatView value,
+                                        const PackedSequences& sequences,
+                                        const AttentionOptions& options = {});
+HEED_API Tensor<Float16> attention_packed(Float16View query, Float16View key, Float16View value,
+                                          const PackedSequences& sequences,
+                                          const AttentionOptions& options = {});
+HEED_API Tensor<BFloat16> attention_packed(BFloat16View query, BFloat16View key, BFloat16View value,
+                                           const PackedSequences& sequences,
+                                           const AttentionOptions& options = {});
+
+/// The same with lse [num_heads, total_q_len].
+HEED_API AttentionOutput<float> attention_packed_with_lse(FloatView query, FloatView key,
+                                                          FloatView value,
+                                                          const PackedSequences& sequences,
+                                                          const AttentionOptions& options = {});
+
+}  // namespace heed::inline v0

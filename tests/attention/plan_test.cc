@@ -1,0 +1,149 @@
+#include "heed/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "heed/parallel.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::normal;
+using testing_support::same_bits;
+
+AttentionShapes shapes_of(std::int64_t length, std::int64_t dim) {
+  return {.num_heads = 4,
+          .num_kv_heads = 2,
+          .q_len = length,
+          .kv_len = length,
+          .head_dim = dim,
+          .value_dim = dim};
+}
+
+struct Inputs {
+  Tensor<float> query, key, value;
+
+  explicit Inputs(const AttentionShapes& s)
+      : query(normal<float>({s.batch, s.num_heads, s.q_len, s.head_dim}, 1)),
+        key(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2)),
+        value(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3)) {}
+};
+
+TEST(Plan, RunsToTheSameBitsAsAttention) {
+  for (const std::int64_t length : {0, 1, 16, 129, 1100}) {
+    const AttentionShapes shapes = shapes_of(length, 20);
+    const Inputs in(shapes);
+    const AttentionOptions options{.mask = causal()};
+    EXPECT_TRUE(same_bits(plan(shapes, options).run(in.query, in.key, in.value),
+                          attention(in.query, in.key, in.value, options)))
+        << length;
+  }
+}
+
+TEST(Plan, WritesIntoTheCallersMemory) {
+  const AttentionShapes shapes = shapes_of(200, 16);
+  const Inputs in(shapes);
+  const AttentionPlan plan_ = plan(shapes, {.mask = causal()});
+  const auto expected = attention_with_lse(in.query, in.key, in.value, {.mask = causal()});
+  // The output's rows lie apart, and the workspace is not aligned.
+  Tensor<float> memory({1, 4, 200, 19});
+  Tensor<float> lse({1, 4, 200});
+  std::vector<std::byte> workspace(plan_.workspace_bytes() + 1);
+  plan_.run_into({.out = memory.view().slice(3, 0, 16),
+                  .lse = lse,
+                  .workspace = std::span(workspace).subspan(1)},
+                 in.query, in.key, in.value);
+  EXPECT_TRUE(same_bits(to_tensor(memory.view().slice(3, 0, 16)), expected.out));
+  EXPECT_TRUE(same_bits(lse, expected.lse));
+  EXPECT_EQ(memory(0, 0, 0, 16), 0);
+}
+
+TEST(Plan, RunsOnManyThreadsAtOnce) {
+  const AttentionShapes shapes = shapes_of(150, 16);
+  const Inputs in(shapes);
+  const AttentionPlan plan_ = plan(shapes);
+  const Tensor<float> expected = plan_.run(in.query, in.key, in.value);
+  std::vector<Tensor<float>> found(4);
+  std::vector<std::thread> threads;
+  for (Tensor<float>& out : found) {
+    threads.emplace_back([&] { out = plan_.run(in.query, in.key, in.value); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Tensor<float>& out : found) EXPECT_TRUE(same_bits(out, expected));
+}
+
+TEST(Plan, RefusesOtherTensors) {
+  const AttentionPlan plan_ = plan(shapes_of(9, 4));
+  const Inputs other(shapes_of(8, 4));
+  EXPECT_THAT(([&] { (void)plan_.run(other.query, other.key, other.value); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr("q_len is 8, but 9 was planned")));
+  const Inputs in(shapes_of(9, 4));
+  Tensor<float> out({1, 4, 9, 5});
+  EXPECT_THAT(([&] { plan_.run_into({.out = out}, in.query, in.key, in.value); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr("out has shape [1, 4, 9, 5], expected")));
+  Tensor<float> right({1, 4, 9, 4});
+  std::vector<std::byte> workspace(8);
+  if (plan_.workspace_bytes() > 0) {
+    EXPECT_THAT(([&] {
+                  plan_.run_into({.out = right, .workspace = workspace}, in.query, in.key,
+                                 in.value);
+                }),
+                ThrowsMessage<InvalidArgument>(HasSubstr("workspace has 8 bytes, expected")));
+  }
+}
+
+TEST(Plan, ChecksShapesAndOptions) {
+  EXPECT_THAT([] { plan({.num_heads = 3, .num_kv_heads = 2}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 3, expected a multiple")));
+  EXPECT_THAT([] { plan({.q_len = -1}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("q_len is -1, expected at least 0")));
+  EXPECT_THAT([] { plan({.q_len = 3, .kv_len = 5}, {.mask = causal()}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("causal")));
+  EXPECT_THAT([] { plan({.dtype = DataType::kFloat64}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("dtype is float64")));
+}
+
+TEST(Plan, SaysWhatItDoes) {
+  const AttentionPlan plan_ = plan(shapes_of(512, 64), {.mask = causal()});
+  std::ostringstream text;
+  text << plan_;
+  EXPECT_THAT(text.str(), HasSubstr("query [1, 4, 512, 64], key [1, 2, 512, 64]"));
+  EXPECT_THAT(text.str(), HasSubstr("causal"));
+  EXPECT_THAT(text.str(), HasSubstr(plan_.target()));
+  if (plan_.target() == "reference") return;
+  const TileCounts tiles = plan_.tiles();
+  EXPECT_GT(tiles.skipped, tiles.total / 4);
+  EXPECT_LT(tiles.skipped, tiles.total / 2);
+  EXPECT_GT(tiles.mixed, 0);
+  EXPECT_EQ(plan(shapes_of(512, 64)).tiles().skipped, 0);
+}
+
+TEST(Plan, StagesWhatIsNotFloatOrLiesFarApart) {
+  AttentionShapes shapes = shapes_of(512, 64);
+  if (plan(shapes).target() == "reference") GTEST_SKIP();
+  EXPECT_FALSE(plan(shapes).stages_keys());
+  shapes.key_stride = 1024;
+  EXPECT_TRUE(plan(shapes).stages_keys());
+  EXPECT_FALSE(plan(shapes).stages_values());
+  shapes.dtype = DataType::kBFloat16;
+  EXPECT_TRUE(plan(shapes).stages_values());
+}
+
+TEST(Plan, NeedsMemoryLinearInTheLengthsAndFewThreadsForLittleWork) {
+  set_num_threads(2);
+  const std::size_t some = plan(shapes_of(4096, 64)).workspace_bytes();
+  EXPECT_EQ(plan(shapes_of(65536, 64)).workspace_bytes(), some);
+  EXPECT_EQ(plan(shapes_of(16, 64)).num_threads(), 1);
+  EXPECT_LE(plan(shapes_of(4096, 64)).num_threads(), 2);
+  set_num_threads(0);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,299 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/statistics.h"
+#include "heed/attention.h"
+#include "heed/mask.h"
+#include "support/command.h"
+
+namespace heed {
+namespace {
+
+using cli::Probe;
+using cli::Repetition;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing_support::run_command;
+
+using Arguments = std::vector<std::string>;
+
+// The same call everywhere but for what a test says; small, since tests run it often.
+Arguments forward(const Arguments& options) {
+  Arguments all{"bench", "forward", "--heads", "2", "--head-dim", "8", "--repeat", "2"};
+  all.insert(all.end(), options.begin(), options.end());
+  return all;
+}
+
+nlohmann::json json_of(Arguments arguments) {
+  arguments.emplace_back("--json");
+  const auto result = run_command(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return nlohmann::json::parse(result.out);
+}
+
+nlohmann::json case_of(const Arguments& options) {
+  return json_of(forward(options)).at("results").at(0);
+}
+
+void expect_usage_error(const Arguments& options, const std::string& message) {
+  const auto result = run_command(forward(options));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("heed bench forward: "), HasSubstr(message)));
+}
+
+TEST(BenchForward, PrintsOneJsonObject) {
+  const auto json = json_of(forward({"--seq", "5", "--threads", "1"}));
+  EXPECT_EQ(json.at("machine").at("attention_target"), attention_target());
+  EXPECT_GE(json.at("machine").at("processors").get<int>(), 1);
+  ASSERT_EQ(json.at("results").size(), 1U);
+  const auto& result = json.at("results").at(0);
+  const nlohmann::json expected{{"path", "fused"}, {"dtype", "float32"}, {"layout", "bhtd"},
+                                {"batch", 1},      {"heads", 2},         {"kv_heads", 2},
+                                {"seq", 5},        {"kv_seq", 5},        {"head_dim", 8},
+                                {"value_dim", 8},  {"mask", "none"},     {"visible_pairs", 50},
+                                {"threads", 1}};
+  EXPECT_EQ(result.at("case"), expected);
+  for (const char* name :
+       {"median_ms", "best_ms", "gflops", "peak_gflops", "peak_share_median", "peak_share_best"}) {
+    EXPECT_GT(result.at(name).get<double>(), 0) << name;
+  }
+  EXPECT_LE(result.at("best_ms"), result.at("median_ms"));
+  EXPECT_EQ(result.at("repetitions"), 2);
+  EXPECT_LE(result.at("quiet"), 2);
+  EXPECT_GE(result.at("extra_bytes").get<std::int64_t>(), 0);
+}
+
+TEST(BenchForward, RatesFollowFromTimes) {
+  const auto result = case_of({"--seq", "7", "--kv-seq", "9", "--value-dim", "3"});
+  const double operations = 2 * 2 * 7 * 9 * (8 + 3);
+  const double seconds = result.at("median_ms").get<double>() / 1e3;
+  const double gflops = result.at("gflops");
+  EXPECT_NEAR(gflops, operations / seconds / 1e9, 1e-9 * gflops);
+  const double share = result.at("peak_share_median");
+  EXPECT_NEAR(share, gflops / result.at("peak_gflops").get<double>(), 1e-9 * share);
+}
+
+TEST(BenchForward, CountsVisiblePairsOnly) {
+  struct Masked {
+    std::int64_t q_len;
+    std::int64_t kv_len;
+    Arguments options;
+    Mask mask;
+  };
+  const std::vector<Masked> masks{
+      {5, 5, {"--causal", "square"}, causal()},
+      {5, 7, {"--causal", "top-left"}, causal_top_left()},
+      {7, 5, {"--causal", "bottom-right"}, causal_bottom_right()},
+      {7, 7, {"--window", "2,1"}, sliding_window(2, 1)},
+      {7, 7, {"--window", "unbounded,0"}, sliding_window(kUnbounded, 0)},
+      {1, 1, {"--window", "unbounded,unbounded"}, sliding_window(kUnbounded, kUnbounded)},
+      {3,
+       11,
+       {"--causal", "bottom-right", "--window", "4,unbounded"},
+       causal_bottom_right() & sliding_window(4, kUnbounded, Alignment::bottom_right())},
+      {11,
+       3,
+       {"--causal", "top-left", "--window", "1,3"},
+       causal_top_left() & sliding_window(1, 3, Alignment::top_left())}};
+  for (const Masked& masked : masks) {
+    Arguments options{"--seq", std::to_string(masked.q_len), "--kv-seq",
+                      std::to_string(masked.kv_len)};
+    options.insert(options.end(), masked.options.begin(), masked.options.end());
+    const auto visible = materialize_allow(
+        masked.mask, {.num_heads = 2, .q_len = masked.q_len, .kv_len = masked.kv_len});
+    const auto pairs = std::count(visible.elements().begin(), visible.elements().end(), true);
+    const auto described = case_of(options).at("case");
+    EXPECT_EQ(described.at("visible_pairs"), pairs) << masked.mask.description();
+    EXPECT_EQ(described.at("mask"), masked.mask.description());
+  }
+}
+
+TEST(BenchForward, ListsMakeEveryCombination) {
+  const auto results =
+      json_of(forward({"--seq", "1,17", "--causal", "none,square", "--layout", "bhtd,bthd",
+                       "--path", "fused,reference", "--kv-heads", "1,2"}))
+          .at("results");
+  std::set<std::string> cases;
+  for (const auto& result : results) cases.insert(result.at("case").dump());
+  EXPECT_EQ(results.size(), 32U);
+  EXPECT_EQ(cases.size(), 32U);
+}
+
+TEST(BenchForward, WhatIsNotGivenIsAsLargeAsItsCounterpart) {
+  const auto json = json_of({"bench", "forward", "--heads", "1,3", "--seq", "2,5", "--head-dim",
+                             "4,6", "--repeat", "1", "--batch", "2"});
+  for (const auto& result : json.at("results")) {
+    const auto& described = result.at("case");
+    EXPECT_EQ(described.at("kv_heads"), described.at("heads"));
+    EXPECT_EQ(described.at("kv_seq"), described.at("seq"));
+    EXPECT_EQ(described.at("value_dim"), described.at("head_dim"));
+    EXPECT_EQ(described.at("batch"), 2);
+  }
+}
+
+TEST(BenchForward, TheReferenceTakesDoubleToo) {
+  const auto results =
+      json_of(forward({"--path", "reference", "--dtype", "float32,float64", "--threads", "1"}))
+          .at("results");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].at("case").at("dtype"), "float64");
+  EXPECT_EQ(results[1].at("peak_gflops").get<double>(),
+            results[0].at("peak_gflops").get<double>() / 2);
+}
+
+TEST(BenchForward, TheKernelsTakeHalfPrecision) {
+  const auto results =
+      json_of(forward({"--dtype", "float16,bfloat16", "--layout", "bthd", "--seq", "9"}))
+          .at("results");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].at("case").at("dtype"), "float16");
+  EXPECT_EQ(results[1].at("case").at("dtype"), "bfloat16");
+}
+
+// The memory of the fused kernels comes from aligned operator new, in one piece.
+TEST(BenchForward, MemoryIsCountedBeyondTheOutput) {
+  if (attention_target() == "reference") GTEST_SKIP() << "no fused kernels here";
+  const auto bytes = [](const std::string& kv_seq) {
+    const auto json = json_of({"bench", "forward", "--heads", "2", "--head-dim", "64", "--seq",
+                               "200", "--kv-seq", kv_seq, "--threads", "1", "--repeat", "1"});
+    return json.at("results").at(0).at("extra_bytes").get<double>();
+  };
+  const double one = bytes("2053");
+  const double scores_of_a_tile = 128 * 12 * 4;
+  EXPECT_GT(one, scores_of_a_tile);
+  // Nothing grows with the keys; what malloc rounds up to may differ by a few bytes.
+  EXPECT_NEAR(bytes("8209"), one, 256);
+}
+
+TEST(BenchForward, PrintsATableWithWhatIsCommonAboveIt) {
+  const auto result = run_command(forward({"--seq", "3,4", "--threads", "1"}));
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("heed "), HasSubstr("batch=1, heads=2, kv_heads=2,\nhead_dim=8"),
+                    HasSubstr("threads=1\n\n"), HasSubstr("seq  kv_seq  visible_pairs  median ms"),
+                    HasSubstr("\n  3       3             18  "),
+                    HasSubstr("\n  4       4             32  ")));
+}
+
+TEST(BenchForward, ArgumentsThatMakeNoSenseAreRefused) {
+  expect_usage_error({"--seq", "0"}, "--seq: Value 0 not in range");
+  expect_usage_error({"--seq", "-3"}, "--seq");
+  expect_usage_error({"--seq", "many"}, "many");
+  expect_usage_error({"--seq", "4", "5"}, "not expected: 5");
+  expect_usage_error({"--threads", "0"}, "--threads");
+  expect_usage_error({"--repeat", "0"}, "--repeat");
+  expect_usage_error({"--path", "magic"}, "magic");
+  expect_usage_error({"--dtype", "int8"}, "int8");
+  expect_usage_error({"--layout", "tbhd"}, "tbhd");
+  expect_usage_error({"--causal", "left"}, "left");
+  expect_usage_error({"--window", "3"}, "--window: '3' is not a window");
+  expect_usage_error({"--kv-heads", "3"}, "--heads is 2, expected a multiple of --kv-heads, 3");
+  expect_usage_error({"--kv-seq", "3", "--causal", "square"}, "name the alignment");
+  expect_usage_error({"--kv-seq", "3", "--window", "1,1"}, "sliding_window: q_len is ");
+  expect_usage_error({"--dtype", "float64"}, "--path reference computes it");
+  expect_usage_error({"--dtype", "float16", "--path", "reference"}, "float32 and float64, not");
+}
+
+TEST(BenchForward, ALaterCaseThatIsRefusedIsRefusedBeforeAnyIsMeasured) {
+  expect_usage_error({"--seq", "4,5", "--kv-seq", "4", "--causal", "square"}, "q_len is 5");
+}
+
+TEST(BenchForward, MoreMemoryThanThereIsIsAnErrorOfTheMachine) {
+  const auto result = run_command({"bench", "forward", "--batch", "1048576", "--heads", "1048576",
+                                   "--seq", "1048576", "--head-dim", "65536"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("heed bench forward: "));
+}
+
+TEST(BenchTutorial, ComparesTheManualVersionWithTheFusedOne) {
+  const auto json = json_of({"bench", "tutorial"});
+  ASSERT_EQ(json.at("results").size(), 2U);
+  const auto& manual = json.at("results").at(0);
+  const auto& fused = json.at("results").at(1);
+  EXPECT_EQ(manual.at("case").at("method"), "manual");
+  EXPECT_EQ(fused.at("case").at("method"), "fused");
+  for (const auto& result : {manual, fused}) {
+    EXPECT_EQ(result.at("case").at("seq"), 256);
+    EXPECT_EQ(result.at("case").at("heads"), 8);
+    EXPECT_EQ(result.at("case").at("mask"), "causal");
+    EXPECT_EQ(result.at("repetitions"), 20);
+  }
+  EXPECT_GE(manual.at("extra_bytes").get<std::int64_t>(), 8 * 256 * 256 * 4) << "the weights";
+  EXPECT_GT(json.at("speedup").get<double>(), 0);
+  EXPECT_LT(json.at("largest_difference").get<double>(), 1e-5);
+}
+
+TEST(BenchTutorial, SaysHowMuchFasterInWords) {
+  const auto result = run_command({"bench", "tutorial", "--threads", "1"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr(" times faster\n"), HasSubstr("largest difference")));
+}
+
+TEST(Bench, AnUnknownMeasurementIsNamedWithTheKnownOnes) {
+  const auto result = run_command({"bench", "sideways"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("no verb 'sideways'; the verbs of 'bench' are forward, "));
+  EXPECT_EQ(run_command({"bench"}).exit_code, 2);
+}
+
+TEST(Bench, HelpFitsEightyColumns) {
+  for (const std::string verb : {"forward", "tutorial"}) {
+    std::istringstream help(run_command({"bench", verb, "--help"}).out);
+    for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 84U) << line;
+  }
+}
+
+constexpr Probe kBest{.fma_rate = 100, .product_seconds = 0.95};
+constexpr Probe kJustQuiet{.fma_rate = 95, .product_seconds = 1};
+constexpr Probe kSlowBurst{.fma_rate = 94, .product_seconds = 0.95};
+constexpr Probe kSlowProduct{.fma_rate = 100, .product_seconds = 1.01};
+
+TEST(BenchStatistics, QuietNeedsBothProbesOnBothSides) {
+  EXPECT_TRUE(cli::is_quiet({1, kBest, kBest}, kBest));
+  EXPECT_TRUE(cli::is_quiet({1, kJustQuiet, kJustQuiet}, kBest));
+  for (const Probe& disturbed : {kSlowBurst, kSlowProduct}) {
+    EXPECT_FALSE(cli::is_quiet({1, disturbed, kBest}, kBest));
+    EXPECT_FALSE(cli::is_quiet({1, kBest, disturbed}, kBest));
+  }
+}
+
+TEST(BenchStatistics, OnlyQuietRepetitionsCount) {
+  const std::vector<Repetition> repetitions{
+      {9, kBest, kBest}, {1, kSlowBurst, kBest}, {4, kBest, kBest}, {5, kBest, kBest}};
+  const auto timing = cli::summarize(repetitions, cli::best_probe(repetitions));
+  EXPECT_EQ(timing.median_seconds, 5);
+  EXPECT_EQ(timing.best_seconds, 4);
+  EXPECT_EQ(timing.quiet, 3);
+  EXPECT_EQ(timing.repetitions, 4);
+}
+
+TEST(BenchStatistics, WhereNoneIsQuietAllCount) {
+  const std::vector<Repetition> repetitions{{7, kSlowBurst, kBest},
+                                            {1, kSlowProduct, kBest},
+                                            {3, kBest, kSlowBurst},
+                                            {4, kSlowProduct, kSlowProduct}};
+  const auto timing = cli::summarize(repetitions, kBest);
+  EXPECT_EQ(timing.median_seconds, 3.5);
+  EXPECT_EQ(timing.best_seconds, 1);
+  EXPECT_EQ(timing.quiet, 0);
+}
+
+TEST(BenchStatistics, TheBestProbeMayStandAnywhere) {
+  const std::vector<Repetition> repetitions{{1, kSlowBurst, kSlowProduct},
+                                            {1, kJustQuiet, kSlowBurst}};
+  const Probe best = cli::best_probe(repetitions);
+  EXPECT_EQ(best.fma_rate, 100);
+  EXPECT_EQ(best.product_seconds, 0.95);
+}
+
+}  // namespace
+}  // namespace heed
