@@ -75,7 +75,7 @@ std::vector<ForwardCase> cases_of(const ForwardArguments& arguments) {
 template <class T>
 Outcome measure_as(const ForwardCase& forward, int repetitions, Progress& progress) {
   const Sampling sampling{.threads = forward.threads, .warmups = 2, .repetitions = repetitions};
-  const Operands<T> operands(forward);
+  Operands<T> operands(forward);
   Outcome outcome;
   outcome.description = describe(forward);
   outcome.operations = operations(forward);

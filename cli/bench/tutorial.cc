@@ -34,7 +34,7 @@ Outcome measure_method(const char* method, const ForwardCase& forward, const Cal
   return outcome;
 }
 
-double largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
+double largest_difference(const Tensor<float>& a, FloatView b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.elements().size(); ++i) {
     largest = std::max(largest, std::abs(double{a.elements()[i]} - double{b.elements()[i]}));
@@ -47,7 +47,7 @@ void run_tutorial(int threads, bool as_json) {
   forward.q_len = forward.kv_len = 256;
   forward.causal = "square";
   forward.threads = threads == 0 ? num_threads() : threads;
-  const Operands<float> operands(forward);
+  Operands<float> operands(forward);
   // Every weight is written to memory, as the tutorial's function does.
   const auto manual = [&] { return operands.attend_by_reference(reference::Keep::kWeights).out; };
   const auto fused = [&] { return operands.attend(); };
