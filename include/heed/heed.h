@@ -26,6 +26,7 @@
 #include "heed/reference.h"
 #include "heed/score_mod.h"
 #include "heed/shape.h"
+#include "heed/statistics.h"
 #include "heed/tensor.h"
 #include "heed/viz/colormap.h"
 #include "heed/viz/layout.h"

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/statistics.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0::reference {
@@ -78,6 +80,21 @@ HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOptions64& options = {});
+
+/// heed::attention_weights and heed::attention_statistics, row by row: the same shapes, options and
+/// errors.
+HEED_API Tensor<float> attention_weights(FloatView query, FloatView key,
+                                         std::span<const AttentionRow> rows,
+                                         const AttentionOptions& options = {});
+HEED_API Tensor<double> attention_weights(DoubleView query, DoubleView key,
+                                          std::span<const AttentionRow> rows,
+                                          const AttentionOptions64& options = {});
+HEED_API AttentionStatistics attention_statistics(FloatView query, FloatView key,
+                                                  const AttentionOptions& options = {},
+                                                  const StatisticsOptions& statistics = {});
+HEED_API BasicAttentionStatistics<double> attention_statistics(
+    DoubleView query, DoubleView key, const AttentionOptions64& options = {},
+    const StatisticsOptions& statistics = {});
 
 /// softmax(x)ᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x) over the last dimension, any rank from 1. An
 /// entry of −infinity gets 0, and a row of nothing else is all 0.

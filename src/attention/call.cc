@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/floats.h"
 #include "attention/fused/forward.h"
 #include "attention/reference/forward.h"
 #include "attention/target.h"
@@ -10,16 +11,6 @@
 namespace heed::inline v0 {
 
 namespace {
-
-// Of a view that repeats one batch entry, that entry alone.
-template <class T>
-Tensor<float> to_floats(TensorView<const T> view) {
-  if (view.stride(0) == 0 && view.extent(0) > 1) view = view.slice(0, 0, 1);
-  auto result = Tensor<float>::uninitialized(view.shape());
-  float* out = result.data();
-  for_each_element(view, [&out](T element) { *out++ = static_cast<float>(element); });
-  return result;
-}
 
 template <class T>
 void copy(const Tensor<float>& from, TensorView<T> to) {

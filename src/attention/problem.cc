@@ -129,6 +129,33 @@ AttentionShapes check_shapes(const char* function, TensorView<const T> query,
           .value_stride = value.stride(2)};
 }
 
+template <class T>
+AttentionShapes check_shapes(const char* function, TensorView<const T> query,
+                             TensorView<const T> key) {
+  AttentionShapes shapes = check_shapes(function, query, key, key);
+  shapes.value_dim = shapes.value_stride = 0;
+  return shapes;
+}
+
+void check_rows(const char* function, std::span<const AttentionRow> rows, const ScoreShape& shape) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto check = [&](const char* name, std::int64_t index, std::int64_t extent) {
+      if (index >= 0 && index < extent) return;
+      throw InvalidArgument(fmt::format("{}: rows[{}].{} is {}, expected at least 0 and below {}",
+                                        function, i, name, index, extent));
+    };
+    check("batch", rows[i].batch, shape.batch);
+    check("head", rows[i].head, shape.num_heads);
+    check("query", rows[i].query, shape.q_len);
+  }
+}
+
+void check_statistics(const char* function, const StatisticsOptions& statistics) {
+  if (statistics.top_k >= 0) return;
+  throw InvalidArgument(
+      fmt::format("{}: top_k is {}, expected at least 0", function, statistics.top_k));
+}
+
 template <class Real>
 Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
                         const BasicAttentionOptions<Real>& options) {
@@ -143,7 +170,8 @@ Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
       .shape = shape,
       .head_dim = shapes.head_dim,
       .value_dim = shapes.value_dim,
-      .heads_per_kv_head = shapes.num_kv_heads == 0 ? 1 : shapes.num_heads / shapes.num_kv_heads,
+      // Without heads, key heads serve nobody and are as good as none.
+      .heads_per_kv_head = shapes.num_heads == 0 ? 1 : shapes.num_heads / shapes.num_kv_heads,
       .scale = options.scale.value_or(default_scale),
       .softcap = options.softcap,
       .score_mod = options.score_mod,
@@ -158,6 +186,10 @@ template AttentionShapes check_shapes(const char*, FloatView, FloatView, FloatVi
 template AttentionShapes check_shapes(const char*, DoubleView, DoubleView, DoubleView);
 template AttentionShapes check_shapes(const char*, Float16View, Float16View, Float16View);
 template AttentionShapes check_shapes(const char*, BFloat16View, BFloat16View, BFloat16View);
+template AttentionShapes check_shapes(const char*, FloatView, FloatView);
+template AttentionShapes check_shapes(const char*, DoubleView, DoubleView);
+template AttentionShapes check_shapes(const char*, Float16View, Float16View);
+template AttentionShapes check_shapes(const char*, BFloat16View, BFloat16View);
 template Terms<float> check_terms(const char*, const AttentionShapes&, const AttentionOptions&);
 template Terms<double> check_terms(const char*, const AttentionShapes&, const AttentionOptions64&);
 template void check_tensor(const char*, const char*, FloatView, const Shape&);

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "attention/bound_mask.h"
 #include "attention/philox.h"
 #include "heed/attention.h"
 #include "heed/plan.h"
+#include "heed/statistics.h"
 
 namespace heed::inline v0 {
 
@@ -46,9 +48,23 @@ template <class T>
 AttentionShapes check_shapes(const char* function, TensorView<const T> query,
                              TensorView<const T> key, TensorView<const T> value);
 
+// The same without values: value_dim is 0.
+template <class T>
+AttentionShapes check_shapes(const char* function, TensorView<const T> query,
+                             TensorView<const T> key);
+
 template <class Real>
 Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
                         const BasicAttentionOptions<Real>& options);
+
+// What is asked of the weights before dropout.
+template <class Real>
+Terms<Real> check_weight_terms(const char* function, const AttentionShapes& shapes,
+                               const BasicAttentionOptions<Real>& options) {
+  Terms<Real> terms = check_terms(function, shapes, options);
+  terms.dropout = DropoutMask(Dropout{});
+  return terms;
+}
 
 template <class Real>
 Problem<Real> check_attention(const char* function, TensorView<const Real> query,
@@ -56,6 +72,34 @@ Problem<Real> check_attention(const char* function, TensorView<const Real> query
                               const BasicAttentionOptions<Real>& options) {
   const AttentionShapes shapes = check_shapes(function, query, key, value);
   return {{check_terms(function, shapes, options)}, query, key, value};
+}
+
+// Weights before dropout, hence without values.
+template <class Real>
+Problem<Real> check_weights(const char* function, TensorView<const Real> query,
+                            TensorView<const Real> key,
+                            const BasicAttentionOptions<Real>& options) {
+  const AttentionShapes shapes = check_shapes(function, query, key);
+  return {{check_weight_terms(function, shapes, options)}, query, key, {}};
+}
+
+// Every row exists.
+void check_rows(const char* function, std::span<const AttentionRow> rows, const ScoreShape& shape);
+
+void check_statistics(const char* function, const StatisticsOptions& statistics);
+
+// Tensors of the right shapes, not written yet but for the key mass, which is 0.
+template <class Real>
+BasicAttentionStatistics<Real> make_statistics(const ScoreShape& shape, std::int64_t top_k) {
+  const Shape rows{shape.batch, shape.num_heads, shape.q_len};
+  const Shape top{shape.batch, shape.num_heads, shape.q_len, top_k};
+  return {.lse = Tensor<Real>::uninitialized(rows),
+          .entropy = Tensor<Real>::uninitialized(rows),
+          .max_weight = Tensor<Real>::uninitialized(rows),
+          .max_key = Tensor<std::int64_t>::uninitialized(rows),
+          .top_weights = Tensor<Real>::uninitialized(top),
+          .top_keys = Tensor<std::int64_t>::uninitialized(top),
+          .key_mass = Tensor<Real>({shape.batch, shape.num_heads, shape.kv_len})};
 }
 
 // `view`, called `name`, has the given shape and, when it is of rank 4, a contiguous innermost

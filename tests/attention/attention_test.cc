@@ -40,6 +40,12 @@ TEST(AttentionWithLse, IsTheReferenceInDouble) {
   EXPECT_TRUE(same_bits(result.out, expected.out) && same_bits(result.lse, expected.lse));
 }
 
+TEST(Attention, KeyHeadsMayServeNoHead) {
+  const Tensor<float> query({2, 0, 3, 4});
+  const auto key = normal<float>({2, 2, 5, 4}, 1);
+  EXPECT_EQ(attention(query, key, key).shape(), (Shape{2, 0, 3, 4}));
+}
+
 TEST(Attention, ChecksBeforeItComputes) {
   const auto x = normal<float>({1, 2, 9, 4}, 1);
   const auto y = normal<float>({1, 2, 9, 5}, 1);

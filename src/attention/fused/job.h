@@ -65,6 +65,9 @@ struct Schedule {
   bool stages_value = false;
   bool widens_query = false;
   bool narrows_out = false;
+  // Scores are written in natural units even where nobody modifies them: for whoever looks at them
+  // twice, and wants to find the same.
+  bool keeps_scores = false;
   int workers = 1;
   std::size_t bytes_per_worker = 0;
 

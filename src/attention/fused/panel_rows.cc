@@ -18,33 +18,53 @@ bool modifies(const Terms<float>& terms) {
 
 PanelRows::PanelRows(const Schedule& schedule, Workspace& workspace)
     : table_(*schedule.table),
+      keeps_scores_(schedule.keeps_scores),
       packed_query_(workspace.floats(schedule.panel_rows * schedule.head_dim)) {}
 
 void PanelRows::start(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows,
                       float* scratch) {
-  terms_ = job.terms;
-  modifies_scores_ = modifies(*terms_);
-  batch_ = batch;
-  num_rows_ = static_cast<std::int32_t>(rows.end - rows.begin);
-  const std::int32_t vectors = (num_rows_ + table_.lanes - 1) / table_.lanes;
-  width_ = vectors * table_.lanes;
+  resize(job, batch, rows.end - rows.begin);
   const std::int64_t group = terms_->heads_per_kv_head;
   std::int64_t q = rows.begin / group;
   std::int64_t head = kv_head * group + rows.begin % group;
   for (std::int32_t r = 0; r < num_rows_; ++r) {
-    heads_[index(r)] = static_cast<std::int32_t>(head);
-    queries_[index(r)] = static_cast<std::int32_t>(q);
-    positions_[index(r)] = static_cast<std::int32_t>(q + terms_->shape.query_offset);
+    place(r, head, q);
     if (++head == (kv_head + 1) * group) {
       head = kv_head * group;
       ++q;
     }
   }
+  finish(job, scratch);
+}
+
+void PanelRows::start(const Job& job, std::int64_t batch, std::span<const RowIndex> rows,
+                      float* scratch) {
+  resize(job, batch, static_cast<std::int64_t>(rows.size()));
+  for (std::int32_t r = 0; r < num_rows_; ++r) place(r, rows[index(r)].head, rows[index(r)].query);
+  finish(job, scratch);
+}
+
+void PanelRows::resize(const Job& job, std::int64_t batch, std::int64_t num_rows) {
+  terms_ = job.terms;
+  modifies_scores_ = keeps_scores_ || modifies(*terms_);
+  batch_ = batch;
+  num_rows_ = static_cast<std::int32_t>(num_rows);
+  width_ = (num_rows_ + table_.lanes - 1) / table_.lanes * table_.lanes;
+}
+
+void PanelRows::place(std::int32_t r, std::int64_t head, std::int64_t query) {
+  heads_[index(r)] = static_cast<std::int32_t>(head);
+  queries_[index(r)] = static_cast<std::int32_t>(query);
+  positions_[index(r)] = static_cast<std::int32_t>(query + terms_->shape.query_offset);
+}
+
+// What follows from the rows, once each has its place.
+void PanelRows::finish(const Job& job, float* scratch) {
   // A score_mod is asked about whole vectors of rows, but may know only those that exist.
   const std::size_t last = index(num_rows_ - 1);
   std::fill(heads_.begin() + num_rows_, heads_.begin() + width_, heads_[last]);
   std::fill(positions_.begin() + num_rows_, positions_.begin() + width_, positions_[last]);
-  panel_ = {.vectors = vectors,
+  panel_ = {.vectors = width_ / table_.lanes,
             .head_dim = static_cast<std::int32_t>(terms_->head_dim),
             .value_dim = static_cast<std::int32_t>(terms_->value_dim),
             .query = packed_query_,

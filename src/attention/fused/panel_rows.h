@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "attention/fused/job.h"
 #include "attention/kernels/kernels.h"
@@ -10,8 +11,15 @@
 
 namespace heed::inline v0::fused {
 
+// A row of attention within one batch entry.
+struct RowIndex {
+  std::int32_t head;
+  std::int32_t query;  // index within the call
+};
+
 // Rows of one key head. Row r of these is query r / group of head kv_head · group + r % group,
 // where group is the number of heads that share the key head: neighbours see almost the same keys.
+// Whoever wants others lists them.
 class PanelRows {
  public:
   PanelRows(const Schedule& schedule, Workspace& workspace);
@@ -20,6 +28,8 @@ class PanelRows {
   // the rows as floats, where the query is of another type.
   void start(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows,
              float* scratch);
+  // Becomes these rows, which share a key head.
+  void start(const Job& job, std::int64_t batch, std::span<const RowIndex> rows, float* scratch);
 
   // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
   detail::ScoreTile score_tile(const kernels::Tile& tile, float* scores) const;
@@ -48,6 +58,9 @@ class PanelRows {
  private:
   static std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
 
+  void resize(const Job& job, std::int64_t batch, std::int64_t num_rows);
+  void place(std::int32_t r, std::int64_t head, std::int64_t query);
+  void finish(const Job& job, float* scratch);
   void pack(const Job& job, float* scratch);
   void find_ranges();
   void cap(const detail::ScoreTile& tile) const;
@@ -56,6 +69,7 @@ class PanelRows {
   using PerRow = std::array<std::int32_t, kernels::kMaxPanelWidth>;
 
   const kernels::KernelTable& table_;
+  bool keeps_scores_;
   const Terms<float>* terms_ = nullptr;
   float* packed_query_;
   bool modifies_scores_ = false;

@@ -11,7 +11,9 @@ using kernels::kChunkKeys;
 using kernels::kTileKeys;
 
 Worker::Worker(const Schedule& schedule, Workspace workspace)
-    : schedule_(schedule), panels_(workspace.take<PanelOutput>(schedule.panels_per_block)) {
+    : schedule_(schedule),
+      reader_(schedule, workspace),
+      panels_(workspace.take<PanelOutput>(schedule.panels_per_block)) {
   static_assert(std::is_trivially_destructible_v<PanelOutput>);
   for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
     if (panels_ == nullptr) {
@@ -27,8 +29,6 @@ Worker::Worker(const Schedule& schedule, Workspace workspace)
   if (schedule.widens_query || schedule.narrows_out) {
     scratch_.rows = workspace.floats(width * std::max(schedule.head_dim, schedule.value_dim));
   }
-  if (schedule.stages_key) staged_key_ = workspace.floats(keys * schedule.head_dim);
-  if (schedule.stages_value) staged_value_ = workspace.floats(keys * schedule.value_dim);
   bytes_ = workspace.bytes();
 }
 
@@ -37,8 +37,7 @@ std::size_t Worker::bytes(const Schedule& schedule) {
 }
 
 void Worker::compute(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows) {
-  batch_ = batch;
-  kv_head_ = kv_head;
+  reader_.start(job, batch, kv_head);
   std::size_t count = 0;
   for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows, ++count) {
     const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
@@ -71,35 +70,11 @@ void Worker::run(const Job& job, std::span<PanelOutput> panels) {
         return panel.rows().panel().any_begin < keys.end && panel.rows().panel().any_end > key;
       };
       if (std::none_of(panels.begin(), panels.end(), sees)) continue;
-      const kernels::Tile tile = tile_at(job, keys);
+      const kernels::Tile tile = reader_.read(keys);
       for (PanelOutput& panel : panels) panel.add(tile, scratch_);
     }
     for (PanelOutput& panel : panels) panel.end_chunk();
   }
-}
-
-kernels::Tile Worker::tile_at(const Job& job, RowRange keys) {
-  kernels::Tile tile;
-  tile.first_key = static_cast<std::int32_t>(keys.begin);
-  tile.num_keys = static_cast<std::int32_t>(keys.end - keys.begin);
-  tile.key = rows_at(job.key, keys, job.terms->head_dim, staged_key_, tile.key_stride);
-  tile.value = rows_at(job.value, keys, job.terms->value_dim, staged_value_, tile.value_stride);
-  return tile;
-}
-
-// The rows as floats: where they lie, or a copy in `staged` unless that is null.
-const float* Worker::rows_at(const Rows& rows, RowRange keys, std::int64_t dim, float* staged,
-                             std::int64_t& stride) const {
-  const std::byte* first = rows.row(batch_, kv_head_, keys.begin);
-  if (staged == nullptr) {
-    stride = rows.row_stride / static_cast<std::int64_t>(sizeof(float));
-    return reinterpret_cast<const float*>(first);
-  }
-  stride = dim;
-  for (std::int64_t k = 0; k < keys.end - keys.begin; ++k) {
-    schedule_.table->widen(rows.type, first + k * rows.row_stride, dim, staged + k * dim);
-  }
-  return staged;
 }
 
 }  // namespace heed::inline v0::fused

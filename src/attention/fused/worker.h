@@ -7,6 +7,7 @@
 
 #include "attention/fused/job.h"
 #include "attention/fused/panel_output.h"
+#include "attention/fused/tile_reader.h"
 
 namespace heed::inline v0::fused {
 
@@ -23,18 +24,12 @@ class Worker {
  private:
   // All tiles that any of the panels sees, chunk by chunk.
   void run(const Job& job, std::span<PanelOutput> panels);
-  kernels::Tile tile_at(const Job& job, RowRange keys);
-  const float* rows_at(const Rows& rows, RowRange keys, std::int64_t dim, float* staged,
-                       std::int64_t& stride) const;
 
   const Schedule& schedule_;
+  TileReader reader_;
   PanelOutput* panels_;  // [panels_per_block], in the workspace
   TileScratch scratch_;
-  float* staged_key_ = nullptr;    // [kTileKeys][head_dim]
-  float* staged_value_ = nullptr;  // [kTileKeys][value_dim]
   std::size_t bytes_ = 0;
-  std::int64_t batch_ = 0;
-  std::int64_t kv_head_ = 0;
 };
 
 }  // namespace heed::inline v0::fused

@@ -27,6 +27,18 @@ HWY_INLINE Vec at_most(float bound, Vec x) {
 #endif
 }
 
+// Whole numbers below 2³¹ as integers. Those of NaN end in nine zero bits: Highway's own conversion
+// turns positive NaN into 2³¹ − 1.
+HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> to_integers(Vec whole) {
+#if HWY_TARGET == HWY_AVX2
+  return hn::Vec<hn::RebindToSigned<Floats>>{_mm256_cvtps_epi32(whole.raw)};
+#elif HWY_TARGET == HWY_SSE4
+  return hn::Vec<hn::RebindToSigned<Floats>>{_mm_cvtps_epi32(whole.raw)};
+#else
+  return hn::ConvertTo(hn::RebindToSigned<Floats>(), whole);
+#endif
+}
+
 // 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. For x > 127 it is
 // only certain that the result is NaN or not below 2¹²⁶.
 HWY_INLINE Vec exp2(Vec x) {
@@ -45,7 +57,7 @@ HWY_INLINE Vec exp2(Vec x) {
   return Vec{_mm512_maskz_scalef_ps(is_large, power.raw, whole.raw)};
 #else
   const hn::RebindToSigned<Floats> integers;
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
+  const auto exponent = hn::ShiftLeft<23>(to_integers(whole));
   const Vec scaled = hn::BitCast(kFloats, hn::Add(hn::BitCast(integers, power), exponent));
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(kFloats, -100.0F)), scaled);
 #endif

@@ -9,6 +9,7 @@
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/transpose-inl.h"
+#include "attention/kernels/weights-inl.h"
 #include "hwy/highway.h"
 
 // Where there is no vector instruction set, the reference computes.
@@ -64,6 +65,26 @@ struct Absorb {
 };
 void absorb(const Tile& tile, Panel& panel, float* scores, const float* dropout) {
   by_width<Absorb>(panel.vectors, tile, panel, scores, dropout);
+}
+
+void add_to_sums(const Tile& tile, Panel& panel, float* scores, const PanelSums& sums) {
+  by_width<AddToSums>(panel.vectors, tile, panel, scores, sums);
+}
+
+void weigh(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out) {
+  by_width<Weigh>(panel.vectors, tile, panel, sums, out);
+}
+
+void add_entropy(const WeightTile& tile, float* sums) {
+  by_width<AddEntropy>(tile.vectors, tile, sums);
+}
+
+void keep_largest(const WeightTile& tile, const PanelLargest& largest) {
+  by_width<KeepLargest>(tile.vectors, tile, largest);
+}
+
+void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass) {
+  by_width<AddMass>(tile.vectors, tile, first, last, mass);
 }
 
 bool is_finite(const Panel& panel, const PanelState& state) {
@@ -155,6 +176,11 @@ const KernelTable* kernel_table() {
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,
+                                 .add_to_sums = add_to_sums,
+                                 .weigh = weigh,
+                                 .add_entropy = add_entropy,
+                                 .keep_largest = keep_largest,
+                                 .add_mass = add_mass,
                                  .pack = pack,
                                  .unpack = unpack,
                                  .is_finite = is_finite,

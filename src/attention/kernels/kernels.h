@@ -71,6 +71,37 @@ struct Panel {
   PanelState state = {};
 };
 
+// The weights of a panel's rows for a tile of keys, [key][width].
+struct WeightTile {
+  std::int32_t vectors = 0;
+  std::int32_t first_key = 0;  // where key 0 of the tile stands in the sequence
+  // The keys that some row sees, counted from first_key; only these have weights.
+  std::int32_t begin = 0, end = 0;
+  float* weights = nullptr;       // 0 where the row does not see the key
+  float* log2_weights = nullptr;  // −infinity there
+};
+
+// The denominators of a panel's rows over the keys so far: Σ exp(score − largest). A row that has
+// seen nothing has −infinity and 0.
+struct PanelSums {
+  float* largest = nullptr;  // [width]
+  float* sum = nullptr;      // [width]
+};
+
+// The logarithms of the denominators of a panel's rows, in two parts: a number close to it, and
+// what it lacks, in units of log 2. −infinity for a row that sees nothing.
+struct PanelLogSums {
+  const float* high = nullptr;       // [width]
+  const float* minus_low = nullptr;  // [width], negated
+};
+
+// The largest weights of each row so far, in falling order, and where they are.
+struct PanelLargest {
+  std::int32_t count = 0;
+  float* weights = nullptr;      // [count][width]: 0 where there is none yet
+  std::int32_t* keys = nullptr;  // [count][width]: −1 there
+};
+
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
 struct KernelTable {
   const char* name;
@@ -85,6 +116,24 @@ struct KernelTable {
   // weight is multiplied by.
   void (*score)(const Tile& tile, Panel& panel, float* scores);
   void (*absorb)(const Tile& tile, Panel& panel, float* scores, const float* dropout);
+
+  // Adds a tile of scores, as score() leaves them, to the denominators. Those of keys that a row
+  // does not see become −infinity.
+  void (*add_to_sums)(const Tile& tile, Panel& panel, float* scores, const PanelSums& sums);
+
+  // Turns the scores that out.log2_weights holds into weights, at most 1, below 2⁻¹⁰⁰ exactly 0,
+  // and their logarithms.
+  void (*weigh)(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out);
+
+  // sums[r] += Σ weight · log2 weight over the tile.
+  void (*add_entropy)(const WeightTile& tile, float* sums);
+
+  // Puts the tile's weights among the largest. Of equals the first stays before the others; NaN is
+  // never one.
+  void (*keep_largest)(const WeightTile& tile, const PanelLargest& largest);
+
+  // mass[j] += Σ_r weights[j][r] over the rows first ≤ r < last.
+  void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass);
 
   // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
   void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,

@@ -126,5 +126,24 @@ TEST_P(Accuracy, InfiniteScoresAreNotLost) {
   }
 }
 
+// One NaN among scores that are finite, of either sign: processors make negative ones, programs
+// positive ones.
+TEST_P(Accuracy, NaNScoresAreNotLost) {
+  for (const float sign : {1.0F, -1.0F}) {
+    for (const AttentionOptions& options : both_ways()) {
+      for (const std::int64_t loud : {0, 300, 1400}) {
+        const auto zero = [](std::int64_t) { return 0.0F; };
+        Inputs in = with_one_loud_key(50, 1501, loud, zero);
+        in.key(0, 0, loud, 0) = std::copysign(std::numeric_limits<float>::quiet_NaN(), sign);
+        const auto result = run(table(), in, options);
+        for (std::int64_t q = 0; q < 50; ++q) {
+          EXPECT_FALSE(std::isfinite(result.out(0, 0, q, 0))) << q << " at " << loud;
+          EXPECT_FALSE(std::isfinite(result.lse(0, 0, q))) << q << " at " << loud;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heed

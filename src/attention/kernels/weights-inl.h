@@ -1,0 +1,190 @@
+// Weights of a tile from its scores and the rows' denominators, and what is gathered from them.
+#if defined(HEED_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_WEIGHTS_INL_H_
+#undef HEED_WEIGHTS_INL_H_
+#else
+#define HEED_WEIGHTS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/kernels.h"
+#include "attention/kernels/panel-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE {
+
+// Sums are taken over this many keys first: shorter chains round less.
+constexpr std::int32_t kSumKeys = 16;
+
+// Calls sum(begin, end) for the keys begin ≤ key < end in parts that end at multiples of kSumKeys,
+// so that a row's chains do not depend on what its neighbours see.
+template <class Sum>
+HWY_INLINE void for_each_part(std::int32_t begin, std::int32_t end, const Sum& sum) {
+  while (begin < end) {
+    const std::int32_t part_end = std::min((begin / kSumKeys + 1) * kSumKeys, end);
+    sum(begin, part_end);
+    begin = part_end;
+  }
+}
+
+template <int kVectors>
+struct AddToSums {
+  static void run(const Tile& tile, Panel& panel, float* scores, const PanelSums& sums) {
+    const PanelKernel<kVectors> kernel(tile, panel, scores);
+    const Vec hidden = hn::Set(kFloats, kMinusInfinity);
+    Vec largest[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = kernel.load(sums.largest, v);
+    for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {
+      float* row = scores + key * kernel.kWidth;
+      for (int v = 0; v < kVectors; ++v) {
+        Vec score = kernel.load(row, v);
+        if (kernel.is_mixed) {
+          score = hn::IfThenElse(kernel.sees(v, key), score, hidden);
+          kernel.store(score, row, v);
+        }
+        largest[v] = hn::Max(score, largest[v]);
+      }
+    }
+    Vec sum[kVectors];
+    Vec offset[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      // Nothing is seen yet where −infinity is the largest.
+      offset[v] = hn::IfThenZeroElse(hn::Eq(largest[v], hidden), largest[v]);
+      const Vec moved = hn::Sub(kernel.load(sums.largest, v), offset[v]);
+      sum[v] = hn::Mul(kernel.load(sums.sum, v), exp2(hn::Mul(moved, hn::Set(kFloats, kLog2E))));
+      kernel.store(largest[v], sums.largest, v);
+    }
+    for_each_part(kernel.begin, kernel.end, [&](std::int32_t begin, std::int32_t end) HWY_ATTR {
+      Vec part[kVectors];
+      for (int v = 0; v < kVectors; ++v) part[v] = hn::Zero(kFloats);
+      for (std::int32_t key = begin; key < end; ++key) {
+        for (int v = 0; v < kVectors; ++v) {
+          const Vec score = hn::Sub(kernel.load(scores + key * kernel.kWidth, v), offset[v]);
+          part[v] = hn::Add(part[v], exp2(hn::Mul(score, hn::Set(kFloats, kLog2E))));
+        }
+      }
+      for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], part[v]);
+    });
+    for (int v = 0; v < kVectors; ++v) kernel.store(sum[v], sums.sum, v);
+  }
+};
+
+template <int kVectors>
+struct Weigh {
+  static void run(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out) {
+    const PanelKernel<kVectors> kernel(tile, panel, out.weights);
+    const Vec hidden = hn::Set(kFloats, kMinusInfinity);
+    for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {
+      float* logs = out.log2_weights + key * kernel.kWidth;
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec score = kernel.load(logs, v);
+        Vec log = hn::MulAdd(hn::Sub(score, kernel.load(sums.high, v)), hn::Set(kFloats, kLog2E),
+                             kernel.load(sums.minus_low, v));
+        // Rounding may leave a little more than the whole.
+        log = hn::IfThenZeroElse(hn::Gt(log, hn::Zero(kFloats)), log);
+        log = hn::IfThenElse(hn::Eq(score, hidden), hidden, log);
+        if (kernel.is_mixed) log = hn::IfThenElse(kernel.sees(v, key), log, hidden);
+        kernel.store(log, logs, v);
+        kernel.store(exp2(log), out.weights + key * kernel.kWidth, v);
+      }
+    }
+  }
+};
+
+template <int kVectors>
+struct AddEntropy {
+  static void run(const WeightTile& tile, float* sums) {
+    constexpr int kWidth = kVectors * kLanes;
+    for_each_part(tile.begin, tile.end, [&](std::int32_t begin, std::int32_t end) HWY_ATTR {
+      Vec part[kVectors];
+      for (int v = 0; v < kVectors; ++v) part[v] = hn::Zero(kFloats);
+      for (std::int32_t key = begin; key < end; ++key) {
+        for (int v = 0; v < kVectors; ++v) {
+          const std::int32_t at = key * kWidth + v * kLanes;
+          const Vec weight = hn::Load(kFloats, tile.weights + at);
+          const Vec log = hn::Load(kFloats, tile.log2_weights + at);
+          // 0 · log 0 is 0 here.
+          const Vec term = hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(kFloats)), log);
+          part[v] = hn::MulAdd(weight, term, part[v]);
+        }
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        float* sum = sums + v * kLanes;
+        hn::Store(hn::Add(hn::Load(kFloats, sum), part[v]), kFloats, sum);
+      }
+    });
+  }
+};
+
+template <int kVectors>
+struct KeepLargest {
+  static constexpr int kWidth = kVectors * kLanes;
+  using Keys = hn::RebindToSigned<Floats>;
+
+  static void run(const WeightTile& tile, const PanelLargest& largest) {
+    for (int v = 0; v < kVectors; ++v) {
+      float* last = largest.weights + (largest.count - 1) * kWidth + v * kLanes;
+      Vec smallest = hn::Load(kFloats, last);
+      for (std::int32_t key = tile.begin; key < tile.end; ++key) {
+        const Vec weight = hn::Load(kFloats, tile.weights + key * kWidth + v * kLanes);
+        if (hn::AllFalse(kFloats, hn::Gt(weight, smallest))) continue;
+        insert(weight, tile.first_key + key, v * kLanes, largest);
+        smallest = hn::Load(kFloats, last);
+      }
+    }
+  }
+
+  // Each lane's weight moves up from the end past the smaller ones, which move down.
+  static HWY_INLINE void insert(Vec weight, std::int32_t key, std::int32_t lane,
+                                const PanelLargest& largest) {
+    const Keys integers;
+    const auto new_key = hn::Set(integers, key);
+    for (std::int32_t i = largest.count - 1; i >= 0; --i) {
+      float* weights = largest.weights + i * kWidth + lane;
+      std::int32_t* keys = largest.keys + i * kWidth + lane;
+      const Vec here = hn::Load(kFloats, weights);
+      const auto key_here = hn::Load(integers, keys);
+      const auto moves = hn::Gt(weight, here);
+      if (hn::AllFalse(kFloats, moves)) return;
+      const auto key_moves = hn::RebindMask(integers, moves);
+      if (i + 1 < largest.count) {
+        const Vec below = hn::Load(kFloats, weights + kWidth);
+        const auto key_below = hn::Load(integers, keys + kWidth);
+        hn::Store(hn::IfThenElse(moves, here, below), kFloats, weights + kWidth);
+        hn::Store(hn::IfThenElse(key_moves, key_here, key_below), integers, keys + kWidth);
+      }
+      hn::Store(hn::IfThenElse(moves, weight, here), kFloats, weights);
+      hn::Store(hn::IfThenElse(key_moves, new_key, key_here), integers, keys);
+    }
+  }
+};
+
+template <int kVectors>
+struct AddMass {
+  static void run(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass) {
+    constexpr int kWidth = kVectors * kLanes;
+    hn::Mask<Floats> counts[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec row = hn::Iota(kFloats, static_cast<float>(v * kLanes));
+      counts[v] = hn::And(hn::Ge(row, hn::Set(kFloats, static_cast<float>(first))),
+                          hn::Lt(row, hn::Set(kFloats, static_cast<float>(last))));
+    }
+    for (std::int32_t key = tile.begin; key < tile.end; ++key) {
+      Vec sum = hn::Zero(kFloats);
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec weight = hn::Load(kFloats, tile.weights + key * kWidth + v * kLanes);
+        sum = hn::Add(sum, hn::IfThenElseZero(counts[v], weight));
+      }
+      mass[key] += hn::GetLane(hn::SumOfLanes(kFloats, sum));
+    }
+  }
+};
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_WEIGHTS_INL_H_
