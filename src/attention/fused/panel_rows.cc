@@ -54,6 +54,11 @@ void PanelRows::start(std::int64_t batch, std::int64_t kv_head, std::int64_t fir
     rows[i] = problem_.query.data() + batch * problem_.query.stride(0) +
               head * problem_.query.stride(1) + q * problem_.query.stride(2);
   }
+  // Lanes without a row stand where the last row stands, and so never ask a user's function about a
+  // cell that is not there.
+  const auto past_last = static_cast<std::size_t>(num_rows_);
+  std::fill(heads_.begin() + num_rows_, heads_.end(), heads_[past_last - 1]);
+  std::fill(positions_.begin() + num_rows_, positions_.end(), positions_[past_last - 1]);
   const float factor =
       modifies_scores_ ? problem_.scale : problem_.scale * std::numbers::log2e_v<float>;
   const auto head_dim = static_cast<std::int32_t>(problem_.head_dim);
@@ -124,7 +129,8 @@ detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores
           .end = std::min(panel_.any_end - tile.first_key, tile.num_keys),
           .batch = static_cast<std::int32_t>(batch_),
           .heads = heads_.data(),
-          .q_idx = positions_.data()};
+          .q_idx = positions_.data(),
+          .target = table_.tile_target};
 }
 
 // In the order of the contract: softcap, score_mod, bias, mask.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/detail/tile_loop.h"
 
 namespace heed::inline v0::kernels {
 
@@ -65,6 +66,8 @@ struct Panel {
 struct KernelTable {
   const char* name;
   std::int32_t lanes;
+  // For the loops that call a user's function: they are compiled elsewhere.
+  detail::TileTarget tile_target;
 
   // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, Panel& panel, float* weights);
