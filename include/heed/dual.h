@@ -2,7 +2,8 @@
 /// running it.
 ///
 /// A function written once for `auto` works on float, double and Dual. Use heed's exp, log, tanh,
-/// sqrt, abs, min, max and select in it: they exist for all three.
+/// sqrt, abs, min, max and select in it: they exist for all three. For float, exp, tanh and select
+/// are written so that compilers vectorise a loop over them.
 #pragma once
 
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <type_traits>
 
 #include "heed/config.h"
+#include "heed/detail/float_math.h"
 
 namespace heed::inline v0 {
 
@@ -53,17 +55,27 @@ struct Dual {
   friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
 };
 
+/// eˣ. For float it is within 3 units in the last place, elsewhere the standard library's.
 template <std::floating_point T>
-T exp(T x) {
-  return std::exp(x);
+[[gnu::always_inline]] inline T exp(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return detail::float_exp(x);
+  } else {
+    return std::exp(x);
+  }
 }
 template <std::floating_point T>
 T log(T x) {
   return std::log(x);
 }
+/// tanh x. For float it is within 3 units in the last place, elsewhere the standard library's.
 template <std::floating_point T>
-T tanh(T x) {
-  return std::tanh(x);
+[[gnu::always_inline]] inline T tanh(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return detail::float_tanh(x);
+  } else {
+    return std::tanh(x);
+  }
 }
 template <std::floating_point T>
 T sqrt(T x) {
@@ -76,7 +88,7 @@ T abs(T x) {
 
 template <std::floating_point T>
 Dual<T> exp(Dual<T> x) {
-  const T value = std::exp(x.value);
+  const T value = heed::exp(x.value);
   return {value, value * x.derivative};
 }
 template <std::floating_point T>
@@ -85,7 +97,7 @@ Dual<T> log(Dual<T> x) {
 }
 template <std::floating_point T>
 Dual<T> tanh(Dual<T> x) {
-  const T value = std::tanh(x.value);
+  const T value = heed::tanh(x.value);
   return {value, (1 - value * value) * x.derivative};
 }
 template <std::floating_point T>
@@ -98,21 +110,41 @@ Dual<T> abs(Dual<T> x) {
   return x.value < 0 ? -x : x;
 }
 
-/// `condition ? a : b`, written so that both sides may mix a number with a dual number.
+namespace detail {
+
+template <class T>
+constexpr T choose(bool condition, T a, T b) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    return select_both(condition, a, b);
+  } else {
+    return condition ? a : b;
+  }
+}
+template <class T>
+constexpr Dual<T> choose(bool condition, Dual<T> a, Dual<T> b) {
+  return {choose(condition, a.value, b.value), choose(condition, a.derivative, b.derivative)};
+}
+
+}  // namespace detail
+
+/// `condition ? a : b`, where both sides are computed, and may mix a number with a dual number. In
+/// a score modification it is faster than a branch: GCC vectorises no branch with arithmetic in it.
 template <class A, class B>
 constexpr auto select(bool condition, A a, B b) {
   using Result = decltype(a + b);
-  return condition ? Result(a) : Result(b);
+  return detail::choose(condition, Result(a), Result(b));
 }
 
 /// The smaller and the larger of two; the first where they are equal.
 template <class A, class B>
 constexpr auto min(A a, B b) {
-  return select(b < a, b, a);
+  using Result = decltype(a + b);
+  return b < a ? Result(b) : Result(a);
 }
 template <class A, class B>
 constexpr auto max(A a, B b) {
-  return select(a < b, b, a);
+  using Result = decltype(a + b);
+  return a < b ? Result(b) : Result(a);
 }
 
 }  // namespace heed::inline v0

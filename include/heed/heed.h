@@ -25,6 +25,7 @@
 #include "heed/random.h"
 #include "heed/reference.h"
 #include "heed/score_mod.h"
+#include "heed/score_position.h"
 #include "heed/shape.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"

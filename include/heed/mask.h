@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/detail/tile_loop.h"
 #include "heed/score_mod.h"
+#include "heed/score_position.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0 {
@@ -84,6 +86,16 @@ class HEED_API MaskFunction {
   virtual void hide(const ScoreTile& tile) const = 0;
 };
 
+struct HideScore {
+  template <class F>
+  [[gnu::always_inline, gnu::flatten]] static float apply(const F& visible, float score,
+                                                          const ScorePosition& at) {
+    return visible(at.batch, at.head, at.q_idx, at.kv_idx)
+               ? score
+               : -std::numeric_limits<float>::infinity();
+  }
+};
+
 template <class F>
 class MaskFunctionOf final : public MaskFunction {
  public:
@@ -91,16 +103,7 @@ class MaskFunctionOf final : public MaskFunction {
   bool visible(const ScorePosition& at) const override {
     return function_(at.batch, at.head, at.q_idx, at.kv_idx);
   }
-  void hide(const ScoreTile& tile) const override {
-    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      float* scores = tile.scores + static_cast<std::int64_t>(j) * tile.width;
-      for (std::int32_t r = 0; r < tile.num_rows; ++r) {
-        const bool is_visible =
-            function_(tile.batch, tile.heads[r], tile.q_idx[r], tile.first_key + j);
-        scores[r] = is_visible ? scores[r] : -std::numeric_limits<float>::infinity();
-      }
-    }
-  }
+  void hide(const ScoreTile& tile) const override { tile_loop<HideScore>(tile, function_); }
 
  private:
   F function_;

@@ -8,34 +8,13 @@
 #include <utility>
 
 #include "heed/config.h"
+#include "heed/detail/tile_loop.h"
 #include "heed/dual.h"
+#include "heed/score_position.h"
 
 namespace heed::inline v0 {
 
-/// One cell of the score tensor [batch, num_heads, q_len, kv_len]. `q_idx` counts from the start of
-/// the sequence: it includes AttentionOptions::query_offset.
-struct ScorePosition {
-  std::int32_t batch = 0;
-  std::int32_t head = 0;
-  std::int32_t q_idx = 0;
-  std::int32_t kv_idx = 0;
-};
-
 namespace detail {
-
-// A tile of scores on its way through masks and modifications: [keys][width], a row of attention in
-// every column.
-struct ScoreTile {
-  float* scores;  // of key first_key + j and row r at scores[j · width + r]
-  std::int32_t width;
-  std::int32_t num_rows;
-  std::int32_t first_key;
-  std::int32_t begin;  // the keys begin ≤ j < end are asked about
-  std::int32_t end;
-  std::int32_t batch;
-  const std::int32_t* heads;  // [width], of each row
-  const std::int32_t* q_idx;  // [width], positions: query_offset is included
-};
 
 // What a user's score modification looks like from inside the library.
 class HEED_API ScoreFunction {
@@ -47,6 +26,14 @@ class HEED_API ScoreFunction {
   virtual Dual<double> apply(Dual<double> score, const ScorePosition& at) const = 0;
   // Applies the function to every score of a tile.
   virtual void apply_to(const ScoreTile& tile) const = 0;
+};
+
+struct ModifyScore {
+  template <class F>
+  [[gnu::always_inline, gnu::flatten]] static float apply(const F& function, float score,
+                                                          const ScorePosition& at) {
+    return static_cast<float>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
+  }
 };
 
 template <class F>
@@ -61,15 +48,7 @@ class ScoreFunctionOf final : public ScoreFunction {
   Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
     return call(score, at);
   }
-  void apply_to(const ScoreTile& tile) const override {
-    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      float* scores = tile.scores + static_cast<std::int64_t>(j) * tile.width;
-      for (std::int32_t r = 0; r < tile.width; ++r) {
-        scores[r] = static_cast<float>(
-            function_(scores[r], tile.batch, tile.heads[r], tile.q_idx[r], tile.first_key + j));
-      }
-    }
-  }
+  void apply_to(const ScoreTile& tile) const override { tile_loop<ModifyScore>(tile, function_); }
 
  private:
   template <class Score>

@@ -123,7 +123,8 @@ detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores
           .end = std::min(panel_.any_end - tile.first_key, tile.num_keys),
           .batch = static_cast<std::int32_t>(batch_),
           .heads = heads_.data(),
-          .q_idx = positions_.data()};
+          .q_idx = positions_.data(),
+          .target = table_.tile_target};
 }
 
 void PanelRows::modify(const detail::ScoreTile& tile) const {

@@ -170,9 +170,15 @@ const char* target_name() {
   return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
 }
 
+detail::TileTarget tile_target() {
+  if (HWY_TARGET == HWY_AVX3) return detail::TileTarget::kAvx512;
+  return HWY_TARGET == HWY_AVX2 ? detail::TileTarget::kAvx2 : detail::TileTarget::kBaseline;
+}
+
 const KernelTable* kernel_table() {
   static const KernelTable table{.name = target_name(),
                                  .lanes = kLanes,
+                                 .tile_target = tile_target(),
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,

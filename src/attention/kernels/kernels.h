@@ -11,6 +11,7 @@
 
 #include "heed/config.h"
 #include "heed/data_type.h"
+#include "heed/detail/tile_loop.h"
 
 namespace heed::inline v0::kernels {
 
@@ -106,6 +107,8 @@ struct PanelLargest {
 struct KernelTable {
   const char* name;
   std::int32_t lanes;
+  // For the loops that call a user's function: they are compiled elsewhere.
+  detail::TileTarget tile_target;
 
   // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, Panel& panel, float* weights);
