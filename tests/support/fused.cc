@@ -1,57 +1,24 @@
 #include "support/fused.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <sstream>
+#include <utility>
 
 #include "attention/fused/forward.h"
 #include "attention/problem.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
+#include "support/exact.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {
 
 namespace {
 
-Tensor<double> widened(FloatView view) {
-  Tensor<double> result(view.shape());
-  double* out = result.data();
-  for_each_element(view, [&out](float element) { *out++ = element; });
-  return result;
-}
-
-// The root of the mean square of found − exact; infinite where exactly one of them is not finite.
-double rms_error(const Tensor<float>& found, const Tensor<double>& exact) {
-  double sum = 0;
-  for (std::size_t i = 0; i < found.elements().size(); ++i) {
-    const double a = found.elements()[i];
-    const double b = exact.elements()[i];
-    if (a == b) continue;
-    sum += std::isfinite(a) && std::isfinite(b) ? (a - b) * (a - b)
-                                                : std::numeric_limits<double>::infinity();
-  }
-  return std::sqrt(sum / static_cast<double>(std::max<std::size_t>(found.elements().size(), 1)));
-}
-
-double largest_magnitude(const Tensor<double>& exact) {
-  double largest = 1;
-  for (const double x : exact.elements()) {
-    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
-  }
-  return largest;
-}
-
 std::string inaccuracy(const char* name, const Tensor<float>& found, const Tensor<float>& plain,
                        const Tensor<double>& exact, double roundings) {
-  const double bound =
-      std::max(2 * rms_error(plain, exact), roundings * 0x1p-24 * largest_magnitude(exact));
-  const double error = rms_error(found, exact);
-  if (error <= bound) return "";
-  std::ostringstream text;
-  text << name << " has an error of " << error << ", but only " << bound << " is allowed\n";
-  return text.str();
+  const Judgement judge{.always_allowed =
+                            roundings * 0x1p-24 * std::max(1.0, largest_magnitude(exact))};
+  return judge(name, found, plain, exact);
 }
 
 template <class T>
@@ -124,20 +91,10 @@ AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& t
 }
 
 Expected expected_of(const InputViews& in, const AttentionOptions& options) {
-  AttentionOptions64 exact_options;
-  exact_options.mask = options.mask;
-  exact_options.score_mod = options.score_mod;
-  exact_options.softcap = options.softcap;
-  exact_options.dropout = options.dropout;
-  exact_options.query_offset = options.query_offset;
-  if (options.scale) exact_options.scale = *options.scale;
-  Tensor<double> bias;
-  Tensor<double> sinks;
-  if (options.bias) exact_options.bias = bias = widened(*options.bias);
-  if (options.sinks) exact_options.sinks = sinks = widened(*options.sinks);
+  const ExactOptions exact_options(options);
   auto plain = reference::attention(in.query, in.key, in.value, options);
   auto exact =
-      reference::attention(widened(in.query), widened(in.key), widened(in.value), exact_options);
+      reference::attention(exactly(in.query), exactly(in.key), exactly(in.value), *exact_options);
   return {{std::move(plain.out), std::move(plain.lse)},
           {std::move(exact.out), std::move(exact.lse)}};
 }

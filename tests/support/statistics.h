@@ -1,0 +1,59 @@
+// Weights and statistics of attention on each instruction set, held to the reference.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attention/fused/statistics.h"
+#include "attention/kernels/kernels.h"
+#include "heed/statistics.h"
+#include "support/fused.h"
+
+namespace heed::testing_support {
+
+// Query and key, checked and scheduled for one table of kernels.
+template <class T>
+struct WeightJob {
+  AttentionShapes shapes;
+  Terms<float> terms;
+  fused::Schedule schedule;
+  fused::Job job;
+
+  WeightJob(const kernels::KernelTable& table, TensorView<const T> query, TensorView<const T> key,
+            const AttentionOptions& options);
+  WeightJob(const WeightJob&) = delete;
+  WeightJob& operator=(const WeightJob&) = delete;
+};
+
+template <class T>
+AttentionStatistics statistics_of(const kernels::KernelTable& table, TensorView<const T> query,
+                                  TensorView<const T> key, const AttentionOptions& options = {},
+                                  std::int64_t top_k = 0);
+template <class T>
+Tensor<float> weights_of(const kernels::KernelTable& table, TensorView<const T> query,
+                         TensorView<const T> key, std::span<const AttentionRow> rows,
+                         const AttentionOptions& options = {});
+
+inline AttentionStatistics statistics_of(const kernels::KernelTable& table, const Inputs& in,
+                                         const AttentionOptions& options = {},
+                                         std::int64_t top_k = 0) {
+  return statistics_of<float>(table, in.query, in.key, options, top_k);
+}
+inline Tensor<float> weights_of(const kernels::KernelTable& table, const Inputs& in,
+                                std::span<const AttentionRow> rows,
+                                const AttentionOptions& options = {}) {
+  return weights_of<float>(table, in.query, in.key, rows, options);
+}
+
+// Every row there is, in the order of the matrix.
+std::vector<AttentionRow> all_rows(const Shape& query);
+
+// On every instruction set, weights and statistics are as close to those in double as twice the
+// plain computation in float is, or 2 ulp of the largest, the error of the exponential; and the
+// largest weights are to the last bit those found by sorting.
+void expect_accurate_statistics(const Inputs& in, const AttentionOptions& options,
+                                const std::string& what, std::int64_t top_k = 3);
+
+}  // namespace heed::testing_support
