@@ -19,9 +19,9 @@ struct PackedSequences {
 };
 
 /// attention() of each sequence for itself: the same bits as if it were called with sequence i
-/// alone, as entry i of a batch. Positions start at 0 (at query_offset) in every sequence, masks are
-/// made for each length (causal_bottom_right() aligns each sequence's end), and a bias or a mask
-/// given as a tensor must broadcast to every sequence's [batch, num_heads, q_len, kv_len].
+/// alone, as entry i of a batch. Positions start at 0 (at query_offset) in every sequence, masks
+/// are made for each length (causal_bottom_right() aligns each sequence's end), and a bias or a
+/// mask given as a tensor must broadcast to every sequence's [batch, num_heads, q_len, kv_len].
 ///
 /// @param query [total_q_len, num_heads, head_dim]
 /// @param key [total_kv_len, num_kv_heads, head_dim]
