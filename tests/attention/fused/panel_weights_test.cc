@@ -41,6 +41,7 @@ Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job
   const std::int64_t count = std::min<std::int64_t>(schedule.panel_rows, group * lse.extent(2));
   rows.start(job.job, 0, 0, {0, count}, nullptr);
   std::vector<float> row_lse;
+  row_lse.reserve(static_cast<std::size_t>(rows.num_rows()));
   for (std::int32_t r = 0; r < rows.num_rows(); ++r) {
     row_lse.push_back(lse(0, rows.head(r), rows.query(r)));
   }
