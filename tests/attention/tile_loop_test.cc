@@ -168,12 +168,13 @@ TEST_P(TileLoop, HidesWhatAMaskFunctionHides) {
 // Positions that are not there would be out of the bounds of a user's table.
 TEST(ScoreModTile, AsksOnlyAboutCellsThatExist) {
   const auto x = normal<float>({1, 2, 5, 8}, 1);
-  std::vector<char> asked(static_cast<std::size_t>(5 * 5), 0);
+  std::vector<char> asked(25, 0);
   AttentionOptions options;
   options.query_offset = 1000;
   options.score_mod = [&asked](auto score, int b, int h, int q, int k) {
     EXPECT_TRUE(b == 0 && h >= 0 && h < 2 && q >= 1000 && q < 1005 && k >= 0 && k < 5);
-    asked[static_cast<std::size_t>((q - 1000) * 5 + k)] = 1;
+    const int cell = (q - 1000) * 5 + k;
+    asked[static_cast<std::size_t>(cell)] = 1;
     return score;
   };
   attention(x, x, x, options);
