@@ -108,7 +108,7 @@ HEED_API Variable<T> log(const Variable<T>& x);
 /// Each element becomes 0 with the given probability, or else is divided by 1 − probability. Which
 /// ones is a function of the seed and of their index; see Dropout.
 template <class T>
-HEED_API Variable<T> dropout(const Variable<T>& x, const Dropout& dropout);
+HEED_API Variable<T> dropout(const Variable<T>& x, const heed::Dropout& dropout);
 
 // ---- over the last dimension
 

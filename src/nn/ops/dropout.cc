@@ -16,7 +16,7 @@ ScorePosition position_of(std::int64_t index) {
 }
 
 template <class T>
-Tensor<T> drop(TensorView<const T> x, const Dropout& dropout) {
+Tensor<T> drop(TensorView<const T> x, const heed::Dropout& dropout) {
   constexpr std::int64_t kShared = 8;
   const DropoutMask mask(dropout);
   auto result = Tensor<T>::uninitialized(x.shape());
@@ -38,7 +38,7 @@ Tensor<T> drop(TensorView<const T> x, const Dropout& dropout) {
 }  // namespace
 
 template <class T>
-Variable<T> dropout(const Variable<T>& x, const Dropout& dropout) {
+Variable<T> dropout(const Variable<T>& x, const heed::Dropout& dropout) {
   if (!(dropout.probability >= 0 && dropout.probability <= 1)) {
     throw InvalidArgument(
         fmt::format("dropout: probability is {}, expected 0 to 1", dropout.probability));
@@ -48,7 +48,7 @@ Variable<T> dropout(const Variable<T>& x, const Dropout& dropout) {
                    [dropout](Step<T>& step) { step.give(0, drop(step.grad(), dropout)); });
 }
 
-template HEED_API Variable<float> dropout(const Variable<float>&, const Dropout&);
-template HEED_API Variable<double> dropout(const Variable<double>&, const Dropout&);
+template HEED_API Variable<float> dropout(const Variable<float>&, const heed::Dropout&);
+template HEED_API Variable<double> dropout(const Variable<double>&, const heed::Dropout&);
 
 }  // namespace heed::inline v0::nn
