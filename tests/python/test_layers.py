@@ -21,7 +21,12 @@ Arrays = dict[str, Tensor]
 
 def mlp() -> nn.Module:
     return nn.Sequential(
-        nn.Linear(6, 17), nn.ReLU(), nn.LayerNorm(17), nn.Linear(17, 3, bias=False), nn.Tanh(), nn.Dropout(0.0)
+        nn.Linear(6, 17),
+        nn.ReLU(),
+        nn.LayerNorm(17),
+        nn.Linear(17, 3, bias=False),
+        nn.Tanh(),
+        nn.Dropout(0.0),
     )
 
 
@@ -38,6 +43,7 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], list[tuple[int, ...]]]] = {
     "self": (lambda: layers.SelfAttention(16), SELF),
     "single_head": (lambda: layers.SingleHeadAttention(16, 5), SELF),
     "causal_self": (lambda: layers.CausalSelfAttention(16, 4, 9), SELF),
+    "causal_multi_head": (lambda: layers.CausalMultiHeadAttention(16, 2, 7), SELF),
     "cross": (lambda: layers.cross(16, 4), [(2, 5, 16), (2, 7, 16)]),
     "additive": (lambda: layers.AdditiveAttention(12, 12, 5), STATES),
     "luong_dot": (lambda: layers.MultiplicativeAttention(12, 12, "dot"), STATES),
@@ -110,7 +116,8 @@ def train(name: str) -> Arrays:
     losses, norms = [], []
     for _ in range(100):
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten(), ignore_index=0)
+        logits = model(ids[:, :-1]).flatten(0, 1)
+        loss = F.cross_entropy(logits, ids[:, 1:].flatten(), ignore_index=0)
         loss.backward()
         norms.append(nn.utils.clip_grad_norm_(model.parameters(), 0.5))
         optimizer.step()
@@ -129,7 +136,8 @@ def probed(build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 
 def assert_equal(name: str, probed: dict[str, np.ndarray], expected: Arrays) -> None:
-    found = {key.removeprefix(f"{name}/"): a for key, a in probed.items() if key.startswith(f"{name}/")}
+    prefix = f"{name}/"
+    found = {key.removeprefix(prefix): a for key, a in probed.items() if key.startswith(prefix)}
     assert set(found) == set(expected)
     for quantity, tensor in expected.items():
         theirs = tensor.detach().numpy()

@@ -106,14 +106,20 @@ class SingleHeadAttention(MultiHead):
 
 
 class CausalSelfAttention(nn.Module):
+    make = staticmethod(cross)
+
     def __init__(self, width: int, num_heads: int, max_len: int) -> None:
         super().__init__()
-        self.mha = cross(width, num_heads)
+        self.mha = self.make(width, num_heads)
         self.register_buffer("mask", causal(max_len))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         length = x.shape[1]
         return self.mha(x, blocked=self.mask[:length, :length])
+
+
+class CausalMultiHeadAttention(CausalSelfAttention):
+    make = staticmethod(separate)
 
 
 class AdditiveAttention(nn.Module):
@@ -196,5 +202,6 @@ class Model(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.positions(self.tokens(ids))
-        blocked = {} if isinstance(self.attention, CausalSelfAttention) else {"blocked": causal(ids.shape[1])}
-        return self.out(self.norm(x + self.attention(x, **blocked)[0]))
+        is_masked = isinstance(self.attention, CausalSelfAttention)
+        attended = self.attention(x) if is_masked else self.attention(x, blocked=causal(x.shape[1]))
+        return self.out(self.norm(x + attended[0]))

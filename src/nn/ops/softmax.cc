@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "heed/dual.h"
@@ -22,29 +21,27 @@ void check_rows(const char* function, const Shape& shape) {
   }
 }
 
-// log Σ exp(x)
-template <class T>
-T log_sum_exp(std::span<const T> x) {
-  const T largest = *std::max_element(x.begin(), x.end());
-  if (largest == -std::numeric_limits<T>::infinity()) return largest;
-  double sum = 0;
-  for (const T element : x) sum += heed::exp(element - largest);
-  return largest + static_cast<T>(std::log(sum));
-}
-
 template <class T>
 std::span<const T> row_of(TensorView<const T> x, std::int64_t row) {
   return {x.data() + row * x.extent(-1), static_cast<std::size_t>(x.extent(-1))};
+}
+
+// (x − max x) − log Σ exp(x − max x): in this order, for a log Σ exp(x) of 1000 would carry an
+// error of 3e-5 into every element.
+template <class T>
+void log_softmax_row(std::span<const T> x, T* y) {
+  const T largest = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (const T element : x) sum += heed::exp(element - largest);
+  const auto log_sum = static_cast<T>(std::log(sum));
+  std::transform(x.begin(), x.end(), y, [=](T element) { return (element - largest) - log_sum; });
 }
 
 template <class T>
 Tensor<T> log_softmax_of(TensorView<const T> x) {
   auto y = Tensor<T>::uninitialized(x.shape());
   for_each_row(x.shape(), [&](std::int64_t row) {
-    const auto in = row_of<T>(x, row);
-    const T lse = log_sum_exp(in);
-    std::transform(in.begin(), in.end(), y.data() + row * x.extent(-1),
-                   [lse](T element) { return element - lse; });
+    log_softmax_row(row_of<T>(x, row), y.data() + row * x.extent(-1));
   });
   return y;
 }

@@ -81,6 +81,9 @@ void report_attention_layers(Report& report) {
   nn::CausalSelfAttention<> causal_self(16, 4, 9, 0);
   report_attention(report, "causal_self", causal_self, 16);
   set_seed(0);
+  nn::CausalMultiHeadAttention<> causal_multi_head(16, 2, 7, 0);
+  report_attention(report, "causal_multi_head", causal_multi_head, 16);
+  set_seed(0);
   nn::MultiHeadAttention<> cross(nn::cross_projections(16, 4, 0));
   const Variable<float> query = draw({2, 5, 16});
   const Variable<float> context = draw({2, 7, 16});
