@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 Variable<double> parameter_with_grad(double value, double grad) {
-  const Variable<double> parameter(Tensor<double>({1}, {value}), true);
+  Variable<double> parameter(Tensor<double>({1}, {value}), true);
   sum(parameter * grad).backward();
   return parameter;
 }

@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
@@ -12,9 +10,18 @@ namespace {
 template <class T, class F>
 Tensor<T> combine(TensorView<const T> a, TensorView<const T> b, const Shape& shape, F f) {
   if (a.shape() == b.shape()) return map(a, b, f);
-  const Tensor<T> left = contiguous(a.broadcast_to(shape));
-  const Tensor<T> right = contiguous(b.broadcast_to(shape));
-  return map(left.view(), right.view(), f);
+  const TensorView<const T> left = a.broadcast_to(shape);
+  const TensorView<const T> right = b.broadcast_to(shape);
+  const std::int64_t x_step = left.stride(-1);
+  const std::int64_t y_step = right.stride(-1);
+  auto result = Tensor<T>::uninitialized(shape);
+  for_each_row(shape, [&](std::int64_t row) {
+    const T* x = entry_at(left, row, 1);
+    const T* y = entry_at(right, row, 1);
+    T* out = result.data() + row * shape[-1];
+    for (std::int64_t i = 0; i < shape[-1]; ++i) out[i] = f(x[i * x_step], y[i * y_step]);
+  });
+  return result;
 }
 
 }  // namespace

@@ -42,12 +42,7 @@ TensorView<T> transposed(TensorView<T> x) {
 // The matrix of batch entry `index`, counted row-major over the dimensions in front.
 template <class T>
 TensorView<T> matrix_at(TensorView<T> x, std::int64_t index) {
-  std::int64_t offset = 0;
-  for (int dim = x.rank() - 3; dim >= 0; --dim) {
-    offset += index % x.extent(dim) * x.stride(dim);
-    index /= x.extent(dim);
-  }
-  return {x.data() + offset, Shape{x.extent(-2), x.extent(-1)},
+  return {entry_at(x, index, 2), Shape{x.extent(-2), x.extent(-1)},
           Strides{x.stride(-2), x.stride(-1)}};
 }
 

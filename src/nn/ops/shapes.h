@@ -23,6 +23,17 @@ inline std::vector<std::int64_t> extents_of(const Shape& shape) {
 // `shape` with another last extent; the shape must not be of rank 0.
 Shape with_last(const Shape& shape, std::int64_t extent);
 
+// Where entry `index`, counted row-major over all but the last `inner` dimensions, starts.
+template <class T>
+T* entry_at(TensorView<T> x, std::int64_t index, int inner) {
+  std::int64_t offset = 0;
+  for (int dim = x.rank() - inner - 1; dim >= 0; --dim) {
+    offset += index % x.extent(dim) * x.stride(dim);
+    index /= x.extent(dim);
+  }
+  return x.data() + offset;
+}
+
 // Σ over the dimensions along which `shape` had been repeated to become grad's shape.
 template <class T>
 Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape);
