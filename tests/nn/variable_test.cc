@@ -53,7 +53,8 @@ TEST(Variable, TakesTheGradientOfItsOwnValue) {
 
 TEST(Variable, CopiesAreHandles) {
   const Variable x = leaf({1, 2});
-  const Variable copy = x;
+  Variable<double> copy;
+  copy = x;
   sum(copy).backward();
   EXPECT_TRUE(x.has_grad());
   copy.writable_value()(0) = 7;
