@@ -6,6 +6,7 @@
 #include <span>
 
 #include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"
@@ -54,16 +55,8 @@ HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView v
                                   const AttentionOptions64& options = {},
                                   Keep keep = Keep::kNothing);
 
-/// The derivatives of a loss with respect to what attention was given, each in the shape of the
-/// thing it belongs to.
 template <class Real>
-struct Gradients {
-  Tensor<Real> query;
-  Tensor<Real> key;
-  Tensor<Real> value;
-  Tensor<Real> bias;   ///< empty without a bias
-  Tensor<Real> sinks;  ///< empty without sinks
-};
+using Gradients = AttentionGradients<Real>;
 
 /// The chain rule through attention, given grad_out [batch, num_heads, q_len, value_dim], the
 /// derivative of the loss with respect to out:
