@@ -9,12 +9,21 @@ namespace heed::inline v0::fused {
 
 namespace {
 
-bool modifies(const Terms<float>& terms) {
-  return terms.softcap != 0 || terms.score_mod || terms.bias || !terms.mask.is_structural() ||
-         !terms.dropout.keeps_everything();
+// The derivatives of scores that were capped: 1 − tanh², from softcap · tanh.
+void start_derivatives(const detail::ScoreTile& tile, float softcap) {
+  const std::int64_t end = static_cast<std::int64_t>(tile.end) * tile.width;
+  for (std::int64_t i = static_cast<std::int64_t>(tile.begin) * tile.width; i < end; ++i) {
+    const float tanh = softcap == 0 ? 0 : tile.scores[i] / softcap;
+    tile.derivatives[i] = 1 - tanh * tanh;
+  }
 }
 
 }  // namespace
+
+bool modifies_scores(const Terms<float>& terms) {
+  return terms.softcap != 0 || terms.score_mod || terms.bias || !terms.mask.is_structural() ||
+         !terms.dropout.keeps_everything();
+}
 
 PanelRows::PanelRows(const Schedule& schedule, Workspace& workspace)
     : table_(*schedule.table),
@@ -46,7 +55,7 @@ void PanelRows::start(const Job& job, std::int64_t batch, std::span<const RowInd
 
 void PanelRows::resize(const Job& job, std::int64_t batch, std::int64_t num_rows) {
   terms_ = job.terms;
-  modifies_scores_ = keeps_scores_ || modifies(*terms_);
+  modifies_scores_ = keeps_scores_ || fused::modifies_scores(*terms_);
   batch_ = batch;
   num_rows_ = static_cast<std::int32_t>(num_rows);
   width_ = (num_rows_ + table_.lanes - 1) / table_.lanes * table_.lanes;
@@ -129,6 +138,7 @@ detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores
 
 void PanelRows::modify(const detail::ScoreTile& tile) const {
   if (terms_->softcap != 0) cap(tile);
+  if (tile.derivatives != nullptr) start_derivatives(tile, terms_->softcap);
   terms_->score_mod.apply_to(tile);
   if (terms_->bias) add_bias(tile);
   terms_->mask.hide(tile);

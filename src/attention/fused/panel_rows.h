@@ -11,6 +11,9 @@
 
 namespace heed::inline v0::fused {
 
+// Whether something happens to scores that the plain kernel does not know.
+bool modifies_scores(const Terms<float>& terms);
+
 // A row of attention within one batch entry.
 struct RowIndex {
   std::int32_t head;
@@ -33,7 +36,8 @@ class PanelRows {
 
   // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
   detail::ScoreTile score_tile(const kernels::Tile& tile, float* scores) const;
-  // What softcap, score_mod, bias and irregular masks do to scores, in the order of the contract.
+  // What softcap, score_mod, bias and irregular masks do to scores, in the order of the contract;
+  // and the derivatives of the result with respect to the scores, if the tile has room for them.
   void modify(const detail::ScoreTile& tile) const;
   // What weights are multiplied by where some are dropped, in the layout of the scores.
   void fill_dropout(const detail::ScoreTile& tile, float* dropout) const;

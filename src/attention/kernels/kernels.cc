@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/half-inl.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
@@ -19,23 +20,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
+const BackwardTable* backward_table();  // in backward.cc
+
 #if !HEED_HAS_VECTORS
 
 const KernelTable* kernel_table() { return nullptr; }
 
 #else
-
-template <template <int> class Call, class... Arguments>
-void by_width(std::int32_t vectors, Arguments&&... arguments) {
-  switch (vectors) {
-    case 1:
-      return Call<1>::run(arguments...);
-    case 2:
-      return Call<2>::run(arguments...);
-    default:
-      return Call<3>::run(arguments...);
-  }
-}
 
 template <int kVectors>
 struct Attend {
@@ -179,6 +170,7 @@ const KernelTable* kernel_table() {
   static const KernelTable table{.name = target_name(),
                                  .lanes = kLanes,
                                  .tile_target = tile_target(),
+                                 .backward = backward_table(),
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,
