@@ -39,34 +39,42 @@ ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
   const auto exact_key = exactly(in.key);
   const auto exact_value = exactly(in.value);
   const auto lse = reference::attention(exact_query, exact_key, exact_value, *exact_options).lse;
+  const double head_dim = static_cast<double>(std::max<std::int64_t>(in.query.extent(3), 1));
+  const double scale =
+      std::abs(options.scale.value_or(static_cast<float>(1 / std::sqrt(head_dim))));
+  const double term = std::sqrt(std::max(1.0, static_cast<double>(in.value.extent(3))));
   return {reference::attention_backward(grad_out, in.query, in.key, in.value, options),
           reference::attention_backward(exactly(grad_out), exact_query, exact_key, exact_value,
                                         *exact_options),
           largest_magnitude(lse),
-          static_cast<double>(lse.num_elements()) * static_cast<double>(in.key.extent(2))};
+          static_cast<double>(lse.num_elements()) * static_cast<double>(in.key.extent(2)),
+          term * scale * largest_magnitude(exact_key),
+          term * scale * largest_magnitude(exact_query),
+          term};
 }
 
 std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
                        double score_roundings) {
-  const auto& [plain, exact, largest_lse, num_scores] = expected;
+  const auto& [plain, exact, largest_lse, num_scores, term_of_query, term_of_key, term] = expected;
   const double roundings = 2 + (1 + score_roundings) * largest_lse;
-  const auto judge = [](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
-                        const Tensor<double>& should_be, double allowed) {
-    const Judgement judgement{.always_allowed =
-                                  allowed * 0x1p-24 * std::max(1.0, largest_magnitude(should_be))};
+  const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
+                         const Tensor<double>& should_be, double cancelled) {
+    const Judgement judgement{
+        .always_allowed =
+            0x1p-24 * (roundings * std::max(1.0, largest_magnitude(should_be)) + cancelled)};
     return judgement(name, is, by_loops, should_be);
   };
-  // Each of these is a sum of so many terms, whose roundings add up like random steps.
-  const auto of_sum = [&, n = num_scores](const Tensor<double>& sums, std::int64_t dim) {
+  // The roundings of so many terms add up like random steps.
+  const auto steps = [n = num_scores](const Tensor<double>& sums, std::int64_t dim) {
     const auto elements = static_cast<double>(std::max<std::int64_t>(sums.num_elements(), 1));
-    return roundings + std::sqrt(n * static_cast<double>(dim) / elements);
+    return std::sqrt(n * static_cast<double>(dim) / elements);
   };
-  return judge("query", found.query, plain.query, exact.query, roundings) +
-         judge("key", found.key, plain.key, exact.key, of_sum(exact.key, exact.key.extent(3))) +
-         judge("value", found.value, plain.value, exact.value,
-               of_sum(exact.value, exact.value.extent(3))) +
-         judge("bias", found.bias, plain.bias, exact.bias, of_sum(exact.bias, 1)) +
-         judge("sinks", found.sinks, plain.sinks, exact.sinks, of_sum(exact.sinks, 1));
+  const double values = steps(exact.value, exact.value.extent(3));
+  return judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
+         judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
+         judge("value", found.value, plain.value, exact.value, values) +
+         judge("bias", found.bias, plain.bias, exact.bias, term * steps(exact.bias, 1)) +
+         judge("sinks", found.sinks, plain.sinks, exact.sinks, term * steps(exact.sinks, 1));
 }
 
 bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {

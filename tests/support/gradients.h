@@ -23,15 +23,20 @@ struct ExpectedGradients {
   AttentionGradients<double> exact;  // in double
   double largest_lse;
   double num_scores;
+  // How large grad_out · value is, of standard normal numbers, and what that becomes in a gradient:
+  // the terms that cancel where a gradient is small.
+  double term_of_query;
+  double term_of_key;
+  double term;
 };
 ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
                                      const AttentionOptions& options);
 
 // Empty when each gradient's error, as the root of its mean square, is at most twice that of the
-// plain float computation. A weight comes from an lse in float, which is off by half a unit in its
-// last place: so much of the largest gradient is always allowed, and two roundings of it beside;
-// of the sums over queries that most gradients are, the roundings of their terms too. Over few
-// results luck is common: then a score may be off by `score_roundings` of its size too.
+// plain float computation, which may be lucky. So always allowed are: two roundings of the largest
+// gradient, and what it changes by when every weight does by as much as an lse in float is off; and
+// the roundings of terms that cancel. Over few results luck is common: then a score may be off by
+// `score_roundings` of its size too.
 std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
                        double score_roundings = 0);
 

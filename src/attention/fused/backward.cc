@@ -149,7 +149,9 @@ AttentionGradients<float> backward(const Schedule& schedule, const BackwardTenso
   if (terms.sinks) gradients.sinks = Tensor<float>(terms.sinks->shape());
   if (bias_shape != nullptr) {
     gradients.bias = Tensor<float>(*bias_shape);
-    job.bias = gradients.bias.view().broadcast_to(terms.bias->shape());
+    if (!gradients.bias.empty()) {
+      job.bias = gradients.bias.view().broadcast_to(terms.bias->shape());
+    }
   }
   compute(job, schedule);
   return gradients;

@@ -128,7 +128,7 @@ void BackwardSums::write(const Rows& rows) const {
 void BackwardSums::write_bias(const BackwardTask& task) const {
   const TensorView<float>& bias = *job_.bias;
   const BiasSums sums = bias_of(task);
-  const std::int64_t queries = bias_queries_ == 1 ? 1 : task.queries.end - task.queries.begin;
+  const std::int64_t queries = bias.stride(2) == 0 ? 1 : task.queries.end - task.queries.begin;
   for (std::int64_t h = 0; h < bias_heads_; ++h) {
     for (std::int64_t q = 0; q < queries; ++q) {
       float* target = bias.data() + task.batch * bias.stride(0) +
