@@ -73,8 +73,8 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
   return judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
          judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
          judge("value", found.value, plain.value, exact.value, values) +
-         judge("bias", found.bias, plain.bias, exact.bias, term * steps(exact.bias, 1)) +
-         judge("sinks", found.sinks, plain.sinks, exact.sinks, term * steps(exact.sinks, 1));
+         judge("bias", found.bias, plain.bias, exact.bias, 2 * term * steps(exact.bias, 1)) +
+         judge("sinks", found.sinks, plain.sinks, exact.sinks, 2 * term * steps(exact.sinks, 1));
 }
 
 bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {
