@@ -32,14 +32,18 @@ struct Dropout {
 /// What can be asked of attention. Real is the type that scores, bias and sinks are computed in:
 /// float or double.
 ///
-/// In this order: scores s = scale · query · key; softcap; score_mod; bias; mask; sinks; softmax;
-/// dropout.
+/// In this order: scores s = scale · query · key; softcap; score_mod; ALiBi; bias; mask; sinks;
+/// softmax; dropout.
 template <class Real>
 struct BasicAttentionOptions {
   // Every member has an initialiser, so that naming only some of them, `{.mask = causal()}`, draws
   // no warning.
   Mask mask = {};
   ScoreMod score_mod = {};
+  /// [num_heads]: score −= slope · |kv_idx − q_idx|, positions that include query_offset;
+  /// alibi_slopes() in position.h makes the usual ones. Source: Press et al., "Train Short, Test
+  /// Long: Attention with Linear Biases Enables Input Length Extrapolation", 2022.
+  std::optional<TensorView<const Real>> alibi_slopes = std::nullopt;
   /// Added to the scores; broadcasts, aligned at the right, to [batch, num_heads, q_len, kv_len].
   std::optional<TensorView<const Real>> bias = std::nullopt;
   /// [num_heads]: one more logit per head in the denominator of the softmax, without a value.

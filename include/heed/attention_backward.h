@@ -8,15 +8,16 @@
 namespace heed::inline v0 {
 
 /// The derivatives of a loss with respect to what attention was given, each in the shape of the
-/// thing it belongs to. Those of bias and sinks are sums, which half-precision tensors would get in
+/// thing it belongs to. Those of the options are sums, which half-precision tensors would get in
 /// float.
 template <class T, class Sum = T>
 struct AttentionGradients {
   Tensor<T> query;
   Tensor<T> key;
   Tensor<T> value;
-  Tensor<Sum> bias;   ///< empty without a bias
-  Tensor<Sum> sinks;  ///< empty without sinks
+  Tensor<Sum> alibi_slopes;  ///< empty without slopes
+  Tensor<Sum> bias;          ///< empty without a bias
+  Tensor<Sum> sinks;         ///< empty without sinks
 };
 
 /// The gradients of attention(query, key, value, options).
@@ -32,8 +33,9 @@ struct AttentionGradients {
 ///     grad_query  = scale · grad_score · key,   grad_key = scale · grad_scoreᵀ · query
 ///
 /// where grad_score is grad_masked times the derivative of score_mod and softcap. The gradient of
-/// the bias is grad_masked, summed over the dimensions in which the bias is repeated; that of a
-/// sink is −Σ exp(sink − lse) · grad_out · out over the rows of its head.
+/// the bias is grad_masked, summed over the dimensions in which the bias is repeated; that of an
+/// ALiBi slope is −Σ grad_masked · |kv_idx − q_idx| over its head, that of a sink −Σ exp(sink −
+/// lse) · grad_out · out over the rows of its head.
 ///
 /// Keys that a query does not see exchange nothing with it and may hold NaN; a query that sees no
 /// key gets 0. What score_mod and masks capture receives no gradient.

@@ -37,4 +37,12 @@ HEED_API Tensor<T> learned_encoding(TorchGenerator& generator, std::int64_t max_
 HEED_API Tensor<float> add_positions(TensorView<const float> x, TensorView<const float> table);
 HEED_API Tensor<double> add_positions(TensorView<const double> x, TensorView<const double> table);
 
+/// The usual slopes of ALiBi (AttentionOptions::alibi_slopes), [num_heads]: 2^(−8i / n) for
+/// i = 1 … n where n, the number of heads, is a power of two; otherwise those of the next smaller
+/// power of two, then every second one of twice as many. T is float or double.
+/// Source: Press et al., "Train Short, Test Long", 2022, section 3 and the authors' code.
+/// @throws InvalidArgument when num_heads is negative.
+template <class T = float>
+HEED_API Tensor<T> alibi_slopes(std::int64_t num_heads);
+
 }  // namespace heed::inline v0

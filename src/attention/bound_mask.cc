@@ -63,8 +63,10 @@ bool BoundMask::is_structural() const {
                      [](const auto& part) { return part->is_structural(); });
 }
 
-void BoundMask::hide(const detail::ScoreTile& tile) const {
-  for (const auto& part : mask_.parts()) part->hide(shape_, tile);
+void BoundMask::fill(const detail::ScoreTile& tile, const kernels::KernelTable& table) const {
+  const std::int64_t width = tile.width;
+  std::fill(tile.scores + tile.begin * width, tile.scores + tile.end * width, 0.0F);
+  for (const auto& part : mask_.parts()) part->hide(shape_, tile, table);
 }
 
 }  // namespace heed::inline v0

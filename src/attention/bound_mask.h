@@ -26,8 +26,8 @@ class BoundMask {
   // Whether every part is one interval of keys per query, so that range() says it all.
   bool is_structural() const;
 
-  // What the other parts do to a tile of scores: added values, and −infinity for hidden keys.
-  void hide(const detail::ScoreTile& tile) const;
+  // Fills a tile with what the other parts add to scores: −infinity for hidden keys.
+  void fill(const detail::ScoreTile& tile, const kernels::KernelTable& table) const;
 
   std::string description() const { return mask_.description(); }
 

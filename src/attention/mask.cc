@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -59,17 +60,15 @@ class BroadcastTensor {
     return view_.data()[offset];
   }
 
-  // Calls visit(score, element) for every cell of a tile.
-  template <class Visit>
-  void for_each(const ScoreShape& shape, const detail::ScoreTile& tile, Visit visit) const {
-    const std::int64_t key_step = view_.rank() > 0 ? step(1) : 0;
-    for (std::int32_t r = 0; r < tile.num_rows; ++r) {
-      const T* element = &(*this)[{tile.batch, tile.heads[r], tile.q_idx[r] - shape.query_offset,
-                                   std::int64_t{tile.first_key} + tile.begin}];
-      for (std::int32_t j = tile.begin; j < tile.end; ++j, element += key_step) {
-        visit(tile.scores[static_cast<std::int64_t>(j) * tile.width + r], *element);
-      }
+  // Calls use(rows) with what belongs to a tile of scores.
+  template <class Use>
+  void with_rows(const ScoreShape& shape, const detail::ScoreTile& tile, Use use) const {
+    std::array<const T*, kernels::kMaxPanelWidth> rows;
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      rows[static_cast<std::size_t>(r)] =
+          &(*this)[{tile.batch, tile.heads[r], tile.q_idx[r] - shape.query_offset, tile.first_key}];
     }
+    use(kernels::ScoreRows<T>{rows.data(), view_.rank() > 0 ? step(1) : 0});
   }
 
  private:
@@ -92,9 +91,10 @@ class BooleanMask final : public MaskPart {
     return tensor_[cell] == visible_value_;
   }
   bool is_structural() const override { return false; }
-  void hide(const ScoreShape& shape, const detail::ScoreTile& tile) const override {
-    tensor_.for_each(shape, tile, [this](float& score, bool element) {
-      if (element != visible_value_) score = -std::numeric_limits<float>::infinity();
+  void hide(const ScoreShape& shape, const detail::ScoreTile& tile,
+            const kernels::KernelTable& table) const override {
+    tensor_.with_rows(shape, tile, [&](const kernels::ScoreRows<bool>& rows) {
+      table.hide_rows(tile, rows, !visible_value_);
     });
   }
 
@@ -117,11 +117,10 @@ class AdditiveMask final : public MaskPart {
   }
   float added(const Cell& cell) const override { return tensor_[cell]; }
   bool is_structural() const override { return false; }
-  void hide(const ScoreShape& shape, const detail::ScoreTile& tile) const override {
-    tensor_.for_each(shape, tile, [](float& score, float element) {
-      // What was hidden before stays hidden, whatever is added.
-      if (score == -std::numeric_limits<float>::infinity()) return;
-      score = element == -std::numeric_limits<float>::infinity() ? element : score + element;
+  void hide(const ScoreShape& shape, const detail::ScoreTile& tile,
+            const kernels::KernelTable& table) const override {
+    tensor_.with_rows(shape, tile, [&](const kernels::ScoreRows<float>& rows) {
+      table.add_mask_rows(tile, rows);
     });
   }
 
@@ -139,7 +138,8 @@ class FunctionMask final : public MaskPart {
     return function_->visible(position(shape, cell));
   }
   bool is_structural() const override { return false; }
-  void hide(const ScoreShape&, const detail::ScoreTile& tile) const override {
+  void hide(const ScoreShape&, const detail::ScoreTile& tile,
+            const kernels::KernelTable&) const override {
     function_->hide(tile);
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "attention/kernels/kernels.h"
 #include "heed/mask.h"
 
 namespace heed::inline v0::detail {
@@ -44,8 +45,9 @@ class MaskPart {
   virtual float added(const Cell& /*cell*/) const { return 0; }
 
   virtual bool is_structural() const { return true; }
-  // Adds what is to be added to a tile of scores and makes those it hides −infinity.
-  virtual void hide(const ScoreShape& /*shape*/, const ScoreTile& /*tile*/) const {}
+  // Adds what is to be added to scores to `tile`, and makes what it hides −infinity there.
+  virtual void hide(const ScoreShape& /*shape*/, const ScoreTile& /*tile*/,
+                    const kernels::KernelTable& /*table*/) const {}
 };
 
 }  // namespace heed::inline v0::detail

@@ -10,19 +10,29 @@
 
 namespace heed::inline v0 {
 
+inline constexpr int kPhiloxRounds = 10;
+inline constexpr std::uint32_t kPhiloxFactor0 = 0xD2511F53U;
+inline constexpr std::uint32_t kPhiloxFactor1 = 0xCD9E8D57U;
+
+// The key of each round.
+constexpr std::array<std::uint32_t, 2> philox_round_key(std::array<std::uint32_t, 2> key,
+                                                        int round) {
+  const auto step = static_cast<std::uint32_t>(round);
+  return {key[0] + step * 0x9E3779B9U, key[1] + step * 0xBB67AE85U};
+}
+
 // Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011): four random
 // words from a counter of four words and a key of two.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                               std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = std::uint64_t{0xD2511F53U} * counter[0];
-    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57U} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const std::uint64_t product0 = std::uint64_t{kPhiloxFactor0} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{kPhiloxFactor1} * counter[2];
+    const auto [key0, key1] = philox_round_key(key, round);
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0,
                static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1,
                static_cast<std::uint32_t>(product0)};
-    key[0] += 0x9E3779B9U;
-    key[1] += 0xBB67AE85U;
   }
   return counter;
 }
@@ -38,6 +48,12 @@ class DropoutMask {
 
   bool keeps_everything() const { return threshold_ == 0; }
 
+  // What decides: a 16-bit number below `threshold` means "drop", and `kept_factor` is what a
+  // weight that is kept is multiplied by.
+  std::array<std::uint32_t, 2> key() const { return key_; }
+  std::uint32_t threshold() const { return threshold_; }
+  double kept_factor() const { return kSteps / (kSteps - threshold_); }
+
   using Words = std::array<std::uint32_t, 4>;
 
   // The random bits of the eight keys that share a counter with `at`: kv_idx / 8 tells them apart.
@@ -52,7 +68,7 @@ class DropoutMask {
     if (threshold_ == 0) return 1;
     const std::uint32_t lane = static_cast<std::uint32_t>(kv_idx) % 8;
     const std::uint32_t bits = words[lane / 2] >> (lane % 2 * 16) & 0xffffU;
-    return bits < threshold_ ? 0 : kSteps / (kSteps - threshold_);
+    return bits < threshold_ ? 0 : kept_factor();
   }
 
   double factor(const ScorePosition& at) const {

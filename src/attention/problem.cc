@@ -164,6 +164,9 @@ Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
   const ScoreShape shape{shapes.batch, shapes.num_heads, shapes.q_len, shapes.kv_len,
                          options.query_offset};
   if (options.sinks) check_tensor(function, "sinks", *options.sinks, Shape{shape.num_heads});
+  if (options.alibi_slopes) {
+    check_tensor(function, "alibi_slopes", *options.alibi_slopes, Shape{shape.num_heads});
+  }
   const Real default_scale =
       shapes.head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(shapes.head_dim));
   return {
@@ -175,6 +178,7 @@ Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
       .scale = options.scale.value_or(default_scale),
       .softcap = options.softcap,
       .score_mod = options.score_mod,
+      .alibi_slopes = options.alibi_slopes,
       .bias = broadcast_bias(function, options.bias, shape),
       .sinks = options.sinks,
       .mask = bind(function, options.mask, shape),

@@ -23,8 +23,9 @@ struct Terms {
   Real scale;
   Real softcap;
   ScoreMod score_mod;
-  std::optional<TensorView<const Real>> bias;   // broadcast to the scores
-  std::optional<TensorView<const Real>> sinks;  // [num_heads]
+  std::optional<TensorView<const Real>> alibi_slopes;  // [num_heads]
+  std::optional<TensorView<const Real>> bias;          // broadcast to the scores
+  std::optional<TensorView<const Real>> sinks;         // [num_heads]
   BoundMask mask;
   DropoutMask dropout;
 

@@ -94,4 +94,23 @@ template HEED_API Tensor<float> learned_encoding(TorchGenerator&, std::int64_t, 
 template HEED_API Tensor<double> learned_encoding(TorchGenerator&, std::int64_t, std::int64_t,
                                                   double);
 
+template <class T>
+Tensor<T> alibi_slopes(std::int64_t num_heads) {
+  if (num_heads < 0) {
+    throw InvalidArgument(
+        fmt::format("alibi_slopes: num_heads is {}, expected at least 0", num_heads));
+  }
+  std::int64_t whole = 1;  // the largest power of two up to num_heads
+  while (whole <= num_heads / 2) whole *= 2;
+  auto slopes = Tensor<T>::uninitialized({num_heads});
+  for (std::int64_t h = 0; h < num_heads; ++h) {
+    const auto steps = static_cast<double>(h < whole ? 2 * (h + 1) : 2 * (h - whole) + 1);
+    slopes(h) = static_cast<T>(std::exp2(-4 * steps / static_cast<double>(whole)));
+  }
+  return slopes;
+}
+
+template HEED_API Tensor<float> alibi_slopes(std::int64_t);
+template HEED_API Tensor<double> alibi_slopes(std::int64_t);
+
 }  // namespace heed::inline v0

@@ -114,5 +114,25 @@ TEST(AddPositions, ChecksItsArguments) {
       ThrowsMessage<InvalidArgument>(HasSubstr("table has shape [1, 4, 6]; expected")));
 }
 
+// The numbers of the paper's figure 3 and of its authors' code.
+TEST(AlibiSlopes, AreThoseOfThePaper) {
+  const Tensor<float> eight = alibi_slopes(8);
+  for (std::int64_t h = 0; h < 8; ++h)
+    EXPECT_EQ(eight(h), std::ldexp(1.0F, static_cast<int>(-1 - h)));
+  const Tensor<double> sixteen = alibi_slopes<double>(16);
+  EXPECT_DOUBLE_EQ(sixteen(0), std::sqrt(0.5));
+  EXPECT_EQ(sixteen(15), 1.0 / 256);
+  const Tensor<double> six = alibi_slopes<double>(6);
+  const double expected[] = {1.0 / 4, 1.0 / 16, 1.0 / 64, 1.0 / 256, 1.0 / 2, 1.0 / 8};
+  for (std::int64_t h = 0; h < 6; ++h) EXPECT_DOUBLE_EQ(six(h), expected[h]);
+  EXPECT_EQ(alibi_slopes(1)(0), 1.0F / 256);
+  EXPECT_TRUE(alibi_slopes(0).empty());
+}
+
+TEST(AlibiSlopes, RefusesANegativeNumber) {
+  EXPECT_THAT([] { alibi_slopes(-1); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is -1")));
+}
+
 }  // namespace
 }  // namespace heed

@@ -32,8 +32,9 @@ class Case:
 
     @property
     def is_plain(self) -> bool:
-        """Whether PyTorch's operator can say it: it has no softcap and no sinks."""
-        return not self.options.get("softcap") and "sinks" not in self.arrays
+        """Whether PyTorch's operator can say it: it has no softcap, no ALiBi and no sinks."""
+        lacking = {"alibi_slopes", "sinks"}
+        return not self.options.get("softcap") and lacking.isdisjoint(self.arrays)
 
     def tensor(self, name: str, dtype: torch.dtype) -> torch.Tensor:
         return torch.from_numpy(self.arrays[name]).to(dtype)
@@ -228,7 +229,12 @@ def softcaps_and_sinks() -> Iterator[Case]:
     yield make("sinks-causal", arrays={"sinks": sinks}, options={"causal": True}, is_causal=True)
     arrays = {"sinks": sinks, "mask_allow": hidden}
     yield make("sinks-alone", arrays=arrays, attn_mask=visible)
-    arrays = {"sinks": sinks, "bias": bias, "mask_allow": hidden}
+    slopes = 2.0 ** -np.arange(2, 10, 2)
+    yield make("alibi", arrays={"alibi_slopes": slopes})
+    yield make("alibi-offset", arrays={"alibi_slopes": slopes}, options={"query_offset": 5})
+    causal = {"causal": True}
+    yield make("alibi-causal", arrays={"alibi_slopes": slopes}, options=causal, is_causal=True)
+    arrays = {"alibi_slopes": slopes, "sinks": sinks, "bias": bias, "mask_allow": hidden}
     options = {"softcap": 2.0, "scale": 1.5}
     yield make("everything", num_kv_heads=2, arrays=arrays, options=options, attn_mask=visible)
 

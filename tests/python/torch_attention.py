@@ -9,7 +9,7 @@ from torch.nn.attention.bias import CausalBias
 
 from cases import Case
 
-DIFFERENTIABLE = ("query", "key", "value", "bias", "sinks")
+DIFFERENTIABLE = ("query", "key", "value", "alibi_slopes", "bias", "sinks")
 
 
 def leaves(case: Case, dtype: torch.dtype) -> dict[str, torch.Tensor]:
@@ -74,7 +74,13 @@ def textbook(
     scores = query @ key.transpose(-2, -1) * scale
     softcap = case.options.get("softcap")
     capped = softcap * torch.tanh(scores / softcap) if softcap else scores
-    modified = capped + inputs["bias"] if "bias" in inputs else capped
+    modified = capped
+    if "alibi_slopes" in inputs:
+        q_idx = torch.arange(scores.shape[-2])[:, None] + case.options.get("query_offset", 0)
+        distance = (torch.arange(scores.shape[-1]) - q_idx).abs()
+        modified = modified - inputs["alibi_slopes"].reshape(-1, 1, 1) * distance
+    if "bias" in inputs:
+        modified = modified + inputs["bias"]
     masked = modified
     if "mask_additive" in case.arrays:
         masked = masked + case.tensor("mask_additive", dtype)

@@ -106,6 +106,7 @@ rc::Gen<AttentionCase> attention_case(bool modifies_scores) {
     if (modifies_scores) {
       drawn.score_mod = *rc::gen::inRange(0, static_cast<int>(score_mods().size()));
       drawn.bias = one_of<std::uint32_t>({0, *rc::gen::inRange(1U, 1000U)});
+      drawn.has_alibi = one_of({false, false, true});
       drawn.softcap = one_of({0.0F, 0.5F, 20.0F});
       drawn.dropout = one_of({0.0F, 0.25F, 1.0F});
     }
@@ -272,6 +273,10 @@ void DrawnAttention::set_options(const AttentionCase& drawn) {
     floats_.push_back(normal<float>({shape_.num_heads}, 4));
     options_.sinks = floats_.back().view();
   }
+  if (drawn.has_alibi) {
+    floats_.push_back(normal<float>({shape_.num_heads}, 5));
+    options_.alibi_slopes = floats_.back().view();
+  }
   if (drawn.scale != 0) {
     options_.scale =
         std::array<float, 4>{0, 0.3F, -0.1F, 0.0F}[static_cast<std::size_t>(drawn.scale)];
@@ -296,8 +301,8 @@ std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn) {
   out << "),";
   if (built.options().bias) print("bias", *built.options().bias);
   out << " bias of seed " << drawn.bias << ", score_mod " << drawn.score_mod << ", sinks "
-      << drawn.has_sinks << ", scale " << drawn.scale << ", softcap " << drawn.softcap
-      << ", dropout " << drawn.dropout;
+      << drawn.has_sinks << ", ALiBi " << drawn.has_alibi << ", scale " << drawn.scale
+      << ", softcap " << drawn.softcap << ", dropout " << drawn.dropout;
   return out;
 }
 

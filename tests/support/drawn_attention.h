@@ -34,6 +34,7 @@ struct AttentionCase {
   int score_mod = 0;                 // 0 for none
   std::uint32_t bias = 0;            // 0 for none
   bool has_sinks = false;
+  bool has_alibi = false;
   int scale = 0;  // 0 for the default
   float softcap = 0;
   float dropout = 0;

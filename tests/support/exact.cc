@@ -42,6 +42,9 @@ ExactOptions::ExactOptions(const AttentionOptions& options) {
   options_.dropout = options.dropout;
   options_.query_offset = options.query_offset;
   if (options.scale) options_.scale = *options.scale;
+  if (options.alibi_slopes) {
+    options_.alibi_slopes = alibi_slopes_ = exactly(*options.alibi_slopes);
+  }
   if (options.bias) options_.bias = bias_ = exactly(*options.bias);
   if (options.sinks) options_.sinks = sinks_ = exactly(*options.sinks);
 }

@@ -21,6 +21,7 @@ class ExactOptions {
 
  private:
   AttentionOptions64 options_;
+  Tensor<double> alibi_slopes_;
   Tensor<double> bias_;
   Tensor<double> sinks_;
 };

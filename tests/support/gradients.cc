@@ -50,12 +50,15 @@ ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
           static_cast<double>(lse.num_elements()) * static_cast<double>(in.key.extent(2)),
           term * scale * largest_magnitude(exact_key),
           term * scale * largest_magnitude(exact_query),
-          term};
+          term,
+          static_cast<double>(std::max(in.query.extent(2), in.key.extent(2)) +
+                              std::abs(options.query_offset))};
 }
 
 std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
                        double score_roundings) {
-  const auto& [plain, exact, largest_lse, num_scores, term_of_query, term_of_key, term] = expected;
+  const auto& [plain, exact, largest_lse, num_scores, term_of_query, term_of_key, term, longest] =
+      expected;
   const double roundings = 2 + (1 + score_roundings) * largest_lse;
   const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
                          const Tensor<double>& should_be, double cancelled) {
@@ -73,13 +76,16 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
   return judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
          judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
          judge("value", found.value, plain.value, exact.value, values) +
+         judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
+               2 * term * longest * steps(exact.alibi_slopes, 1)) +
          judge("bias", found.bias, plain.bias, exact.bias, 2 * term * steps(exact.bias, 1)) +
          judge("sinks", found.sinks, plain.sinks, exact.sinks, 2 * term * steps(exact.sinks, 1));
 }
 
 bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {
   return same_bits(a.query, b.query) && same_bits(a.key, b.key) && same_bits(a.value, b.value) &&
-         same_bits(a.bias, b.bias) && same_bits(a.sinks, b.sinks);
+         same_bits(a.alibi_slopes, b.alibi_slopes) && same_bits(a.bias, b.bias) &&
+         same_bits(a.sinks, b.sinks);
 }
 
 }  // namespace heed::testing_support

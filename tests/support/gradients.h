@@ -28,6 +28,7 @@ struct ExpectedGradients {
   double term_of_query;
   double term_of_key;
   double term;
+  double longest;  // distance of a query and a key
 };
 ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
                                      const AttentionOptions& options);

@@ -13,10 +13,10 @@ namespace heed::inline v0::detail {
 inline constexpr float kExp2Coefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
                                               0.240222421F,   0.693146978F,   1.0F};
 
-// (tanh(x) / x − 1) / x² as a polynomial in x², for |x| below the limit; the same order.
-inline constexpr float kTanhCoefficients[] = {0.0164375319F, -0.0526717678F, 0.133207243F,
-                                              -0.333329466F};
-inline constexpr float kTanhPolynomialLimit = 0.55F;
+// (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 within 1 ulp: the same order.
+inline constexpr float kTanhCoefficients[] = {-0.0888885666F, 0.267810279F, -0.666674188F,
+                                              1.3333205F,     -1.99999992F, 2.0F};
+inline constexpr float kHalfLn2 = 0.34657359F;
 // From here on, tanh rounds to 1.
 inline constexpr float kTanhSaturation = 9.5F;
 inline constexpr float kLog2E = 1.44269504F;
@@ -59,9 +59,10 @@ inline constexpr float kLog2E = 1.44269504F;
   return __builtin_bit_cast(float, magnitude < largest ? magnitude : largest);
 }
 
-[[gnu::always_inline]] constexpr float with_sign_of(float magnitude, float x) {
-  const auto sign = __builtin_bit_cast(std::uint32_t, x) & 0x80000000U;
-  return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, magnitude) | sign);
+[[gnu::always_inline]] constexpr float with_sign_of(float x, float sign) {
+  constexpr std::uint32_t kSign = 0x80000000U;
+  const std::uint32_t magnitude = __builtin_bit_cast(std::uint32_t, x) & ~kSign;
+  return __builtin_bit_cast(float, magnitude | (__builtin_bit_cast(std::uint32_t, sign) & kSign));
 }
 
 // eˣ within 3 ulp, subnormal results included.
@@ -78,20 +79,16 @@ inline constexpr float kLog2E = 1.44269504F;
   return select_both(x == x, power, x);
 }
 
-// tanh x within 3 ulp: x · (1 + x² · polynomial) near 0, else ±(1 − 2 / (e²ˣ + 1)).
+// tanh x within 3 ulp: ±g / (2 − g) with g = 1 − exp(−2 |x|) and |x| = r − n · ½ ln 2.
 [[gnu::always_inline]] constexpr float float_tanh(float x) {
-  const float square = x * x;
+  const float magnitude = bounded_magnitude(x, kTanhSaturation);
+  const std::int32_t n = nearest(magnitude * (-2 * kLog2E));
+  const float r = static_cast<float>(n) * kHalfLn2 + magnitude;
   const auto& c = kTanhCoefficients;
-  const float polynomial = ((c[0] * square + c[1]) * square + c[2]) * square + c[3];
-  const float near_zero = x * (square * polynomial + 1);
-  const float bounded = bounded_magnitude(x, kTanhSaturation);
-  const float exponent = bounded * (2 * kLog2E);
-  const std::int32_t n = nearest(exponent);
-  const float power = exp2_polynomial(exponent - static_cast<float>(n)) * power_of_2(n);
-  const float saturating = with_sign_of(1 - 2 / (power + 1), x);
-  // The square of NaN is not large either.
-  constexpr float kLimit = kTanhPolynomialLimit * kTanhPolynomialLimit;
-  return select_both(square >= kLimit, saturating, near_zero);
+  const float polynomial = ((((c[0] * r + c[1]) * r + c[2]) * r + c[3]) * r + c[4]) * r + c[5];
+  const float power = power_of_2(n);
+  const float g = polynomial * r * power + (1 - power);
+  return select_both(x == x, with_sign_of(g / (2 - g), x), x);
 }
 
 }  // namespace heed::inline v0::detail

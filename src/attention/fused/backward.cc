@@ -30,13 +30,15 @@ class Worker {
     const auto panels = static_cast<std::size_t>(schedule.panels_per_block);
     panels_.reserve(panels);
     for (std::size_t i = 0; i < panels; ++i) panels_.emplace_back(schedule, workspace);
-    const std::int64_t keys = std::min<std::int64_t>(kTileKeys, schedule.kv_len);
-    const auto tile = [&] { return workspace.floats(keys * schedule.panel_rows); };
+    scratch_.scores = ScoreScratch(schedule, workspace);
+    // As large as the scores.
+    const std::int64_t keys = (std::min<std::int64_t>(kTileKeys, schedule.kv_len) + 7) / 8 * 8;
+    const auto another = [&] { return workspace.floats(keys * schedule.panel_rows); };
     scratch_.out = workspace.floats(schedule.value_dim * schedule.panel_rows);
-    scratch_.weights = tile();
-    scratch_.grad_scores = tile();
-    if (schedule.drops_weights) scratch_.dropout = tile();
-    if (job.terms().softcap != 0 || job.terms().score_mod) scratch_.derivatives = tile();
+    scratch_.grad_scores = another();
+    const Terms<float>& terms = job.terms();
+    if (!terms.dropout.keeps_everything()) scratch_.dropout = another();
+    if (terms.softcap != 0 || terms.score_mod) scratch_.scores.derivatives = another();
   }
 
   void compute(const BackwardTask& task, const TaskSums& sums) {
@@ -146,6 +148,7 @@ AttentionGradients<float> backward(const Schedule& schedule, const BackwardTenso
   job.forward.query = rows_of(tensors.query);
   job.forward.key = rows_of(tensors.key);
   job.forward.value = rows_of(tensors.value);
+  if (terms.alibi_slopes) gradients.alibi_slopes = Tensor<float>(terms.alibi_slopes->shape());
   if (terms.sinks) gradients.sinks = Tensor<float>(terms.sinks->shape());
   if (bias_shape != nullptr) {
     gradients.bias = Tensor<float>(*bias_shape);

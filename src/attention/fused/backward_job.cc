@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kGroups = 8;
 
 // Rows for which a part's sums pay.
-constexpr std::int64_t kRowsPerPart = 256;
+constexpr std::int64_t kRowsPerPart = 512;
 
 }  // namespace
 

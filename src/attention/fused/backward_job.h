@@ -45,7 +45,9 @@ struct TaskSums {
   std::int64_t key_stride = 0;
   float* value = nullptr;  // [kv_len][value_stride], in whole vectors
   std::int64_t value_stride = 0;
-  double* sinks = nullptr;  // of each head that shares the key head
+  // Of each head that shares the key head; null where there are none.
+  double* alibi_slopes = nullptr;
+  double* sinks = nullptr;
   BiasSums bias = {};
 };
 

@@ -15,7 +15,9 @@ BackwardSums::BackwardSums(const BackwardJob& job, const BackwardDivision& divis
       group_(job.terms().heads_per_kv_head),
       key_(make_rows(job.gradients->key, job.terms().head_dim, lanes, workspace)),
       value_(make_rows(job.gradients->value, job.terms().value_dim, lanes, workspace)) {
-  if (job.terms().sinks) sinks_ = workspace.take<double>(division.num_tasks() * group_);
+  const std::int64_t heads = division.num_tasks() * group_;
+  if (job.terms().alibi_slopes) alibi_slopes_ = workspace.take<double>(heads);
+  if (job.terms().sinks) sinks_ = workspace.take<double>(heads);
   if (!job.bias || division.shares_bias()) return;
   bias_heads_ = job.bias->stride(1) == 0 ? 1 : group_;
   bias_queries_ = job.bias->stride(2) == 0 ? 1 : division.queries_per_part();
@@ -59,15 +61,20 @@ TaskSums BackwardSums::start(const BackwardTask& task) {
                 .key_stride = key_.stride,
                 .value = start(value_, task),
                 .value_stride = value_.stride};
-  if (sinks_ != nullptr) {
-    sums.sinks = sinks_ + division_.index(task) * group_;
-    std::fill_n(sums.sinks, group_, 0.0);
-  }
+  sums.alibi_slopes = start_heads(alibi_slopes_, task);
+  sums.sinks = start_heads(sinks_, task);
   if (job_.bias) sums.bias = bias_of(task);
   if (bias_ != nullptr) {
     std::fill_n(sums.bias.data, bias_heads_ * bias_queries_ * bias_keys_, 0.0F);
   }
   return sums;
+}
+
+double* BackwardSums::start_heads(double* sums, const BackwardTask& task) const {
+  if (sums == nullptr) return nullptr;
+  double* started = sums + division_.index(task) * group_;
+  std::fill_n(started, group_, 0.0);
+  return started;
 }
 
 BiasSums BackwardSums::bias_of(const BackwardTask& task) const {
@@ -94,17 +101,18 @@ void BackwardSums::write() const {
   write(key_);
   write(value_);
   if (bias_ != nullptr) for_each_task([&](const BackwardTask& task) { write_bias(task); });
-  if (sinks_ != nullptr) write_sinks();
+  if (alibi_slopes_ != nullptr) write_heads(alibi_slopes_, job_.gradients->alibi_slopes);
+  if (sinks_ != nullptr) write_heads(sinks_, job_.gradients->sinks);
 }
 
-void BackwardSums::write_sinks() const {
+void BackwardSums::write_heads(const double* all, Tensor<float>& gradient) const {
   std::vector<double> totals(static_cast<std::size_t>(job_.terms().shape.num_heads));
   for_each_task([&](const BackwardTask& task) {
-    const double* sums = sinks_ + division_.index(task) * group_;
+    const double* sums = all + division_.index(task) * group_;
     double* total = totals.data() + task.kv_head * group_;
     for (std::int64_t h = 0; h < group_; ++h) total[h] += sums[h];
   });
-  std::transform(totals.begin(), totals.end(), job_.gradients->sinks.data(),
+  std::transform(totals.begin(), totals.end(), gradient.data(),
                  [](double total) { return static_cast<float>(total); });
 }
 

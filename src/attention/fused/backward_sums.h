@@ -37,7 +37,8 @@ class BackwardSums {
   float* start(const Rows& rows, const BackwardTask& task) const;
   BiasSums bias_of(const BackwardTask& task) const;
   void write(const Rows& rows) const;
-  void write_sinks() const;
+  double* start_heads(double* sums, const BackwardTask& task) const;
+  void write_heads(const double* sums, Tensor<float>& gradient) const;
   void write_bias(const BackwardTask& task) const;
   template <class Visit>
   void for_each_task(Visit visit) const;
@@ -48,7 +49,8 @@ class BackwardSums {
   std::int64_t group_;
   Rows key_;
   Rows value_;
-  double* sinks_ = nullptr;  // [task][group]
+  double* alibi_slopes_ = nullptr;  // [task][group]
+  double* sinks_ = nullptr;         // the same
   // [task][bias_heads_][bias_queries_][bias_keys_]: 1 in dimensions in which the bias is repeated.
   float* bias_ = nullptr;
   std::int64_t bias_heads_ = 0;

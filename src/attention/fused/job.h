@@ -58,7 +58,7 @@ struct Schedule {
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
   std::int64_t kv_len = 0;  // at most
-  bool drops_weights = false;
+  bool has_irregular_mask = false;
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;
   bool stages_key = false;

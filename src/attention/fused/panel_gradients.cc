@@ -128,48 +128,56 @@ void PanelGradients::add_sinks(const BackwardJob& job) const {
 
 void PanelGradients::add(const kernels::Tile& tile, bool has_finite_keys,
                          const GradientScratch& scratch) {
-  if (!rows_.sees(tile)) return;
-  const detail::ScoreTile place = rows_.score_tile(tile, scratch.weights);
-  weigh(tile, place, scratch);
-  const bool drops = scratch.dropout != nullptr;
+  float* weights = scratch.scores.scores;
+  float* grads = scratch.grad_scores;
+  if (!rows_.sees(tile) || !weigh(tile, scratch.scores)) return;
+  const bool drops = query_panel_.dropout != nullptr;
   if (drops) {
-    rows_.fill_dropout(place, scratch.dropout);
+    table_.fill_dropout(tile, query_panel_, scratch.dropout);
   } else {
-    add_values(tile, scratch);
+    add_values(tile, weights);
   }
   table_.grad_scores(tile, grad_out_panel_,
-                     {scratch.weights, delta_, scratch.dropout, modifies_scores_},
-                     scratch.grad_scores);
+                     {weights, delta_, drops ? scratch.dropout : nullptr, modifies_scores_}, grads);
   if (drops) {
-    table_.multiply(tile, query_panel_, scratch.dropout, scratch.weights);
-    add_values(tile, scratch);
+    table_.multiply(tile, query_panel_, scratch.dropout, weights);
+    add_values(tile, weights);
   }
-  if (sums_.bias.data != nullptr) add_bias(place, scratch.grad_scores);
-  if (scratch.derivatives != nullptr) {
-    table_.multiply(tile, query_panel_, scratch.derivatives, scratch.grad_scores);
+  if (modifies_scores_) add_to_options(rows_.score_tile(tile, weights), grads);
+  if (scratch.scores.derivatives != nullptr) {
+    table_.multiply(tile, query_panel_, scratch.scores.derivatives, grads);
   }
-  table_.add_to_query(tile, query_panel_, !has_finite_keys, scratch.grad_scores);
-  table_.add_to_keys(tile, query_panel_, scratch.grad_scores, query_blocks_, !has_finite_rows_,
+  table_.add_to_query(tile, query_panel_, !has_finite_keys, grads);
+  table_.add_to_keys(tile, query_panel_, grads, query_blocks_, !has_finite_rows_,
                      {sums_.key + tile.first_key * sums_.key_stride, sums_.key_stride});
 }
 
-void PanelGradients::weigh(const kernels::Tile& tile, const detail::ScoreTile& place,
-                           const GradientScratch& scratch) {
-  kernels::Panel panel = rows_.panel();
+// Returns whether any weight is not 0 for being hidden.
+bool PanelGradients::weigh(const kernels::Tile& tile, const ScoreScratch& scratch) {
   if (!modifies_scores_) {
-    table_.weigh(tile, panel, lse_, scratch.weights);
-    return;
+    table_.weigh(tile, query_panel_, lse_, scratch.scores);
+    return true;
   }
-  schedule_.table->score(tile, panel, scratch.weights);
-  detail::ScoreTile scores = place;
-  scores.derivatives = scratch.derivatives;
-  rows_.modify(scores);
-  table_.weigh_scores(tile, panel, lse_, scratch.weights);
+  if (!rows_.score(tile, scratch)) return false;
+  table_.weigh_scores(tile, query_panel_, lse_, scratch.scores);
+  return true;
 }
 
-void PanelGradients::add_values(const kernels::Tile& tile, const GradientScratch& scratch) {
-  table_.add_to_keys(tile, query_panel_, scratch.weights, grad_out_blocks_, !has_finite_rows_,
+void PanelGradients::add_values(const kernels::Tile& tile, float* weights) {
+  table_.add_to_keys(tile, query_panel_, weights, grad_out_blocks_, !has_finite_rows_,
                      {sums_.value + tile.first_key * sums_.value_stride, sums_.value_stride});
+}
+
+void PanelGradients::add_to_options(const detail::ScoreTile& place,
+                                    const float* grad_scores) const {
+  if (sums_.bias.data != nullptr) add_bias(place, grad_scores);
+  if (sums_.alibi_slopes == nullptr) return;
+  alignas(64) std::array<float, kernels::kMaxPanelWidth> distances;
+  table_.sum_distances(place, grad_scores, distances.data());
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    sums_.alibi_slopes[rows_.head(r) - first_head_] -=
+        double{distances[static_cast<std::size_t>(r)]};
+  }
 }
 
 void PanelGradients::add_bias(const detail::ScoreTile& place, const float* grad_scores) const {

@@ -13,11 +13,10 @@ namespace heed::inline v0::fused {
 // What the panels of a worker share: memory for one tile, [kTileKeys][panel_rows] each, and for the
 // output of a panel's rows.
 struct GradientScratch {
+  ScoreScratch scores;   // which become weights
   float* out = nullptr;  // [value_dim][panel_rows]
-  float* weights = nullptr;
   float* grad_scores = nullptr;
-  float* dropout = nullptr;      // where weights are dropped
-  float* derivatives = nullptr;  // where there is a softcap or a score_mod
+  float* dropout = nullptr;  // where weights are dropped
 };
 
 class PanelGradients {
@@ -42,9 +41,9 @@ class PanelGradients {
   void add_sinks(const BackwardJob& job) const;
   const float* row_of(const Rows& rows, std::int32_t r) const;
   float lse_of(const BackwardJob& job, std::int32_t r) const;
-  void weigh(const kernels::Tile& tile, const detail::ScoreTile& place,
-             const GradientScratch& scratch);
-  void add_values(const kernels::Tile& tile, const GradientScratch& scratch);
+  bool weigh(const kernels::Tile& tile, const ScoreScratch& scratch);
+  void add_values(const kernels::Tile& tile, float* weights);
+  void add_to_options(const detail::ScoreTile& place, const float* grad_scores) const;
   void add_bias(const detail::ScoreTile& place, const float* grad_scores) const;
 
   const Schedule& schedule_;

@@ -61,12 +61,7 @@ void PanelOutput::add(const kernels::Tile& tile, const TileScratch& scratch) {
     schedule_.table->attend(tile, panel_, scratch.scores);
     return;
   }
-  const detail::ScoreTile scores = rows_.score_tile(tile, scratch.scores);
-  schedule_.table->score(tile, panel_, scratch.scores);
-  rows_.modify(scores);
-  if (schedule_.drops_weights) rows_.fill_dropout(scores, scratch.dropout);
-  schedule_.table->absorb(tile, panel_, scratch.scores,
-                          schedule_.drops_weights ? scratch.dropout : nullptr);
+  if (rows_.score(tile, scratch)) schedule_.table->absorb(tile, panel_, scratch.scores);
 }
 
 void PanelOutput::end_chunk() {

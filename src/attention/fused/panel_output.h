@@ -10,10 +10,8 @@
 namespace heed::inline v0::fused {
 
 // What the panels of a worker share: memory for one tile.
-struct TileScratch {
-  float* scores = nullptr;   // [kTileKeys][panel_rows]
-  float* dropout = nullptr;  // the same, where weights are dropped
-  float* rows = nullptr;     // [panel_rows][head_dim or value_dim], where tensors are not float
+struct TileScratch : ScoreScratch {
+  float* rows = nullptr;  // [panel_rows][head_dim or value_dim], where tensors are not float
 };
 
 class PanelOutput {

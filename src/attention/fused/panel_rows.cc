@@ -1,28 +1,38 @@
 #include "attention/fused/panel_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numbers>
+
+#include "attention/kernels/backward.h"
 
 namespace heed::inline v0::fused {
 
 namespace {
 
-// The derivatives of scores that were capped: 1 − tanh², from softcap · tanh.
-void start_derivatives(const detail::ScoreTile& tile, float softcap) {
-  const std::int64_t end = static_cast<std::int64_t>(tile.end) * tile.width;
-  for (std::int64_t i = static_cast<std::int64_t>(tile.begin) * tile.width; i < end; ++i) {
-    const float tanh = softcap == 0 ? 0 : tile.scores[i] / softcap;
-    tile.derivatives[i] = 1 - tanh * tanh;
+kernels::DropoutRows dropout_rows(const DropoutMask& mask) {
+  kernels::DropoutRows rows{.threshold = mask.threshold(),
+                            .kept_factor = static_cast<float>(mask.kept_factor())};
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const auto [key0, key1] = philox_round_key(mask.key(), round);
+    rows.round_keys[static_cast<std::size_t>(round)] = {key0, key1};
   }
+  return rows;
 }
 
 }  // namespace
 
 bool modifies_scores(const Terms<float>& terms) {
-  return terms.softcap != 0 || terms.score_mod || terms.bias || !terms.mask.is_structural() ||
-         !terms.dropout.keeps_everything();
+  return terms.softcap != 0 || terms.score_mod || terms.alibi_slopes || terms.bias ||
+         !terms.mask.is_structural();
+}
+
+ScoreScratch::ScoreScratch(const Schedule& schedule, Workspace& workspace) {
+  const std::int64_t keys = std::min<std::int64_t>(kernels::kTileKeys, schedule.kv_len);
+  // Dropout is decided for eight keys at a time.
+  const std::int64_t cells = (keys + 7) / 8 * 8 * schedule.panel_rows;
+  scores = workspace.floats(cells);
+  if (schedule.has_irregular_mask) mask = workspace.floats(cells);
 }
 
 PanelRows::PanelRows(const Schedule& schedule, Workspace& workspace)
@@ -79,7 +89,18 @@ void PanelRows::finish(const Job& job, float* scratch) {
             .query = packed_query_,
             .begin = begin_.data(),
             .end = end_.data()};
+  if (!terms_->dropout.keeps_everything()) {
+    dropout_ = dropout_rows(terms_->dropout);
+    dropout_.batch = static_cast<std::uint32_t>(batch_);
+    dropout_.heads = heads_.data();
+    dropout_.q_idx = positions_.data();
+    panel_.dropout = &dropout_;
+  }
   find_ranges();
+  if (terms_->alibi_slopes) {
+    for (std::int32_t r = 0; r < width_; ++r) slopes_[index(r)] = (*terms_->alibi_slopes)(head(r));
+  }
+  if (terms_->bias) find_bias();
   pack(job, scratch);
 }
 
@@ -136,43 +157,48 @@ detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores
           .target = table_.tile_target};
 }
 
-void PanelRows::modify(const detail::ScoreTile& tile) const {
-  if (terms_->softcap != 0) cap(tile);
-  if (tile.derivatives != nullptr) start_derivatives(tile, terms_->softcap);
-  terms_->score_mod.apply_to(tile);
-  if (terms_->bias) add_bias(tile);
-  terms_->mask.hide(tile);
+bool PanelRows::score(const kernels::Tile& tile, const ScoreScratch& scratch) const {
+  detail::ScoreTile scores = score_tile(tile, scratch.scores);
+  scores.derivatives = scratch.derivatives;
+  auto visibility = kernels::Visibility::kAll;
+  if (!terms_->mask.is_structural()) {
+    const detail::ScoreTile mask = score_tile(tile, scratch.mask);
+    terms_->mask.fill(mask, table_);
+    visibility = table_.visibility(mask);
+    if (visibility == kernels::Visibility::kNone) return false;
+  }
+  kernels::Panel panel = panel_;
+  table_.score(tile, panel, scratch.scores);
+  modify(scores);
+  if (visibility == kernels::Visibility::kMixed) table_.add_mask(scores, scratch.mask);
+  return true;
 }
 
-void PanelRows::cap(const detail::ScoreTile& tile) const {
-  const float softcap = terms_->softcap;
-  float* scores = tile.scores + static_cast<std::int64_t>(tile.begin) * width_;
-  const float* end = tile.scores + static_cast<std::int64_t>(tile.end) * width_;
-  for (; scores != end; ++scores) *scores = softcap * std::tanh(*scores / softcap);
+// In the order of the contract; the mask comes last.
+void PanelRows::modify(const detail::ScoreTile& tile) const {
+  if (terms_->softcap != 0) table_.cap(tile, terms_->softcap);
+  if (tile.derivatives != nullptr) table_.backward->start_derivatives(tile, terms_->softcap);
+  terms_->score_mod.apply_to(tile);
+  if (terms_->alibi_slopes) table_.add_alibi(tile, slopes_.data());
+  if (terms_->bias) add_bias(tile);
+}
+
+void PanelRows::find_bias() {
+  const TensorView<const float>& bias = *terms_->bias;
+  for (std::int32_t r = 0; r < width_; ++r) {
+    const std::int32_t row = std::min(r, num_rows_ - 1);
+    bias_[index(r)] = bias.data() + batch_ * bias.stride(0) + head(row) * bias.stride(1) +
+                      query(row) * bias.stride(2);
+  }
 }
 
 void PanelRows::add_bias(const detail::ScoreTile& tile) const {
-  const TensorView<const float>& bias = *terms_->bias;
-  for (std::int32_t r = 0; r < num_rows_; ++r) {
-    const float* row = bias.data() + batch_ * bias.stride(0) + head(r) * bias.stride(1) +
-                       query(r) * bias.stride(2) + tile.first_key * bias.stride(3);
-    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      tile.scores[static_cast<std::int64_t>(j) * width_ + r] += row[j * bias.stride(3)];
-    }
+  const std::int64_t stride = terms_->bias->stride(3);
+  std::array<const float*, kernels::kMaxPanelWidth> rows;
+  for (std::int32_t r = 0; r < width_; ++r) {
+    rows[index(r)] = bias_[index(r)] + tile.first_key * stride;
   }
-}
-
-void PanelRows::fill_dropout(const detail::ScoreTile& tile, float* dropout) const {
-  for (std::int32_t r = 0; r < num_rows_; ++r) {
-    ScorePosition at{tile.batch, heads_[index(r)], positions_[index(r)], 0};
-    DropoutMask::Words words{};
-    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      at.kv_idx = tile.first_key + j;
-      if (j == tile.begin || at.kv_idx % 8 == 0) words = terms_->dropout.words(at);
-      dropout[static_cast<std::int64_t>(j) * width_ + r] =
-          static_cast<float>(terms_->dropout.factor(words, at.kv_idx));
-    }
-  }
+  table_.add_rows(tile, {rows.data(), stride});
 }
 
 }  // namespace heed::inline v0::fused

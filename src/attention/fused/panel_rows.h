@@ -11,13 +11,24 @@
 
 namespace heed::inline v0::fused {
 
-// Whether something happens to scores that the plain kernel does not know.
-bool modifies_scores(const Terms<float>& terms);
-
 // A row of attention within one batch entry.
 struct RowIndex {
   std::int32_t head;
   std::int32_t query;  // index within the call
+};
+
+// Whether something happens to scores that the plain kernel does not know.
+bool modifies_scores(const Terms<float>& terms);
+
+// Memory for one tile, which panels share.
+struct ScoreScratch {
+  ScoreScratch() = default;
+  ScoreScratch(const Schedule& schedule, Workspace& workspace);
+
+  float* scores = nullptr;  // [keys][panel_rows]
+  float* mask = nullptr;    // the same, where a mask is irregular
+  // Unless null, score() leaves here what it multiplied small changes of query · key by.
+  float* derivatives = nullptr;
 };
 
 // Rows of one key head. Row r of these is query r / group of head kv_head · group + r % group,
@@ -36,11 +47,10 @@ class PanelRows {
 
   // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
   detail::ScoreTile score_tile(const kernels::Tile& tile, float* scores) const;
-  // What softcap, score_mod, bias and irregular masks do to scores, in the order of the contract;
-  // and the derivatives of the result with respect to the scores, if the tile has room for them.
-  void modify(const detail::ScoreTile& tile) const;
-  // What weights are multiplied by where some are dropped, in the layout of the scores.
-  void fill_dropout(const detail::ScoreTile& tile, float* dropout) const;
+  // Fills a tile with scores in natural units, after softcap, score_mod, ALiBi, bias and irregular
+  // masks.
+  // Returns false, with nothing computed, where irregular masks hide all of it.
+  bool score(const kernels::Tile& tile, const ScoreScratch& scratch) const;
 
   // Whether scores are modified, which the plain kernel does not know. If so, the query is
   // multiplied by scale, otherwise by scale · log2 e.
@@ -67,7 +77,8 @@ class PanelRows {
   void finish(const Job& job, float* scratch);
   void pack(const Job& job, float* scratch);
   void find_ranges();
-  void cap(const detail::ScoreTile& tile) const;
+  void find_bias();
+  void modify(const detail::ScoreTile& tile) const;
   void add_bias(const detail::ScoreTile& tile) const;
 
   using PerRow = std::array<std::int32_t, kernels::kMaxPanelWidth>;
@@ -78,6 +89,7 @@ class PanelRows {
   float* packed_query_;
   bool modifies_scores_ = false;
   kernels::Panel panel_;
+  kernels::DropoutRows dropout_;
   std::int64_t batch_ = 0;
   std::int32_t num_rows_ = 0;
   std::int32_t width_ = 0;
@@ -86,6 +98,8 @@ class PanelRows {
   PerRow positions_;
   PerRow begin_;
   PerRow end_;
+  alignas(64) std::array<float, kernels::kMaxPanelWidth> slopes_;  // of ALiBi
+  std::array<const float*, kernels::kMaxPanelWidth> bias_;         // of key 0
 };
 
 }  // namespace heed::inline v0::fused

@@ -37,9 +37,9 @@ void PanelWeights::start(const PanelRows& rows, const Terms<float>& terms) {
 }
 
 void PanelWeights::add(const kernels::Tile& tile, const WeightScratch& scratch) {
-  score(tile, scratch.log2_weights);
+  score(tile, scratch);
   kernels::Panel panel = rows_->panel();
-  table_.add_to_sums(tile, panel, scratch.log2_weights, {high_, sum_});
+  table_.add_to_sums(tile, panel, scratch.scores, {high_, sum_});
 }
 
 void PanelWeights::finish() {
@@ -66,23 +66,24 @@ void PanelWeights::silence() {
 
 kernels::WeightTile PanelWeights::weigh(const kernels::Tile& tile,
                                         const WeightScratch& scratch) const {
-  score(tile, scratch.log2_weights);
+  score(tile, scratch);
   kernels::Panel panel = rows_->panel();
-  const detail::ScoreTile place = rows_->score_tile(tile, scratch.log2_weights);
+  const detail::ScoreTile place = rows_->score_tile(tile, scratch.scores);
   const kernels::WeightTile weights{.vectors = panel.vectors,
                                     .first_key = tile.first_key,
                                     .begin = place.begin,
                                     .end = place.end,
                                     .weights = scratch.weights,
-                                    .log2_weights = scratch.log2_weights};
+                                    .log2_weights = scratch.scores};
   table_.weigh(tile, panel, {high_, minus_low_}, weights);
   return weights;
 }
 
-void PanelWeights::score(const kernels::Tile& tile, float* scores) const {
-  kernels::Panel panel = rows_->panel();
-  table_.score(tile, panel, scores);
-  rows_->modify(rows_->score_tile(tile, scores));
+void PanelWeights::score(const kernels::Tile& tile, const WeightScratch& scratch) const {
+  if (rows_->score(tile, scratch)) return;
+  const detail::ScoreTile hidden = rows_->score_tile(tile, scratch.scores);
+  std::fill(hidden.scores + std::int64_t{hidden.begin} * hidden.width,
+            hidden.scores + std::int64_t{hidden.end} * hidden.width, -kInfinity);
 }
 
 }  // namespace heed::inline v0::fused

@@ -10,10 +10,9 @@
 
 namespace heed::inline v0::fused {
 
-// Memory for one tile, [kTileKeys][panel_rows] each, which panels may share.
-struct WeightScratch {
-  float* weights = nullptr;
-  float* log2_weights = nullptr;
+// Memory for one tile, which panels share. The scores become logarithms of weights.
+struct WeightScratch : ScoreScratch {
+  float* weights = nullptr;  // [keys][panel_rows]
 };
 
 // Its schedule keeps scores. Weights are those before dropout.
@@ -38,7 +37,7 @@ class PanelWeights {
   kernels::WeightTile weigh(const kernels::Tile& tile, const WeightScratch& scratch) const;
 
  private:
-  void score(const kernels::Tile& tile, float* scores) const;
+  void score(const kernels::Tile& tile, const WeightScratch& scratch) const;
   void silence();
 
   const kernels::KernelTable& table_;

@@ -50,7 +50,7 @@ Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& te
   schedule.head_dim = terms.head_dim;
   schedule.value_dim = terms.value_dim;
   schedule.kv_len = terms.shape.kv_len;
-  schedule.drops_weights = !terms.dropout.keeps_everything();
+  schedule.has_irregular_mask = !terms.mask.is_structural();
   schedule.widens_query = schedule.narrows_out = shapes.dtype != DataType::kFloat32;
   schedule.stages_key = is_staged(shapes, shapes.key_stride);
   schedule.stages_value = is_staged(shapes, shapes.value_stride);

@@ -24,9 +24,9 @@ WeightBlock::WeightBlock(const Schedule& schedule, Workspace& workspace)
     rows_.emplace_back(schedule, workspace);
     weights_.emplace_back(schedule, workspace);
   }
-  const std::int64_t tile =
-      std::min<std::int64_t>(kTileKeys, schedule.kv_len) * schedule.panel_rows;
-  scratch_ = {workspace.floats(tile), workspace.floats(tile)};
+  scratch_ = {
+      {schedule, workspace},
+      workspace.floats(std::min<std::int64_t>(kTileKeys, schedule.kv_len) * schedule.panel_rows)};
   if (schedule.widens_query) {
     staged_query_ = workspace.floats(schedule.panel_rows * schedule.head_dim);
   }

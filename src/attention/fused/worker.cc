@@ -22,12 +22,10 @@ Worker::Worker(const Schedule& schedule, Workspace workspace)
       std::construct_at(panels_ + i, schedule, workspace);
     }
   }
-  const std::int64_t keys = std::min<std::int64_t>(kTileKeys, schedule.kv_len);
-  const std::int64_t width = schedule.panel_rows;
-  scratch_.scores = workspace.floats(keys * width);
-  if (schedule.drops_weights) scratch_.dropout = workspace.floats(keys * width);
+  scratch_ = {{schedule, workspace}};
   if (schedule.widens_query || schedule.narrows_out) {
-    scratch_.rows = workspace.floats(width * std::max(schedule.head_dim, schedule.value_dim));
+    scratch_.rows =
+        workspace.floats(schedule.panel_rows * std::max(schedule.head_dim, schedule.value_dim));
   }
   bytes_ = workspace.bytes();
 }

@@ -24,7 +24,7 @@ constexpr int kKeyBlock = 6;
 constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
 HWY_INLINE Vec weight_of(Vec score, Vec lse) {
-  return exp2(hn::Mul(hn::Sub(score, lse), hn::Set(kFloats, kLog2E)));
+  return exp2(hn::Mul(hn::Sub(score, lse), hn::Set(kFloats, detail::kLog2E)));
 }
 
 // The tile without keys that nobody sees and the segments they are cut into.
@@ -96,18 +96,27 @@ struct GradScores {
     values.key_stride = tile.value_stride;
     const PanelKernel<kVectors> kernel(values, panel, grad_scores);
     if (terms.dropout != nullptr) {
-      whole(kernel, Use<true>{kernel, terms});
-    } else if (terms.whole) {
-      whole(kernel, Use<false>{kernel, terms});
+      visit(kernel, terms.whole, Use<true>{kernel, terms});
     } else {
-      kernel.score(Use<false>{kernel, terms});
+      visit(kernel, terms.whole, Use<false>{kernel, terms});
     }
   }
 
   template <class Any>
-  static HWY_INLINE void whole(const PanelKernel<kVectors>& kernel, const Any& use) {
+  static HWY_INLINE void visit(const PanelKernel<kVectors>& kernel, bool whole, const Any& use) {
+    if (!whole) return kernel.score(use);
     using Segments = typename PanelKernel<kVectors>::template ScoreSegment<Any>;
     Segments{kernel, use}.template run<0, kVectors>({kernel.begin, kernel.end, 0, kVectors});
+  }
+};
+
+template <int kVectors>
+struct FillDropout {
+  static void run(const Tile& tile, Panel& panel, float* factors) {
+    PanelKernel<kVectors> kernel(tile, panel, factors);
+    for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row)
+                              HWY_ATTR { kernel.store(hn::Set(kFloats, 1.0F), factors + row, v); });
+    kernel.drop();
   }
 };
 

@@ -2,15 +2,22 @@
 #define HWY_TARGET_INCLUDE "attention/kernels/backward.cc"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/backward-inl.h"
 #include "attention/kernels/backward.h"
-#include "attention/kernels/by_width-inl.h"
 #include "hwy/highway.h"
+
+#undef HEED_HAS_VECTORS
+#define HEED_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
+
+// As in kernels.cc.
+#if HEED_HAS_VECTORS
+#include "attention/kernels/backward-inl.h"
+#include "attention/kernels/by_width-inl.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if !HEED_HAS_VECTORS
 
 const BackwardTable* backward_table() { return nullptr; }
 
@@ -29,6 +36,37 @@ void weigh_scores(const Tile& tile, Panel& panel, const float* lse, float* score
 void grad_scores(const Tile& tile, Panel& panel, const BackwardTable::GradScores& terms,
                  float* grads) {
   by_width<GradScores>(panel.vectors, tile, panel, terms, grads);
+}
+
+void fill_dropout(const Tile& tile, Panel& panel, float* factors) {
+  by_width<FillDropout>(panel.vectors, tile, panel, factors);
+}
+
+void start_derivatives(const ScoreTile& tile, float softcap) {
+  const Vec one = hn::Set(kFloats, 1.0F);
+  const Vec inverse = hn::Set(kFloats, softcap == 0 ? 0.0F : 1 / softcap);
+  for (std::int32_t i = tile.begin * tile.width; i < tile.end * tile.width; i += kLanes) {
+    Vec derivative = one;
+    if (softcap != 0) {
+      const Vec tanh = hn::Mul(hn::Load(kFloats, tile.scores + i), inverse);
+      derivative = hn::NegMulAdd(tanh, tanh, one);
+    }
+    hn::Store(derivative, kFloats, tile.derivatives + i);
+  }
+}
+
+void sum_distances(const ScoreTile& tile, const float* grad_scores, float* sums) {
+  const hn::RebindToSigned<Floats> integers;
+  for (std::int32_t r = 0; r < tile.width; r += kLanes) {
+    const auto q_idx = hn::LoadU(integers, tile.q_idx + r);
+    Vec sum = hn::Zero(kFloats);
+    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+      const auto distance = hn::Abs(hn::Sub(q_idx, hn::Set(integers, tile.first_key + j)));
+      const Vec grad = hn::Load(kFloats, grad_scores + j * tile.width + r);
+      sum = hn::MulAdd(grad, hn::ConvertTo(kFloats, distance), sum);
+    }
+    hn::Store(sum, kFloats, sums + r);
+  }
 }
 
 void multiply(const Tile& tile, Panel& panel, const float* factors, float* numbers) {
@@ -78,6 +116,9 @@ const BackwardTable* backward_table() {
                                    .weigh = weigh,
                                    .weigh_scores = weigh_scores,
                                    .grad_scores = grad_scores,
+                                   .fill_dropout = fill_dropout,
+                                   .start_derivatives = start_derivatives,
+                                   .sum_distances = sum_distances,
                                    .multiply = multiply,
                                    .add_to_query = add_to_query,
                                    .add_to_keys = add_to_keys,

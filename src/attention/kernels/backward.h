@@ -37,15 +37,25 @@ struct BackwardTable {
   void (*weigh_scores)(const Tile& tile, Panel& panel, const float* lse, float* scores);
 
   // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where the panel's query is
-  // grad_out, [value_dim][width], and delta[r] is Σ_d grad_out · out. Without dropout (null) cells
-  // outside the panel's segments are not written; with `whole`, all are.
+  // grad_out, [value_dim][width], and delta[r] is Σ_d grad_out · out. Cells outside the panel's
+  // segments are not written, unless `whole` is asked for.
   struct GradScores {
     const float* weights = nullptr;
     const float* delta = nullptr;
-    const float* dropout = nullptr;
+    const float* dropout = nullptr;  // null where every weight is kept
     bool whole = false;
   };
   void (*grad_scores)(const Tile& tile, Panel& panel, const GradScores& terms, float* grad_scores);
+
+  // What the panel's dropout multiplies weights by.
+  void (*fill_dropout)(const Tile& tile, Panel& panel, float* factors);
+
+  // The derivatives of scores that were capped: 1 − tanh², from softcap · tanh; 1 where softcap is
+  // 0.
+  void (*start_derivatives)(const ScoreTile& tile, float softcap);
+
+  // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
+  void (*sum_distances)(const ScoreTile& tile, const float* grad_scores, float* sums);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
   void (*multiply)(const Tile& tile, Panel& panel, const float* factors, float* numbers);

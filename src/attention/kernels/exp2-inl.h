@@ -6,6 +6,9 @@
 #define HEED_EXP2_INL_H_
 #endif
 
+#include <cstdint>
+
+#include "heed/detail/float_math.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,6 +20,10 @@ using Floats = hn::ScalableTag<float>;
 using Vec = hn::Vec<Floats>;
 inline constexpr Floats kFloats;
 inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Floats()));
+
+using Words = hn::Rebind<std::uint32_t, Floats>;
+using WordVec = hn::Vec<Words>;
+inline constexpr Words kWords;
 
 // The smaller one of x and a number; NaN for NaN.
 HWY_INLINE Vec at_most(float bound, Vec x) {
@@ -42,9 +49,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> to_integers(Vec whole) {
 // 2ˣ, within 2 ulp; exactly 1 at 0, exactly 0 below −100, NaN for NaN. For x > 127 it is
 // only certain that the result is NaN or not below 2¹²⁶.
 HWY_INLINE Vec exp2(Vec x) {
-  // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 5 whose constant term is 1.
-  constexpr float kCoefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
-                                     0.240222421F,   0.693146978F,   1.0F};
+  constexpr auto& kCoefficients = detail::kExp2Coefficients;
 #if HWY_TARGET > HWY_AVX3
   x = at_most(127.0F, x);  // beyond, the exponent would overflow; scalef gives infinity
 #endif

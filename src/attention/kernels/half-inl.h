@@ -16,7 +16,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
-using Words = hn::Rebind<std::uint32_t, Floats>;
 using HalfWords = hn::Rebind<std::uint16_t, Floats>;
 
 // What a 16-bit format is to a vector of its bits, widened to 32.

@@ -5,17 +5,22 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attention/kernels/by_width-inl.h"
-#include "attention/kernels/half-inl.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/panel-inl.h"
-#include "attention/kernels/transpose-inl.h"
-#include "attention/kernels/weights-inl.h"
 #include "hwy/highway.h"
 
 // Where there is no vector instruction set, the reference computes.
 #undef HEED_HAS_VECTORS
 #define HEED_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
+
+// Those targets are compiled last, so that no file is left out between two that include it.
+#if HEED_HAS_VECTORS
+#include "attention/kernels/by_width-inl.h"
+#include "attention/kernels/half-inl.h"
+#include "attention/kernels/panel-inl.h"
+#include "attention/kernels/scores-inl.h"
+#include "attention/kernels/transpose-inl.h"
+#include "attention/kernels/weights-inl.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
@@ -50,12 +55,12 @@ void score(const Tile& tile, Panel& panel, float* scores) {
 
 template <int kVectors>
 struct Absorb {
-  static void run(const Tile& tile, Panel& panel, float* scores, const float* dropout) {
-    PanelKernel<kVectors>(tile, panel, scores).absorb(dropout);
+  static void run(const Tile& tile, Panel& panel, float* scores) {
+    PanelKernel<kVectors>(tile, panel, scores).absorb();
   }
 };
-void absorb(const Tile& tile, Panel& panel, float* scores, const float* dropout) {
-  by_width<Absorb>(panel.vectors, tile, panel, scores, dropout);
+void absorb(const Tile& tile, Panel& panel, float* scores) {
+  by_width<Absorb>(panel.vectors, tile, panel, scores);
 }
 
 void add_to_sums(const Tile& tile, Panel& panel, float* scores, const PanelSums& sums) {
@@ -174,6 +179,13 @@ const KernelTable* kernel_table() {
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,
+                                 .cap = cap,
+                                 .add_alibi = add_alibi,
+                                 .add_rows = add_rows,
+                                 .add_mask_rows = add_mask_rows,
+                                 .hide_rows = hide_rows,
+                                 .visibility = visibility,
+                                 .add_mask = add_mask,
                                  .add_to_sums = add_to_sums,
                                  .weigh = weigh,
                                  .add_entropy = add_entropy,

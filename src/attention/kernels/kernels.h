@@ -5,6 +5,7 @@
 // docs/kernels.md explains the arithmetic and its order.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,6 +31,23 @@ inline constexpr std::int64_t kMaxDim = 65536;
 inline constexpr std::int32_t kPanelVectors = 3;
 inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 
+// What stands for the weight of a key that is not seen, where values are guarded.
+inline constexpr float kUnseen = -1.0F;
+
+// Scores between the two products, [keys][width].
+using detail::ScoreTile;
+
+// A tensor of something about every score, as seen by a tile of them: what belongs to row r and key
+// j of the tile is at data[r] + j · key_stride.
+template <class T>
+struct ScoreRows {
+  const T* const* data = nullptr;  // [width]
+  std::int64_t key_stride = 0;
+};
+
+// Which keys of a tile the irregular parts of a mask let through.
+enum class Visibility { kNone, kMixed, kAll };
+
 // Up to kTileKeys neighbouring keys and their values, as rows of floats.
 struct Tile {
   const float* key = nullptr;  // row j is at key + j · key_stride
@@ -48,6 +66,16 @@ struct PanelState {
   float* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
   float* sum = nullptr;        // [width]
   float* out = nullptr;        // [value_dim][width]
+};
+
+// Which weights of a panel fall: attention/philox.h says how that is decided.
+struct DropoutRows {
+  std::array<std::array<std::uint64_t, 2>, 10> round_keys{};
+  std::uint32_t threshold = 0;  // of 2¹⁶
+  float kept_factor = 1;
+  std::uint32_t batch = 0;
+  const std::int32_t* heads = nullptr;  // [width], of each row
+  const std::int32_t* q_idx = nullptr;  // [width], positions
 };
 
 struct Panel {
@@ -69,6 +97,8 @@ struct Panel {
   bool guarded = false;
   // The last tile moved some m: expect the next one to do so too. A guess about speed only.
   bool moving = true;
+  // Null where every weight is kept.
+  const DropoutRows* dropout = nullptr;
   PanelState state = {};
 };
 
@@ -118,11 +148,26 @@ struct KernelTable {
   void (*attend)(const Tile& tile, Panel& panel, float* weights);
 
   // The same in two halves, for scores that somebody modifies in between. Here the query is
-  // multiplied by scale alone. After score(), scores[j][r] holds query · key; before absorb() it
-  // must be −infinity where row r does not see key j. dropout[j][r], unless null, is what the
-  // weight is multiplied by.
+  // multiplied by scale alone. After score(), scores[j][r] holds query · key, or anything where row
+  // r does not see key j; before absorb() it must be −infinity where an irregular mask hides it.
   void (*score)(const Tile& tile, Panel& panel, float* scores);
-  void (*absorb)(const Tile& tile, Panel& panel, float* scores, const float* dropout);
+  void (*absorb)(const Tile& tile, Panel& panel, float* scores);
+
+  // Between the two, for the keys of the tile that are asked about:
+  // score = softcap · tanh(score / softcap)
+  void (*cap)(const ScoreTile& tile, float softcap);
+  // score −= slopes[r] · |position of row r − key|
+  void (*add_alibi)(const ScoreTile& tile, const float* slopes);
+  // score += element
+  void (*add_rows)(const ScoreTile& tile, const ScoreRows<float>& rows);
+
+  // A mask is a tile of what is added to scores, −infinity for keys that are hidden. These put more
+  // into it: what is to be added, and keys to hide, whose element is `hidden_value`.
+  void (*add_mask_rows)(const ScoreTile& mask, const ScoreRows<float>& rows);
+  void (*hide_rows)(const ScoreTile& mask, const ScoreRows<bool>& rows, bool hidden_value);
+  Visibility (*visibility)(const ScoreTile& mask);
+  // Scores of hidden keys become −infinity whatever they were.
+  void (*add_mask)(const ScoreTile& tile, const float* mask);
 
   // Adds a tile of scores, as score() leaves them, to the denominators. Those of keys that a row
   // does not see become −infinity.

@@ -12,6 +12,7 @@
 
 #include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/philox-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,9 +23,6 @@ constexpr float kLargestExponent = 30.0F;
 // A tile whose weights sum to at most this has no exponent above kLargestExponent.
 constexpr float kLargestSum = 0x1p30F;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr float kLog2E = 1.44269504F;
-// What stands for the weight of a key that is not seen, where values are guarded.
-constexpr float kUnseen = -1.0F;
 
 // Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
 // broadcast they just fit the registers.
@@ -322,31 +320,51 @@ struct PanelKernel {
     }
   }
 
-  struct WeighSegment {
+  // use(v, key, at) for the tile's vectors in which some row sees the key; `at` points to it.
+  template <class Use>
+  struct VisitSegment {
     const PanelKernel& kernel;
-    const Vec (&shift)[kVectors];
-    Vec (&tile_sum)[kVectors];
+    const Use& use;
 
     template <int kFirst, int kCount>
     HWY_INLINE void run(const Segment& segment) const {
       for (std::int32_t key = segment.begin; key < segment.end; ++key) {
         float* row = kernel.weights + key * kWidth;
-        for (int v = kFirst; v < kFirst + kCount; ++v) {
-          const Vec weight = exp2(hn::Sub(kernel.load(row, v), shift[v]));
-          tile_sum[v] = hn::Add(tile_sum[v], weight);
-          kernel.store(weight, row, v);
-        }
+        for (int v = kFirst; v < kFirst + kCount; ++v) use(v, key, row + v * kLanes);
       }
     }
   };
 
-  // weights[key] = 2^(exponent − shift) for the exponents that `weights` holds.
-  HWY_INLINE void weigh(const Vec (&shift)[kVectors]) {
+  template <class Use>
+  HWY_INLINE void visit(const Use& use) const {
+    for (std::int32_t i = 0; i < num_segments; ++i) {
+      with_vectors<kVectors>(segments[i], VisitSegment<Use>{*this, use});
+    }
+  }
+
+  // Replaces what is in the tile where the row does not see the key.
+  HWY_INLINE void replace_unseen(float replacement) const {
+    visit([&](int v, std::int32_t key, float* at) HWY_ATTR {
+      const Vec seen = hn::Load(kFloats, at);
+      hn::Store(hn::IfThenElse(sees(v, key), seen, hn::Set(kFloats, replacement)), kFloats, at);
+    });
+  }
+
+  // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]).
+  template <class ExponentOf>
+  HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of) {
     Vec tile_sum[kVectors];
     for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
-    for (std::int32_t i = 0; i < num_segments; ++i) {
-      with_vectors<kVectors>(segments[i], WeighSegment{*this, shift, tile_sum});
-    }
+    visit([&](int v, std::int32_t, float* at) HWY_ATTR {
+      const Vec exponent = exponent_of(v, hn::Load(kFloats, at));
+      Vec weight = exp2(hn::Sub(exponent, shift[v]));
+      tile_sum[v] = hn::Add(tile_sum[v], weight);
+      if (panel.guarded) {
+        const auto is_hidden = hn::Eq(exponent, hn::Set(kFloats, kMinusInfinity));
+        weight = hn::IfThenElse(is_hidden, hn::Set(kFloats, kUnseen), weight);
+      }
+      hn::Store(weight, kFloats, at);
+    });
     for (int v = 0; v < kVectors; ++v) {
       store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
     }
@@ -358,7 +376,7 @@ struct PanelKernel {
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
     score(Exponents{*this, largest});
     move(largest, shift);
-    weigh(shift);
+    weigh(shift, [](int, Vec exponent) HWY_ATTR { return exponent; });
   }
 
   template <bool kGuarded, int kRows>
@@ -407,15 +425,13 @@ struct PanelKernel {
     }
   }
 
-  // Marks the weights of keys that are not seen.
-  HWY_INLINE void guard() {
-    if (!is_mixed) return;
-    for (std::int32_t key = begin; key < end; ++key) {
-      for (int v = 0; v < kVectors; ++v) {
-        float* row = weights + key * kWidth;
-        store(hn::IfThenElse(sees(v, key), load(row, v), hn::Set(kFloats, kUnseen)), row, v);
-      }
-    }
+  // Multiplies the weights by what dropout says; those that are marked stay.
+  HWY_INLINE void drop() {
+    if (panel.dropout == nullptr) return;
+    const std::int32_t first = begin / 8 * 8;
+    const auto drop_some = panel.guarded ? drop_weights<true> : drop_weights<false>;
+    drop_some(*panel.dropout, tile.first_key + first, end - first, kWidth,
+              weights + first * kWidth);
   }
 
   // Whether every row that will see a key has seen one: the first visible tile always moves m.
@@ -431,7 +447,8 @@ struct PanelKernel {
   HWY_INLINE void attend() {
     if (begin >= end) return;
     if (panel.moving || !has_started() || !try_fused_weights()) separate_weights();
-    if (panel.guarded) guard();
+    if (panel.guarded && is_mixed) replace_unseen(kUnseen);
+    drop();
     add_values();
   }
 
@@ -440,55 +457,34 @@ struct PanelKernel {
     HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
   };
 
-  // Of all keys from begin to end and all rows: whoever modifies them need not know segments.
   HWY_INLINE void raw_scores() const {
-    if (begin >= end) return;
-    ScoreSegment<RawScores>{*this, RawScores{}}.template run<0, kVectors>(
-        {begin, end, 0, kVectors});
+    if (begin < end) score(RawScores{});
   }
 
   // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
   // key.
-  HWY_INLINE void absorb(const float* HWY_RESTRICT dropout) {
+  HWY_INLINE void absorb() {
     if (begin >= end) return;
     Vec largest[kVectors];
-    Vec shift[kVectors];
     Vec minus_m[kVectors];
+    Vec shift[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    if (is_mixed) replace_unseen(kMinusInfinity);
+    visit([&](int v, std::int32_t, float* at)
+              HWY_ATTR { largest[v] = hn::Max(hn::Load(kFloats, at), largest[v]); });
     for (int v = 0; v < kVectors; ++v) {
-      largest[v] = hn::Set(kFloats, kMinusInfinity);
       minus_m[v] = load(panel.state.minus_m, v);
-    }
-    for (std::int32_t key = begin; key < end; ++key) {
-      float* row = weights + key * kWidth;
-      for (int v = 0; v < kVectors; ++v) {
-        Vec exponent = hn::MulAdd(load(row, v), hn::Set(kFloats, kLog2E), minus_m[v]);
-        if (is_mixed)
-          exponent = hn::IfThenElse(sees(v, key), exponent, hn::Set(kFloats, kMinusInfinity));
-        largest[v] = hn::Max(exponent, largest[v]);
-        store(exponent, row, v);
-      }
+      // Rounding keeps the order: the exponent of the largest score is the largest exponent.
+      largest[v] = exponent_of_score(largest[v], minus_m[v]);
     }
     move(largest, shift);
-    Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
-    for (std::int32_t key = begin; key < end; ++key) {
-      float* row = weights + key * kWidth;
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec exponent = load(row, v);
-        Vec weight = exp2(hn::Sub(exponent, shift[v]));
-        tile_sum[v] = hn::Add(tile_sum[v], weight);
-        if (dropout != nullptr) weight = hn::Mul(weight, load(dropout + key * kWidth, v));
-        if (panel.guarded) {
-          const auto is_hidden = hn::Eq(exponent, hn::Set(kFloats, kMinusInfinity));
-          weight = hn::IfThenElse(is_hidden, hn::Set(kFloats, kUnseen), weight);
-        }
-        store(weight, row, v);
-      }
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
-    }
+    weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
+    drop();
     add_values();
+  }
+
+  static HWY_INLINE Vec exponent_of_score(Vec score, Vec minus_m) {
+    return hn::MulAdd(score, hn::Set(kFloats, detail::kLog2E), minus_m);
   }
 };
 

@@ -13,8 +13,6 @@
 #include "attention/kernels/exp2-inl.h"
 #include "hwy/highway.h"
 
-#if HWY_TARGET != HWY_SCALAR
-
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
@@ -119,7 +117,5 @@ void unpack(const float* out, std::int32_t width, std::int32_t value_dim, const 
 
 }  // namespace heed::inline v0::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // HWY_TARGET
 
 #endif  // HEED_TRANSPOSE_INL_H_

@@ -55,7 +55,8 @@ struct AddToSums {
       // Nothing is seen yet where −infinity is the largest.
       offset[v] = hn::IfThenZeroElse(hn::Eq(largest[v], hidden), largest[v]);
       const Vec moved = hn::Sub(kernel.load(sums.largest, v), offset[v]);
-      sum[v] = hn::Mul(kernel.load(sums.sum, v), exp2(hn::Mul(moved, hn::Set(kFloats, kLog2E))));
+      sum[v] =
+          hn::Mul(kernel.load(sums.sum, v), exp2(hn::Mul(moved, hn::Set(kFloats, detail::kLog2E))));
       kernel.store(largest[v], sums.largest, v);
     }
     for_each_part(kernel.begin, kernel.end, [&](std::int32_t begin, std::int32_t end) HWY_ATTR {
@@ -64,7 +65,7 @@ struct AddToSums {
       for (std::int32_t key = begin; key < end; ++key) {
         for (int v = 0; v < kVectors; ++v) {
           const Vec score = hn::Sub(kernel.load(scores + key * kernel.kWidth, v), offset[v]);
-          part[v] = hn::Add(part[v], exp2(hn::Mul(score, hn::Set(kFloats, kLog2E))));
+          part[v] = hn::Add(part[v], exp2(hn::Mul(score, hn::Set(kFloats, detail::kLog2E))));
         }
       }
       for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], part[v]);
@@ -82,8 +83,8 @@ struct Weigh {
       float* logs = out.log2_weights + key * kernel.kWidth;
       for (int v = 0; v < kVectors; ++v) {
         const Vec score = kernel.load(logs, v);
-        Vec log = hn::MulAdd(hn::Sub(score, kernel.load(sums.high, v)), hn::Set(kFloats, kLog2E),
-                             kernel.load(sums.minus_low, v));
+        Vec log = hn::MulAdd(hn::Sub(score, kernel.load(sums.high, v)),
+                             hn::Set(kFloats, detail::kLog2E), kernel.load(sums.minus_low, v));
         // Rounding may leave a little more than the whole.
         log = hn::IfThenZeroElse(hn::Gt(log, hn::Zero(kFloats)), log);
         log = hn::IfThenElse(hn::Eq(score, hidden), hidden, log);

@@ -25,6 +25,9 @@ class Backward {
     gradients_.query = Tensor<Real>(problem.query.shape());
     gradients_.key = Tensor<Real>(problem.key.shape());
     gradients_.value = Tensor<Real>(problem.value.shape());
+    if (problem.alibi_slopes) {
+      gradients_.alibi_slopes = Tensor<Real>(problem.alibi_slopes->shape());
+    }
     if (problem.sinks) gradients_.sinks = Tensor<Real>(problem.sinks->shape());
     if (bias_shape == nullptr) return;
     gradients_.bias = Tensor<Real>(*bias_shape);
@@ -60,10 +63,13 @@ class Backward {
     grad_weights_[i] = row_.dropout_factor(k) * dot(grad_out, row_.value(k), problem_.value_dim);
   }
 
-  // masked = score_mod(softcap(scale · query · key)) + bias
+  // masked = score_mod(softcap(scale · query · key)) − slope · distance + bias
   void add_score(std::int64_t k) {
     const Real grad_masked = grad_masked_[static_cast<std::size_t>(k)];
     if (grad_masked == 0) return;
+    if (problem_.alibi_slopes) {
+      gradients_.alibi_slopes(at_.head) -= grad_masked * row_.distance(k);
+    }
     if (grad_bias_) (*grad_bias_)(at_.batch, at_.head, at_.q, k) += grad_masked;
     const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
     const Real* query = row_.query();

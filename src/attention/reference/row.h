@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <span>
@@ -40,7 +41,7 @@ class Row {
  public:
   std::vector<Real> scores;    // scale · query · key
   std::vector<Real> capped;    // after the softcap
-  std::vector<Real> modified;  // after score_mod and bias
+  std::vector<Real> modified;  // after score_mod, ALiBi and bias
   std::vector<Real> masked;    // after the mask
   std::vector<Real> weights;   // after the softmax
   std::vector<Real> dropped;   // after dropout
@@ -63,7 +64,7 @@ class Row {
       if (!visible && !hidden_too) continue;
       scores[k] = problem_.scale * dot(query(), key(at_.k), problem_.head_dim);
       capped[k] = capped_score(scores[k], problem_.softcap);
-      modified[k] = problem_.score_mod(capped[k], position_of(at_.k)) + bias();
+      modified[k] = problem_.score_mod(capped[k], position_of(at_.k)) + alibi() + bias();
       if (visible) masked[k] = modified[k] + static_cast<Real>(problem_.mask.added(at_));
     }
     lse = softmax_row<Real>(masked, sink(), weights);
@@ -76,6 +77,11 @@ class Row {
   Real score_derivative(std::int64_t k) const {
     const Dual<Real> score(scores[static_cast<std::size_t>(k)], 1);
     return problem_.score_mod(capped_score(score, problem_.softcap), position_of(k)).derivative;
+  }
+
+  // |kv_idx − q_idx|
+  Real distance(std::int64_t k) const {
+    return static_cast<Real>(std::abs(k - at_.q - problem_.shape.query_offset));
   }
 
   Real dropout_factor(std::int64_t k) const {
@@ -97,6 +103,9 @@ class Row {
  private:
   ScorePosition position_of(std::int64_t k) const {
     return detail::position(problem_.shape, {at_.batch, at_.head, at_.q, k});
+  }
+  Real alibi() const {
+    return problem_.alibi_slopes ? -(*problem_.alibi_slopes)(at_.head) * distance(at_.k) : Real{0};
   }
   Real bias() const {
     return problem_.bias ? (*problem_.bias)(at_.batch, at_.head, at_.q, at_.k) : Real{0};

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/position.h"
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/tensors.h"
@@ -83,13 +84,14 @@ TEST_P(FusedBackward, GroupedHeadsInABatch) {
 
 // Enough queries of one head that they are divided into parts.
 TEST_P(FusedBackward, ManyQueriesOfFewHeads) {
-  const Inputs in({.q_len = 1100, .kv_len = 131, .head_dim = 16, .value_dim = 20});
-  const auto bias = normal<float>({1100, 1}, 5);
+  const Inputs in({.q_len = 1500, .kv_len = 131, .head_dim = 16, .value_dim = 20});
+  const auto bias = normal<float>({1500, 1}, 5);
   const auto sinks = normal<float>({1}, 6);
   expect_gradients(table(), in, {.bias = bias, .sinks = sinks}, "parts");
 }
 
 struct Options {
+  Tensor<float> alibi_slopes;
   Tensor<float> bias;
   Tensor<float> sinks;
   AttentionOptions options;
@@ -120,6 +122,10 @@ void sinks(Options& o) {
   o.sinks = normal<float>({4}, 6);
   o.options.sinks = o.sinks;
 }
+void alibi(Options& o) {
+  o.alibi_slopes = alibi_slopes<float>(4);
+  o.options.alibi_slopes = o.alibi_slopes;
+}
 void dropout(Options& o) { o.options.dropout = {.probability = 0.3F, .seed = 5}; }
 void scale_and_offset(Options& o) {
   o.options.scale = -0.4F;
@@ -128,7 +134,7 @@ void scale_and_offset(Options& o) {
 
 TEST_P(FusedBackward, EveryOptionAloneAndInPairs) {
   const std::vector<std::function<void(Options&)>> all = {
-      softcap, score_mod, bias, window, irregular, sinks, dropout, scale_and_offset};
+      softcap, score_mod, bias, window, irregular, sinks, alibi, dropout, scale_and_offset};
   const Inputs in({.batch = 2,
                    .num_heads = 4,
                    .num_kv_heads = 2,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/parallel.h"
+#include "heed/position.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
@@ -82,6 +83,7 @@ struct Option {
 std::vector<Option> all_options() {
   static const Tensor<float> bias = normal<float>({4, 1, 150}, 9);
   static const Tensor<float> sinks = normal<float>({4}, 8);
+  static const Tensor<float> slopes = alibi_slopes(4);
   static const Tensor<bool> flags = [] {
     Tensor<bool> tensor(Shape{100, 150});
     for (std::int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data()[i] = i * 7919 % 5 != 0;
@@ -105,6 +107,7 @@ std::vector<Option> all_options() {
       {"additive", mask(Mask::additive(added))},
       {"where",
        mask(Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 3 != 0; }))},
+      {"alibi", [](AttentionOptions& options) { options.alibi_slopes = slopes; }},
       {"bias", [](AttentionOptions& options) { options.bias = bias; }},
       {"sinks", [](AttentionOptions& options) { options.sinks = sinks; }},
       {"scale", [](AttentionOptions& options) { options.scale = 0.7F; }},

@@ -36,7 +36,7 @@ Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job
   fused::PanelRows rows(schedule, workspace);
   fused::PanelWeights weights(schedule, workspace);
   fused::TileReader reader(schedule, workspace);
-  const fused::WeightScratch scratch{workspace.floats(128 * schedule.panel_rows),
+  const fused::WeightScratch scratch{{schedule, workspace},
                                      workspace.floats(128 * schedule.panel_rows)};
   const std::int64_t count = std::min<std::int64_t>(schedule.panel_rows, group * lse.extent(2));
   rows.start(job.job, 0, 0, {0, count}, nullptr);

@@ -96,6 +96,7 @@ std::vector<Option> all_options() {
       {"where",
        mask(Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 3 != 0; }))},
       {"bias", [](AttentionOptions& options) { options.bias = bias; }},
+      {"alibi", [](AttentionOptions& options) { options.alibi_slopes = sinks; }},
       {"sinks", [](AttentionOptions& options) { options.sinks = sinks; }},
       {"scale", [](AttentionOptions& options) { options.scale = 0.7F; }},
       {"softcap", [](AttentionOptions& options) { options.softcap = 2; }},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/position.h"
 #include "heed/reference.h"
 #include "support/tensors.h"
 
@@ -25,6 +26,7 @@ struct Loss {
   Tensor<double> key = normal<double>({2, 2, 5, 3}, 2);
   Tensor<double> value = normal<double>({2, 2, 5, 4}, 3);
   Tensor<double> grad_out = normal<double>({2, 4, 3, 4}, 4);
+  Tensor<double> alibi_slopes;
   Tensor<double> bias;
   Tensor<double> sinks;
   AttentionOptions64 options;
@@ -67,6 +69,7 @@ class Gradcheck : public testing::TestWithParam<Case> {};
 TEST_P(Gradcheck, AgreesWithCentralDifferences) {
   Loss loss;
   GetParam().set_up(loss);
+  if (!loss.alibi_slopes.empty()) loss.options.alibi_slopes = loss.alibi_slopes;
   if (!loss.bias.empty()) loss.options.bias = loss.bias;
   if (!loss.sinks.empty()) loss.options.sinks = loss.sinks;
   const auto gradients =
@@ -74,12 +77,16 @@ TEST_P(Gradcheck, AgreesWithCentralDifferences) {
   expect_central_differences(loss, loss.query, gradients.query, "query");
   expect_central_differences(loss, loss.key, gradients.key, "key");
   expect_central_differences(loss, loss.value, gradients.value, "value");
+  if (!loss.alibi_slopes.empty()) {
+    expect_central_differences(loss, loss.alibi_slopes, gradients.alibi_slopes, "alibi_slopes");
+  }
   if (!loss.bias.empty()) expect_central_differences(loss, loss.bias, gradients.bias, "bias");
   if (!loss.sinks.empty()) expect_central_differences(loss, loss.sinks, gradients.sinks, "sinks");
 }
 
 void bias(Loss& loss) { loss.bias = normal<double>({2, 4, 3, 5}, 5); }
 void sinks(Loss& loss) { loss.sinks = normal<double>({4}, 6); }
+void alibi(Loss& loss) { loss.alibi_slopes = heed::alibi_slopes<double>(4); }
 void softcap(Loss& loss) { loss.options.softcap = 0.8; }
 void dropout(Loss& loss) { loss.options.dropout = {.probability = 0.3F, .seed = 5}; }
 void window(Loss& loss) {
@@ -106,13 +113,15 @@ std::vector<Case> cases() {
       {"ScoreMod", score_mod},
       {"Dropout", dropout},
       {"Window", window},
+      {"Alibi", alibi},
       {"EmptyRow",
        [](Loss& loss) {
          loss.options.mask = Mask::rows({{0, 5}, {2, 2}, {1, 3}});
        }},
   };
   std::vector<Case> all = alone;
-  const std::vector<Case> pairable = {alone[2], alone[5], alone[6], alone[7], alone[8], alone[9]};
+  const std::vector<Case> pairable = {alone[2], alone[5], alone[6], alone[7],
+                                      alone[8], alone[9], alone[10]};
   for (std::size_t i = 0; i < pairable.size(); ++i) {
     for (std::size_t j = i + 1; j < pairable.size(); ++j) {
       all.push_back({pairable[i].name + "And" + pairable[j].name,

@@ -71,6 +71,7 @@ BasicAttentionOptions<Real> read_options(const json& options, const Arrays& arra
   check_names(options);
   BasicAttentionOptions<Real> result;
   result.mask = structural_mask(options) & tensor_mask(options, arrays);
+  result.alibi_slopes = find_array<Real>(arrays, "alibi_slopes");
   result.bias = find_array<Real>(arrays, "bias");
   result.sinks = find_array<Real>(arrays, "sinks");
   if (options.contains("scale")) result.scale = options["scale"].get<Real>();

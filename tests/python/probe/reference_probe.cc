@@ -52,6 +52,7 @@ Arrays run_case(const nlohmann::json& json, const Arrays& arrays) {
   outputs["grad_query"] = std::move(gradients.query);
   outputs["grad_key"] = std::move(gradients.key);
   outputs["grad_value"] = std::move(gradients.value);
+  outputs["grad_alibi_slopes"] = std::move(gradients.alibi_slopes);
   outputs["grad_bias"] = std::move(gradients.bias);
   outputs["grad_sinks"] = std::move(gradients.sinks);
   return outputs;
