@@ -89,7 +89,7 @@ void add_bench_backward(CLI::App& bench) {
   add_case_options(*verb, *arguments, {"float32", "float64"});
   verb->footer(
       "Example:\n"
-      "  heed bench backward --seq 1024,2048 --head-dim 64,128 --causal none,square --threads 1\n\n"
+      "  heed bench backward --seq 1024,2048 --head-dim 64,128 --causal none,square\n\n"
       "What is measured is attention_backward, the allocation of its result included; the\n"
       "forward pass came before. GFLOP/s count 6 pairs head_dim for the scores and the\n"
       "gradients of query and key, and 4 pairs value_dim for those of weights and value.\n"
