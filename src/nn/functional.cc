@@ -2,63 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "core/blas.h"
 #include "heed/reference.h"
+#include "nn/ops/embedding.h"
+#include "nn/ops/linear.h"
 
 namespace heed::inline v0 {
 
 namespace {
 
-// `shape` with its innermost extent replaced.
-Shape with_width(const Shape& shape, std::int64_t width) {
-  std::array<std::int64_t, kMaxRank> extents{};
-  std::copy(shape.begin(), shape.end(), extents.begin());
-  extents[static_cast<std::size_t>(shape.rank() - 1)] = width;
-  return Shape(std::span(extents.data(), static_cast<std::size_t>(shape.rank())));
-}
-
 template <class Real>
-void check_linear(TensorView<const Real> x, const LinearParameters<Real>& parameters) {
-  const Tensor<Real>& weight = parameters.weight;
-  if (weight.rank() != 2) {
-    throw InvalidArgument(
-        fmt::format("linear: weight has shape {}, expected [out_features, in_features]",
-                    to_string(weight.shape())));
-  }
-  if (x.rank() == 0 || x.extent(-1) != weight.extent(1)) {
-    throw InvalidArgument(
-        fmt::format("linear: x has shape {} but weight {}: their last extents differ",
-                    to_string(x.shape()), to_string(weight.shape())));
-  }
-  if (!parameters.bias.empty() && parameters.bias.shape() != Shape{weight.extent(0)}) {
-    throw InvalidArgument(fmt::format("linear: bias has shape {}, expected [{}]",
-                                      to_string(parameters.bias.shape()), weight.extent(0)));
-  }
-}
-
-template <class Real>
-Tensor<Real> apply_linear(TensorView<const Real> x, const LinearParameters<Real>& parameters) {
-  check_linear(x, parameters);
-  const std::int64_t in_features = x.extent(-1);
-  const std::int64_t out_features = parameters.weight.extent(0);
-  const Tensor<Real> rows = to_tensor(x);
-  Tensor<Real> y(with_width(x.shape(), out_features));
-  if (y.empty()) return y;
-  const std::int64_t count = y.num_elements() / out_features;
-  const TensorView<Real> out = y.view().reshape({count, out_features});
-  if (in_features != 0) {
-    matmul(rows.view().reshape({count, in_features}), parameters.weight.view().permute({1, 0}),
-           out);
-  }
-  if (parameters.bias.empty()) return y;
-  for (std::int64_t row = 0; row < count; ++row) {
-    for (std::int64_t i = 0; i < out_features; ++i) out(row, i) += parameters.bias(i);
-  }
-  return y;
+Tensor<Real> linear_of(TensorView<const Real> x, const LinearParameters<Real>& parameters) {
+  return nn::linear_forward<Real>(to_tensor(x).view(), parameters.weight, parameters.bias);
 }
 
 template <class Real>
@@ -103,32 +60,14 @@ Attended<Real> attend(TensorView<const Real> x, TensorView<const Real> context,
 }  // namespace
 
 Tensor<float> linear(FloatView x, const LinearParameters<float>& parameters) {
-  return apply_linear(x, parameters);
+  return linear_of(x, parameters);
 }
 Tensor<double> linear(DoubleView x, const LinearParameters<double>& parameters) {
-  return apply_linear(x, parameters);
+  return linear_of(x, parameters);
 }
 
 Tensor<float> embedding(TensorView<const std::int64_t> token_ids, FloatView table) {
-  if (table.rank() != 2) {
-    throw InvalidArgument(
-        fmt::format("embedding: table has shape {}, expected [num_embeddings, embedding_dim]",
-                    to_string(table.shape())));
-  }
-  std::array<std::int64_t, kMaxRank + 1> extents{};
-  const auto rank = static_cast<std::size_t>(token_ids.rank());
-  std::copy(token_ids.shape().begin(), token_ids.shape().end(), extents.begin());
-  extents[rank] = table.extent(1);
-  auto result = Tensor<float>::uninitialized(Shape(std::span(extents.data(), rank + 1)));
-  float* out = result.data();
-  for_each_element(token_ids, [&](std::int64_t id) {
-    if (id < 0 || id >= table.extent(0)) {
-      throw InvalidArgument(
-          fmt::format("embedding: token id {} is not in the table of {}", id, table.extent(0)));
-    }
-    for_each_element(table.select(0, id), [&out](float element) { *out++ = element; });
-  });
-  return result;
+  return nn::gather_rows(token_ids, table);
 }
 
 FloatView split_heads(FloatView x, std::int64_t num_heads) { return heads_of(x, num_heads); }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 
 namespace {
 
@@ -41,6 +42,23 @@ bool misuse_is_an_exception() {
   }
 }
 
+// A model of the user's, made of the library's layers.
+struct Model : heed::nn::Module<> {
+  heed::nn::SelfAttention<>& attention = make_module<heed::nn::SelfAttention<>>("attention", 4);
+  std::string class_name() const override { return "Model"; }
+};
+
+bool model_learns() {
+  Model model;
+  heed::nn::Adam<> optimizer(model.parameters(), 0.1);
+  const heed::nn::Variable<> x(heed::TorchGenerator(0).randn({1, 5, 4}));
+  const auto loss = [&] { return heed::nn::mean(model.attention.forward(x).out); };
+  const auto before = loss();
+  before.backward();
+  optimizer.step();
+  return loss().item() < before.item();
+}
+
 }  // namespace
 
-int main() { return attention_agrees() && misuse_is_an_exception() ? 0 : 1; }
+int main() { return attention_agrees() && misuse_is_an_exception() && model_learns() ? 0 : 1; }

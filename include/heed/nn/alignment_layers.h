@@ -1,0 +1,72 @@
+/// The attention of sequence-to-sequence models before transformers: one decoder state looks at all
+/// encoder states.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "heed/config.h"
+#include "heed/nn/layers.h"
+
+namespace heed::inline v0::nn {
+
+/// What a decoder state saw.
+template <class T>
+struct Alignment {
+  Variable<T> context;  ///< [batch, encoder_dim]: Σ weights · encoder_outputs
+  Variable<T> weights;  ///< [batch, src_len], part of the graph
+};
+
+/// score = vᵀ · tanh(W1 · encoder + W2 · decoder), without biases.
+///
+/// Source: Bahdanau et al., "Neural Machine Translation by Jointly Learning to Align and
+/// Translate", 2014.
+template <class T = float>
+class HEED_API AdditiveAttention : public Module<T> {
+ public:
+  /// @throws InvalidArgument when a size is negative.
+  AdditiveAttention(std::int64_t encoder_dim, std::int64_t decoder_dim, std::int64_t attention_dim);
+
+  /// encoder_outputs [batch, src_len, encoder_dim], decoder_hidden [batch, decoder_dim].
+  /// @throws InvalidArgument when shapes do not fit.
+  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden);
+  std::string class_name() const override { return "AdditiveAttention"; }
+
+ private:
+  Linear<T>& encoder_projection_;
+  Linear<T>& decoder_projection_;
+  Linear<T>& score_;
+};
+
+/// How a MultiplicativeAttention scores encoder state h against decoder state s.
+enum class LuongScore {
+  kDot,      ///< h · s
+  kGeneral,  ///< h · W s
+  kConcat,   ///< vᵀ · tanh(W [h; s])
+};
+
+/// Source: Luong et al., "Effective Approaches to Attention-based Neural Machine Translation",
+/// 2015.
+template <class T = float>
+class HEED_API MultiplicativeAttention : public Module<T> {
+ public:
+  /// @throws InvalidArgument when a size is negative, or the sizes differ for kDot.
+  MultiplicativeAttention(std::int64_t encoder_dim, std::int64_t decoder_dim,
+                          LuongScore method = LuongScore::kGeneral);
+
+  /// As AdditiveAttention::forward.
+  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden);
+  std::string class_name() const override { return "MultiplicativeAttention"; }
+
+ private:
+  LuongScore method_;
+  Linear<T>* projection_ = nullptr;
+  Linear<T>* score_ = nullptr;
+};
+
+extern template class AdditiveAttention<float>;
+extern template class AdditiveAttention<double>;
+extern template class MultiplicativeAttention<float>;
+extern template class MultiplicativeAttention<double>;
+
+}  // namespace heed::inline v0::nn

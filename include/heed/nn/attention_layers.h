@@ -1,0 +1,196 @@
+/// Multi-head attention as a layer: one implementation, and the configurations under which it is
+/// the one that a textbook defines, with the same parameter names drawn in the same order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/nn/layers.h"
+#include "heed/statistics.h"
+
+namespace heed::inline v0::nn {
+
+/// What one call asks of an attention layer.
+struct AttendOptions {
+  /// Broadcasts to [batch, num_heads, q_len, kv_len]. What it refers to must live until backward().
+  Mask mask = {};
+  /// Whether to return every weight. Without weights, none is ever kept in memory.
+  bool return_attention = false;
+  /// Or the weights of these rows only.
+  std::vector<AttentionRow> rows = {};
+};
+
+/// What an attention layer computed.
+template <class T>
+struct Attended {
+  Variable<T> out;  ///< [batch, q_len, embed_dim]; of scaled_dot_product_attention as heads
+  /// What the values were multiplied by, dropout included: [batch, num_heads, q_len, kv_len] for
+  /// return_attention, [rows, kv_len] for rows, empty otherwise. A look, not part of the graph.
+  Tensor<T> weights;
+};
+
+/// attention(query, key, value) of heads [batch, num_heads, length, head_dim], with dropout on the
+/// weights.
+/// @throws InvalidArgument when shapes do not fit.
+template <class T>
+HEED_API Attended<T> scaled_dot_product_attention(const Variable<T>& query, const Variable<T>& key,
+                                                  const Variable<T>& value,
+                                                  const AttendOptions& options = {},
+                                                  const heed::Dropout& dropout = {});
+
+/// The same as a part of a model that has no parameters.
+template <class T = float>
+class HEED_API ScaledDotProductAttention : public Module<T> {
+ public:
+  Attended<T> forward(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
+                      const AttendOptions& options = {}, const heed::Dropout& dropout = {}) {
+    return scaled_dot_product_attention(query, key, value, options, dropout);
+  }
+  std::string class_name() const override { return "ScaledDotProductAttention"; }
+};
+
+/// A dropout and what it is called; without a name there is none.
+struct NamedDropout {
+  std::string name = {};
+  double p = 0;
+};
+
+/// What distinguishes one attention layer from another.
+struct AttentionConfig {
+  std::string class_name = "MultiHeadAttention";
+  std::int64_t embed_dim = 0;
+  std::int64_t num_heads = 1;
+  std::int64_t head_dim = 0;  ///< 0: embed_dim / num_heads
+  /// The projections of query, key and value, or one name: one projection gives all three, side by
+  /// side.
+  std::vector<std::string> inputs = {"q_proj", "k_proj", "v_proj"};
+  std::string out = "out_proj";  ///< the projection of the output; empty: none
+  bool bias = true;              ///< of every projection
+  std::string core = {};         ///< the name of a part ScaledDotProductAttention(), if it has one
+  NamedDropout weight_dropout = {};
+  NamedDropout out_dropout = {};
+  bool is_causal = false;  ///< whether the layer adds causal() to every mask
+};
+
+/// qkv_proj, out_proj, without biases; dropout on the output.
+HEED_API AttentionConfig fused_projection(std::int64_t embed_dim, std::int64_t num_heads,
+                                          double dropout = 0.1);
+/// q_proj, k_proj, v_proj, out_proj, attention; dropout on the weights.
+HEED_API AttentionConfig separate_projections(std::int64_t embed_dim, std::int64_t num_heads,
+                                              double dropout = 0);
+/// W_q, W_k, W_v, W_o; dropout on the weights. For self- and cross-attention.
+HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t num_heads,
+                                           double dropout = 0.1);
+/// q_proj, k_proj, v_proj, out_proj; dropout on the weights, attn_dropout, and on the output,
+/// out_dropout.
+HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
+                                       double dropout = 0.1);
+
+/// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …)))
+///
+/// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
+template <class T = float>
+class HEED_API MultiHeadAttention : public Module<T> {
+ public:
+  /// Draws the projections of query, key, value and output in that order.
+  /// @throws InvalidArgument when a size is not positive, embed_dim is not a multiple of num_heads
+  /// and no head_dim is given, or `inputs` holds neither one nor three names.
+  explicit MultiHeadAttention(const AttentionConfig& config);
+
+  /// query [batch, q_len, embed_dim], key and value [batch, kv_len, embed_dim].
+  /// @throws InvalidArgument when shapes do not fit, or inputs differ that have one projection.
+  Attended<T> forward(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
+                      const AttendOptions& options = {});
+  /// Self-attention.
+  Attended<T> forward(const Variable<T>& x, const AttendOptions& options = {}) {
+    return forward(x, x, x, options);
+  }
+
+  std::int64_t num_heads() const noexcept { return config_.num_heads; }
+  std::int64_t head_dim() const noexcept { return config_.head_dim; }
+  /// What scores are multiplied by: 1/√head_dim.
+  double scale() const noexcept;
+
+  std::string class_name() const override { return config_.class_name; }
+
+ private:
+  // query, key and value as heads [batch, num_heads, length, head_dim]
+  std::vector<Variable<T>> project(const std::vector<Variable<T>>& inputs);
+
+  AttentionConfig config_;
+  std::vector<Linear<T>*> inputs_;
+  Linear<T>* out_ = nullptr;
+  Dropout<T>* weight_dropout_ = nullptr;
+  Dropout<T>* out_dropout_ = nullptr;
+};
+
+/// W_q, W_k, W_v with biases, one head as wide as the input, no projection of the output.
+template <class T = float>
+class HEED_API SelfAttention : public MultiHeadAttention<T> {
+ public:
+  explicit SelfAttention(std::int64_t d_model);
+};
+
+/// W_Q, W_K, W_V, W_O without biases, one head of head_dim, causal.
+template <class T = float>
+class HEED_API SingleHeadAttention : public MultiHeadAttention<T> {
+ public:
+  SingleHeadAttention(std::int64_t embed_dim, std::int64_t head_dim);
+};
+
+/// Causal self-attention over at most max_len positions: the layer `mha` behind the constant
+/// `mask` [max_len, max_len], true above the diagonal, which PyTorch keeps in the state.
+template <class T = float>
+class HEED_API CausalAttention : public Module<T> {
+ public:
+  /// x [batch, length, embed_dim]. @throws InvalidArgument when length exceeds max_len.
+  Attended<T> forward(const Variable<T>& x, const AttendOptions& options = {});
+
+ protected:
+  /// @throws InvalidArgument when max_len is negative.
+  CausalAttention(const AttentionConfig& config, std::int64_t max_len);
+
+ private:
+  MultiHeadAttention<T>& mha_;
+  std::int64_t max_len_;
+};
+
+/// cross_projections behind a causal mask.
+template <class T = float>
+class HEED_API CausalSelfAttention : public CausalAttention<T> {
+ public:
+  CausalSelfAttention(std::int64_t d_model, std::int64_t num_heads, std::int64_t max_len = 512,
+                      double dropout = 0.1)
+      : CausalAttention<T>(cross_projections(d_model, num_heads, dropout), max_len) {}
+  std::string class_name() const override { return "CausalSelfAttention"; }
+};
+
+/// separate_projections behind a causal mask.
+template <class T = float>
+class HEED_API CausalMultiHeadAttention : public CausalAttention<T> {
+ public:
+  CausalMultiHeadAttention(std::int64_t embed_dim, std::int64_t num_heads, std::int64_t max_seq_len,
+                           double dropout)
+      : CausalAttention<T>(separate_projections(embed_dim, num_heads, dropout), max_seq_len) {}
+  std::string class_name() const override { return "CausalMultiHeadAttention"; }
+};
+
+extern template class ScaledDotProductAttention<float>;
+extern template class ScaledDotProductAttention<double>;
+extern template class MultiHeadAttention<float>;
+extern template class MultiHeadAttention<double>;
+extern template class SelfAttention<float>;
+extern template class SelfAttention<double>;
+extern template class SingleHeadAttention<float>;
+extern template class SingleHeadAttention<double>;
+extern template class CausalAttention<float>;
+extern template class CausalAttention<double>;
+extern template class CausalSelfAttention<float>;
+extern template class CausalSelfAttention<double>;
+extern template class CausalMultiHeadAttention<float>;
+extern template class CausalMultiHeadAttention<double>;
+
+}  // namespace heed::inline v0::nn

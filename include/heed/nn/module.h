@@ -1,0 +1,137 @@
+/// Layers and models: named parameters, buffers and parts, as torch.nn.Module has them.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/io/any_tensor.h"
+#include "heed/nn/variable.h"
+
+namespace heed::inline v0::nn {
+
+/// A parameter and its full name, e.g. "mha.W_q.weight".
+template <class T>
+struct NamedVariable {
+  std::string name;
+  Variable<T> variable;
+};
+
+/// A tensor of a state dict and its full name.
+struct NamedView {
+  std::string name;
+  AnyView value;
+};
+
+/// What a module has learned, in PyTorch's names and order. The views are of the module's own
+/// memory: they show later changes and live as long as the module.
+using StateDict = std::vector<NamedView>;
+
+/// A part of a model. Parameters, buffers and parts are made, named and drawn from
+/// default_generator() in one step each, in the order in which they are written down:
+///
+///     struct Model : heed::nn::Module<> {
+///       nn::Embedding<>& embedding = make_module<nn::Embedding<>>("embedding", 100, 32);
+///       nn::Linear<>& out = make_module<nn::Linear<>>("out", 32, 100);
+///       std::string class_name() const override { return "Model"; }
+///     };
+///
+/// With the same seed and the same order, the parameters are those of PyTorch. T is float or
+/// double. A module is neither copied nor moved: its parts refer to each other.
+template <class T = float>
+class HEED_API Module {
+ public:
+  Module();
+  virtual ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// The name that the summary gives, in PyTorch that of the class.
+  virtual std::string class_name() const = 0;
+  /// What the summary says between the parentheses.
+  virtual std::string extra_repr() const;
+
+  /// Everything that an optimiser may change: the module's own parameters, then its parts'.
+  std::vector<NamedVariable<T>> named_parameters() const;
+  std::vector<Variable<T>> parameters() const;
+  /// The number of elements of all parameters.
+  std::int64_t num_parameters() const;
+
+  /// Sets the mode of this module and its parts; a module starts in training. Only dropout knows
+  /// the difference.
+  void train(bool is_training = true);
+  void eval() { train(false); }
+  bool is_training() const noexcept { return is_training_; }
+
+  /// Forgets the gradients of all parameters.
+  void zero_grad() const;
+
+  /// The module and its parts in the form that PyTorch prints.
+  std::string summary() const;
+
+  /// Parameters and buffers: of each module first its parameters, then its buffers, then its parts.
+  StateDict state_dict() const;
+
+  /// Copies every tensor of `state` to the place of its name. Other element types are converted.
+  /// @throws InvalidArgument, before anything is written, naming all tensors that are missing,
+  /// unexpected, given twice or of another shape, and constants that are not what they should be.
+  void load_state_dict(const StateDict& state);
+
+ protected:
+  /// A tensor that is learned.
+  Variable<T> make_parameter(std::string name, Tensor<T> value);
+  /// A tensor that is not learned but part of the state.
+  Variable<T> make_buffer(std::string name, Tensor<T> value);
+  /// A tensor that is part of the state only because PyTorch has it there: it never changes, and
+  /// loading another one is an error.
+  void make_constant(std::string name, Tensor<bool> value);
+
+  /// A part, constructed from `arguments`.
+  template <class M, class... Arguments>
+  M& make_module(std::string name, Arguments&&... arguments) {
+    auto owned = std::make_unique<M>(std::forward<Arguments>(arguments)...);
+    M& part = *owned;
+    parts_.emplace_back(std::move(name), std::move(owned));
+    return part;
+  }
+
+  std::size_t num_parts() const noexcept { return parts_.size(); }
+
+ private:
+  // A name and what it stands for.
+  struct Slot {
+    std::string name;
+    std::variant<Variable<T>, std::shared_ptr<const Tensor<bool>>> value;
+  };
+  std::vector<Slot> slots() const;
+  void collect_parameters(const std::string& prefix, std::vector<NamedVariable<T>>& out) const;
+  void collect_slots(const std::string& prefix, std::vector<Slot>& out) const;
+
+  std::vector<NamedVariable<T>> parameters_;
+  std::vector<Slot> buffers_;
+  std::vector<std::pair<std::string, std::unique_ptr<Module>>> parts_;
+  bool is_training_ = true;
+};
+
+/// A module with one input and one output.
+template <class T = float>
+class HEED_API Layer : public Module<T> {
+ public:
+  virtual Variable<T> forward(const Variable<T>& x) = 0;
+};
+
+/// Writes the summary.
+HEED_API std::ostream& operator<<(std::ostream& out, const Module<float>& module);
+HEED_API std::ostream& operator<<(std::ostream& out, const Module<double>& module);
+
+extern template class Module<float>;
+extern template class Module<double>;
+extern template class Layer<float>;
+extern template class Layer<double>;
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,153 @@
+/// Optimisers: step by step what PyTorch's do.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/nn/module.h"
+#include "heed/nn/variable.h"
+
+namespace heed::inline v0::nn {
+
+/// Changes parameters in the direction that their gradients say.
+template <class T = float>
+class HEED_API Optimizer {
+ public:
+  virtual ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// One step. Parameters without a gradient stay as they are.
+  void step();
+  /// Forgets the gradients of all parameters.
+  void zero_grad() const;
+
+  double learning_rate() const noexcept { return learning_rate_; }
+  /// For the next steps. @throws InvalidArgument when it is negative or NaN.
+  void set_learning_rate(double learning_rate);
+
+  /// What the optimiser remembers between steps, to be saved beside the model: for parameter i,
+  /// "i.step" [1] and "i.<name>" of the parameter's shape. What has not been used yet is 0.
+  StateDict state_dict() const;
+  /// @throws InvalidArgument, before anything is written, naming every tensor that does not fit.
+  void load_state_dict(const StateDict& state);
+
+ protected:
+  /// @param state_names what is remembered of each parameter
+  /// @throws InvalidArgument when learning_rate is negative or NaN.
+  Optimizer(std::vector<Variable<T>> parameters, double learning_rate,
+            std::vector<std::string> state_names);
+
+  /// One parameter, its gradient, and what is remembered of it.
+  struct Slot {
+    TensorView<T> parameter;
+    TensorView<const T> grad;
+    std::vector<TensorView<T>> state;
+    std::int64_t step = 0;  ///< counts from 1
+  };
+  virtual void update(const Slot& slot) = 0;
+
+ private:
+  class State;
+  std::vector<Variable<T>> parameters_;
+  std::unique_ptr<State> state_;
+  double learning_rate_;
+};
+
+struct SgdOptions {
+  double momentum = 0;
+  double weight_decay = 0;
+};
+
+/// v ← momentum · v + g, p ← p − learning_rate · v with g = grad + weight_decay · p, and v = g at
+/// the first step: torch.optim.SGD.
+template <class T = float>
+class HEED_API Sgd : public Optimizer<T> {
+ public:
+  Sgd(std::vector<Variable<T>> parameters, double learning_rate, const SgdOptions& options = {});
+
+ private:
+  using typename Optimizer<T>::Slot;
+  void update(const Slot& slot) override;
+  SgdOptions options_;
+};
+
+struct AdamOptions {
+  std::array<double, 2> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  /// Of Adam it is added to the gradient; of AdamW it shrinks the parameter itself.
+  double weight_decay = 0;
+};
+
+/// m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², p ← p − learning_rate · m̂ / (√v̂ + eps), where
+/// m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ) at step t: torch.optim.Adam.
+///
+/// Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2014.
+template <class T = float>
+class HEED_API Adam : public Optimizer<T> {
+ public:
+  explicit Adam(std::vector<Variable<T>> parameters, double learning_rate = 1e-3,
+                const AdamOptions& options = {});
+
+ protected:
+  using typename Optimizer<T>::Slot;
+  /// Adam without weight decay.
+  void adapt(const Slot& slot);
+  const AdamOptions& options() const noexcept { return options_; }
+
+ private:
+  void update(const Slot& slot) override;
+  AdamOptions options_;
+};
+
+/// Adam after p ← p − learning_rate · weight_decay · p: torch.optim.AdamW, whose weight_decay is
+/// 0.01 unless given.
+///
+/// Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2017.
+template <class T = float>
+class HEED_API AdamW : public Adam<T> {
+ public:
+  explicit AdamW(std::vector<Variable<T>> parameters, double learning_rate = 1e-3,
+                 const AdamOptions& options = {.weight_decay = 0.01});
+
+ private:
+  using typename Optimizer<T>::Slot;
+  void update(const Slot& slot) override;
+};
+
+/// Scales the gradients of all parameters so that their norm √Σ grad² is at most max_norm:
+/// torch.nn.utils.clip_grad_norm_. Returns the norm before.
+/// @throws InvalidArgument when max_norm is negative or NaN.
+template <class T>
+HEED_API double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm);
+
+/// A learning rate that rises for `warmup_steps` steps and then falls like a cosine.
+struct WarmupCosine {
+  double peak = 1e-3;
+  std::int64_t warmup_steps = 0;
+  std::int64_t total_steps = 1;
+  double floor = 0;
+
+  /// The learning rate of step 0, 1, …: peak · (step + 1) / warmup_steps while warming up, then
+  ///
+  ///     floor + (peak − floor) · (1 + cos(π · (step − warmup_steps) / (total_steps −
+  ///     warmup_steps))) / 2
+  ///
+  /// and `floor` from total_steps on. torch.optim.lr_scheduler's LinearLR, then CosineAnnealingLR.
+  HEED_API double operator()(std::int64_t step) const;
+};
+
+extern template class Optimizer<float>;
+extern template class Optimizer<double>;
+extern template class Sgd<float>;
+extern template class Sgd<double>;
+extern template class Adam<float>;
+extern template class Adam<double>;
+extern template class AdamW<float>;
+extern template class AdamW<double>;
+
+}  // namespace heed::inline v0::nn

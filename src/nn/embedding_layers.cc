@@ -1,0 +1,66 @@
+#include "heed/nn/embedding_layers.h"
+
+#include <fmt/format.h>
+
+#include "heed/position.h"
+#include "heed/random.h"
+
+namespace heed::inline v0::nn {
+
+namespace {
+
+// x [batch, length, d_model] + the first `length` rows of table [max_len, d_model]
+template <class T>
+Variable<T> with_positions(const std::string& layer, const Variable<T>& x,
+                           const Variable<T>& table) {
+  if (x.rank() != 3 || x.extent(2) != table.extent(1)) {
+    throw InvalidArgument(fmt::format("{}: x has shape {}, expected [batch, length, {}]", layer,
+                                      to_string(x.shape()), table.extent(1)));
+  }
+  if (x.extent(1) > table.extent(0)) {
+    throw InvalidArgument(fmt::format("{}: x has {} positions but max_len is {}", layer,
+                                      x.extent(1), table.extent(0)));
+  }
+  return x + slice(table, 0, 0, x.extent(1));
+}
+
+}  // namespace
+
+template <class T>
+SinusoidalPositionalEncoding<T>::SinusoidalPositionalEncoding(std::int64_t d_model,
+                                                              std::int64_t max_len,
+                                                              std::optional<double> dropout) {
+  if (dropout) dropout_ = &this->template make_module<Dropout<T>>("dropout", *dropout);
+  pe_ = this->make_buffer("pe",
+                          sinusoidal_encoding<T>(max_len, d_model).reshaped({1, max_len, d_model}));
+}
+
+template <class T>
+Variable<T> SinusoidalPositionalEncoding<T>::forward(const Variable<T>& x) {
+  const Variable<T> sum =
+      with_positions(class_name(), x, reshape(pe_, {pe_.extent(1), pe_.extent(2)}));
+  return dropout_ == nullptr ? sum : dropout_->forward(sum);
+}
+
+template <class T>
+LearnedPositionalEncoding<T>::LearnedPositionalEncoding(std::int64_t d_model, std::int64_t max_len,
+                                                        double dropout)
+    : position_embeddings_(
+          this->template make_module<Embedding<T>>("position_embeddings", max_len, d_model)),
+      dropout_(this->template make_module<Dropout<T>>("dropout", dropout)) {
+  default_generator().normal(position_embeddings_.weight().writable_value(), 0, 0.02);
+}
+
+template <class T>
+Variable<T> LearnedPositionalEncoding<T>::forward(const Variable<T>& x) {
+  return dropout_.forward(with_positions(class_name(), x, position_embeddings_.weight()));
+}
+
+template class TokenEmbedding<float>;
+template class TokenEmbedding<double>;
+template class SinusoidalPositionalEncoding<float>;
+template class SinusoidalPositionalEncoding<double>;
+template class LearnedPositionalEncoding<float>;
+template class LearnedPositionalEncoding<double>;
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,57 @@
+// What a variable remembers: where a gradient that reaches it has to go.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "heed/nn/tape.h"
+
+namespace heed::inline v0::nn::detail {
+
+template <class T>
+struct Node {
+  Node(const Shape& of_value, bool wants_grad) : shape(of_value), requires_grad(wants_grad) {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // A chain of a million nodes must not become a million nested destructors.
+  ~Node() {
+    std::vector<std::shared_ptr<Node>> orphans = std::move(inputs);
+    while (!orphans.empty()) {
+      const std::shared_ptr<Node> node = std::move(orphans.back());
+      orphans.pop_back();
+      if (node == nullptr || node.use_count() > 1) continue;
+      for (auto& input : node->inputs) orphans.push_back(std::move(input));
+      node->inputs.clear();
+    }
+  }
+
+  bool is_leaf() const { return name == nullptr; }
+
+  void accumulate(Tensor<T> more) {
+    if (!has_grad) {
+      grad = std::move(more);
+      has_grad = true;
+      return;
+    }
+    T* sum = grad.data();
+    for (const T addend : more.elements()) *sum++ += addend;
+  }
+
+  Tensor<T> take_grad() {
+    has_grad = false;
+    return std::exchange(grad, Tensor<T>());
+  }
+
+  Shape shape;
+  bool requires_grad;
+  bool has_grad = false;
+  bool is_released = false;
+  Tensor<T> grad;
+  const char* name = nullptr;                 // the function that made the value
+  std::vector<std::shared_ptr<Node>> inputs;  // null where no gradient is wanted
+  Backward<T> backward;
+};
+
+}  // namespace heed::inline v0::nn::detail

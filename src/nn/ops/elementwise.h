@@ -1,0 +1,55 @@
+// Loops over elements, divided among threads where it pays. For contiguous views.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/nn/tape.h"
+#include "heed/parallel.h"
+
+namespace heed::inline v0::nn {
+
+// Elements per chunk of a loop with little arithmetic: a chunk takes some 10 µs.
+inline constexpr std::int64_t kElementGrain = 16384;
+
+// f(x) of every element.
+template <class T, class F>
+Tensor<T> map(TensorView<const T> x, F f) {
+  auto result = Tensor<T>::uninitialized(x.shape());
+  const T* in = x.data();
+  T* out = result.data();
+  parallel_for(0, x.num_elements(), kElementGrain, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) out[i] = f(in[i]);
+  });
+  return result;
+}
+
+// f(x, y) of every pair of elements; the shapes are equal.
+template <class T, class F>
+Tensor<T> map(TensorView<const T> x, TensorView<const T> y, F f) {
+  auto result = Tensor<T>::uninitialized(x.shape());
+  const T* left = x.data();
+  const T* right = y.data();
+  T* out = result.data();
+  parallel_for(0, x.num_elements(), kElementGrain, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) out[i] = f(left[i], right[i]);
+  });
+  return result;
+}
+
+// How many rows of `width` elements make a chunk.
+inline std::int64_t row_grain(std::int64_t width) {
+  return width >= kElementGrain ? 1 : kElementGrain / (width + 1) + 1;
+}
+
+// The rows of a tensor, its last dimension: body(row) on many threads.
+template <class F>
+void for_each_row(const Shape& shape, F body) {
+  if (shape.num_elements() == 0) return;
+  const std::int64_t width = shape[-1];
+  parallel_for(0, shape.num_elements() / width, row_grain(width),
+               [&](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t row = first; row < last; ++row) body(row);
+               });
+}
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,15 @@
+// Rows of a table on plain tensors.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/tensor.h"
+
+namespace heed::inline v0::nn {
+
+// The rows of `table` [num_embeddings, embedding_dim] that ids [...] name: [..., embedding_dim].
+// @throws InvalidArgument when the table is no matrix or an id is not one of its rows.
+template <class T>
+Tensor<T> gather_rows(TensorView<const std::int64_t> ids, TensorView<const T> table);
+
+}  // namespace heed::inline v0::nn

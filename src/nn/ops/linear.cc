@@ -1,0 +1,99 @@
+#include "nn/ops/linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/blas.h"
+#include "heed/nn/ops.h"
+#include "nn/ops/elementwise.h"
+#include "nn/ops/shapes.h"
+
+namespace heed::inline v0::nn {
+
+namespace {
+
+void check_linear(const Shape& x, const Shape& weight, const Shape& bias) {
+  if (weight.rank() != 2) {
+    throw InvalidArgument(fmt::format(
+        "linear: weight has shape {}, expected [out_features, in_features]", to_string(weight)));
+  }
+  if (x.rank() == 0 || x[-1] != weight[1]) {
+    throw InvalidArgument(
+        fmt::format("linear: x has shape {} but weight {}: their last extents differ", to_string(x),
+                    to_string(weight)));
+  }
+  if (bias.num_elements() != 0 && bias != Shape{weight[0]}) {
+    throw InvalidArgument(
+        fmt::format("linear: bias has shape {}, expected [{}]", to_string(bias), weight[0]));
+  }
+}
+
+// All but the last dimension as one.
+template <class T>
+TensorView<T> rows(TensorView<T> x) {
+  const std::int64_t width = x.extent(-1);
+  return x.reshape({width == 0 ? 0 : x.num_elements() / width, width});
+}
+
+// Adds a · b to the gradient of an input of shape `shape`.
+template <class T>
+void give_product(Step<T>& step, std::size_t input, const Shape& shape, TensorView<const T> a,
+                  TensorView<const T> b) {
+  if (!step.wants(input) || shape.num_elements() == 0) return;
+  if (step.has_sum(input)) {
+    matmul(a, b, rows(step.sum_for(input)), {.alpha = 1, .beta = 1});
+    return;
+  }
+  auto grad = Tensor<T>::uninitialized(shape);
+  matmul(a, b, rows(grad.view()));
+  step.give(input, std::move(grad));
+}
+
+}  // namespace
+
+template <class T>
+Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
+                         TensorView<const T> bias) {
+  check_linear(x.shape(), weight.shape(), bias.shape());
+  const std::int64_t width = weight.extent(0);
+  // Without inputs the product is 0, and BLAS is not asked.
+  Tensor<T> y = x.empty() ? Tensor<T>(with_last(x.shape(), width))
+                          : Tensor<T>::uninitialized(with_last(x.shape(), width));
+  const bool has_bias = !bias.empty();
+  if (has_bias) {
+    for_each_row(y.shape(), [&](std::int64_t row) {
+      std::copy_n(bias.data(), width, y.data() + row * width);
+    });
+  }
+  if (x.empty() || y.empty()) return y;
+  matmul(rows(x), weight.permute({1, 0}), rows(y.view()),
+         {.alpha = 1, .beta = has_bias ? T{1} : T{0}});
+  return y;
+}
+
+template <class T>
+Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
+  const auto bias_value = bias.is_defined() ? bias.value() : TensorView<const T>();
+  return record<T>(
+      "linear", linear_forward(x.value(), weight.value(), bias_value), {x, weight, bias},
+      [x = Saved(x), weight = Saved(weight)](Step<T>& step) {
+        if (step.grad().empty()) return;
+        const TensorView<const T> grad = rows(step.grad());
+        give_product(step, 0, x.shape(), grad, weight.view());
+        if (x.shape().num_elements() != 0) {
+          give_product<T>(step, 1, weight.shape(), grad.permute({1, 0}), rows(x.view()));
+        }
+        if (step.wants(2)) step.give(2, reduce_to(grad, Shape{grad.extent(1)}));
+      });
+}
+
+template Tensor<float> linear_forward(FloatView, FloatView, FloatView);
+template Tensor<double> linear_forward(DoubleView, DoubleView, DoubleView);
+template HEED_API Variable<float> linear(const Variable<float>&, const Variable<float>&,
+                                         const Variable<float>&);
+template HEED_API Variable<double> linear(const Variable<double>&, const Variable<double>&,
+                                          const Variable<double>&);
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,112 @@
+#include "nn/ops/shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "nn/ops/elementwise.h"
+
+namespace heed::inline v0::nn {
+
+namespace {
+
+// The innermost row `row` of two views of one shape.
+template <class X, class Y>
+struct RowPair {
+  RowPair(TensorView<X> of_x, TensorView<Y> of_y, std::int64_t row)
+      : x(entry_at(of_x, row, 1)), y(entry_at(of_y, row, 1)) {}
+
+  X* x;
+  Y* y;
+};
+
+// Views of rank 0 are rows of one element.
+template <class T>
+TensorView<T> with_rows(TensorView<T> view) {
+  return view.rank() == 0 ? view.to_rank(1) : view;
+}
+
+template <class X, class Y>
+void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row) {
+  const RowPair<X, Y> pair(to, from, row);
+  for (std::int64_t i = 0; i < to.extent(-1); ++i) {
+    pair.x[i * to.stride(-1)] += pair.y[i * from.stride(-1)];
+  }
+}
+
+}  // namespace
+
+Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(rank), 1);
+  for (int dim = 1; dim <= rank; ++dim) {
+    const std::int64_t left = dim <= a.rank() ? a[-dim] : 1;
+    const std::int64_t right = dim <= b.rank() ? b[-dim] : 1;
+    if (left != right && left != 1 && right != 1) {
+      throw InvalidArgument(fmt::format("{}: the shapes {} and {} do not broadcast", function,
+                                        to_string(a), to_string(b)));
+    }
+    extents[static_cast<std::size_t>(rank - dim)] = left == 1 ? right : left;
+  }
+  return Shape(extents);
+}
+
+int checked_dim(const char* function, const Shape& shape, int dim) {
+  if (dim < -shape.rank() || dim >= shape.rank()) {
+    throw InvalidArgument(fmt::format("{}: dim is {} but the shape is {}, of rank {}", function,
+                                      dim, to_string(shape), shape.rank()));
+  }
+  return dim < 0 ? dim + shape.rank() : dim;
+}
+
+Shape with_last(const Shape& shape, std::int64_t extent) {
+  std::vector<std::int64_t> extents = extents_of(shape);
+  extents.back() = extent;
+  return Shape(extents);
+}
+
+template <class T>
+Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
+  if (grad.shape() == shape) return contiguous(grad);
+  Tensor<double> sums(shape);
+  const auto from = with_rows(grad);
+  const TensorView<double> to = sums.view().broadcast_to(from.shape());
+  const std::int64_t rows = grad.empty() ? 0 : grad.num_elements() / from.extent(-1);
+  for (std::int64_t row = 0; row < rows; ++row) add_row(to, from, row);
+  auto result = Tensor<T>::uninitialized(shape);
+  std::transform(sums.elements().begin(), sums.elements().end(), result.data(),
+                 [](double sum) { return static_cast<T>(sum); });
+  return result;
+}
+
+template <class T>
+Tensor<T> contiguous(TensorView<const T> view) {
+  auto result = Tensor<T>::uninitialized(view.shape());
+  const auto from = with_rows(view);
+  const auto to = with_rows(result.view());
+  for_each_row(from.shape(), [&](std::int64_t row) {
+    const RowPair<T, const T> pair(to, from, row);
+    const std::int64_t step = from.stride(-1);
+    if (step == 1) {
+      std::copy_n(pair.y, from.extent(-1), pair.x);
+    } else {
+      for (std::int64_t i = 0; i < from.extent(-1); ++i) pair.x[i] = pair.y[i * step];
+    }
+  });
+  return result;
+}
+
+template <class T>
+void add_into(TensorView<T> to, TensorView<const T> from) {
+  for_each_row(to.rank() == 0 ? Shape{1} : to.shape(),
+               [&](std::int64_t row) { add_row(with_rows(to), with_rows(from), row); });
+}
+
+template Tensor<float> reduce_to(FloatView, const Shape&);
+template Tensor<double> reduce_to(DoubleView, const Shape&);
+template Tensor<float> contiguous(FloatView);
+template Tensor<double> contiguous(DoubleView);
+template void add_into(TensorView<float>, FloatView);
+template void add_into(TensorView<double>, DoubleView);
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,49 @@
+// Shapes as PyTorch combines them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heed/tensor.h"
+
+namespace heed::inline v0::nn {
+
+// The shape to which both broadcast, aligned at the right.
+// @throws InvalidArgument naming `function` and both shapes when there is none.
+Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b);
+
+// A dimension that may count from the end, counted from the front.
+// @throws InvalidArgument naming `function` when there is no such dimension.
+int checked_dim(const char* function, const Shape& shape, int dim);
+
+inline std::vector<std::int64_t> extents_of(const Shape& shape) {
+  return {shape.begin(), shape.end()};
+}
+
+// `shape` with another last extent; the shape must not be of rank 0.
+Shape with_last(const Shape& shape, std::int64_t extent);
+
+// Where entry `index`, counted row-major over all but the last `inner` dimensions, starts.
+template <class T>
+T* entry_at(TensorView<T> x, std::int64_t index, int inner) {
+  std::int64_t offset = 0;
+  for (int dim = x.rank() - inner - 1; dim >= 0; --dim) {
+    offset += index % x.extent(dim) * x.stride(dim);
+    index /= x.extent(dim);
+  }
+  return x.data() + offset;
+}
+
+// Σ over the dimensions along which `shape` had been repeated to become grad's shape.
+template <class T>
+Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape);
+
+// A contiguous copy; rows whose elements are neighbours are copied as a whole.
+template <class T>
+Tensor<T> contiguous(TensorView<const T> view);
+
+// to += from for views of one shape, element by element; `to` repeats none.
+template <class T>
+void add_into(TensorView<T> to, TensorView<const T> from);
+
+}  // namespace heed::inline v0::nn

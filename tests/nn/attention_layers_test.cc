@@ -1,0 +1,162 @@
+#include "heed/nn/attention_layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "heed/random.h"
+#include "heed/reference.h"
+#include "support/gradcheck.h"
+
+namespace heed::nn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::gradient_error;
+using testing_support::kGradientTolerance;
+using testing_support::max_difference;
+using testing_support::normal;
+using testing_support::normal_variable;
+
+std::vector<std::string> names(const Module<>& module) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : module.state_dict()) result.push_back(name);
+  return result;
+}
+
+TEST(AttentionLayers, HaveTheParametersOfTheirTextbooks) {
+  EXPECT_EQ(MultiHeadAttention<>(fused_projection(64, 4)).num_parameters(), 16384);
+  EXPECT_EQ(MultiHeadAttention<>(separate_projections(64, 8)).num_parameters(), 16640);
+  EXPECT_EQ(MultiHeadAttention<>(cross_projections(512, 8)).num_parameters(), 1050624);
+  EXPECT_EQ(SelfAttention<>(256).num_parameters(), 197376);
+  EXPECT_EQ(SingleHeadAttention<>(4, 4).num_parameters(), 64);
+  EXPECT_EQ(SingleHeadAttention<>(12, 5).num_parameters(), 4 * 12 * 5);
+  EXPECT_EQ(CausalSelfAttention<>(64, 4).num_parameters(), 16640);
+}
+
+TEST(AttentionLayers, NameTheirStateAsTheirTextbooksDo) {
+  EXPECT_THAT(names(MultiHeadAttention<>(fused_projection(4, 2))),
+              ElementsAre("qkv_proj.weight", "out_proj.weight"));
+  EXPECT_THAT(names(MultiHeadAttention<>(separate_projections(4, 2))),
+              ElementsAre("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias",
+                          "v_proj.weight", "v_proj.bias", "out_proj.weight", "out_proj.bias"));
+  EXPECT_THAT(
+      names(CausalSelfAttention<>(4, 2, 3)),
+      ElementsAre("mask", "mha.W_q.weight", "mha.W_q.bias", "mha.W_k.weight", "mha.W_k.bias",
+                  "mha.W_v.weight", "mha.W_v.bias", "mha.W_o.weight", "mha.W_o.bias"));
+  EXPECT_THAT(names(SingleHeadAttention<>(4, 2)),
+              ElementsAre("W_Q.weight", "W_K.weight", "W_V.weight", "W_O.weight"));
+  EXPECT_THAT(names(SelfAttention<>(2)), ElementsAre("W_q.weight", "W_q.bias", "W_k.weight",
+                                                     "W_k.bias", "W_v.weight", "W_v.bias"));
+}
+
+TEST(AttentionLayers, PrintThemselvesAsTheTextbook) {
+  EXPECT_EQ(MultiHeadAttention<>(separate_projections(32, 4)).summary(),
+            "MultiHeadAttention(\n"
+            "  (q_proj): Linear(in_features=32, out_features=32, bias=True)\n"
+            "  (k_proj): Linear(in_features=32, out_features=32, bias=True)\n"
+            "  (v_proj): Linear(in_features=32, out_features=32, bias=True)\n"
+            "  (out_proj): Linear(in_features=32, out_features=32, bias=True)\n"
+            "  (attention): ScaledDotProductAttention()\n"
+            "  (dropout): Dropout(p=0.0, inplace=False)\n"
+            ")");
+}
+
+TEST(AttentionLayers, KnowTheirScale) {
+  const MultiHeadAttention<> layer(twice_dropped(128, 8));
+  EXPECT_EQ(layer.head_dim(), 16);
+  EXPECT_EQ(layer.scale(), 0.25);
+}
+
+TEST(AttentionLayers, HaveGradients) {
+  const Variable<double> x = normal_variable({2, 5, 4}, 1);
+  const Variable<double> context = normal_variable({2, 3, 4}, 2);
+  for (const auto& config :
+       {fused_projection(4, 2, 0), separate_projections(4, 2), cross_projections(4, 1, 0.3)}) {
+    MultiHeadAttention<double> layer(config);
+    auto inputs = layer.parameters();
+    inputs.push_back(x);
+    const auto forward = [&] {
+      set_seed(7);
+      return layer.forward(x, {.mask = causal()}).out;
+    };
+    EXPECT_LE(gradient_error(inputs, forward), kGradientTolerance) << config.inputs.front();
+  }
+  MultiHeadAttention<double> cross(cross_projections(4, 2, 0));
+  auto inputs = cross.parameters();
+  inputs.insert(inputs.end(), {x, context});
+  EXPECT_LE(gradient_error(inputs, [&] { return cross.forward(x, context, context * 2.0).out; }),
+            kGradientTolerance);
+}
+
+// The weights that a layer returns are those its output is made of: out = weights · value.
+TEST(AttentionLayers, ReturnWeightsAfterDropout) {
+  const Variable<double> query(normal<double>({2, 3, 5, 4}, 1));
+  const Variable<double> key(normal<double>({2, 3, 7, 4}, 2));
+  const Variable<double> value(normal<double>({2, 3, 7, 2}, 3));
+  const auto [out, weights] = scaled_dot_product_attention(
+      query, key, value, {.mask = causal_bottom_right(), .return_attention = true}, {0.4F, 11});
+  EXPECT_LE(max_difference(matmul(Variable<double>(weights), value).value(), out.value()), 1e-14);
+}
+
+TEST(AttentionLayers, ReturnTheRowsAskedFor) {
+  MultiHeadAttention<> layer(cross_projections(8, 2, 0));
+  const Variable<float> x(normal<float>({2, 5, 8}, 1));
+  const auto all = layer.forward(x, {.return_attention = true});
+  const auto some = layer.forward(x, {.rows = {{1, 0, 3}, {0, 1, 4}}});
+  EXPECT_EQ(all.weights.shape(), (Shape{2, 2, 5, 5}));
+  ASSERT_EQ(some.weights.shape(), (Shape{2, 5}));
+  for (int k = 0; k < 5; ++k) {
+    EXPECT_EQ(some.weights(0, k), all.weights(1, 0, 3, k));
+    EXPECT_EQ(some.weights(1, k), all.weights(0, 1, 4, k));
+  }
+  EXPECT_TRUE(layer.forward(x).weights.empty());
+}
+
+TEST(AttentionLayers, CausalOnesSeeNoFuture) {
+  CausalSelfAttention<> causal_layer(8, 2, 6, 0);
+  SingleHeadAttention<> single(8, 3);
+  const Tensor<float> x = normal<float>({1, 6, 8}, 1);
+  Tensor<float> changed = x;
+  changed(0, 5, 0) += 1;
+  const auto same_but_last = [&](auto& layer) {
+    const auto before = layer.forward(Variable<float>(x)).out;
+    const auto after = layer.forward(Variable<float>(changed)).out;
+    EXPECT_EQ(max_difference(before.value().slice(1, 0, 5), after.value().slice(1, 0, 5)), 0);
+    EXPECT_GT(max_difference(before.value(), after.value()), 0);
+  };
+  same_but_last(causal_layer);
+  same_but_last(single);
+}
+
+TEST(AttentionLayers, RefuseMisuse) {
+  EXPECT_THAT([] { MultiHeadAttention<>(cross_projections(6, 4)); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("6 is not a multiple of num_heads, 4")));
+  EXPECT_THAT([] { MultiHeadAttention<>(cross_projections(0, 1)); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("embed_dim is 0")));
+  EXPECT_THAT(
+      [] {
+        MultiHeadAttention<>({.embed_dim = 4, .inputs = {"a", "b"}});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("2 names, expected one or three")));
+  MultiHeadAttention<> fused(fused_projection(4, 2));
+  const Variable<float> x(normal<float>({1, 3, 4}, 1));
+  const Variable<float> y(normal<float>({1, 3, 4}, 2));
+  EXPECT_THAT([&] { fused.forward(x, y, y); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("qkv_proj projects one input")));
+  EXPECT_THAT(
+      [&] {
+        fused.forward(Variable<float>(Tensor<float>({3, 4})));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("shape [3, 4], expected [batch, length")));
+  CausalSelfAttention<> causal_layer(4, 2, 2);
+  EXPECT_THAT([&] { causal_layer.forward(x); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("3 positions but max_len is 2")));
+}
+
+}  // namespace
+}  // namespace heed::nn

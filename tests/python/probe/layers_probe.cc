@@ -1,0 +1,250 @@
+// layers_probe FOLDER: builds every layer from seed 0, runs it forward and backward, trains small
+// models, and writes what came out to FOLDER/layers.npz, members LAYER/QUANTITY, and
+// FOLDER/summaries.json, {LAYER: text}. tests/python/test_layers.py does the same in PyTorch.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "heed/heed.h"
+
+namespace heed::probe {
+
+namespace {
+
+using nn::Variable;
+
+struct Report {
+  std::map<std::string, AnyTensor> arrays;
+  std::map<std::string, std::string> summaries;
+
+  void add(const std::string& name, FloatView array) { arrays[name] = to_tensor(array); }
+  void add(const std::string& name, const nn::StateDict& state) {
+    for (const auto& [entry, value] : state) {
+      if (const auto* view = std::get_if<FloatView>(&value))
+        add(fmt::format("{}/{}", name, entry), *view);
+    }
+  }
+};
+
+// An input of the next normal numbers, whose gradient is asked for.
+Variable<float> draw(const Shape& shape) { return {default_generator().randn(shape), true}; }
+
+// Runs forward(), and backward from normal numbers, and reports everything.
+template <class Layer, class Forward>
+void report_layer(Report& report, const std::string& name, Layer& layer,
+                  const std::vector<Variable<float>>& inputs, const Forward& forward) {
+  report.summaries[name] = layer.summary();
+  report.add(name + "/state", layer.state_dict());
+  const Variable<float> out = forward();
+  report.add(name + "/out", out.value());
+  out.backward(default_generator().randn(out.shape()).view());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    report.add(fmt::format("{}/grad_{}", name, i), inputs[i].grad());
+  }
+  for (const auto& [parameter, variable] : layer.named_parameters()) {
+    report.add(fmt::format("{}/grad/{}", name, parameter), variable.grad());
+  }
+}
+
+// A layer from [2, 7, width] to the same, with weights.
+template <class Layer>
+void report_attention(Report& report, const std::string& name, Layer& layer, std::int64_t width) {
+  const Variable<float> x = draw({2, 7, width});
+  report_layer(report, name, layer, {x}, [&] {
+    auto [out, weights] = layer.forward(x, {.return_attention = true});
+    report.add(name + "/weights", weights);
+    return out;
+  });
+}
+
+void report_attention_layers(Report& report) {
+  const auto multi_head = [&](const std::string& name, const nn::AttentionConfig& config) {
+    set_seed(0);
+    nn::MultiHeadAttention<> layer(config);
+    report_attention(report, name, layer, config.embed_dim);
+  };
+  multi_head("fused", nn::fused_projection(16, 4, 0));
+  multi_head("separate", nn::separate_projections(16, 2));
+  multi_head("twice_dropped", nn::twice_dropped(16, 4, 0));
+  set_seed(0);
+  nn::SelfAttention<> self(16);
+  report_attention(report, "self", self, 16);
+  set_seed(0);
+  nn::SingleHeadAttention<> single(16, 5);
+  report_attention(report, "single_head", single, 16);
+  set_seed(0);
+  nn::CausalSelfAttention<> causal_self(16, 4, 9, 0);
+  report_attention(report, "causal_self", causal_self, 16);
+  set_seed(0);
+  nn::CausalMultiHeadAttention<> causal_multi_head(16, 2, 7, 0);
+  report_attention(report, "causal_multi_head", causal_multi_head, 16);
+  set_seed(0);
+  nn::MultiHeadAttention<> cross(nn::cross_projections(16, 4, 0));
+  const Variable<float> query = draw({2, 5, 16});
+  const Variable<float> context = draw({2, 7, 16});
+  report_layer(report, "cross", cross, {query, context},
+               [&] { return cross.forward(query, context, context).out; });
+}
+
+template <class Layer>
+void report_alignment(Report& report, const std::string& name, Layer& layer) {
+  const Variable<float> encoder = draw({2, 7, 12});
+  const Variable<float> decoder = draw({2, 12});
+  report_layer(report, name, layer, {encoder, decoder}, [&] {
+    const auto [context, weights] = layer.forward(encoder, decoder);
+    report.add(name + "/weights", weights.value());
+    return context;
+  });
+}
+
+void report_alignment_layers(Report& report) {
+  set_seed(0);
+  nn::AdditiveAttention<> additive(12, 12, 5);
+  report_alignment(report, "additive", additive);
+  const std::pair<const char*, nn::LuongScore> methods[] = {
+      {"luong_dot", nn::LuongScore::kDot},
+      {"luong_general", nn::LuongScore::kGeneral},
+      {"luong_concat", nn::LuongScore::kConcat}};
+  for (const auto& [name, method] : methods) {
+    set_seed(0);
+    nn::MultiplicativeAttention<> layer(12, 12, method);
+    report_alignment(report, name, layer);
+  }
+}
+
+void report_basic_layers(Report& report) {
+  set_seed(0);
+  nn::Sequential<> mlp;
+  mlp.append<nn::Linear<>>(6, 17);
+  mlp.append<nn::ReLU<>>();
+  mlp.append<nn::LayerNorm<>>(17);
+  mlp.append<nn::Linear<>>(17, 3, false);
+  mlp.append<nn::Tanh<>>();
+  mlp.append<nn::Dropout<>>(0.0);
+  const Variable<float> x = draw({4, 5, 6});
+  report_layer(report, "mlp", mlp, {x}, [&] { return mlp.forward(x); });
+
+  set_seed(0);
+  nn::Embedding<> embedding(13, 6, 2);
+  const Tensor<std::int64_t> ids = default_generator().randint(0, 13, {3, 20});
+  report_layer(report, "embedding", embedding, {}, [&] { return embedding.forward(ids); });
+
+  set_seed(0);
+  nn::SinusoidalPositionalEncoding<> sinusoidal(8, 30, 0.0);
+  const Variable<float> y = draw({2, 5, 8});
+  report_layer(report, "sinusoidal", sinusoidal, {y}, [&] { return sinusoidal.forward(y); });
+
+  set_seed(0);
+  nn::LearnedPositionalEncoding<> learned(8, 30, 0);
+  const Variable<float> z = draw({2, 5, 8});
+  report_layer(report, "learned", learned, {z}, [&] { return learned.forward(z); });
+}
+
+constexpr std::int64_t kWidth = 16;
+constexpr std::int64_t kVocabulary = 11;
+
+// A transformer block over characters. Causal attention has biases or none: a bias of the keys has
+// no influence, its gradient is rounding, and Adam would make whole steps of it.
+struct Model : nn::Module<> {
+  explicit Model(bool has_bias) {
+    if (has_bias) {
+      biased = &make_module<nn::CausalSelfAttention<>>("attention", kWidth, 4, 8, 0.0);
+    } else {
+      plain =
+          &make_module<nn::MultiHeadAttention<>>("attention", nn::fused_projection(kWidth, 4, 0));
+    }
+  }
+
+  nn::TokenEmbedding<>& tokens = make_module<nn::TokenEmbedding<>>("tokens", kVocabulary, kWidth);
+  nn::LearnedPositionalEncoding<>& positions =
+      make_module<nn::LearnedPositionalEncoding<>>("positions", kWidth, 8, 0.0);
+  nn::LayerNorm<>& norm = make_module<nn::LayerNorm<>>("norm", kWidth);
+  nn::Linear<>& out = make_module<nn::Linear<>>("out", kWidth, kVocabulary);
+  nn::CausalSelfAttention<>* biased = nullptr;
+  nn::MultiHeadAttention<>* plain = nullptr;
+
+  Variable<float> forward(TensorView<const std::int64_t> ids) {
+    const Variable<float> x = positions.forward(tokens.forward(ids));
+    const Variable<float> attended =
+        biased != nullptr ? biased->forward(x).out : plain->forward(x, {.mask = causal()}).out;
+    return out.forward(norm.forward(x + attended));
+  }
+  std::string class_name() const override { return "Model"; }
+};
+
+// 100 steps on the same batch: the next token, where it is not 0.
+template <class MakeOptimizer>
+void report_training(Report& report, const std::string& name, bool has_bias,
+                     const MakeOptimizer& make_optimizer) {
+  set_seed(0);
+  Model model(has_bias);
+  const Tensor<std::int64_t> ids = default_generator().randint(0, kVocabulary, {4, 9});
+  const auto inputs = to_tensor(ids.view().slice(1, 0, 8));
+  const auto targets = to_tensor(ids.view().slice(1, 1, 9));
+  auto optimizer = make_optimizer(model.parameters());
+  const nn::WarmupCosine schedule{
+      .peak = optimizer.learning_rate(), .warmup_steps = 10, .total_steps = 100, .floor = 1e-4};
+  Tensor<float> losses({100});
+  Tensor<float> norms({100});
+  for (std::int64_t step = 0; step < 100; ++step) {
+    optimizer.set_learning_rate(schedule(step));
+    optimizer.zero_grad();
+    const Variable<float> loss = nn::cross_entropy<float>(model.forward(inputs), targets, 0);
+    loss.backward();
+    norms(step) = static_cast<float>(nn::clip_grad_norm(model.parameters(), 0.5));
+    optimizer.step();
+    losses(step) = loss.item();
+  }
+  report.add(name + "/losses", losses);
+  report.add(name + "/norms", norms);
+  report.add(name + "/state", model.state_dict());
+}
+
+void report_all_training(Report& report) {
+  const auto sgd = [](const auto& parameters) {
+    return nn::Sgd<>(parameters, 0.1, {.momentum = 0.9, .weight_decay = 0.01});
+  };
+  report_training(report, "train_sgd", false, sgd);
+  report_training(report, "train_sgd_biased", true, sgd);
+  report_training(report, "train_adam", false, [](const auto& parameters) {
+    return nn::Adam<>(parameters, 3e-3, {.weight_decay = 0.01});
+  });
+  report_training(report, "train_adamw", false,
+                  [](const auto& parameters) { return nn::AdamW<>(parameters, 3e-3); });
+}
+
+void run(const std::filesystem::path& folder) {
+  Report report;
+  report_basic_layers(report);
+  report_attention_layers(report);
+  report_alignment_layers(report);
+  report_all_training(report);
+  std::map<std::string, AnyView> views;
+  for (const auto& [name, tensor] : report.arrays) views.emplace(name, view(tensor));
+  write_npz(folder / "layers.npz", views);
+  std::ofstream(folder / "summaries.json") << nlohmann::json(report.summaries);
+}
+
+}  // namespace
+
+}  // namespace heed::probe
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: layers_probe FOLDER\n");
+    return 2;
+  }
+  try {
+    heed::probe::run(argv[1]);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "layers_probe: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
