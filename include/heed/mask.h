@@ -88,6 +88,7 @@ class HEED_API MaskFunction {
 };
 
 struct HideScore {
+  static constexpr bool kDifferentiates = false;
   template <class F>
   [[gnu::always_inline, gnu::flatten]] static float apply(const F& visible, float score,
                                                           const ScorePosition& at) {
