@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include "heed/nn/init.h"
+#include "heed/random.h"
 #include "io/io_test_util.h"
 #include "support/tensors.h"
 
@@ -107,6 +109,31 @@ TEST_F(SafetensorsFile, ViewsWithStridesAreWrittenAsIfCopied) {
   write_safetensors(path("t"), {{"x", x.view().permute({1, 0})}});
   EXPECT_TRUE(same_bits(std::get<Tensor<float>>(read_safetensors(path("t")).tensors.at("x")),
                         Tensor<float>({3, 2}, {0, 3, 1, 4, 2, 5})));
+}
+
+// Files that tests/python/dump_safetensors_fixtures.py has written with Python's library.
+Safetensors read_fixture(const std::string& name) {
+  return read_safetensors(std::filesystem::path(HEED_TEST_DATA) / "safetensors" / name);
+}
+
+TEST(ReadSafetensors, ReadsWhatPythonWrites) {
+  const Safetensors types = read_fixture("types.safetensors");
+  EXPECT_EQ(types.metadata.at("format"), "pt");
+  ASSERT_EQ(types.tensors.size(), 6U);
+  for (const auto& [name, tensor] : types.tensors) {
+    EXPECT_EQ("torch." + std::string(dtype_name(tensor)), name);
+    EXPECT_THAT(to_double(tensor).elements(), testing::ElementsAre(0, 1, 0, 1, 0, 1)) << name;
+  }
+  const Safetensors misaligned = read_fixture("misaligned.safetensors");
+  EXPECT_EQ(std::get<Tensor<std::int32_t>>(misaligned.tensors.at("a")).elements()[0], 1);
+}
+
+TEST(ReadSafetensors, AModelOfPyTorchIsTheOneFromTheSameSeed) {
+  const Safetensors file = read_fixture("linear.safetensors");
+  set_seed(0);
+  const auto expected = linear_init<float>(default_generator(), 3, 2);
+  EXPECT_TRUE(same_bits(std::get<Tensor<float>>(file.tensors.at("weight")), expected.weight));
+  EXPECT_TRUE(same_bits(std::get<Tensor<float>>(file.tensors.at("bias")), expected.bias));
 }
 
 TEST(ParseSafetensors, CopiesWhatIsNotAligned) {
