@@ -19,7 +19,7 @@ constexpr double kTolerance = kGradientTolerance;
 
 // Normal numbers that stay away from 0, where relu and log are not smooth.
 Variable64 positive(const Shape& shape, std::uint32_t seed) {
-  const Variable64 x = normal_variable(shape, seed);
+  Variable64 x = normal_variable(shape, seed);
   for (double& element : x.writable_value().elements()) element = std::abs(element) + 0.1;
   return x;
 }

@@ -21,12 +21,13 @@ using nn::Variable;
 
 struct Report {
   std::map<std::string, AnyTensor> arrays;
-  nlohmann::json summaries;
+  std::map<std::string, std::string> summaries;
 
   void add(const std::string& name, FloatView array) { arrays[name] = to_tensor(array); }
   void add(const std::string& name, const nn::StateDict& state) {
     for (const auto& [entry, value] : state) {
-      if (const auto* view = std::get_if<FloatView>(&value)) add(name + "/" + entry, *view);
+      if (const auto* view = std::get_if<FloatView>(&value))
+        add(fmt::format("{}/{}", name, entry), *view);
     }
   }
 };
@@ -47,7 +48,7 @@ void report_layer(Report& report, const std::string& name, Layer& layer,
     report.add(fmt::format("{}/grad_{}", name, i), inputs[i].grad());
   }
   for (const auto& [parameter, variable] : layer.named_parameters()) {
-    report.add(name + "/grad/" + parameter, variable.grad());
+    report.add(fmt::format("{}/grad/{}", name, parameter), variable.grad());
   }
 }
 
@@ -227,7 +228,7 @@ void run(const std::filesystem::path& folder) {
   std::map<std::string, AnyView> views;
   for (const auto& [name, tensor] : report.arrays) views.emplace(name, view(tensor));
   write_npz(folder / "layers.npz", views);
-  std::ofstream(folder / "summaries.json") << report.summaries;
+  std::ofstream(folder / "summaries.json") << nlohmann::json(report.summaries);
 }
 
 }  // namespace
