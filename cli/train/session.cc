@@ -85,7 +85,7 @@ fs::path RunFolder::model() const { return path / "model.safetensors"; }
 RunFolder open_run(const TrainArguments& arguments) {
   if (!arguments.resume.empty()) return {arguments.resume, true};
   if (arguments.save.empty()) return {};
-  const RunFolder folder{arguments.save};
+  RunFolder folder{arguments.save};
   std::error_code error;
   fs::create_directories(folder.path, error);
   if (error) {

@@ -94,7 +94,7 @@ ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::
 
 nlohmann::json parse_settings(const std::string& text, std::string_view task,
                               const std::filesystem::path& file) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) {
     throw std::runtime_error(
         fmt::format("'{}' does not hold the settings of a model of heed", file.string()));

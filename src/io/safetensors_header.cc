@@ -20,11 +20,13 @@ namespace {
 // Characters, and how many of them the parser has taken so far.
 class CountedCharacters {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): std::iterator_traits wants these names
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
   using reference = const char&;
+  // NOLINTEND(readability-identifier-naming)
 
   CountedCharacters(const char* at, std::int64_t& taken) : at_(at), taken_(&taken) {}
   const char& operator*() const { return *at_; }

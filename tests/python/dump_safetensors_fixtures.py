@@ -1,4 +1,4 @@
-"""Writes tests/data/safetensors: small files of the safetensors library, which also start its fuzz target.
+"""Writes tests/data/safetensors: small files of the library, from which its fuzz target starts.
 
 Usage: dump_safetensors_fixtures.py FOLDER
 """
@@ -20,7 +20,7 @@ def main() -> None:
     torch.manual_seed(0)
     layer = torch.nn.Linear(3, 2).state_dict()
     safetensors.torch.save_file(layer, folder / "linear.safetensors")
-    # What the library reads but never writes: an element that is not aligned, and spaces at the end.
+    # What the library reads but never writes: an element that is not aligned, spaces at the end.
     header = (
         b'{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
         b'"a":{"dtype":"I32","shape":[],"data_offsets":[1,5]}}  '
