@@ -128,8 +128,9 @@ TEST(Lstm, DropsBetweenLayersInTrainingOnly) {
   const Tensor<float> x = default_generator().randn({1, 6, 3});
   LSTM<> layers(3, 8, {.num_layers = 2, .dropout = 0.5});
   const auto first = [&] {
-    const auto out = layers.forward(to_tensor(x.view())).out.value();
-    return std::vector<float>(out.elements().begin(), out.elements().end());
+    const Variable<float> out = layers.forward(to_tensor(x.view())).out;
+    const auto elements = out.value().elements();
+    return std::vector<float>(elements.begin(), elements.end());
   };
   EXPECT_NE(first(), first());
   layers.eval();

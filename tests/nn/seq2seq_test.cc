@@ -89,12 +89,14 @@ TEST(Seq2SeqModels, DecodeTokenByTokenAsAtOnce) {
     const auto encoded = model->encode(src, {4, 3});
     DecoderState<float> state = encoded.start;
     for (std::int64_t t = 0; t < 3; ++t) {
-      auto step = model->decode(to_tensor(tgt.view().slice(1, t, t + 1)), encoded, state);
-      EXPECT_LE(max_difference(step.logits.value(), at_once.logits.value().slice(1, t, t + 1)),
-                1e-5);
+      const auto step = model->decode(to_tensor(tgt.view().slice(1, t, t + 1)), encoded, state);
+      EXPECT_LE(
+          max_difference<float>(step.logits.value(), at_once.logits.value().slice(1, t, t + 1)),
+          1e-5);
       if (!step.weights.empty()) {
-        EXPECT_LE(max_difference(step.weights.view(), at_once.weights.view().slice(2, t, t + 1)),
-                  1e-6);
+        EXPECT_LE(
+            max_difference<float>(step.weights.view(), at_once.weights.view().slice(2, t, t + 1)),
+            1e-6);
       }
       state = step.state;
       EXPECT_EQ(state.position, t + 1);

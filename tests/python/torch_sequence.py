@@ -105,7 +105,7 @@ class RecurrentSeq2Seq(nn.Module):
 
 def losses(model: nn.Module, src: Tensor, lengths: Lengths, packs: bool, tgt: Tensor) -> Tensor:
     """50 steps on the same batch of targets, where a target of 0 does not count."""
-    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     result = []
     for _ in range(50):
         optimizer.zero_grad()

@@ -55,7 +55,7 @@ void report_training(Report& report, const std::string& name, nn::Seq2Seq<>& mod
   const auto tgt = default_generator().randint(0, kTgtVocabulary, {4, 8});
   const auto inputs = to_tensor(tgt.view().slice(1, 0, 7));
   const auto targets = to_tensor(tgt.view().slice(1, 1, 8));
-  nn::Sgd<> optimizer(model.parameters(), 0.1, {.momentum = 0.9});
+  nn::Sgd<> optimizer(model.parameters(), 0.01, {.momentum = 0.9});
   Tensor<float> losses({50});
   for (std::int64_t step = 0; step < 50; ++step) {
     optimizer.zero_grad();
