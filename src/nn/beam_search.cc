@@ -67,6 +67,7 @@ std::vector<Continuation> best_continuations(const std::vector<Branch<T>>& branc
 template <class T>
 Variable<T> pick(const Variable<T>& state, const std::vector<std::int64_t>& rows) {
   std::vector<Variable<T>> picked;
+  picked.reserve(rows.size());
   for (const std::int64_t row : rows) picked.push_back(slice(state, 1, row, row + 1));
   return concat(picked, 1);
 }
