@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace heed::cli {
@@ -14,6 +15,8 @@ namespace {
 // Constant-initialised: they count before any constructor runs.
 std::atomic<std::int64_t> live_bytes = 0;
 std::atomic<std::int64_t> peak_bytes = 0;
+constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+std::atomic<std::size_t> largest_allocation = kUnlimited;
 
 void count_allocated(void* memory) noexcept {
   const auto bytes = static_cast<std::int64_t>(::malloc_usable_size(memory));
@@ -24,6 +27,7 @@ void count_allocated(void* memory) noexcept {
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > largest_allocation.load(std::memory_order_relaxed)) return nullptr;
   void* memory = nullptr;
   if (alignment <= alignof(std::max_align_t)) {
     memory = std::malloc(bytes == 0 ? 1 : bytes);
@@ -55,6 +59,11 @@ void release(void* memory) noexcept {
 std::int64_t live_heap_bytes() noexcept { return live_bytes.load(std::memory_order_relaxed); }
 std::int64_t peak_heap_bytes() noexcept { return peak_bytes.load(std::memory_order_relaxed); }
 void reset_heap_peak() noexcept { peak_bytes.store(live_heap_bytes(), std::memory_order_relaxed); }
+
+AllocationLimit::AllocationLimit(std::int64_t bytes) noexcept {
+  largest_allocation = static_cast<std::size_t>(bytes);
+}
+AllocationLimit::~AllocationLimit() { largest_allocation = kUnlimited; }
 
 }  // namespace heed::cli
 

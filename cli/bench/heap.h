@@ -10,6 +10,15 @@ std::int64_t live_heap_bytes() noexcept;
 std::int64_t peak_heap_bytes() noexcept;
 void reset_heap_peak() noexcept;
 
+// While it lives, an allocation of more than so many bytes fails.
+class AllocationLimit {
+ public:
+  explicit AllocationLimit(std::int64_t bytes) noexcept;
+  AllocationLimit(const AllocationLimit&) = delete;
+  AllocationLimit& operator=(const AllocationLimit&) = delete;
+  ~AllocationLimit();
+};
+
 // How many bytes `call` had allocated at most beyond what it returns. Memory that does not come
 // from operator new, such as that of oneTBB and BLAS, is not seen.
 template <class Call>

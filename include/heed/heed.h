@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/demonstrate.h"

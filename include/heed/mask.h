@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/detail/float_math.h"
 #include "heed/detail/tile_loop.h"
 #include "heed/score_mod.h"
 #include "heed/score_position.h"
@@ -87,12 +88,12 @@ class HEED_API MaskFunction {
 };
 
 struct HideScore {
+  static constexpr bool kDifferentiates = false;
   template <class F>
   [[gnu::always_inline, gnu::flatten]] static float apply(const F& visible, float score,
                                                           const ScorePosition& at) {
-    return visible(at.batch, at.head, at.q_idx, at.kv_idx)
-               ? score
-               : -std::numeric_limits<float>::infinity();
+    return select_both(visible(at.batch, at.head, at.q_idx, at.kv_idx), score,
+                       -std::numeric_limits<float>::infinity());
   }
 };
 

@@ -72,6 +72,8 @@ class HEED_API AttentionPlan {
   bool stages_values() const noexcept;
   /// Threads that take part, fewer when fewer are available as it runs.
   int num_threads() const noexcept;
+  /// Whether threads share the keys of a row, because there are fewer panels of rows than threads.
+  bool splits_keys() const noexcept;
   /// Memory a run needs beside its arguments and its result.
   std::size_t workspace_bytes() const noexcept;
   /// Counted anew with each call, in time linear in the query's length.

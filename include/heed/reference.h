@@ -6,6 +6,7 @@
 #include <span>
 
 #include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"
@@ -18,7 +19,7 @@ enum class Keep : std::uint32_t {
   kNothing = 0,
   kScores = 1,    ///< scale · query · key
   kCapped = 2,    ///< after the softcap
-  kModified = 4,  ///< after score_mod, ALiBi and bias
+  kModified = 4,  ///< after score_mod and bias
   kMasked = 8,    ///< after the mask: −infinity where a key is not visible
   kWeights = 16,  ///< after the softmax
   kDropped = 32,  ///< after dropout: what the values are multiplied by
@@ -54,17 +55,8 @@ HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView v
                                   const AttentionOptions64& options = {},
                                   Keep keep = Keep::kNothing);
 
-/// The derivatives of a loss with respect to what attention was given, each in the shape of the
-/// thing it belongs to.
 template <class Real>
-struct Gradients {
-  Tensor<Real> query;
-  Tensor<Real> key;
-  Tensor<Real> value;
-  Tensor<Real> alibi_slopes;  ///< empty without slopes
-  Tensor<Real> bias;          ///< empty without a bias
-  Tensor<Real> sinks;         ///< empty without sinks
-};
+using Gradients = AttentionGradients<Real>;
 
 /// The chain rule through attention, given grad_out [batch, num_heads, q_len, value_dim], the
 /// derivative of the loss with respect to out:
@@ -74,8 +66,8 @@ struct Gradients {
 ///     grad_masked = weights ∘ (grad_weight − Σ_k weights ∘ grad_weight)
 ///     grad_query  = scale · grad_score · key,   grad_key = scale · grad_scoreᵀ · query
 ///
-/// with grad_score = grad_masked through bias, ALiBi, score_mod and softcap. Keys that are not
-/// visible receive 0.
+/// with grad_score = grad_masked through bias, score_mod and softcap. Keys that are not visible
+/// receive 0.
 HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
                                              FloatView value, const AttentionOptions& options = {});
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,

@@ -24,15 +24,26 @@ class HEED_API ScoreFunction {
   virtual double apply(double score, const ScorePosition& at) const = 0;
   virtual Dual<float> apply(Dual<float> score, const ScorePosition& at) const = 0;
   virtual Dual<double> apply(Dual<double> score, const ScorePosition& at) const = 0;
-  // Applies the function to every score of a tile.
+  // Applies the function to every score of a tile, and to its derivatives if it has any.
   virtual void apply_to(const ScoreTile& tile) const = 0;
 };
 
 struct ModifyScore {
+  static constexpr bool kDifferentiates = false;
   template <class F>
   [[gnu::always_inline, gnu::flatten]] static float apply(const F& function, float score,
                                                           const ScorePosition& at) {
     return static_cast<float>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
+  }
+};
+
+struct DifferentiateScore {
+  static constexpr bool kDifferentiates = true;
+  template <class F>
+  [[gnu::always_inline, gnu::flatten]] static Dual<float> apply(const F& function,
+                                                                Dual<float> score,
+                                                                const ScorePosition& at) {
+    return static_cast<Dual<float>>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
   }
 };
 
@@ -48,7 +59,10 @@ class ScoreFunctionOf final : public ScoreFunction {
   Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
     return call(score, at);
   }
-  void apply_to(const ScoreTile& tile) const override { tile_loop<ModifyScore>(tile, function_); }
+  void apply_to(const ScoreTile& tile) const override {
+    if (tile.derivatives != nullptr) return tile_loop<DifferentiateScore>(tile, function_);
+    tile_loop<ModifyScore>(tile, function_);
+  }
 
  private:
   template <class Score>

@@ -108,6 +108,11 @@ std::string staging_text(const Call& call) {
                          : fmt::format("{} becomes float32", to_string(call.shapes.dtype)));
 }
 
+std::string split_text(const fused::Schedule& schedule) {
+  if (schedule.key_chunks == 1) return "the query's rows";
+  return fmt::format("the keys, {} at a time: there are too few rows", kernels::kChunkKeys);
+}
+
 std::string tiles_text(const TileCounts& tiles) {
   if (tiles.total == 0) return "none";
   return fmt::format("{} of {} skipped ({:.1f} %), {} partly masked", tiles.skipped, tiles.total,
@@ -143,6 +148,8 @@ bool AttentionPlan::stages_keys() const noexcept { return decision_->schedule.st
 bool AttentionPlan::stages_values() const noexcept { return decision_->schedule.stages_value; }
 
 int AttentionPlan::num_threads() const noexcept { return decision_->schedule.workers; }
+
+bool AttentionPlan::splits_keys() const noexcept { return decision_->schedule.key_chunks > 1; }
 
 std::size_t AttentionPlan::workspace_bytes() const noexcept {
   return decision_->is_fused() ? decision_->schedule.workspace_bytes() : 0;
@@ -182,7 +189,7 @@ std::string AttentionPlan::to_string() const {
                       kernels::kChunkKeys);
   text += fmt::format("tiles       {}\n", tiles_text(tiles()));
   text += fmt::format("staging     {}\n", staging_text(*decision_));
-  text += fmt::format("threads     {}, dividing the query's rows\n", schedule.workers);
+  text += fmt::format("threads     {}, dividing {}\n", schedule.workers, split_text(schedule));
   text += fmt::format("workspace   {} bytes\n", workspace_bytes());
   return text;
 }

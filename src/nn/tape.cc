@@ -148,6 +148,11 @@ void Step<T>::give(std::size_t input, Tensor<T> grad) {
 }
 
 template <class T>
+bool Step<T>::has_sum(std::size_t input) const noexcept {
+  return node_.inputs[input]->has_grad;
+}
+
+template <class T>
 TensorView<T> Step<T>::sum_for(std::size_t input) {
   detail::Node<T>& node = *node_.inputs[input];
   if (!node.has_grad) node.accumulate(Tensor<T>(node.shape));

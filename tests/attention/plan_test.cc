@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
 #include <sstream>
 #include <thread>
 #include <vector>
 
+#include "bench/heap.h"
 #include "heed/parallel.h"
 #include "support/tensors.h"
 
@@ -143,6 +145,45 @@ TEST(Plan, NeedsMemoryLinearInTheLengthsAndFewThreadsForLittleWork) {
   EXPECT_EQ(plan(shapes_of(16, 64)).num_threads(), 1);
   EXPECT_LE(plan(shapes_of(4096, 64)).num_threads(), 2);
   set_num_threads(0);
+}
+
+TEST(Plan, SplitsTheKeysOfFewRows) {
+  set_num_threads(2);
+  AttentionShapes shapes = shapes_of(32768, 64);
+  shapes.num_heads = 1;
+  shapes.num_kv_heads = 1;
+  shapes.q_len = 1;
+  const AttentionPlan one_row = plan(shapes);
+  shapes.q_len = 32768;
+  const AttentionPlan many_rows = plan(shapes);
+  set_num_threads(0);
+  if (one_row.target() == "reference") GTEST_SKIP();
+  EXPECT_TRUE(one_row.splits_keys());
+  EXPECT_EQ(one_row.num_threads(), 2);
+  EXPECT_THAT(one_row.to_string(), HasSubstr("2, dividing the keys, 1024 at a time"));
+  EXPECT_FALSE(many_rows.splits_keys());
+}
+
+TEST(Plan, WritesNothingWhenMemoryIsShort) {
+  const AttentionShapes shapes = shapes_of(512, 64);
+  const AttentionPlan planned = plan(shapes);
+  const auto bytes = static_cast<std::int64_t>(planned.workspace_bytes());
+  if (planned.target() == "reference") GTEST_SKIP();
+  const Inputs in(shapes);
+  Tensor<float> out(in.query.shape());
+  Tensor<float> lse({shapes.batch, shapes.num_heads, shapes.q_len});
+  for (float& element : out.elements()) element = 7;
+  for (float& element : lse.elements()) element = 7;
+  {
+    const cli::AllocationLimit limit(bytes / 2);
+    EXPECT_THROW(planned.run_into({.out = out, .lse = lse}, in.query, in.key, in.value),
+                 std::bad_alloc);
+    EXPECT_THROW(attention(in.query, in.key, in.value), std::bad_alloc);
+  }
+  for (const float element : out.elements()) ASSERT_EQ(element, 7);
+  for (const float element : lse.elements()) ASSERT_EQ(element, 7);
+  planned.run_into({.out = out, .lse = lse}, in.query, in.key, in.value);
+  EXPECT_TRUE(same_bits(out, attention(in.query, in.key, in.value)));
 }
 
 }  // namespace

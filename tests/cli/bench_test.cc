@@ -246,7 +246,7 @@ TEST(Bench, AnUnknownMeasurementIsNamedWithTheKnownOnes) {
 }
 
 TEST(Bench, HelpFitsEightyColumns) {
-  for (const std::string verb : {"forward", "tutorial"}) {
+  for (const std::string verb : {"forward", "backward", "tutorial"}) {
     std::istringstream help(run_command({"bench", verb, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 84U) << line;
   }
@@ -293,6 +293,26 @@ TEST(BenchStatistics, TheBestProbeMayStandAnywhere) {
   const Probe best = cli::best_probe(repetitions);
   EXPECT_EQ(best.fma_rate, 100);
   EXPECT_EQ(best.product_seconds, 0.95);
+}
+
+// Ten numbers are multiplied and added for every pair and dimension where both dimensions agree.
+TEST(BenchBackward, CountsFiveProducts) {
+  for (const std::string dtype : {"float32", "float64"}) {
+    const auto json = json_of({"bench", "backward", "--heads", "2", "--seq", "12", "--head-dim",
+                               "8", "--value-dim", "4", "--causal", "square", "--repeat", "2",
+                               "--dtype", dtype, "--path", "reference"});
+    const auto& result = json.at("results").at(0);
+    EXPECT_EQ(result.at("case").at("visible_pairs"), 2 * 78);
+    const double operations =
+        result.at("gflops").get<double>() * result.at("median_ms").get<double>() * 1e6;
+    EXPECT_NEAR(operations, 2 * 78 * (6 * 8 + 4 * 4), 1e-6);
+  }
+}
+
+TEST(BenchBackward, MeasuresTheFusedKernels) {
+  const auto json = json_of({"bench", "backward", "--seq", "12,49", "--repeat", "2"});
+  EXPECT_EQ(json.at("results").size(), 2U);
+  EXPECT_EQ(json.at("results").at(1).at("case").at("path"), "fused");
 }
 
 }  // namespace

@@ -84,6 +84,10 @@ AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& t
   fused::Schedule schedule = schedule_of(table, in, terms);
   schedule.workers = threads;
   schedule.panels_per_block = 1;
+  if (threads > 1 && terms.shape.kv_len > kernels::kChunkKeys) {
+    fused::divide_keys(schedule, terms.shape.batch * terms.num_kv_heads() *
+                                     schedule.blocks(terms.shape.q_len * terms.heads_per_kv_head));
+  }
   set_num_threads(threads);
   forward<float>(in, {result.out, result.lse}, terms, schedule);
   set_num_threads(0);

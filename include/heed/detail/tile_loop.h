@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "heed/config.h"
+#include "heed/dual.h"
 #include "heed/score_position.h"
 
 namespace heed::inline v0::detail {
@@ -30,6 +31,9 @@ struct ScoreTile {
   const std::int32_t* heads;  // [width], of each row
   const std::int32_t* q_idx;  // [width], positions: query_offset is included
   TileTarget target;
+  // Unless null, the derivative of every score with respect to what it was once, in the layout of
+  // the scores: who modifies a score multiplies its derivative.
+  float* derivatives = nullptr;
 };
 
 // The innermost loop is one vector long and becomes straight vector code even where the compiler is
@@ -44,8 +48,9 @@ struct ScoreTile {
 #define HEED_INDEPENDENT_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 
-// score = Cell::apply(function, score, position) for every score of the tile. The function is
-// copied where that is cheap: no store to a score can change the copy.
+// score = Cell::apply(function, score, position) for every score of the tile; if
+// Cell::kDifferentiates, on the dual number of score and derivative. The function is copied where
+// that is cheap: no store to a score can change the copy.
 template <class Cell, int kLanes, class F>
 [[gnu::always_inline, gnu::flatten]] inline void tile_loop_inline(const ScoreTile& tile,
                                                                   const F& function) {
@@ -55,11 +60,24 @@ template <class Cell, int kLanes, class F>
     const std::int32_t* heads = tile.heads + first;
     const std::int32_t* q_idx = tile.q_idx + first;
     for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      float* scores = tile.scores + static_cast<std::int64_t>(j) * tile.width + first;
-      HEED_INDEPENDENT_LANES
-      for (std::int32_t r = 0; r < kLanes; ++r) {
-        scores[r] = Cell::apply(held, scores[r],
-                                ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
+      const std::int64_t offset = static_cast<std::int64_t>(j) * tile.width + first;
+      float* scores = tile.scores + offset;
+      if constexpr (Cell::kDifferentiates) {
+        float* derivatives = tile.derivatives + offset;
+        HEED_INDEPENDENT_LANES
+        for (std::int32_t r = 0; r < kLanes; ++r) {
+          const Dual<float> result =
+              Cell::apply(held, Dual<float>(scores[r], derivatives[r]),
+                          ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
+          scores[r] = result.value;
+          derivatives[r] = result.derivative;
+        }
+      } else {
+        HEED_INDEPENDENT_LANES
+        for (std::int32_t r = 0; r < kLanes; ++r) {
+          scores[r] = Cell::apply(
+              held, scores[r], ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
+        }
       }
     }
   }

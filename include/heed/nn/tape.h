@@ -53,6 +53,8 @@ class HEED_API Step {
   bool wants(std::size_t input) const noexcept;
   /// Adds `grad` to the gradient of an input, if it is wanted.
   void give(std::size_t input, Tensor<T> grad);
+  /// Whether a wanted input has been given a gradient already.
+  bool has_sum(std::size_t input) const noexcept;
   /// The gradient of a wanted input so far, 0 if there is none, to add to.
   TensorView<T> sum_for(std::size_t input);
 

@@ -38,7 +38,7 @@ class Blocks {
 
   std::int64_t count() const { return count_; }
 
-  void compute(std::int64_t item, Worker& worker) const {
+  Block operator[](std::int64_t item) const {
     const Job* job = jobs_.data();
     if (!ends_.empty()) {
       job += std::upper_bound(ends_.begin(), ends_.end(), item) - ends_.begin();
@@ -50,8 +50,10 @@ class Blocks {
     // The last rows of a causal mask see the most keys: they go first, so that no thread is left
     // alone with a long block at the end.
     const std::int64_t first = (blocks - 1 - item % blocks) * schedule_.block_rows();
-    worker.compute(*job, job->batches.begin + item / blocks / heads, item / blocks % heads,
-                   {first, std::min(first + schedule_.block_rows(), rows)});
+    return {*job,
+            job->batches.begin + item / blocks / heads,
+            item / blocks % heads,
+            {first, std::min(first + schedule_.block_rows(), rows)}};
   }
 
  private:
@@ -66,18 +68,40 @@ class Blocks {
   std::int64_t count_ = 0;
 };
 
-void run(std::span<const Job> jobs, const Schedule& schedule, std::byte* memory) {
-  const Blocks blocks(jobs, schedule);
-  const std::int64_t workers = std::min<std::int64_t>(schedule.workers, blocks.count());
+// Calls compute(worker, item) for every item, the next one to whichever worker is free.
+template <class Compute>
+void deal_out(std::int64_t items, const Schedule& schedule, std::byte* memory, Compute compute) {
+  const std::int64_t workers = std::min<std::int64_t>(schedule.workers, items);
   std::atomic<std::int64_t> next = 0;
   parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t w = first; w < last; ++w) {
       Worker worker(schedule,
                     Workspace(memory + static_cast<std::size_t>(w) * schedule.bytes_per_worker));
-      for (std::int64_t item = next++; item < blocks.count(); item = next++) {
-        blocks.compute(item, worker);
-      }
+      for (std::int64_t item = next++; item < items; item = next++) compute(worker, item);
     }
+  });
+}
+
+void run(std::span<const Job> jobs, const Schedule& schedule, std::byte* memory) {
+  const Blocks blocks(jobs, schedule);
+  const std::int64_t chunks = schedule.key_chunks;
+  if (chunks == 1) {
+    deal_out(blocks.count(), schedule, memory,
+             [&](Worker& worker, std::int64_t item) { worker.compute(blocks[item]); });
+    return;
+  }
+  std::byte* saved =
+      memory + static_cast<std::size_t>(schedule.workers) * schedule.bytes_per_worker;
+  const auto saved_at = [&](std::int64_t item) {
+    return SavedChunk(schedule,
+                      Workspace(saved + static_cast<std::size_t>(item) * schedule.bytes_per_chunk));
+  };
+  deal_out(blocks.count() * chunks, schedule, memory, [&](Worker& worker, std::int64_t item) {
+    worker.compute_chunk(blocks[item / chunks], item % chunks, saved_at(item));
+  });
+  deal_out(blocks.count(), schedule, memory, [&](Worker& worker, std::int64_t item) {
+    worker.merge_chunks(blocks[item],
+                        [&](std::int64_t chunk) { return saved_at(item * chunks + chunk); });
   });
 }
 

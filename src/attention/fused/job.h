@@ -25,6 +25,14 @@ struct Job {
   std::int64_t rows_per_kv_head() const { return terms->shape.q_len * terms->heads_per_kv_head; }
 };
 
+// Rows of one key head of one batch entry: what a thread takes at a time.
+struct Block {
+  const Job& job;
+  std::int64_t batch;
+  std::int64_t kv_head;
+  RowRange rows;
+};
+
 // Whoever only wants to know how much memory he needs.
 inline constexpr std::byte* kMeasureOnly = nullptr;
 
@@ -51,8 +59,8 @@ class Workspace {
   std::size_t used_ = 0;
 };
 
-// How problems of one shape are computed: decided before a number is looked at. A block, some
-// panels of rows of one key head, is what a thread takes at a time.
+// How problems of one shape are computed: decided before a number is looked at. A block is some
+// panels of rows.
 struct Schedule {
   const kernels::KernelTable* table = nullptr;
   std::int64_t head_dim = 0;
@@ -68,8 +76,13 @@ struct Schedule {
   // Scores are written in natural units even where nobody modifies them: for whoever looks at them
   // twice, and wants to find the same.
   bool keeps_scores = false;
+  // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
+  // gets a state of its own, which are merged in order. 1 where they do not.
+  std::int64_t key_chunks = 1;
+  std::int64_t saved_chunks = 0;  // the states to keep for all blocks
   int workers = 1;
   std::size_t bytes_per_worker = 0;
+  std::size_t bytes_per_chunk = 0;
 
   std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
   std::int64_t blocks(std::int64_t rows) const { return (rows + block_rows() - 1) / block_rows(); }
@@ -80,5 +93,8 @@ struct Schedule {
 // `threads` may be used. The terms must be those of the largest problem that is computed with it.
 Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
                        const AttentionShapes& shapes, int threads);
+
+// Makes threads share the keys of every panel, of which there are so many.
+void divide_keys(Schedule& schedule, std::int64_t panels);
 
 }  // namespace heed::inline v0::fused

@@ -13,26 +13,35 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-kernels::PanelState take_state(std::int64_t width, std::int64_t value_dim, Workspace& workspace) {
+kernels::PanelState take_state(const Schedule& schedule, Workspace& workspace) {
+  const std::int64_t width = schedule.panel_rows;
   return {workspace.floats(width), workspace.floats(width), workspace.floats(width),
-          workspace.floats(width * value_dim)};
+          workspace.floats(width * schedule.value_dim)};
 }
 
 }  // namespace
 
+SavedChunk::SavedChunk(const Schedule& schedule, Workspace workspace)
+    : seen_(workspace.take<bool>(1)),
+      state_(take_state(schedule, workspace)),
+      bytes_(workspace.bytes()) {}
+
+std::size_t SavedChunk::bytes(const Schedule& schedule) {
+  return SavedChunk(schedule, Workspace(kMeasureOnly)).bytes_;
+}
+
 PanelOutput::PanelOutput(const Schedule& schedule, Workspace& workspace)
     : schedule_(schedule),
       rows_(schedule, workspace),
-      part_(take_state(schedule.panel_rows, schedule.value_dim, workspace)),
-      // The first chunk's state becomes the total: one chunk needs one state.
-      total_(schedule.kv_len > kernels::kChunkKeys
-                 ? take_state(schedule.panel_rows, schedule.value_dim, workspace)
-                 : kernels::PanelState{}) {}
+      first_state_(take_state(schedule, workspace)),
+      second_state_(schedule.kv_len > kernels::kChunkKeys ? take_state(schedule, workspace)
+                                                          : kernels::PanelState{}) {}
 
-void PanelOutput::start(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows,
-                        const TileScratch& scratch) {
-  rows_.start(job, batch, kv_head, rows, scratch.rows);
+void PanelOutput::start(const Block& block, const TileScratch& scratch) {
+  rows_.start(block.job, block.batch, block.kv_head, block.rows, scratch.rows);
   panel_ = rows_.panel();
+  part_ = first_state_;
+  total_ = second_state_;
   has_part_ = has_total_ = false;
 }
 
@@ -73,6 +82,12 @@ void PanelOutput::end_chunk() {
     has_total_ = true;
     std::swap(part_, total_);
   }
+}
+
+void PanelOutput::take_over(const SavedChunk& chunk) {
+  part_ = chunk.state();
+  has_part_ = true;
+  end_chunk();
 }
 
 bool PanelOutput::is_finite() const {

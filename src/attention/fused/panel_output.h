@@ -14,19 +14,42 @@ struct TileScratch : ScoreScratch {
   float* rows = nullptr;  // [panel_rows][head_dim or value_dim], where tensors are not float
 };
 
+// The state of a panel over one chunk of keys, kept until all are there.
+class SavedChunk {
+ public:
+  SavedChunk(const Schedule& schedule, Workspace workspace);
+
+  // Memory of one, in bytes.
+  static std::size_t bytes(const Schedule& schedule);
+
+  const kernels::PanelState& state() const { return state_; }
+  // Whether some row saw a key; if not, the state means nothing.
+  bool is_seen() const { return *seen_; }
+  void set_seen(bool seen) { *seen_ = seen; }
+
+ private:
+  bool* seen_;
+  kernels::PanelState state_;
+  std::size_t bytes_;
+};
+
 class PanelOutput {
  public:
   PanelOutput(const Schedule& schedule, Workspace& workspace);
 
-  // Prepares for some rows of a key head, with nothing seen yet.
-  void start(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows,
-             const TileScratch& scratch);
+  // Prepares for the rows of a block, with nothing seen yet.
+  void start(const Block& block, const TileScratch& scratch);
 
   // Adds a tile of keys.
   void add(const kernels::Tile& tile, const TileScratch& scratch);
 
   // Puts what was seen since the last call into the total.
   void end_chunk();
+
+  // Uses this memory for the next chunk, or takes over what is in it already.
+  void compute_in(const SavedChunk& chunk) { part_ = chunk.state(); }
+  void take_over(const SavedChunk& chunk);
+  bool has_seen_chunk() const { return has_part_; }
 
   // Whether every row's result is a finite number.
   bool is_finite() const;
@@ -54,6 +77,9 @@ class PanelOutput {
   const Schedule& schedule_;
   PanelRows rows_;
   kernels::Panel panel_;
+  // Memory for two states. The first chunk's state becomes the total, so that one chunk needs one.
+  kernels::PanelState first_state_;
+  kernels::PanelState second_state_;
   kernels::PanelState part_;   // of the current chunk of keys
   kernels::PanelState total_;  // of the chunks before
   bool has_part_ = false;

@@ -4,14 +4,11 @@
 #include <limits>
 #include <numbers>
 
+#include "attention/kernels/backward.h"
+
 namespace heed::inline v0::fused {
 
 namespace {
-
-bool modifies(const Terms<float>& terms) {
-  return terms.softcap != 0 || terms.score_mod || terms.alibi_slopes || terms.bias ||
-         !terms.mask.is_structural();
-}
 
 kernels::DropoutRows dropout_rows(const DropoutMask& mask) {
   kernels::DropoutRows rows{.threshold = mask.threshold(),
@@ -24,6 +21,11 @@ kernels::DropoutRows dropout_rows(const DropoutMask& mask) {
 }
 
 }  // namespace
+
+bool modifies_scores(const Terms<float>& terms) {
+  return terms.softcap != 0 || terms.score_mod || terms.alibi_slopes || terms.bias ||
+         !terms.mask.is_structural();
+}
 
 ScoreScratch::ScoreScratch(const Schedule& schedule, Workspace& workspace) {
   const std::int64_t keys = std::min<std::int64_t>(kernels::kTileKeys, schedule.kv_len);
@@ -63,7 +65,7 @@ void PanelRows::start(const Job& job, std::int64_t batch, std::span<const RowInd
 
 void PanelRows::resize(const Job& job, std::int64_t batch, std::int64_t num_rows) {
   terms_ = job.terms;
-  modifies_scores_ = keeps_scores_ || modifies(*terms_);
+  modifies_scores_ = keeps_scores_ || fused::modifies_scores(*terms_);
   batch_ = batch;
   num_rows_ = static_cast<std::int32_t>(num_rows);
   width_ = (num_rows_ + table_.lanes - 1) / table_.lanes * table_.lanes;
@@ -156,7 +158,8 @@ detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores
 }
 
 bool PanelRows::score(const kernels::Tile& tile, const ScoreScratch& scratch) const {
-  const detail::ScoreTile scores = score_tile(tile, scratch.scores);
+  detail::ScoreTile scores = score_tile(tile, scratch.scores);
+  scores.derivatives = scratch.derivatives;
   auto visibility = kernels::Visibility::kAll;
   if (!terms_->mask.is_structural()) {
     const detail::ScoreTile mask = score_tile(tile, scratch.mask);
@@ -174,6 +177,7 @@ bool PanelRows::score(const kernels::Tile& tile, const ScoreScratch& scratch) co
 // In the order of the contract; the mask comes last.
 void PanelRows::modify(const detail::ScoreTile& tile) const {
   if (terms_->softcap != 0) table_.cap(tile, terms_->softcap);
+  if (tile.derivatives != nullptr) table_.backward->start_derivatives(tile, terms_->softcap);
   terms_->score_mod.apply_to(tile);
   if (terms_->alibi_slopes) table_.add_alibi(tile, slopes_.data());
   if (terms_->bias) add_bias(tile);

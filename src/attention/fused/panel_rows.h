@@ -17,6 +17,9 @@ struct RowIndex {
   std::int32_t query;  // index within the call
 };
 
+// Whether something happens to scores that the plain kernel does not know.
+bool modifies_scores(const Terms<float>& terms);
+
 // Memory for one tile, which panels share.
 struct ScoreScratch {
   ScoreScratch() = default;
@@ -24,6 +27,8 @@ struct ScoreScratch {
 
   float* scores = nullptr;  // [keys][panel_rows]
   float* mask = nullptr;    // the same, where a mask is irregular
+  // Unless null, score() leaves here what it multiplied small changes of query · key by.
+  float* derivatives = nullptr;
 };
 
 // Rows of one key head. Row r of these is query r / group of head kv_head · group + r % group,

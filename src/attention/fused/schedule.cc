@@ -32,13 +32,14 @@ bool is_staged(const AttentionShapes& shapes, std::int64_t stride) {
   return is_reused && std::abs(stride) * std::int64_t{sizeof(float)} >= kHostileStride;
 }
 
-int useful_threads(const Terms<float>& terms, std::int64_t blocks, int threads) {
+// As many of `threads` as the work is worth, at least one.
+int useful_threads(const Terms<float>& terms, int threads) {
   const double pairs = static_cast<double>(terms.shape.batch * terms.shape.num_heads) *
                        static_cast<double>(terms.shape.q_len) *
                        static_cast<double>(terms.shape.kv_len);
   const double work = pairs * static_cast<double>(terms.head_dim + terms.value_dim);
-  const double useful = std::min(work / kWorkPerThread, static_cast<double>(blocks));
-  return std::clamp(static_cast<int>(std::min<double>(useful, threads)), 1, std::max(threads, 1));
+  return std::clamp(static_cast<int>(std::min<double>(work / kWorkPerThread, threads)), 1,
+                    std::max(threads, 1));
 }
 
 }  // namespace
@@ -60,7 +61,12 @@ Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& te
   schedule.panel_rows = static_cast<std::int32_t>(vectors) * table.lanes;
   const std::int64_t panels = std::max<std::int64_t>(1, (rows - 1) / schedule.panel_rows + 1);
   const std::int64_t all_panels = panels * terms.shape.batch * terms.num_kv_heads();
-  schedule.workers = useful_threads(terms, all_panels, threads);
+  const int useful = useful_threads(terms, threads);
+  if (all_panels < useful && terms.shape.kv_len > kernels::kChunkKeys) {
+    divide_keys(schedule, all_panels);
+  }
+  schedule.workers = static_cast<int>(
+      std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   const std::int32_t most =
       schedule.stages_key || schedule.stages_value ? kPanelsPerStagedBlock : kPanelsPerBlock;
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
@@ -70,10 +76,18 @@ Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& te
   return schedule;
 }
 
+void divide_keys(Schedule& schedule, std::int64_t panels) {
+  schedule.panels_per_block = 1;
+  schedule.key_chunks = (schedule.kv_len - 1) / kernels::kChunkKeys + 1;
+  schedule.saved_chunks = checked_multiply(panels, schedule.key_chunks);
+  schedule.bytes_per_chunk = SavedChunk::bytes(schedule);
+}
+
 std::size_t Schedule::workspace_bytes() const {
-  return static_cast<std::size_t>(
-             checked_multiply(workers, static_cast<std::int64_t>(bytes_per_worker))) +
-         kCacheLine;
+  const std::int64_t bytes =
+      checked_multiply(workers, static_cast<std::int64_t>(bytes_per_worker)) +
+      checked_multiply(saved_chunks, static_cast<std::int64_t>(bytes_per_chunk));
+  return static_cast<std::size_t>(bytes) + kCacheLine;
 }
 
 }  // namespace heed::inline v0::fused

@@ -12,6 +12,7 @@ Schedule make_weight_schedule(const kernels::KernelTable& table, const Terms<flo
   Schedule schedule = make_schedule(table, terms, shapes, threads);
   schedule.stages_value = schedule.narrows_out = false;
   schedule.keeps_scores = true;
+  schedule.key_chunks = 1;
   return schedule;
 }
 

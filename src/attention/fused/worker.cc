@@ -34,22 +34,40 @@ std::size_t Worker::bytes(const Schedule& schedule) {
   return Worker(schedule, Workspace(kMeasureOnly)).bytes_;
 }
 
-void Worker::compute(const Job& job, std::int64_t batch, std::int64_t kv_head, RowRange rows) {
-  reader_.start(job, batch, kv_head);
+std::span<PanelOutput> Worker::start(const Block& block) {
+  reader_.start(block.job, block.batch, block.kv_head);
   std::size_t count = 0;
-  for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows, ++count) {
-    const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
-    panels_[count].start(job, batch, kv_head, some, scratch_);
+  for (std::int64_t first = block.rows.begin; first < block.rows.end; ++count) {
+    const std::int64_t last = std::min(first + schedule_.panel_rows, block.rows.end);
+    panels_[count].start({block.job, block.batch, block.kv_head, {first, last}}, scratch_);
+    first = last;
   }
-  const std::span<PanelOutput> panels(panels_, count);
-  run(job, panels);
+  return {panels_, count};
+}
+
+void Worker::compute(const Block& block) {
+  const std::span<PanelOutput> panels = start(block);
+  run(block.job, panels);
+  finish(block, panels);
+}
+
+void Worker::compute_chunk(const Block& block, std::int64_t chunk, SavedChunk saved) {
+  const std::span<PanelOutput> panels = start(block);
+  panels.front().compute_in(saved);
+  const std::int64_t begin = chunk * kChunkKeys;
+  run_chunk(block.job, panels,
+            {begin, std::min(begin + kChunkKeys, block.job.terms->shape.kv_len)});
+  saved.set_seen(panels.front().has_seen_chunk());
+}
+
+void Worker::finish(const Block& block, std::span<PanelOutput> panels) {
   for (PanelOutput& panel : panels) {
     // NaN stays: whoever met one has it now. If it was hidden, it met a weight of 0 and must go.
     if (!panel.is_finite()) {
       panel.restart_guarded();
-      run(job, {&panel, 1});
+      run(block.job, {&panel, 1});
     }
-    panel.write(job, scratch_);
+    panel.write(block.job, scratch_);
   }
 }
 
@@ -61,17 +79,20 @@ void Worker::run(const Job& job, std::span<PanelOutput> panels) {
     end = std::max<std::int64_t>(end, panel.rows().panel().any_end);
   }
   for (std::int64_t chunk = begin / kChunkKeys * kChunkKeys; chunk < end; chunk += kChunkKeys) {
-    const std::int64_t chunk_end = std::min(chunk + kChunkKeys, end);
-    for (std::int64_t key = chunk; key < chunk_end; key += kTileKeys) {
-      const RowRange keys{key, std::min(key + kTileKeys, job.terms->shape.kv_len)};
-      const auto sees = [&](const PanelOutput& panel) {
-        return panel.rows().panel().any_begin < keys.end && panel.rows().panel().any_end > key;
-      };
-      if (std::none_of(panels.begin(), panels.end(), sees)) continue;
-      const kernels::Tile tile = reader_.read(keys);
-      for (PanelOutput& panel : panels) panel.add(tile, scratch_);
-    }
+    run_chunk(job, panels, {chunk, std::min(chunk + kChunkKeys, end)});
     for (PanelOutput& panel : panels) panel.end_chunk();
+  }
+}
+
+void Worker::run_chunk(const Job& job, std::span<PanelOutput> panels, RowRange keys) {
+  for (std::int64_t key = keys.begin; key < keys.end; key += kTileKeys) {
+    const RowRange some{key, std::min(key + kTileKeys, job.terms->shape.kv_len)};
+    const auto sees = [&](const PanelOutput& panel) {
+      return panel.rows().panel().any_begin < some.end && panel.rows().panel().any_end > key;
+    };
+    if (std::none_of(panels.begin(), panels.end(), sees)) continue;
+    const kernels::Tile tile = reader_.read(some);
+    for (PanelOutput& panel : panels) panel.add(tile, scratch_);
   }
 }
 

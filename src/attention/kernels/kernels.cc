@@ -14,6 +14,7 @@
 
 // Those targets are compiled last, so that no file is left out between two that include it.
 #if HEED_HAS_VECTORS
+#include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/half-inl.h"
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/scores-inl.h"
@@ -24,23 +25,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
+const BackwardTable* backward_table();  // in backward.cc
+
 #if !HEED_HAS_VECTORS
 
 const KernelTable* kernel_table() { return nullptr; }
 
 #else
-
-template <template <int> class Call, class... Arguments>
-void by_width(std::int32_t vectors, Arguments&&... arguments) {
-  switch (vectors) {
-    case 1:
-      return Call<1>::run(arguments...);
-    case 2:
-      return Call<2>::run(arguments...);
-    default:
-      return Call<3>::run(arguments...);
-  }
-}
 
 template <int kVectors>
 struct Attend {
@@ -184,6 +175,7 @@ const KernelTable* kernel_table() {
   static const KernelTable table{.name = target_name(),
                                  .lanes = kLanes,
                                  .tile_target = tile_target(),
+                                 .backward = backward_table(),
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,

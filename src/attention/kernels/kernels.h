@@ -133,12 +133,16 @@ struct PanelLargest {
   std::int32_t* keys = nullptr;  // [count][width]: −1 there
 };
 
+struct BackwardTable;
+
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
 struct KernelTable {
   const char* name;
   std::int32_t lanes;
   // For the loops that call a user's function: they are compiled elsewhere.
   detail::TileTarget tile_target;
+  // The kernels of the way back: backward.h.
+  const BackwardTable* backward;
 
   // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, Panel& panel, float* weights);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "core/blas.h"
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
@@ -34,22 +37,37 @@ TensorView<T> rows(TensorView<T> x) {
   return x.reshape({width == 0 ? 0 : x.num_elements() / width, width});
 }
 
+// Adds a · b to the gradient of an input of shape `shape`.
+template <class T>
+void give_product(Step<T>& step, std::size_t input, const Shape& shape, TensorView<const T> a,
+                  TensorView<const T> b) {
+  if (!step.wants(input) || shape.num_elements() == 0) return;
+  if (step.has_sum(input)) {
+    matmul(a, b, rows(step.sum_for(input)), {.alpha = 1, .beta = 1});
+    return;
+  }
+  auto grad = Tensor<T>::uninitialized(shape);
+  matmul(a, b, rows(grad.view()));
+  step.give(input, std::move(grad));
+}
+
 }  // namespace
 
 template <class T>
 Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
                          TensorView<const T> bias) {
   check_linear(x.shape(), weight.shape(), bias.shape());
-  Tensor<T> y(with_last(x.shape(), weight.extent(0)));
-  if (y.empty()) return y;
-  const bool has_bias = !bias.empty();
-  T* out = y.data();
   const std::int64_t width = weight.extent(0);
+  // Without inputs the product is 0, and BLAS is not asked.
+  Tensor<T> y = x.empty() ? Tensor<T>(with_last(x.shape(), width))
+                          : Tensor<T>::uninitialized(with_last(x.shape(), width));
+  const bool has_bias = !bias.empty();
   if (has_bias) {
-    for_each_row(y.shape(),
-                 [&](std::int64_t row) { std::copy_n(bias.data(), width, out + row * width); });
+    for_each_row(y.shape(), [&](std::int64_t row) {
+      std::copy_n(bias.data(), width, y.data() + row * width);
+    });
   }
-  if (x.empty()) return y;
+  if (x.empty() || y.empty()) return y;
   matmul(rows(x), weight.permute({1, 0}), rows(y.view()),
          {.alpha = 1, .beta = has_bias ? T{1} : T{0}});
   return y;
@@ -63,11 +81,9 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
       [x = Saved(x), weight = Saved(weight)](Step<T>& step) {
         if (step.grad().empty()) return;
         const TensorView<const T> grad = rows(step.grad());
-        if (step.wants(0) && x.shape().num_elements() != 0) {
-          matmul(grad, weight.view(), rows(step.sum_for(0)), {.alpha = 1, .beta = 1});
-        }
-        if (step.wants(1) && x.shape().num_elements() != 0) {
-          matmul(grad.permute({1, 0}), rows(x.view()), step.sum_for(1), {.alpha = 1, .beta = 1});
+        give_product(step, 0, x.shape(), grad, weight.view());
+        if (x.shape().num_elements() != 0) {
+          give_product<T>(step, 1, weight.shape(), grad.permute({1, 0}), rows(x.view()));
         }
         if (step.wants(2)) step.give(2, reduce_to(grad, Shape{grad.extent(1)}));
       });

@@ -49,8 +49,9 @@ TensorView<T> matrix_at(TensorView<T> x, std::int64_t index) {
 // a · b for each entry of `batch`, to which both broadcast.
 template <class T>
 Tensor<T> multiply(TensorView<const T> a, TensorView<const T> b, const Shape& batch) {
-  Tensor<T> result(with_matrix(batch, a.extent(-2), b.extent(-1)));
-  if (result.empty() || a.extent(-1) == 0) return result;
+  const Shape shape = with_matrix(batch, a.extent(-2), b.extent(-1));
+  if (shape.num_elements() == 0 || a.extent(-1) == 0) return Tensor<T>(shape);
+  auto result = Tensor<T>::uninitialized(shape);
   const auto left = a.broadcast_to(with_matrix(batch, a.extent(-2), a.extent(-1)));
   const auto right = b.broadcast_to(with_matrix(batch, b.extent(-2), b.extent(-1)));
   const std::int64_t work = a.extent(-2) * a.extent(-1) * b.extent(-1);

@@ -3,24 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+
+#include "nn/ops/elementwise.h"
 
 namespace heed::inline v0::nn {
 
 namespace {
 
-// Calls body(x, y, n, x_step, y_step) for the innermost rows of two views of one shape, in order.
-template <class X, class Y, class F>
-void for_each_row_pair(TensorView<X> x, TensorView<Y> y, const F& body) {
-  if (x.empty()) return;
-  if (x.rank() == 0) {
-    body(x.data(), y.data(), 1, 0, 0);
-  } else if (x.rank() == 1) {
-    body(x.data(), y.data(), x.extent(0), x.stride(0), y.stride(0));
-  } else {
-    for (std::int64_t i = 0; i < x.extent(0); ++i) {
-      for_each_row_pair(x.select(0, i), y.select(0, i), body);
-    }
+// The innermost row `row` of two views of one shape.
+template <class X, class Y>
+struct RowPair {
+  RowPair(TensorView<X> of_x, TensorView<Y> of_y, std::int64_t row)
+      : x(entry_at(of_x, row, 1)), y(entry_at(of_y, row, 1)) {}
+
+  X* x;
+  Y* y;
+};
+
+// Views of rank 0 are rows of one element.
+template <class T>
+TensorView<T> with_rows(TensorView<T> view) {
+  return view.rank() == 0 ? view.to_rank(1) : view;
+}
+
+template <class X, class Y>
+void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row) {
+  const RowPair<X, Y> pair(to, from, row);
+  for (std::int64_t i = 0; i < to.extent(-1); ++i) {
+    pair.x[i * to.stride(-1)] += pair.y[i * from.stride(-1)];
   }
 }
 
@@ -59,11 +69,10 @@ template <class T>
 Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
   if (grad.shape() == shape) return contiguous(grad);
   Tensor<double> sums(shape);
-  for_each_row_pair(
-      sums.view().broadcast_to(grad.shape()), grad,
-      [](double* sum, const T* x, std::int64_t n, std::int64_t sum_step, std::int64_t x_step) {
-        for (std::int64_t i = 0; i < n; ++i) sum[i * sum_step] += x[i * x_step];
-      });
+  const auto from = with_rows(grad);
+  const TensorView<double> to = sums.view().broadcast_to(from.shape());
+  const std::int64_t rows = grad.empty() ? 0 : grad.num_elements() / from.extent(-1);
+  for (std::int64_t row = 0; row < rows; ++row) add_row(to, from, row);
   auto result = Tensor<T>::uninitialized(shape);
   std::transform(sums.elements().begin(), sums.elements().end(), result.data(),
                  [](double sum) { return static_cast<T>(sum); });
@@ -73,23 +82,24 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view) {
   auto result = Tensor<T>::uninitialized(view.shape());
-  for_each_row_pair(result.view(), view,
-                    [](T* to, const T* from, std::int64_t n, std::int64_t, std::int64_t step) {
-                      if (step == 1) {
-                        std::copy_n(from, n, to);
-                      } else {
-                        for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * step];
-                      }
-                    });
+  const auto from = with_rows(view);
+  const auto to = with_rows(result.view());
+  for_each_row(from.shape(), [&](std::int64_t row) {
+    const RowPair<T, const T> pair(to, from, row);
+    const std::int64_t step = from.stride(-1);
+    if (step == 1) {
+      std::copy_n(pair.y, from.extent(-1), pair.x);
+    } else {
+      for (std::int64_t i = 0; i < from.extent(-1); ++i) pair.x[i] = pair.y[i * step];
+    }
+  });
   return result;
 }
 
 template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from) {
-  for_each_row_pair(
-      to, from, [](T* sum, const T* x, std::int64_t n, std::int64_t sum_step, std::int64_t x_step) {
-        for (std::int64_t i = 0; i < n; ++i) sum[i * sum_step] += x[i * x_step];
-      });
+  for_each_row(to.rank() == 0 ? Shape{1} : to.shape(),
+               [&](std::int64_t row) { add_row(with_rows(to), with_rows(from), row); });
 }
 
 template Tensor<float> reduce_to(FloatView, const Shape&);

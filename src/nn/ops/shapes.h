@@ -42,7 +42,7 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape);
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view);
 
-// to += from, element by element, whatever the strides.
+// to += from for views of one shape, element by element; `to` repeats none.
 template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from);
 

@@ -22,6 +22,7 @@ using testing_support::expect_accurate;
 using testing_support::Inputs;
 using testing_support::normal;
 using testing_support::run;
+using testing_support::run_on_threads;
 using testing_support::same_bits;
 using testing_support::TargetTest;
 
@@ -165,6 +166,31 @@ TEST_P(OnEveryTarget, SameBitsForAnyNumberOfThreads) {
     EXPECT_TRUE(same_bits(one.out, many.out) && same_bits(one.lse, many.lse)) << threads;
   }
   set_num_threads(0);
+}
+
+TEST_P(OnEveryTarget, SameBitsWhenThreadsShareTheKeys) {
+  Inputs in({.batch = 2,
+             .num_heads = 4,
+             .num_kv_heads = 2,
+             .q_len = 13,
+             .kv_len = 3500,
+             .head_dim = 8,
+             .value_dim = 5});
+  // Seen by nobody but the last query of the first mask.
+  in.value(0, 0, 3499, 2) = std::numeric_limits<float>::quiet_NaN();
+  std::vector<AttentionOptions> all(4);
+  all[0].mask = causal_bottom_right();
+  all[1].mask = sliding_window(1500, 0, Alignment::bottom_right()) & key_lengths({2000, 0});
+  all[2].mask = causal_bottom_right() & Mask::where([](int, int, int, int k) { return k > 1100; });
+  all[3].dropout = {.probability = 0.5F, .seed = 3};
+  for (const AttentionOptions& options : all) {
+    const auto alone = run_on_threads(1, table(), in, options);
+    for (const int threads : {2, 7}) {
+      const auto shared = run_on_threads(threads, table(), in, options);
+      EXPECT_TRUE(same_bits(shared.out, alone.out)) << options.mask.description();
+      EXPECT_TRUE(same_bits(shared.lse, alone.lse)) << options.mask.description();
+    }
+  }
 }
 
 TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {

@@ -18,12 +18,13 @@ using nn::Variable;
 
 struct Report {
   std::map<std::string, AnyTensor> arrays;
-  nlohmann::json summaries;
+  std::map<std::string, std::string> summaries;
 
   void add(const std::string& name, FloatView array) { arrays[name] = to_tensor(array); }
   void add(const std::string& name, const nn::StateDict& state) {
     for (const auto& [entry, value] : state) {
-      if (const auto* view = std::get_if<FloatView>(&value)) add(name + "/" + entry, *view);
+      if (const auto* view = std::get_if<FloatView>(&value))
+        add(fmt::format("{}/{}", name, entry), *view);
     }
   }
   // FOLDER/layers.npz and FOLDER/summaries.json
@@ -31,7 +32,7 @@ struct Report {
     std::map<std::string, AnyView> views;
     for (const auto& [name, tensor] : arrays) views.emplace(name, view(tensor));
     write_npz(folder / "layers.npz", views);
-    std::ofstream(folder / "summaries.json") << summaries;
+    std::ofstream(folder / "summaries.json") << nlohmann::json(summaries);
   }
 };
 
@@ -51,7 +52,7 @@ void report_layer(Report& report, const std::string& name, Layer& layer,
     report.add(fmt::format("{}/grad_{}", name, i), inputs[i].grad());
   }
   for (const auto& [parameter, variable] : layer.named_parameters()) {
-    report.add(name + "/grad/" + parameter, variable.grad());
+    report.add(fmt::format("{}/grad/{}", name, parameter), variable.grad());
   }
 }
 

@@ -1,0 +1,104 @@
+// heed bench backward: the speed of the gradients of one call of attention.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <type_traits>
+
+#include "bench/bench_verbs.h"
+#include "bench/case_arguments.h"
+#include "bench/forward_case.h"
+#include "bench/operands.h"
+#include "bench/outcome.h"
+#include "heed/attention_backward.h"
+
+namespace heed::cli {
+
+namespace {
+
+// Three products with head_dim, for scores and the gradients of query and key, and two with
+// value_dim, for the gradients of weights and value.
+double backward_operations(const ForwardCase& forward) {
+  return 2 * visible_pairs(forward) *
+         static_cast<double>(3 * forward.head_dim + 2 * forward.value_dim);
+}
+
+template <class T>
+class BackwardOperands {
+ public:
+  explicit BackwardOperands(const ForwardCase& forward)
+      : random_(0),
+        query_(random_, forward.layout,
+               {forward.batch, forward.num_heads, forward.q_len, forward.head_dim}),
+        key_(random_, forward.layout,
+             {forward.batch, forward.num_kv_heads, forward.kv_len, forward.head_dim}),
+        value_(random_, forward.layout,
+               {forward.batch, forward.num_kv_heads, forward.kv_len, forward.value_dim}),
+        grad_out_(random_, forward.layout,
+                  {forward.batch, forward.num_heads, forward.q_len, forward.value_dim}) {
+    options_.mask = mask_of(forward);
+    forward_ = attention_with_lse(query_.view(), key_.view(), value_.view(), options_);
+  }
+
+  AttentionGradients<T> differentiate() const {
+    return attention_backward(grad_out_.view(), query_.view(), key_.view(), value_.view(), forward_,
+                              options_);
+  }
+  AttentionGradients<T> differentiate_by_reference() const {
+    return reference::attention_backward(grad_out_.view(), query_.view(), key_.view(),
+                                         value_.view(), options_);
+  }
+
+ private:
+  TorchGenerator random_;
+  Operand<T> query_;
+  Operand<T> key_;
+  Operand<T> value_;
+  Operand<T> grad_out_;
+  BasicAttentionOptions<T> options_;
+  AttentionOutput<T> forward_;
+};
+
+template <class T>
+Outcome measure_as(const ForwardCase& forward, int repetitions, Progress& progress) {
+  const Sampling sampling{.threads = forward.threads, .warmups = 2, .repetitions = repetitions};
+  const BackwardOperands<T> operands(forward);
+  Outcome outcome;
+  outcome.description = describe(forward);
+  outcome.operations = backward_operations(forward);
+  if (forward.path == "fused") {
+    const auto call = [&] { return operands.differentiate(); };
+    measure(sampling, call, progress, outcome);
+  } else {
+    const auto call = [&] { return operands.differentiate_by_reference(); };
+    measure(sampling, call, progress, outcome);
+  }
+  return outcome;
+}
+
+Outcome measure_case(const ForwardCase& forward, int repetitions, Progress& progress) {
+  if (forward.dtype == "float32") return measure_as<float>(forward, repetitions, progress);
+  Outcome outcome = measure_as<double>(forward, repetitions, progress);
+  outcome.peak_factor = 0.5;
+  return outcome;
+}
+
+}  // namespace
+
+void add_bench_backward(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand("backward", "Measure the gradients of one call");
+  auto arguments = std::make_shared<CaseArguments>();
+  add_case_options(*verb, *arguments, {"float32", "float64"});
+  verb->footer(
+      "Example:\n"
+      "  heed bench backward --seq 1024,2048 --head-dim 64,128 --causal none,square\n\n"
+      "What is measured is attention_backward, the allocation of its result included; the\n"
+      "forward pass came before. GFLOP/s count 6 pairs head_dim for the scores and the\n"
+      "gradients of query and key, and 4 pairs value_dim for those of weights and value.\n"
+      "'extra bytes' is what one call had allocated at most beyond its result.");
+  verb->callback([arguments] {
+    report_cases(*arguments, [&](const ForwardCase& forward, Progress& progress) {
+      return measure_case(forward, arguments->repetitions, progress);
+    });
+  });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,123 @@
+#include "bench/case_arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <utility>
+
+#include "bench/report.h"
+#include "heed/parallel.h"
+#include "mask_argument.h"
+
+namespace heed::cli {
+
+namespace {
+
+// Every case that `cases` holds, with each of the values in turn.
+template <class T, class Set>
+void multiply(std::vector<ForwardCase>& cases, const std::vector<T>& values, const Set& set) {
+  std::vector<ForwardCase> product;
+  for (const ForwardCase& forward : cases) {
+    for (const T& value : values) {
+      product.push_back(forward);
+      set(product.back(), value);
+    }
+  }
+  cases = std::move(product);
+}
+
+std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
+  std::vector<ForwardCase> cases(1);
+  const auto each = [&cases](const auto& values, const auto& set) { multiply(cases, values, set); };
+  // What is not given is as large as its counterpart.
+  const auto each_or = [&each](const Numbers& values, const auto& set) {
+    each(values.empty() ? Numbers{0} : values, set);
+  };
+  each(arguments.path, [](ForwardCase& c, const std::string& path) { c.path = path; });
+  each(arguments.dtype, [](ForwardCase& c, const std::string& dtype) { c.dtype = dtype; });
+  each(arguments.layout, [](ForwardCase& c, const std::string& layout) { c.layout = layout; });
+  each(arguments.threads, [](ForwardCase& c, std::int64_t n) { c.threads = static_cast<int>(n); });
+  each(arguments.causal, [](ForwardCase& c, const std::string& causal) {
+    if (causal != "none") c.causal = causal;
+  });
+  each(arguments.batch, [](ForwardCase& c, std::int64_t n) { c.batch = n; });
+  each(arguments.heads, [](ForwardCase& c, std::int64_t n) { c.num_heads = n; });
+  each_or(arguments.kv_heads,
+          [](ForwardCase& c, std::int64_t n) { c.num_kv_heads = n == 0 ? c.num_heads : n; });
+  each(arguments.head_dim, [](ForwardCase& c, std::int64_t n) { c.head_dim = n; });
+  each_or(arguments.value_dim,
+          [](ForwardCase& c, std::int64_t n) { c.value_dim = n == 0 ? c.head_dim : n; });
+  each(arguments.seq, [](ForwardCase& c, std::int64_t n) { c.q_len = n; });
+  each_or(arguments.kv_seq,
+          [](ForwardCase& c, std::int64_t n) { c.kv_len = n == 0 ? c.q_len : n; });
+  for (ForwardCase& forward : cases) forward.window = arguments.window;
+  return cases;
+}
+
+void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
+               const std::string& help) {
+  std::string type;
+  for (const std::string& name : allowed) type += (type.empty() ? "" : "|") + name;
+  verb.add_option(option, names, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(allowed).description(""))
+      ->type_name(type);
+}
+
+void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, std::int64_t most,
+                 const std::string& help) {
+  verb.add_option(option, numbers, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::int64_t{1}, most).description(""))
+      ->type_name("N");
+}
+
+}  // namespace
+
+void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  add_names(verb, "--path", arguments.path, {"fused", "reference"},
+            "The fused kernels, or the plain loops they are tested against; fused");
+  add_numbers(verb, "--batch", arguments.batch, kMost, "1");
+  add_numbers(verb, "--heads", arguments.heads, kMost, "Heads of the query; 8");
+  add_numbers(verb, "--kv-heads", arguments.kv_heads, kMost,
+              "Heads of key and value; as the query");
+  add_numbers(verb, "--seq", arguments.seq, kMost, "How many queries; 1024");
+  add_numbers(verb, "--kv-seq", arguments.kv_seq, kMost, "How many keys; as many as queries");
+  add_numbers(verb, "--head-dim", arguments.head_dim, 65536, "64");
+  add_numbers(verb, "--value-dim", arguments.value_dim, 65536, "As head_dim");
+  Names causal = kAlignmentNames;
+  causal.insert(causal.begin(), "none");
+  add_names(verb, "--causal", arguments.causal, causal, "A query sees no later key; none");
+  verb.add_option("--window", arguments.window,
+                  "A query sees so many keys on each side besides its own position; a side may "
+                  "be 'unbounded'")
+      ->type_name("LEFT,RIGHT");
+  add_names(verb, "--dtype", arguments.dtype, dtypes, "float32");
+  add_names(verb, "--layout", arguments.layout, {"bhtd", "bthd"},
+            "How memory lies: [batch, heads, length, dim] or [batch, length, heads, dim]; bhtd");
+  add_numbers(verb, "--threads", arguments.threads, 1024, "All the machine has, if not given");
+  verb.add_option("--repeat", arguments.repetitions,
+                  "How often each case is measured; one repetition is as many calls as fill 2 ms")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_flag("--json", arguments.as_json, "Print one JSON object instead of the table");
+}
+
+void report_cases(CaseArguments arguments,
+                  FunctionRef<Outcome(const ForwardCase&, Progress&)> measure) {
+  if (arguments.threads.empty()) arguments.threads = {num_threads()};
+  const std::vector<ForwardCase> cases = cases_of(arguments);
+  for (const ForwardCase& one : cases) check(one);
+  std::vector<Outcome> outcomes;
+  {
+    Progress progress(static_cast<int>(cases.size()));
+    for (const ForwardCase& one : cases) outcomes.push_back(measure(one, progress));
+  }
+  const auto report = to_json(outcomes);
+  std::cout << (arguments.as_json ? report.dump() + '\n' : to_table(report));
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,33 @@
+// The options by which a user names the calls of attention to measure.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/forward_case.h"
+#include "bench/outcome.h"
+
+namespace heed::cli {
+
+using Numbers = std::vector<std::int64_t>;
+using Names = std::vector<std::string>;
+
+// Each list makes as many cases as it has entries, in all combinations.
+struct CaseArguments {
+  Names path{"fused"}, dtype{"float32"}, layout{"bhtd"}, causal{"none"};
+  std::string window;
+  Numbers batch{1}, heads{8}, kv_heads, seq{1024}, kv_seq, head_dim{64}, value_dim, threads;
+  int repetitions = 10;
+  bool as_json = false;
+};
+
+// Adds an option for each of them; dtypes are those that there are.
+void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes);
+
+// Measures every case, which must be one that attention would take, and prints the report.
+void report_cases(CaseArguments arguments,
+                  FunctionRef<Outcome(const ForwardCase&, Progress&)> measure);
+
+}  // namespace heed::cli

@@ -1,0 +1,67 @@
+/// The way back through attention: the gradients of everything it was given.
+#pragma once
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0 {
+
+/// The derivatives of a loss with respect to what attention was given, each in the shape of the
+/// thing it belongs to. Those of the options are sums, which half-precision tensors would get in
+/// float.
+template <class T, class Sum = T>
+struct AttentionGradients {
+  Tensor<T> query;
+  Tensor<T> key;
+  Tensor<T> value;
+  Tensor<Sum> alibi_slopes;  ///< empty without slopes
+  Tensor<Sum> bias;          ///< empty without a bias
+  Tensor<Sum> sinks;         ///< empty without sinks
+};
+
+/// A look at what attention_with_lse() made, wherever it is kept.
+template <class T>
+struct AttentionOutputView {
+  TensorView<const T> out;  ///< [batch, num_heads, q_len, value_dim]
+  TensorView<const T> lse;  ///< [batch, num_heads, q_len]
+
+  AttentionOutputView(TensorView<const T> o, TensorView<const T> l) : out(o), lse(l) {}
+  AttentionOutputView(const AttentionOutput<T>& output)  // NOLINT(google-explicit-constructor)
+      : out(output.out), lse(output.lse) {}
+};
+
+/// The gradients of attention(query, key, value, options).
+///
+/// @param grad_out [batch, num_heads, q_len, value_dim], the derivative of the loss with respect to
+/// out; any strides but in the innermost dimension, which is contiguous
+/// @param forward what attention_with_lse() made of the same tensors and options
+///
+/// With dropout m (0, or 1 / (1 − probability)) and weights w = exp(score − lse) computed again:
+///
+///     grad_value  = (w ∘ m)ᵀ · grad_out
+///     grad_masked = w ∘ (m ∘ (grad_out · valueᵀ) − Σ_d grad_out ∘ out)
+///     grad_query  = scale · grad_score · key,   grad_key = scale · grad_scoreᵀ · query
+///
+/// where grad_score is grad_masked times the derivative of score_mod and softcap. The gradient of
+/// the bias is grad_masked, summed over the dimensions in which the bias is repeated; that of an
+/// ALiBi slope is −Σ grad_masked · |kv_idx − q_idx| over its head, that of a sink −Σ exp(sink −
+/// lse) · grad_out · out over the rows of its head.
+///
+/// Keys that a query does not see exchange nothing with it and may hold NaN; a query that sees no
+/// key gets 0. What score_mod and masks capture receives no gradient.
+///
+/// Float tensors are computed by the fused kernels of the processor, in memory linear in the
+/// lengths, with the same bits for any number of threads; double tensors by the reference, which
+/// computes the forward pass anew. Source: Dao et al., "FlashAttention", 2022, section 3.1.
+/// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
+HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
+                                                      FloatView key, FloatView value,
+                                                      const AttentionOutputView<float>& forward,
+                                                      const AttentionOptions& options = {});
+HEED_API AttentionGradients<double> attention_backward(DoubleView grad_out, DoubleView query,
+                                                       DoubleView key, DoubleView value,
+                                                       const AttentionOutputView<double>& forward,
+                                                       const AttentionOptions64& options = {});
+
+}  // namespace heed::inline v0

@@ -1,0 +1,164 @@
+#include "attention/fused/backward.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "attention/fused/backward_sums.h"
+#include "attention/fused/panel_gradients.h"
+#include "attention/fused/tile_reader.h"
+#include "heed/parallel.h"
+
+namespace heed::inline v0::fused {
+
+namespace {
+
+using kernels::kTileKeys;
+
+// What the panels of a block may take together, in bytes: a part of a second-level cache.
+constexpr std::int64_t kBlockBytes = 512 * 1024;
+constexpr std::int64_t kPanelsPerBlock = 4;
+
+// What one thread works with.
+class Worker {
+ public:
+  Worker(const BackwardJob& job, const Schedule& schedule, Workspace& workspace)
+      : job_(job), schedule_(schedule), reader_(schedule, workspace) {
+    const auto panels = static_cast<std::size_t>(schedule.panels_per_block);
+    panels_.reserve(panels);
+    for (std::size_t i = 0; i < panels; ++i) panels_.emplace_back(schedule, workspace);
+    scratch_.scores = ScoreScratch(schedule, workspace);
+    // As large as the scores.
+    const std::int64_t keys = (std::min<std::int64_t>(kTileKeys, schedule.kv_len) + 7) / 8 * 8;
+    const auto another = [&] { return workspace.floats(keys * schedule.panel_rows); };
+    scratch_.out = workspace.floats(schedule.value_dim * schedule.panel_rows);
+    scratch_.grad_scores = another();
+    const Terms<float>& terms = job.terms();
+    if (!terms.dropout.keeps_everything()) scratch_.dropout = another();
+    if (terms.softcap != 0 || terms.score_mod) scratch_.scores.derivatives = another();
+  }
+
+  void compute(const BackwardTask& task, const TaskSums& sums) {
+    reader_.start(job_.forward, task.batch, task.kv_head);
+    const std::int64_t group = job_.terms().heads_per_kv_head;
+    const RowRange rows{task.queries.begin * group, task.queries.end * group};
+    for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.block_rows()) {
+      compute_block(task, {first, std::min(first + schedule_.block_rows(), rows.end)}, sums);
+    }
+  }
+
+ private:
+  void compute_block(const BackwardTask& task, RowRange rows, const TaskSums& sums) {
+    std::size_t count = 0;
+    for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows) {
+      const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
+      panels_[count++].start(job_, task, some, sums, scratch_);
+    }
+    const std::span<PanelGradients> panels(panels_.data(), count);
+    std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+    std::int64_t end = 0;
+    for (const PanelGradients& panel : panels) {
+      begin = std::min<std::int64_t>(begin, panel.rows().panel().any_begin);
+      end = std::max<std::int64_t>(end, panel.rows().panel().any_end);
+    }
+    for (std::int64_t key = begin / kTileKeys * kTileKeys; key < end; key += kTileKeys) {
+      add_tile({key, std::min<std::int64_t>(key + kTileKeys, schedule_.kv_len)}, panels);
+    }
+    for (const PanelGradients& panel : panels) panel.write(job_);
+  }
+
+  void add_tile(RowRange keys, std::span<PanelGradients> panels) {
+    const kernels::Tile place{.first_key = static_cast<std::int32_t>(keys.begin),
+                              .num_keys = static_cast<std::int32_t>(keys.end - keys.begin)};
+    const auto sees = [&](const PanelGradients& panel) { return panel.rows().sees(place); };
+    if (std::none_of(panels.begin(), panels.end(), sees)) return;
+    const kernels::Tile tile = reader_.read(keys);
+    const bool has_finite_keys = schedule_.table->backward->is_finite(
+        tile.key, tile.key_stride, tile.num_keys, schedule_.head_dim);
+    for (PanelGradients& panel : panels) panel.add(tile, has_finite_keys, scratch_);
+  }
+
+  const BackwardJob& job_;
+  const Schedule& schedule_;
+  TileReader reader_;
+  std::vector<PanelGradients> panels_;
+  GradientScratch scratch_;
+};
+
+void compute(const BackwardJob& job, const Schedule& schedule) {
+  const BackwardDivision division(job, schedule.panel_rows);
+  const std::int64_t workers = std::min<std::int64_t>(schedule.workers, division.num_groups());
+  if (workers == 0) return;
+  const std::int32_t lanes = schedule.table->lanes;
+  Workspace measured(kMeasureOnly);
+  BackwardSums(job, division, lanes, measured);
+  for (std::int64_t w = 0; w < workers; ++w) Worker(job, schedule, measured);
+  auto memory =
+      Tensor<float>::uninitialized({static_cast<std::int64_t>(measured.bytes() / sizeof(float))});
+  Workspace workspace(reinterpret_cast<std::byte*>(memory.data()));
+  BackwardSums sums(job, division, lanes, workspace);
+  std::vector<Worker> all_workers;
+  all_workers.reserve(static_cast<std::size_t>(workers));
+  for (std::int64_t w = 0; w < workers; ++w) all_workers.emplace_back(job, schedule, workspace);
+
+  std::atomic<std::int64_t> next = 0;
+  parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t w = first; w < last; ++w) {
+      Worker& worker = all_workers[static_cast<std::size_t>(w)];
+      for (std::int64_t group = next++; group < division.num_groups(); group = next++) {
+        division.for_each_task(
+            group, [&](const BackwardTask& task) { worker.compute(task, sums.start(task)); });
+      }
+    }
+  });
+  sums.write();
+}
+
+}  // namespace
+
+Schedule make_backward_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
+                                const AttentionShapes& shapes, int threads) {
+  Schedule schedule = make_schedule(table, terms, shapes, threads);
+  schedule.keeps_scores = true;
+  schedule.key_chunks = 1;
+  const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(float)) * schedule.panel_rows *
+                                   (3 * schedule.head_dim + 2 * schedule.value_dim + 1);
+  // Where several threads take part, forward blocks are small; here a thread has a head to itself.
+  const std::int64_t panels = std::max<std::int64_t>(
+      1, (terms.shape.q_len * terms.heads_per_kv_head - 1) / schedule.panel_rows + 1);
+  schedule.panels_per_block = static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(kBlockBytes / panel_bytes, 1, std::min(panels, kPanelsPerBlock)));
+  return schedule;
+}
+
+AttentionGradients<float> backward(const Schedule& schedule, const BackwardTensors& tensors,
+                                   const Terms<float>& terms, const Shape* bias_shape) {
+  AttentionGradients<float> gradients;
+  gradients.query = Tensor<float>::uninitialized(tensors.query.shape());
+  gradients.key = Tensor<float>(tensors.key.shape());
+  gradients.value = Tensor<float>(tensors.value.shape());
+  BackwardJob job;
+  job.gradients = &gradients;
+  job.grad_out = rows_of(tensors.grad_out);
+  job.out = tensors.out;
+  job.lse = tensors.lse;
+  job.forward.terms = &terms;
+  job.forward.query = rows_of(tensors.query);
+  job.forward.key = rows_of(tensors.key);
+  job.forward.value = rows_of(tensors.value);
+  if (terms.alibi_slopes) gradients.alibi_slopes = Tensor<float>(terms.alibi_slopes->shape());
+  if (terms.sinks) gradients.sinks = Tensor<float>(terms.sinks->shape());
+  if (bias_shape != nullptr) {
+    gradients.bias = Tensor<float>(*bias_shape);
+    if (!gradients.bias.empty()) {
+      job.bias = gradients.bias.view().broadcast_to(terms.bias->shape());
+    }
+  }
+  compute(job, schedule);
+  return gradients;
+}
+
+}  // namespace heed::inline v0::fused

@@ -1,0 +1,264 @@
+// The kernels of the way back, compiled once for each instruction set.
+#if defined(HEED_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_BACKWARD_INL_H_
+#undef HEED_BACKWARD_INL_H_
+#else
+#define HEED_BACKWARD_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/kernels/backward.h"
+#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/panel-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE {
+
+// A register block of the products that sum over rows: keys × vectors of dimensions. With a vector
+// of each dimension and a broadcast, the sums just fit the registers; four vectors divide the usual
+// dimensions, three would not.
+constexpr int kKeyBlock = 6;
+constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+
+HWY_INLINE Vec weight_of(Vec score, Vec lse) {
+  return exp2(hn::Mul(hn::Sub(score, lse), hn::Set(kFloats, detail::kLog2E)));
+}
+
+// The tile without keys that nobody sees and the segments they are cut into.
+template <int kVectors, class Use>
+HWY_INLINE void for_each_cell(const PanelKernel<kVectors>& kernel, const Use& use) {
+  for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {
+    for (int v = 0; v < kVectors; ++v) use(key, v, key * kernel.kWidth);
+  }
+}
+
+template <int kVectors>
+struct Recompute {
+  struct Use {
+    static constexpr bool kFinishes = true;
+    const PanelKernel<kVectors>& kernel;
+    const float* lse;
+
+    HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec score) const {
+      const Vec weight = weight_of(score, kernel.load(lse, v));
+      return kernel.is_mixed ? hn::IfThenElseZero(kernel.sees(v, key), weight) : weight;
+    }
+  };
+
+  static void run(const Tile& tile, Panel& panel, const float* lse, float* weights) {
+    const PanelKernel<kVectors> kernel(tile, panel, weights);
+    kernel.score(Use{kernel, lse});
+  }
+};
+
+template <int kVectors>
+struct WeighScores {
+  static void run(const Tile& tile, Panel& panel, const float* lse, float* scores) {
+    const PanelKernel<kVectors> kernel(tile, panel, scores);
+    for_each_cell(kernel, [&](std::int32_t key, int v, std::int32_t row) HWY_ATTR {
+      Vec weight = weight_of(kernel.load(scores + row, v), kernel.load(lse, v));
+      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+      kernel.store(weight, scores + row, v);
+    });
+  }
+};
+
+template <int kVectors>
+struct GradScores {
+  template <bool kDrops>
+  struct Use {
+    static constexpr bool kFinishes = true;
+    const PanelKernel<kVectors>& kernel;
+    const BackwardTable::GradScores& terms;
+
+    HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec grad_weight) const {
+      const std::int32_t row = key * kernel.kWidth;
+      const Vec weight = kernel.load(terms.weights + row, v);
+      if constexpr (kDrops) {
+        grad_weight = hn::Mul(grad_weight, kernel.load(terms.dropout + row, v));
+      }
+      const Vec grad = hn::Mul(weight, hn::Sub(grad_weight, kernel.load(terms.delta, v)));
+      // A hidden value may be NaN.
+      return hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(kFloats)), grad);
+    }
+  };
+
+  static void run(const Tile& tile, Panel& panel, const BackwardTable::GradScores& terms,
+                  float* grad_scores) {
+    // To the kernel of scores, values are keys.
+    Tile values = tile;
+    values.key = tile.value;
+    values.key_stride = tile.value_stride;
+    const PanelKernel<kVectors> kernel(values, panel, grad_scores);
+    if (terms.dropout != nullptr) {
+      visit(kernel, terms.whole, Use<true>{kernel, terms});
+    } else {
+      visit(kernel, terms.whole, Use<false>{kernel, terms});
+    }
+  }
+
+  template <class Any>
+  static HWY_INLINE void visit(const PanelKernel<kVectors>& kernel, bool whole, const Any& use) {
+    if (!whole) return kernel.score(use);
+    using Segments = typename PanelKernel<kVectors>::template ScoreSegment<Any>;
+    Segments{kernel, use}.template run<0, kVectors>({kernel.begin, kernel.end, 0, kVectors});
+  }
+};
+
+template <int kVectors>
+struct FillDropout {
+  static void run(const Tile& tile, Panel& panel, float* factors) {
+    PanelKernel<kVectors> kernel(tile, panel, factors);
+    for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row)
+                              HWY_ATTR { kernel.store(hn::Set(kFloats, 1.0F), factors + row, v); });
+    kernel.drop();
+  }
+};
+
+template <int kVectors>
+struct Multiply {
+  static void run(const Tile& tile, Panel& panel, const float* factors, float* numbers) {
+    const PanelKernel<kVectors> kernel(tile, panel, numbers);
+    for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row) HWY_ATTR {
+      const Vec number = kernel.load(numbers + row, v);
+      const Vec product = hn::Mul(number, kernel.load(factors + row, v));
+      kernel.store(hn::IfThenZeroElse(hn::Eq(number, hn::Zero(kFloats)), product), numbers + row,
+                   v);
+    });
+  }
+};
+
+template <int kVectors>
+struct AddToQuery {
+  static void run(const Tile& tile, Panel& panel, bool guarded, float* grad_scores) {
+    // To the kernel of outputs, keys are values.
+    Tile keys = tile;
+    keys.value = tile.key;
+    keys.value_stride = tile.key_stride;
+    PanelKernel<kVectors> kernel(keys, panel, grad_scores);
+    if (!guarded) return kernel.add_values();
+    for (std::int32_t i = 0; i < kernel.num_segments; ++i) add_guarded(kernel, kernel.segments[i]);
+  }
+
+  static void add_guarded(const PanelKernel<kVectors>& kernel, const Segment& segment) {
+    for (std::int32_t key = segment.begin; key < segment.end; ++key) {
+      const float* elements = kernel.tile.value + key * kernel.tile.value_stride;
+      for (int v = segment.first_vector; v < segment.first_vector + segment.num_vectors; ++v) {
+        const Vec grad = kernel.load(kernel.weights + key * kernel.kWidth, v);
+        const auto is_hidden = hn::Eq(grad, hn::Zero(kFloats));
+        for (std::int32_t d = 0; d < kernel.panel.value_dim; ++d) {
+          float* out = kernel.panel.state.out + d * kernel.kWidth;
+          const Vec sum = kernel.load(out, v);
+          const Vec added = hn::MulAdd(hn::Set(kFloats, elements[d]), grad, sum);
+          kernel.store(hn::IfThenElse(is_hidden, sum, added), out, v);
+        }
+      }
+    }
+  }
+};
+
+template <int kVectors>
+struct AddToKeys {
+  using Kernel = PanelKernel<kVectors>;
+
+  // Some neighbouring vectors of every row, and what keys have summed of them.
+  template <int kColumns>
+  struct Columns {
+    const Kernel& kernel;
+    const float* HWY_RESTRICT rows;  // [capacity][kColumns] vectors
+    KeySums sums;
+    std::int32_t first_row;
+    std::int32_t num_rows;
+
+    template <int kKeys>
+    HWY_INLINE void run(std::int32_t key) const {
+      float* HWY_RESTRICT at = sums.data + key * sums.stride;
+      Vec block[kKeys][kColumns];
+      for (int i = 0; i < kKeys; ++i)
+        for (int c = 0; c < kColumns; ++c)
+          block[i][c] = hn::Load(kFloats, at + i * sums.stride + c * kLanes);
+      const Operand numbers{kernel.weights + key * kernel.kWidth + first_row, kernel.kWidth, 1};
+      multiply_add<2, 0, kColumns>(numbers, rows + first_row * kColumns * kLanes, num_rows, block);
+      for (int i = 0; i < kKeys; ++i)
+        for (int c = 0; c < kColumns; ++c)
+          hn::Store(block[i][c], kFloats, at + i * sums.stride + c * kLanes);
+    }
+
+    HWY_INLINE void run_all(std::int32_t begin, std::int32_t end) const {
+      std::int32_t key = begin;
+      for (; key + kKeyBlock <= end; key += kKeyBlock) run<kKeyBlock>(key);
+      if (key + 4 <= end) {
+        run<4>(key);
+        key += 4;
+      }
+      if (key + 2 <= end) {
+        run<2>(key);
+        key += 2;
+      }
+      if (key < end) run<1>(key);
+    }
+
+    // 0 times a row is nothing, whatever the row is.
+    HWY_INLINE void run_guarded(std::int32_t begin, std::int32_t end) const {
+      for (std::int32_t key = begin; key < end; ++key) {
+        for (std::int32_t r = first_row; r < first_row + num_rows; ++r) {
+          const float number = kernel.weights[key * kernel.kWidth + r];
+          if (number == 0) continue;
+          for (int c = 0; c < kColumns; ++c) {
+            float* at = sums.data + key * sums.stride + c * kLanes;
+            const Vec row = hn::Load(kFloats, rows + (r * kColumns + c) * kLanes);
+            hn::Store(hn::MulAdd(hn::Set(kFloats, number), row, hn::Load(kFloats, at)), kFloats,
+                      at);
+          }
+        }
+      }
+    }
+  };
+
+  template <int kColumns>
+  static HWY_INLINE void add(const Kernel& kernel, const float* block, const RowBlocks& rows,
+                             bool guarded, const KeySums& sums) {
+    for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
+      const Segment& segment = kernel.segments[i];
+      const std::int32_t first = segment.first_vector * kLanes;
+      const std::int32_t last =
+          std::min((segment.first_vector + segment.num_vectors) * kLanes, rows.num_rows);
+      const Columns<kColumns> columns{kernel, block, sums, first, last - first};
+      if (first >= last) continue;
+      if (guarded) {
+        columns.run_guarded(segment.begin, segment.end);
+      } else {
+        columns.run_all(segment.begin, segment.end);
+      }
+    }
+  }
+
+  static void run(const Tile& tile, Panel& panel, float* numbers, const RowBlocks& rows,
+                  bool guarded, KeySums sums) {
+    const Kernel kernel(tile, panel, numbers);
+    if (kernel.begin >= kernel.end) return;
+    constexpr int kStep = kColumnVectors * kLanes;
+    const float* block = rows.data;
+    std::int32_t vectors = rows.vectors;
+    for (; vectors >= kColumnVectors; vectors -= kColumnVectors) {
+      add<kColumnVectors>(kernel, block, rows, guarded, sums);
+      block += std::int64_t{kStep} * rows.capacity;
+      sums.data += kStep;
+    }
+    if constexpr (kColumnVectors > 2) {
+      if (vectors == 3) add<3>(kernel, block, rows, guarded, sums);
+      if (vectors == 2) add<2>(kernel, block, rows, guarded, sums);
+    }
+    if (vectors == 1) add<1>(kernel, block, rows, guarded, sums);
+  }
+};
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_BACKWARD_INL_H_

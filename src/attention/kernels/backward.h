@@ -1,0 +1,81 @@
+// The kernels of the way back: what they work on beside panels and tiles, and their table.
+#pragma once
+
+#include <cstdint>
+
+#include "attention/kernels/kernels.h"
+
+namespace heed::inline v0::kernels {
+
+// Rows of a panel as rows of vectors, for the products that sum over rows. Dimensions are padded
+// with 0 to whole vectors and cut into blocks of BackwardTable::column_vectors of them, the last
+// one perhaps narrower; each block holds all rows, one behind the other.
+struct RowBlocks {
+  const float* data = nullptr;
+  std::int32_t num_rows = 0;  // rows that exist
+  std::int32_t capacity = 0;  // rows a block has room for
+  std::int32_t vectors = 0;   // of a row
+};
+
+// What one tile's keys gain: row j of [num_keys] at data + j · stride, in whole vectors.
+struct KeySums {
+  float* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+// A panel's weights are those before dropout. Arrays called weights, grad_scores, factors and
+// numbers are [kTileKeys][width]; 0 stands for every cell that is hidden.
+struct BackwardTable {
+  std::int32_t column_vectors;
+
+  // weights = 2^((score − lse) · log2 e), below 2⁻¹⁰⁰ exactly 0, with the tile's scores from a
+  // query that was multiplied by scale alone. Rows whose lse is infinite weigh nothing. Cells
+  // outside the panel's segments are not written.
+  void (*weigh)(const Tile& tile, Panel& panel, const float* lse, float* weights);
+
+  // The same, in place and for every cell, from scores that somebody modified.
+  void (*weigh_scores)(const Tile& tile, Panel& panel, const float* lse, float* scores);
+
+  // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where the panel's query is
+  // grad_out, [value_dim][width], and delta[r] is Σ_d grad_out · out. Cells outside the panel's
+  // segments are not written, unless `whole` is asked for.
+  struct GradScores {
+    const float* weights = nullptr;
+    const float* delta = nullptr;
+    const float* dropout = nullptr;  // null where every weight is kept
+    bool whole = false;
+  };
+  void (*grad_scores)(const Tile& tile, Panel& panel, const GradScores& terms, float* grad_scores);
+
+  // What the panel's dropout multiplies weights by.
+  void (*fill_dropout)(const Tile& tile, Panel& panel, float* factors);
+
+  // The derivatives of scores that were capped: 1 − tanh², from softcap · tanh; 1 where softcap is
+  // 0.
+  void (*start_derivatives)(const ScoreTile& tile, float softcap);
+
+  // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
+  void (*sum_distances)(const ScoreTile& tile, const float* grad_scores, float* sums);
+
+  // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
+  void (*multiply)(const Tile& tile, Panel& panel, const float* factors, float* numbers);
+
+  // panel.state.out[d][r] += Σ_j key[j][d] · grad_scores[j][r]. With `guarded`, 0 times anything is
+  // nothing: slower, and needed only where a key is not finite.
+  void (*add_to_query)(const Tile& tile, Panel& panel, bool guarded, float* grad_scores);
+
+  // sums[j] += Σ_r numbers[j][r] · rows[r], in the order of rows. `guarded` as above, for rows.
+  void (*add_to_keys)(const Tile& tile, Panel& panel, float* numbers, const RowBlocks& rows,
+                      bool guarded, const KeySums& sums);
+
+  // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim steps, in the order in which
+  // grad_scores sums: so a row with one weight of 1 gets exactly 0. Where out is 0 nothing is
+  // added: the grad_out of a row that sees nothing may be NaN.
+  void (*find_delta)(const float* grad_out, const float* out, std::int32_t width,
+                     std::int32_t value_dim, float* delta);
+
+  // Whether `rows` rows of so many numbers are all finite.
+  bool (*is_finite)(const float* data, std::int64_t stride, std::int64_t rows, std::int64_t count);
+};
+
+}  // namespace heed::inline v0::kernels

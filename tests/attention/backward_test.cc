@@ -1,0 +1,82 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "heed/attention_backward.h"
+#include "heed/reference.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::max_difference;
+using testing_support::normal;
+using testing_support::same_bits;
+
+template <class Real>
+struct Call {
+  Tensor<Real> query = normal<Real>({2, 4, 3, 5}, 1);
+  Tensor<Real> key = normal<Real>({2, 2, 6, 5}, 2);
+  Tensor<Real> value = normal<Real>({2, 2, 6, 7}, 3);
+  Tensor<Real> grad_out = normal<Real>({2, 4, 3, 7}, 4);
+  BasicAttentionOptions<Real> options;
+  AttentionOutput<Real> forward = attention_with_lse(query, key, value, options);
+
+  AttentionGradients<Real> operator()() const {
+    return attention_backward(grad_out, query, key, value, forward, options);
+  }
+};
+
+void expect_refused(const std::function<void(Call<float>&)>& spoil, const std::string& text) {
+  Call<float> call;
+  spoil(call);
+  EXPECT_THAT([&] { call(); }, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+}
+
+TEST(Backward, RefusesWhatDoesNotFit) {
+  expect_refused([](Call<float>& call) { call.grad_out = call.query; },
+                 "attention_backward: grad_out has shape [2, 4, 3, 5], expected [2, 4, 3, 7]");
+  expect_refused([](Call<float>& call) { call.forward.out = call.query; },
+                 "attention_backward: forward.out has shape [2, 4, 3, 5], expected [2, 4, 3, 7]");
+  expect_refused(
+      [](Call<float>& call) {
+        call.forward.lse = Tensor<float>({2, 4});
+      },
+      "attention_backward: forward.lse has shape [2, 4], expected [2, 4, 3]");
+  expect_refused(
+      [](Call<float>& call) {
+        call.value = Tensor<float>({2, 2, 5, 7});
+      },
+      "attention_backward: value kv_len is 5 but key kv_len is 6");
+  expect_refused([](Call<float>& call) { call.options.softcap = -1; },
+                 "attention_backward: softcap is -1");
+}
+
+TEST(Backward, OfDoublesIsTheReference) {
+  const Call<double> call;
+  const auto found = call();
+  const auto expected =
+      reference::attention_backward(call.grad_out, call.query, call.key, call.value);
+  EXPECT_TRUE(same_bits(found.query, expected.query));
+  EXPECT_TRUE(same_bits(found.key, expected.key));
+  EXPECT_TRUE(same_bits(found.value, expected.value));
+  EXPECT_TRUE(found.bias.empty());
+  EXPECT_TRUE(found.sinks.empty());
+}
+
+TEST(Backward, OfFloatsIsCloseToIt) {
+  const Call<float> call;
+  const auto found = call();
+  const auto expected =
+      reference::attention_backward(call.grad_out, call.query, call.key, call.value);
+  EXPECT_LE(max_difference(found.query, expected.query), 1e-5);
+  EXPECT_LE(max_difference(found.key, expected.key), 1e-5);
+  EXPECT_LE(max_difference(found.value, expected.value), 1e-5);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,64 @@
+// The gradients of any attention that can be asked for, by the fused path and by the reference.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <string>
+
+#include "support/drawn_attention.h"
+#include "support/gradients.h"
+
+namespace heed {
+namespace {
+
+using testing_support::attention_case;
+using testing_support::AttentionCase;
+using testing_support::DrawnAttention;
+using testing_support::expected_gradients;
+using testing_support::grad_out_for;
+using testing_support::gradients_of;
+using testing_support::inaccuracy;
+using testing_support::same_bits;
+
+// What is wrong with the fused path on this case; empty when nothing is.
+std::string faults(const AttentionCase& drawn) {
+  const DrawnAttention problem(drawn);
+  const Tensor<float> grad_out = grad_out_for(problem.views());
+  const auto expected = expected_gradients(grad_out, problem.views(), problem.options());
+  // Roundings in a chain of so many steps, most of them smaller than the score.
+  const double score_roundings = std::sqrt(static_cast<double>(drawn.sizes.head_dim)) / 2;
+  std::string text;
+  for (const auto* table : kernels::supported_kernels()) {
+    const auto found = gradients_of(*table, grad_out, problem.views(), problem.options());
+    const std::string wrong = inaccuracy(found, expected, score_roundings);
+    if (!wrong.empty()) text += std::string("on ") + table->name + " " + wrong;
+    for (const int threads : {2, 7}) {
+      const auto again =
+          gradients_of(*table, grad_out, problem.views(), problem.options(), threads);
+      if (!same_bits(again, found)) {
+        text += std::string("on ") + table->name + " " + std::to_string(threads) +
+                " threads give other bits\n";
+      }
+    }
+  }
+  return text;
+}
+
+void expect_no_faults(const char* what, bool modifies_scores) {
+  EXPECT_TRUE(rc::check(what, [modifies_scores] {
+    const AttentionCase drawn = *attention_case(modifies_scores);
+    const std::string text = faults(drawn);
+    if (!text.empty()) RC_FAIL(text);
+  }));
+}
+
+TEST(FusedBackwardProperties, PlainScores) {
+  expect_no_faults("fused gradients are the reference's, whatever the threads", false);
+}
+
+TEST(FusedBackwardProperties, ModifiedScores) {
+  expect_no_faults("so it is with scores that are modified", true);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,91 @@
+#include "support/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attention/fused/backward.h"
+#include "heed/parallel.h"
+#include "heed/reference.h"
+#include "support/exact.h"
+#include "support/tensors.h"
+
+namespace heed::testing_support {
+
+Tensor<float> grad_out_for(const InputViews& in) {
+  return normal<float>(
+      {in.query.extent(0), in.query.extent(1), in.query.extent(2), in.value.extent(3)}, 11);
+}
+
+AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatView grad_out,
+                                       const InputViews& in, const AttentionOptions& options,
+                                       int threads) {
+  const auto forward = run(table, in, options);
+  const AttentionShapes shapes = check_shapes("gradients_of", in.query, in.key, in.value);
+  const Terms<float> terms = check_terms("gradients_of", shapes, options);
+  fused::Schedule schedule = fused::make_backward_schedule(table, terms, shapes, threads);
+  schedule.workers = threads;
+  set_num_threads(threads);
+  auto gradients =
+      fused::backward(schedule, {grad_out, in.query, in.key, in.value, forward.out, forward.lse},
+                      terms, options.bias ? &options.bias->shape() : nullptr);
+  set_num_threads(0);
+  return gradients;
+}
+
+ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
+                                     const AttentionOptions& options) {
+  const ExactOptions exact_options(options);
+  const auto exact_query = exactly(in.query);
+  const auto exact_key = exactly(in.key);
+  const auto exact_value = exactly(in.value);
+  const auto lse = reference::attention(exact_query, exact_key, exact_value, *exact_options).lse;
+  const double head_dim = static_cast<double>(std::max<std::int64_t>(in.query.extent(3), 1));
+  const double scale =
+      std::abs(options.scale.value_or(static_cast<float>(1 / std::sqrt(head_dim))));
+  const double term = std::sqrt(std::max(1.0, static_cast<double>(in.value.extent(3))));
+  return {reference::attention_backward(grad_out, in.query, in.key, in.value, options),
+          reference::attention_backward(exactly(grad_out), exact_query, exact_key, exact_value,
+                                        *exact_options),
+          largest_magnitude(lse),
+          static_cast<double>(lse.num_elements()) * static_cast<double>(in.key.extent(2)),
+          term * scale * largest_magnitude(exact_key),
+          term * scale * largest_magnitude(exact_query),
+          term,
+          static_cast<double>(std::max(in.query.extent(2), in.key.extent(2)) +
+                              std::abs(options.query_offset))};
+}
+
+std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
+                       double score_roundings) {
+  const auto& [plain, exact, largest_lse, num_scores, term_of_query, term_of_key, term, longest] =
+      expected;
+  const double roundings = 2 + (1 + score_roundings) * largest_lse;
+  const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
+                         const Tensor<double>& should_be, double cancelled) {
+    const Judgement judgement{
+        .always_allowed =
+            0x1p-24 * (roundings * std::max(1.0, largest_magnitude(should_be)) + cancelled)};
+    return judgement(name, is, by_loops, should_be);
+  };
+  // The roundings of so many terms add up like random steps.
+  const auto steps = [n = num_scores](const Tensor<double>& sums, std::int64_t dim) {
+    const auto elements = static_cast<double>(std::max<std::int64_t>(sums.num_elements(), 1));
+    return std::sqrt(n * static_cast<double>(dim) / elements);
+  };
+  const double values = steps(exact.value, exact.value.extent(3));
+  return judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
+         judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
+         judge("value", found.value, plain.value, exact.value, values) +
+         judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
+               2 * term * longest * steps(exact.alibi_slopes, 1)) +
+         judge("bias", found.bias, plain.bias, exact.bias, 2 * term * steps(exact.bias, 1)) +
+         judge("sinks", found.sinks, plain.sinks, exact.sinks, 2 * term * steps(exact.sinks, 1));
+}
+
+bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {
+  return same_bits(a.query, b.query) && same_bits(a.key, b.key) && same_bits(a.value, b.value) &&
+         same_bits(a.alibi_slopes, b.alibi_slopes) && same_bits(a.bias, b.bias) &&
+         same_bits(a.sinks, b.sinks);
+}
+
+}  // namespace heed::testing_support
