@@ -2,32 +2,70 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace heed::inline v0::nn {
 
 namespace {
 
 template <class T>
-void check_states(const char* function, const Variable<T>& encoder, const Variable<T>& decoder) {
-  if (encoder.rank() == 3 && decoder.rank() == 2 && encoder.extent(0) == decoder.extent(0)) return;
-  throw InvalidArgument(
-      fmt::format("{}: encoder_outputs has shape {} and decoder_hidden {}; expected [batch, "
-                  "src_len, encoder_dim] and [batch, decoder_dim]",
-                  function, to_string(encoder.shape()), to_string(decoder.shape())));
+void check_states(const char* function, const Variable<T>& encoder, const Variable<T>& decoder,
+                  const std::vector<std::int64_t>& src_lengths) {
+  if (encoder.rank() != 3 || (decoder.rank() != 2 && decoder.rank() != 3) ||
+      encoder.extent(0) != decoder.extent(0)) {
+    throw InvalidArgument(
+        fmt::format("{}: encoder_outputs has shape {} and decoder_hidden {}; expected [batch, "
+                    "src_len, encoder_dim] and [batch, decoder_dim] or [batch, steps, decoder_dim]",
+                    function, to_string(encoder.shape()), to_string(decoder.shape())));
+  }
+  if (src_lengths.empty()) return;
+  if (static_cast<std::int64_t>(src_lengths.size()) != encoder.extent(0)) {
+    throw InvalidArgument(fmt::format("{}: {} src_lengths are given for a batch of {}", function,
+                                      src_lengths.size(), encoder.extent(0)));
+  }
+  for (const std::int64_t length : src_lengths) {
+    if (length >= 0 && length <= encoder.extent(1)) continue;
+    throw InvalidArgument(fmt::format("{}: a source's length is {}, expected 0 to {}", function,
+                                      length, encoder.extent(1)));
+  }
 }
 
-// decoder_hidden [batch, dim] for every encoder state: [batch, 1, dim]
+// [batch, dim] as the only step: [batch, 1, dim]
 template <class T>
-Variable<T> for_every_state(const Variable<T>& decoder) {
-  return reshape(decoder, {decoder.extent(0), 1, decoder.extent(1)});
+Variable<T> as_steps(const Variable<T>& decoder) {
+  return decoder.rank() == 3 ? decoder
+                             : reshape(decoder, {decoder.extent(0), 1, decoder.extent(1)});
 }
 
-// scores of any shape with batch · src_len elements
+// −infinity behind each source's end: [batch, 1, src_len]
 template <class T>
-Alignment<T> align(const Variable<T>& scores, const Variable<T>& encoder) {
+Variable<T> padding(const std::vector<std::int64_t>& src_lengths, std::int64_t src_len) {
+  Tensor<T> result({static_cast<std::int64_t>(src_lengths.size()), 1, src_len});
+  T* row = result.data();
+  for (const std::int64_t length : src_lengths) {
+    std::fill(row + length, row + src_len, -std::numeric_limits<T>::infinity());
+    row += src_len;
+  }
+  return result;
+}
+
+// scores [batch, steps, src_len]; the result has steps if `decoder` has.
+template <class T>
+Alignment<T> align(const Variable<T>& scores, const Variable<T>& encoder,
+                   const Variable<T>& decoder, const std::vector<std::int64_t>& src_lengths) {
+  const Variable<T> weights =
+      softmax(src_lengths.empty() ? scores : scores + padding<T>(src_lengths, encoder.extent(1)));
+  const Variable<T> context = matmul(weights, encoder);
+  if (decoder.rank() == 3) return {context, weights};
   const std::int64_t batch = encoder.extent(0);
-  const Variable<T> weights = softmax(reshape(scores, {batch, 1, encoder.extent(1)}));
-  return {reshape(matmul(weights, encoder), {batch, encoder.extent(2)}),
+  return {reshape(context, {batch, encoder.extent(2)}),
           reshape(weights, {batch, encoder.extent(1)})};
+}
+
+template <class T>
+Variable<T> as_vector(const Variable<T>& row) {
+  return reshape(row, {row.num_elements()});
 }
 
 }  // namespace
@@ -43,11 +81,13 @@ AdditiveAttention<T>::AdditiveAttention(std::int64_t encoder_dim, std::int64_t d
 
 template <class T>
 Alignment<T> AdditiveAttention<T>::forward(const Variable<T>& encoder_outputs,
-                                           const Variable<T>& decoder_hidden) {
-  check_states("AdditiveAttention", encoder_outputs, decoder_hidden);
-  const Variable<T> hidden = for_every_state(decoder_projection_.forward(decoder_hidden));
-  return align(score_.forward(tanh(encoder_projection_.forward(encoder_outputs) + hidden)),
-               encoder_outputs);
+                                           const Variable<T>& decoder_hidden,
+                                           const std::vector<std::int64_t>& src_lengths) {
+  check_states("AdditiveAttention", encoder_outputs, decoder_hidden, src_lengths);
+  const Variable<T> scores = additive_scores(encoder_projection_.forward(encoder_outputs),
+                                             as_steps(decoder_projection_.forward(decoder_hidden)),
+                                             as_vector(score_.weight()));
+  return align(scores, encoder_outputs, decoder_hidden, src_lengths);
 }
 
 template <class T>
@@ -77,19 +117,27 @@ MultiplicativeAttention<T>::MultiplicativeAttention(std::int64_t encoder_dim,
 }
 
 template <class T>
-Alignment<T> MultiplicativeAttention<T>::forward(const Variable<T>& encoder_outputs,
-                                                 const Variable<T>& decoder_hidden) {
-  check_states("MultiplicativeAttention", encoder_outputs, decoder_hidden);
+Variable<T> MultiplicativeAttention<T>::scores(const Variable<T>& encoder_outputs,
+                                               const Variable<T>& decoder_states) {
   if (method_ == LuongScore::kConcat) {
-    const Variable<T> hidden = broadcast_to(
-        for_every_state(decoder_hidden),
-        {encoder_outputs.extent(0), encoder_outputs.extent(1), decoder_hidden.extent(1)});
-    const Variable<T> pairs = concat<T>({encoder_outputs, hidden}, -1);
-    return align(score_->forward(tanh(projection_->forward(pairs))), encoder_outputs);
+    // W [h; s] = W_h h + W_s s, so that no pair has to be written down.
+    const std::int64_t encoder_dim = encoder_outputs.extent(2);
+    const Variable<T>& weight = projection_->weight();
+    return additive_scores(linear(encoder_outputs, slice(weight, 1, 0, encoder_dim)),
+                           linear(decoder_states, slice(weight, 1, encoder_dim, weight.extent(1))),
+                           as_vector(score_->weight()));
   }
-  const Variable<T> hidden =
-      projection_ == nullptr ? decoder_hidden : projection_->forward(decoder_hidden);
-  return align(matmul(encoder_outputs, transpose(for_every_state(hidden))), encoder_outputs);
+  return matmul(projection_ == nullptr ? decoder_states : projection_->forward(decoder_states),
+                transpose(encoder_outputs));
+}
+
+template <class T>
+Alignment<T> MultiplicativeAttention<T>::forward(const Variable<T>& encoder_outputs,
+                                                 const Variable<T>& decoder_hidden,
+                                                 const std::vector<std::int64_t>& src_lengths) {
+  check_states("MultiplicativeAttention", encoder_outputs, decoder_hidden, src_lengths);
+  return align(scores(encoder_outputs, as_steps(decoder_hidden)), encoder_outputs, decoder_hidden,
+               src_lengths);
 }
 
 template class AdditiveAttention<float>;

@@ -9,19 +9,20 @@ namespace heed::inline v0::nn {
 
 namespace {
 
-// x [batch, length, d_model] + the first `length` rows of table [max_len, d_model]
+// x [batch, length, d_model] + the rows of table [max_len, d_model] from `first` on
 template <class T>
-Variable<T> with_positions(const std::string& layer, const Variable<T>& x,
-                           const Variable<T>& table) {
+Variable<T> with_positions(const std::string& layer, const Variable<T>& x, const Variable<T>& table,
+                           std::int64_t first = 0) {
   if (x.rank() != 3 || x.extent(2) != table.extent(1)) {
     throw InvalidArgument(fmt::format("{}: x has shape {}, expected [batch, length, {}]", layer,
                                       to_string(x.shape()), table.extent(1)));
   }
-  if (x.extent(1) > table.extent(0)) {
-    throw InvalidArgument(fmt::format("{}: x has {} positions but max_len is {}", layer,
-                                      x.extent(1), table.extent(0)));
+  if (first < 0 || x.extent(1) > table.extent(0) - first) {
+    const std::string where = first == 0 ? "" : fmt::format(" from position {} on", first);
+    throw InvalidArgument(fmt::format("{}: x has {} positions{} but max_len is {}", layer,
+                                      x.extent(1), where, table.extent(0)));
   }
-  return x + slice(table, 0, 0, x.extent(1));
+  return x + slice(table, 0, first, first + x.extent(1));
 }
 
 }  // namespace
@@ -36,9 +37,9 @@ SinusoidalPositionalEncoding<T>::SinusoidalPositionalEncoding(std::int64_t d_mod
 }
 
 template <class T>
-Variable<T> SinusoidalPositionalEncoding<T>::forward(const Variable<T>& x) {
+Variable<T> SinusoidalPositionalEncoding<T>::forward(const Variable<T>& x, std::int64_t first) {
   const Variable<T> sum =
-      with_positions(class_name(), x, reshape(pe_, {pe_.extent(1), pe_.extent(2)}));
+      with_positions(class_name(), x, reshape(pe_, {pe_.extent(1), pe_.extent(2)}), first);
   return dropout_ == nullptr ? sum : dropout_->forward(sum);
 }
 

@@ -7,17 +7,11 @@
 
 #include "heed/nn/init.h"
 #include "heed/random.h"
+#include "nn/python_repr.h"
 
 namespace heed::inline v0::nn {
 
 namespace {
-
-// A number as Python prints it: 0.1, 1e-05, and 0.0 where C++ has 0.
-std::string python_repr(double number) {
-  std::string text = fmt::format("{}", number);
-  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-  return text;
-}
 
 // (3,) or (2, 3)
 std::string python_tuple(const Shape& shape) {

@@ -145,6 +145,8 @@ def assert_equal(name: str, probed: dict[str, np.ndarray], expected: Arrays) -> 
         ours = found[quantity].reshape(theirs.shape)
         if quantity.endswith(("k_proj.bias", "W_k.bias")) and "grad" in quantity:
             magnitude = 1  # a bias of the keys has no influence: its gradient is rounding
+        if quantity == "grad/attention.W2.weight":
+            magnitude = 1e-3  # shifts all scores of a row almost alike: W1's, which does not cancel
         error = np.abs(ours - theirs).max(initial=0) / max(magnitude, 1e-30)
         assert error <= TOLERANCE, f"{quantity}: {error}"
 

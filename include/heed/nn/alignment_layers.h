@@ -1,16 +1,18 @@
-/// The attention of sequence-to-sequence models before transformers: one decoder state looks at all
+/// The attention of sequence-to-sequence models before transformers: decoder states look at all
 /// encoder states.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "heed/config.h"
 #include "heed/nn/layers.h"
 
 namespace heed::inline v0::nn {
 
-/// What a decoder state saw.
+/// What a decoder state saw. For the states of several steps both have a dimension of steps behind
+/// the batch.
 template <class T>
 struct Alignment {
   Variable<T> context;  ///< [batch, encoder_dim]: Σ weights · encoder_outputs
@@ -27,9 +29,13 @@ class HEED_API AdditiveAttention : public Module<T> {
   /// @throws InvalidArgument when a size is negative.
   AdditiveAttention(std::int64_t encoder_dim, std::int64_t decoder_dim, std::int64_t attention_dim);
 
-  /// encoder_outputs [batch, src_len, encoder_dim], decoder_hidden [batch, decoder_dim].
-  /// @throws InvalidArgument when shapes do not fit.
-  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden);
+  /// @param encoder_outputs [batch, src_len, encoder_dim]
+  /// @param decoder_hidden  [batch, decoder_dim], or of several steps [batch, steps, decoder_dim]
+  /// @param src_lengths     how many states of each sequence count, or none: all. The others get
+  /// weight 0; a sequence of length 0 has weights and context 0.
+  /// @throws InvalidArgument when shapes or lengths do not fit.
+  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
+                       const std::vector<std::int64_t>& src_lengths = {});
   std::string class_name() const override { return "AdditiveAttention"; }
 
  private:
@@ -55,10 +61,14 @@ class HEED_API MultiplicativeAttention : public Module<T> {
                           LuongScore method = LuongScore::kGeneral);
 
   /// As AdditiveAttention::forward.
-  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden);
+  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
+                       const std::vector<std::int64_t>& src_lengths = {});
   std::string class_name() const override { return "MultiplicativeAttention"; }
 
  private:
+  // decoder states [batch, steps, decoder_dim]: scores [batch, steps, src_len]
+  Variable<T> scores(const Variable<T>& encoder_outputs, const Variable<T>& decoder_states);
+
   LuongScore method_;
   Linear<T>* projection_ = nullptr;
   Linear<T>* score_ = nullptr;

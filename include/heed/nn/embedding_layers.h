@@ -38,7 +38,9 @@ class HEED_API SinusoidalPositionalEncoding : public Layer<T> {
                                         std::optional<double> dropout = std::nullopt);
 
   /// x [batch, length, d_model]. @throws InvalidArgument when length exceeds max_len.
-  Variable<T> forward(const Variable<T>& x) override;
+  Variable<T> forward(const Variable<T>& x) override { return forward(x, 0); }
+  /// The same for an x whose first element stands at position `first`.
+  Variable<T> forward(const Variable<T>& x, std::int64_t first);
   std::string class_name() const override { return "SinusoidalPositionalEncoding"; }
 
  private:

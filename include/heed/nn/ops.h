@@ -162,6 +162,13 @@ struct LearnedTerms {
   Variable<T> sinks = {};         ///< [num_heads]
 };
 
+/// scoreₜₛ = Σₐ weightₐ · tanh(keysₛₐ + queriesₜₐ), the scores of additive attention, for keys
+/// [batch, kv_len, dim], queries [batch, q_len, dim] and weight [dim]: [batch, q_len, kv_len]. No
+/// tensor of q_len · kv_len · dim elements is ever made.
+template <class T>
+HEED_API Variable<T> additive_scores(const Variable<T>& keys, const Variable<T>& queries,
+                                     const Variable<T>& weight);
+
 /// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value
 /// [batch, num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`; what masks and
 /// options refer to must live until backward() and gets none.

@@ -6,51 +6,16 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "heed/heed.h"
+#include "report.h"
 
 namespace heed::probe {
 
 namespace {
 
 using nn::Variable;
-
-struct Report {
-  std::map<std::string, AnyTensor> arrays;
-  std::map<std::string, std::string> summaries;
-
-  void add(const std::string& name, FloatView array) { arrays[name] = to_tensor(array); }
-  void add(const std::string& name, const nn::StateDict& state) {
-    for (const auto& [entry, value] : state) {
-      if (const auto* view = std::get_if<FloatView>(&value))
-        add(fmt::format("{}/{}", name, entry), *view);
-    }
-  }
-};
-
-// An input of the next normal numbers, whose gradient is asked for.
-Variable<float> draw(const Shape& shape) { return {default_generator().randn(shape), true}; }
-
-// Runs forward(), and backward from normal numbers, and reports everything.
-template <class Layer, class Forward>
-void report_layer(Report& report, const std::string& name, Layer& layer,
-                  const std::vector<Variable<float>>& inputs, const Forward& forward) {
-  report.summaries[name] = layer.summary();
-  report.add(name + "/state", layer.state_dict());
-  const Variable<float> out = forward();
-  report.add(name + "/out", out.value());
-  out.backward(default_generator().randn(out.shape()).view());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    report.add(fmt::format("{}/grad_{}", name, i), inputs[i].grad());
-  }
-  for (const auto& [parameter, variable] : layer.named_parameters()) {
-    report.add(fmt::format("{}/grad/{}", name, parameter), variable.grad());
-  }
-}
 
 // A layer from [2, 7, width] to the same, with weights.
 template <class Layer>
@@ -225,10 +190,7 @@ void run(const std::filesystem::path& folder) {
   report_attention_layers(report);
   report_alignment_layers(report);
   report_all_training(report);
-  std::map<std::string, AnyView> views;
-  for (const auto& [name, tensor] : report.arrays) views.emplace(name, view(tensor));
-  write_npz(folder / "layers.npz", views);
-  std::ofstream(folder / "summaries.json") << nlohmann::json(report.summaries);
+  report.write(folder);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+/// Words or characters and their numbers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/special_tokens.h"
+
+/// What models are trained on, and how well they do.
+namespace heed::inline v0::tasks {
+
+/// What a token is.
+enum class Units {
+  kWords,       ///< what stands between whitespace
+  kCharacters,  ///< a grapheme cluster: what a reader calls one character
+};
+
+/// The tokens of valid UTF-8. @throws InvalidArgument naming the offset of an invalid byte.
+HEED_API std::vector<std::string> split_units(std::string_view text, Units units);
+/// Words with a space between them, or characters one behind the other.
+HEED_API std::string join_units(std::span<const std::string> tokens, Units units);
+
+/// kSpecialTokens, and then every token of the texts it was built from: the frequent ones first,
+/// those of equal frequency in the order of their bytes. Immutable.
+class HEED_API Vocabulary {
+ public:
+  /// @throws InvalidArgument when a text is not valid UTF-8.
+  Vocabulary(std::span<const std::string> texts, Units units);
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
+  Units units() const noexcept { return units_; }
+  /// @throws InvalidArgument when id is not in [0, size()).
+  const std::string& token(std::int64_t id) const;
+  /// kUnknownId when the token is not in the vocabulary, and for the names of special tokens: no
+  /// text is read as one.
+  std::int64_t id(std::string_view token) const;
+
+  /// The ids of a text's tokens, without kBosId and kEosId.
+  /// @throws InvalidArgument when it is not valid UTF-8.
+  std::vector<std::int64_t> encode(std::string_view text) const;
+  /// The text of ids. Padding, begin and end are left out, what is unknown is "<unk>".
+  /// @throws InvalidArgument when an id is not in [0, size()).
+  std::string decode(std::span<const std::int64_t> ids) const;
+  /// token() of each id.
+  std::vector<std::string> tokens(std::span<const std::int64_t> ids) const;
+
+  /// {"format": "heed.vocabulary", "version": 1, "units": "words", "tokens": ["<pad>", …]}
+  std::string to_json() const;
+  /// @param name what errors call the text
+  /// @throws FormatError when the text is not what to_json() writes.
+  static Vocabulary from_json(std::string_view text, const std::string& name = "vocabulary");
+  /// Writes to_json(), whole or not at all. @throws IoError when that fails.
+  void save(const std::filesystem::path& path) const;
+  /// @throws FormatError, IoError
+  static Vocabulary load(const std::filesystem::path& path);
+
+  friend bool operator==(const Vocabulary& a, const Vocabulary& b) {
+    return a.units_ == b.units_ && a.tokens_ == b.tokens_;
+  }
+
+ private:
+  Vocabulary(Units units, std::vector<std::string> tokens);
+
+  Units units_;
+  std::vector<std::string> tokens_;
+  std::map<std::string, std::int64_t, std::less<>> ids_;
+};
+
+}  // namespace heed::inline v0::tasks

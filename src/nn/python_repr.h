@@ -1,0 +1,17 @@
+// Values as Python prints them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace heed::inline v0::nn {
+
+// 0.1, 1e-05, and 0.0 where C++ has 0.
+inline std::string python_repr(double number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,56 @@
+// What greedy and beam search have in common.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "heed/nn/search.h"
+
+namespace heed::inline v0::nn {
+
+// Evaluation while it lives.
+template <class T>
+class Evaluation {
+ public:
+  explicit Evaluation(Module<T>& module) : module_(module), was_training_(module.is_training()) {
+    module.eval();
+  }
+  ~Evaluation() { module_.train(was_training_); }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+ private:
+  Module<T>& module_;
+  bool was_training_;
+};
+
+// Where each token of a hypothesis looked: [num_heads, src_len] after [num_heads, src_len].
+template <class T>
+using Looks = std::vector<Tensor<T>>;
+
+// What row `row` of weights [batch, num_heads, 1, src_len] saw; nothing without attention.
+template <class T>
+Tensor<T> look_of(TensorView<const T> weights, std::int64_t row) {
+  if (weights.rank() != 4) return {};
+  return to_tensor(weights.select(0, row).select(1, 0));
+}
+
+// [num_heads, tokens, src_len]
+template <class T>
+Tensor<T> alignment_of(const Looks<T>& looks, std::size_t num_tokens) {
+  if (num_tokens == 0 || looks.front().rank() != 2) return {};
+  const std::int64_t num_heads = looks.front().extent(0);
+  const std::int64_t src_len = looks.front().extent(1);
+  const auto length = static_cast<std::int64_t>(num_tokens);
+  auto result = Tensor<T>::uninitialized({num_heads, length, src_len});
+  for (std::int64_t token = 0; token < length; ++token) {
+    const T* look = looks[static_cast<std::size_t>(token)].data();
+    for (std::int64_t head = 0; head < num_heads; ++head) {
+      std::copy_n(look + head * src_len, src_len,
+                  result.data() + (head * length + token) * src_len);
+    }
+  }
+  return result;
+}
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,103 @@
+#include "heed/tasks/vocabulary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "heed/error.h"
+#include "support/command.h"
+
+namespace heed::tasks {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Vocabulary of(const std::vector<std::string>& texts, Units units = Units::kWords) {
+  return {texts, units};
+}
+
+TEST(Vocabulary, NumbersFrequentWordsFirst) {
+  const Vocabulary words = of({"b a c", "c\ta  c"});
+  EXPECT_EQ(words.size(), 7);
+  EXPECT_EQ(words.token(0), "<pad>");
+  EXPECT_EQ(words.token(4), "c");
+  EXPECT_EQ(words.token(5), "a");
+  EXPECT_THAT(words.encode(" b zebra\nc "), ElementsAre(6, kUnknownId, 4));
+  EXPECT_EQ(words.decode(std::vector<std::int64_t>{1, 4, 3, 6, 2, 0}), "c <unk> b");
+}
+
+TEST(Vocabulary, SplitsCharactersAsReadersDo) {
+  EXPECT_THAT(split_units("e\u0301 ß👩‍🚀", Units::kCharacters),
+              ElementsAre("e\u0301", " ", "ß", "👩‍🚀"));
+  const Vocabulary characters = of({"zwölf"}, Units::kCharacters);
+  EXPECT_EQ(characters.decode(characters.encode("flöz")), "flöz");
+}
+
+TEST(Vocabulary, ReadsNoTextAsASpecialToken) {
+  const Vocabulary words = of({"<pad> <eos> a"});
+  EXPECT_EQ(words.size(), 5);
+  EXPECT_THAT(words.encode("<pad> <eos> a"), ElementsAre(kUnknownId, kUnknownId, 4));
+}
+
+TEST(Vocabulary, OfNothingHasTheSpecialTokens) {
+  EXPECT_EQ(of({}).size(), 4);
+  EXPECT_TRUE(of({""}).encode("").empty());
+}
+
+RC_GTEST_PROP(Vocabulary, EncodesWhatItWasBuiltFrom, ()) {
+  const auto text = *rc::gen::container<std::string>(rc::gen::inRange(' ', '~'));
+  const Vocabulary characters = of({text}, Units::kCharacters);
+  RC_ASSERT(characters.decode(characters.encode(text)) == text);
+  RC_ASSERT(Vocabulary::from_json(characters.to_json()) == characters);
+}
+
+TEST(Vocabulary, IsSavedAndLoaded) {
+  const testing_support::TemporaryFolder folder;
+  const Vocabulary words = of({"\"quoted\" \\ mille œuf", "x"});
+  words.save(folder / "words.json");
+  EXPECT_EQ(Vocabulary::load(folder / "words.json"), words);
+  EXPECT_THROW(Vocabulary::load(folder / "none.json"), IoError);
+  EXPECT_THROW(Vocabulary::load(folder / ""), IoError);
+}
+
+TEST(Vocabulary, RefusesOtherJson) {
+  const auto refuses = [](const std::string& text, const char* problem) {
+    EXPECT_THAT([&] { Vocabulary::from_json(text, "v.json"); },
+                ThrowsMessage<FormatError>(testing::AllOf(HasSubstr("v.json"), HasSubstr(problem))))
+        << text;
+  };
+  const std::string start = R"({"format": "heed.vocabulary", "version": 1, "units": "words")";
+  refuses("", "not valid JSON");
+  refuses("{", "not valid JSON");
+  refuses(std::string(100000, '['), "not valid JSON");
+  refuses("\"\xFF\"", "not valid JSON");
+  refuses("[]", "expected an object with \"format\": \"heed.vocabulary\"");
+  refuses(R"({"format": "heed.vocabulary", "version": 2})", "expected \"version\": 1");
+  refuses(R"({"format": "heed.vocabulary", "version": 1, "units": 3})", "expected \"units\"");
+  refuses(start + "}", "expected \"tokens\"");
+  refuses(start + R"(, "tokens": ["<pad>", 1]})", "expected \"tokens\"");
+  refuses(start + R"(, "tokens": ["a", "b", "c", "d"]})",
+          "expected tokens that begin with <pad>, <bos>, <eos>, <unk>");
+  refuses(start + R"(, "tokens": ["<pad>", "<bos>", "<eos>", "<unk>", "a", ""]})",
+          "expected \"tokens\"");
+  refuses(start + R"(, "tokens": ["<pad>", "<bos>", "<eos>", "<unk>", "a", "a"]})",
+          "a token is listed twice");
+}
+
+TEST(Vocabulary, RefusesMisuse) {
+  EXPECT_THAT([] { of({"a\xC3"}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("not valid UTF-8 at byte 1")));
+  const Vocabulary words = of({"a"});
+  EXPECT_THAT([&] { words.token(5); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("id is 5, expected 0 to 4")));
+  EXPECT_THROW(words.decode(std::vector<std::int64_t>{-1}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace heed::tasks
