@@ -18,6 +18,7 @@
 #include "heed/config.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
+#include "train/interrupt.h"
 #include "verbs.h"
 
 namespace {
@@ -37,9 +38,11 @@ constexpr const char* kExamples =
     "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --causal square\n"
     "                                           compute it on your own arrays\n"
     "  heed lesson softmax                      learn it, step by step\n"
+    "  heed train lm --save story               train a model of text, and let it write:\n"
+    "  heed generate --model story\n"
     "\n"
     "`heed VERB --help` explains a verb. Exit codes: 0 success, 1 a problem with a file\n"
-    "or another input, 2 a mistake on the command line.";
+    "or another input, 2 a mistake on the command line, 130 Ctrl-C during training.";
 
 // CLI11's help with descriptions that are wrapped to 80 columns.
 class HelpFormatter final : public CLI::Formatter {
@@ -75,6 +78,8 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_explain(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);
+  heed::cli::add_train(command);
+  heed::cli::add_generate(command);
   heed::cli::add_bench(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");
@@ -152,6 +157,9 @@ int main(int argc, char** argv) {
     return run(command, argc, argv);
   } catch (const heed::cli::UsageError& error) {
     return report_usage(command, error.what());
+  } catch (const heed::cli::Interrupted& interrupted) {
+    print_error(command, interrupted.what());
+    return interrupted.exit_code();
   } catch (const std::bad_alloc&) {
     print_error(command, "not enough memory");
   } catch (const std::exception& error) {

@@ -64,6 +64,14 @@ class HEED_API TorchGenerator {
   /// @throws InvalidArgument when n is negative.
   Tensor<std::int64_t> randperm(std::int64_t n);
 
+  /// Where the stream stands, to be saved: words that mean something to set_state() only, built
+  /// with the same standard library.
+  Tensor<std::uint64_t> state() const;
+
+  /// Goes on where state() was taken.
+  /// @throws InvalidArgument when `state` is not the state of such a generator.
+  void set_state(TensorView<const std::uint64_t> state);
+
  private:
   template <class T>
   void fill_normal(TensorView<T> out, double mean, double std);

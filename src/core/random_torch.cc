@@ -6,14 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <numeric>
 #include <span>
+#include <sstream>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/mt19937.h"
 #include "heed/random.h"
@@ -196,6 +200,39 @@ Tensor<std::int64_t> TorchGenerator::randperm(std::int64_t n) {
     }
   }
   return result;
+}
+
+// The words of the engine as its stream operator writes them; the last two are whether a normal
+// number is kept, and its bits.
+Tensor<std::uint64_t> TorchGenerator::state() const {
+  std::stringstream stream;
+  stream << engine_;
+  std::vector<std::uint64_t> words{std::istream_iterator<std::uint64_t>(stream), {}};
+  words.push_back(next_normal_ ? 1 : 0);
+  words.push_back(std::bit_cast<std::uint64_t>(next_normal_.value_or(0)));
+  const Shape shape{static_cast<std::int64_t>(words.size())};
+  return {shape, words};
+}
+
+void TorchGenerator::set_state(TensorView<const std::uint64_t> state) {
+  const Tensor<std::uint64_t> own = this->state();
+  const Tensor<std::uint64_t> given = to_tensor(state);
+  const auto words = given.elements();
+  constexpr auto kSize = std::mt19937::state_size;
+  const auto is_32_bits = [](std::uint64_t word) { return word >> 32 == 0; };
+  // libstdc++ writes the index of the next word after the words, and trusts what it reads.
+  if (given.shape() != own.shape() || !std::all_of(words.begin(), words.end() - 2, is_32_bits) ||
+      (words.size() > kSize + 2 && words[kSize] > kSize) || words[words.size() - 2] > 1) {
+    throw InvalidArgument(
+        fmt::format("TorchGenerator::set_state: shape {} and its words are not the state of a "
+                    "generator, which has shape {}",
+                    to_string(state.shape()), to_string(own.shape())));
+  }
+  std::stringstream stream;
+  for (const std::uint64_t word : words.first(words.size() - 2)) stream << word << ' ';
+  stream >> engine_;
+  next_normal_.reset();
+  if (words[words.size() - 2] == 1) next_normal_ = std::bit_cast<double>(words.back());
 }
 
 TorchGenerator& default_generator() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/error.h"
+#include "io/elements.h"
 #include "io/little_endian.h"
 #include "io/npy_header.h"
 #include "io/npy_stream.h"
@@ -80,25 +81,6 @@ void check_data_size(const NpyHeader& header, const ByteStream& stream) {
 }
 
 template <class T>
-void swap_bytes(std::span<T> elements) {
-  using Bytes = std::array<std::byte, sizeof(T)>;
-  for (T& element : elements) {
-    auto bytes = std::bit_cast<Bytes>(element);
-    std::reverse(bytes.begin(), bytes.end());
-    element = std::bit_cast<T>(bytes);
-  }
-}
-
-// Looked at as bytes: a bool that is neither 0 nor 1 must not be touched as a bool.
-void check_bools(std::span<const std::byte> bytes, const ByteStream& stream) {
-  const auto wrong =
-      std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
-  if (wrong == bytes.end()) return;
-  throw FormatError(stream.name(), stream.position() - (bytes.end() - wrong),
-                    fmt::format("a bool is {}, expected 0 or 1", std::to_integer<int>(*wrong)));
-}
-
-template <class T>
 Tensor<T> from_fortran_order(const Tensor<T>& columns, const Shape& shape) {
   Strides strides{};
   std::int64_t step = 1;
@@ -107,28 +89,6 @@ Tensor<T> from_fortran_order(const Tensor<T>& columns, const Shape& shape) {
     step *= std::max<std::int64_t>(shape[dim], 1);
   }
   return to_tensor(TensorView<const T>(columns.data(), shape, strides));
-}
-
-// Elements of a strided view are gathered in blocks of this many bytes.
-constexpr std::size_t kBlockBytes = 1 << 16;
-
-template <class T>
-void write_elements(TensorView<const T> view, const ByteSink& sink) {
-  if (view.is_contiguous()) {
-    sink(std::as_bytes(view.elements()));
-    return;
-  }
-  std::array<T, kBlockBytes / sizeof(T)> block{};
-  std::size_t count = 0;
-  const auto flush = [&] {
-    sink(std::as_bytes(std::span(block).first(count)));
-    count = 0;
-  };
-  for_each_element(view, [&](const T& element) {
-    block[count++] = element;
-    if (count == block.size()) flush();
-  });
-  flush();
 }
 
 }  // namespace
@@ -140,8 +100,9 @@ AnyTensor read_npy_stream(ByteStream& stream) {
   std::visit(
       [&]<class T>(Tensor<T>& tensor) {
         const auto bytes = std::as_writable_bytes(tensor.elements());
+        const std::int64_t begin = stream.position();
         stream.read(bytes);
-        if constexpr (std::is_same_v<T, bool>) check_bools(bytes, stream);
+        if constexpr (std::is_same_v<T, bool>) check_bools(bytes, stream.name(), begin);
         if (header.is_byte_swapped) swap_bytes(tensor.elements());
         if (header.is_fortran_order) tensor = from_fortran_order(tensor, header.shape);
       },
@@ -150,6 +111,12 @@ AnyTensor read_npy_stream(ByteStream& stream) {
 }
 
 void write_npy_stream(const AnyView& array, const ByteSink& sink) {
+  if (kElementTypes[array.index()].npy_code.empty()) {
+    throw InvalidArgument(
+        fmt::format("write_npy: the array is of {}, for which NumPy has no dtype; write it as "
+                    "float32",
+                    kElementTypes[array.index()].name));
+  }
   std::visit(
       [&](const auto& view) {
         const std::string header = format_npy_header(kElementTypes[array.index()], view.shape());

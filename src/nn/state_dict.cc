@@ -30,7 +30,8 @@ Tensor<T> converted(const AnyView& any) {
         auto result = Tensor<T>::uninitialized(from.shape());
         T* out = result.data();
         for_each_element(from, [&out](const auto& element) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(element)>, Float16>) {
+          using From = std::decay_t<decltype(element)>;
+          if constexpr (std::is_same_v<From, Float16> || std::is_same_v<From, BFloat16>) {
             *out++ = static_cast<T>(static_cast<float>(element));
           } else {
             *out++ = static_cast<T>(element);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/stream_fixture.h"
+#include "support/tensors.h"
 
 namespace heed {
 namespace {
@@ -220,6 +221,34 @@ TEST(NumpyRandomState, ChecksItsArguments) {
       ThrowsMessage<InvalidArgument>(HasSubstr("seed is 4294967296; expected at most 4294967295")));
   EXPECT_THAT([] { NumpyRandomState(0).randint(6, 5, {2}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("low is 6 and high is 5")));
+}
+
+TEST(TorchGeneratorState, GoesOnWhereItWasTaken) {
+  TorchGenerator generator(5);
+  generator.randn({3});  // an odd number: one normal is kept
+  const Tensor<std::uint64_t> state = generator.state();
+  const Tensor<float> expected = generator.randn({40});
+  const Tensor<float> one = generator.randn({1});
+  TorchGenerator other(6);
+  other.set_state(state);
+  EXPECT_TRUE(testing_support::same_bits(other.randn({40}), expected));
+  EXPECT_TRUE(testing_support::same_bits(other.randn({1}), one));
+}
+
+TEST(TorchGeneratorState, AnythingElseIsRefused) {
+  TorchGenerator generator(5);
+  const Tensor<std::uint64_t> state = generator.state();
+  const auto refuses = [&](std::int64_t index, std::uint64_t word) {
+    Tensor<std::uint64_t> wrong = state;
+    wrong(index) = word;
+    EXPECT_THAT([&] { generator.set_state(wrong); },
+                testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("not the state")));
+  };
+  refuses(0, std::uint64_t{1} << 32);
+  refuses(state.num_elements() - 2, 2);
+  if (state.num_elements() > 626) refuses(624, 625);  // the index, where the library writes one
+  EXPECT_THROW(generator.set_state(Tensor<std::uint64_t>({3})), InvalidArgument);
+  EXPECT_TRUE(testing_support::same_bits(generator.state(), state));
 }
 
 }  // namespace

@@ -79,6 +79,14 @@ TEST(AnyTensor, RoundsIntegersToTheNearest) {
 
 class WriteNpy : public IoTest {};
 
+TEST_F(WriteNpy, RefusesWhatNumPyHasNoTypeFor) {
+  const Tensor<BFloat16> x({2});
+  EXPECT_THAT(
+      [&] { write_npy(path("x.npy"), x.view()); },
+      testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("of bfloat16, for which")));
+  EXPECT_EQ(num_files(), 0U);
+}
+
 template <class T>
 void expect_round_trip(const std::filesystem::path& path) {
   const Tensor<T> written({2, 3}, {T(0), T(1), T(0), T(1), T(1), T(0)});

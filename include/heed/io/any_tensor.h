@@ -17,7 +17,7 @@ template <template <class> class Holder>
 using AnyOf = std::variant<Holder<float>, Holder<double>, Holder<Float16>, Holder<bool>,
                            Holder<std::int8_t>, Holder<std::int16_t>, Holder<std::int32_t>,
                            Holder<std::int64_t>, Holder<std::uint8_t>, Holder<std::uint16_t>,
-                           Holder<std::uint32_t>, Holder<std::uint64_t>>;
+                           Holder<std::uint32_t>, Holder<std::uint64_t>, Holder<BFloat16>>;
 
 template <class T>
 using ConstView = TensorView<const T>;
@@ -34,15 +34,16 @@ using AnyView = detail::AnyOf<detail::ConstView>;
 /// The view of all of `tensor`, which must outlive it.
 HEED_API AnyView view(const AnyTensor& tensor);
 
-/// NumPy's name of the element type: "float32", "float64", "float16", "bool", "int8" … "uint64".
+/// The element type: "float32", "float64", "float16", "bool", "int8" … "uint64" as in NumPy, or
+/// "bfloat16".
 HEED_API std::string_view dtype_name(const AnyTensor& tensor);
 
 /// The shape, whatever the element type.
 HEED_API const Shape& shape(const AnyTensor& tensor);
 
-/// The elements as float; false is 0 and true is 1. Exact for float32, float16, bool, integers of 8
-/// and 16 bits and those of magnitude up to 2²⁴; everything else is rounded to the nearest float,
-/// ties to even, and a float64 beyond the largest float becomes infinity.
+/// The elements as float; false is 0 and true is 1. Exact for float32, float16, bfloat16, bool,
+/// integers of 8 and 16 bits and those of magnitude up to 2²⁴; everything else is rounded to the
+/// nearest float, ties to even, and a float64 beyond the largest float becomes infinity.
 HEED_API Tensor<float> to_float(const AnyTensor& tensor);
 
 /// The elements as double. Exact for everything but 64-bit integers of magnitude beyond 2⁵³, which

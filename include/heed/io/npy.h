@@ -34,6 +34,7 @@ HEED_API AnyTensor parse_npy(std::span<const std::byte> bytes, const std::string
 /// Writes `array` to the file at `path`, in row-major order whatever its strides. The bytes go to a
 /// temporary file in the same folder that takes the name `path` once it is complete and on disk:
 /// at any moment `path` holds what it held before or all of the new array.
+/// @throws InvalidArgument when the elements are bfloat16.
 /// @throws IoError when a file cannot be created, written or renamed, or when `path` exists and is
 ///     not a regular file; the temporary file is removed.
 HEED_API void write_npy(const std::filesystem::path& path, const AnyView& array);

@@ -46,7 +46,7 @@ enum class NpzCompression {
 /// Writes the named arrays to an archive at `path`, replaced as a whole as write_npy() does. The
 /// same arrays give the same bytes: members are sorted by name and carry no time.
 /// @throws InvalidArgument when a name is empty, absolute, leaves the archive, is not UTF-8, has
-///     control characters or is longer than 65,531 bytes.
+///     control characters or is longer than 65,531 bytes, or when elements are bfloat16.
 /// @throws IoError as write_npy().
 HEED_API void write_npz(const std::filesystem::path& path,
                         const std::map<std::string, AnyView>& arrays,

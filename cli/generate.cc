@@ -1,0 +1,109 @@
+// heed generate: a trained language model writes.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "heed/nn/state_file.h"
+#include "heed/random.h"
+#include "heed/viz/terminal.h"
+#include "train/characters.h"
+#include "train/language_model.h"
+#include "train/settings.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+struct GenerateArguments {
+  std::string model;
+  std::string prompt = "The ";
+  Sampling sampling;
+  bool as_json = false;
+};
+
+void check_usage(const GenerateArguments& arguments) {
+  const Sampling& sampling = arguments.sampling;
+  if (arguments.prompt.empty())
+    throw UsageError("--prompt is empty, expected a character at least");
+  if (sampling.tokens < 0 || sampling.tokens > 1'000'000) {
+    throw UsageError(fmt::format("--tokens is {}, expected 0 to 1000000", sampling.tokens));
+  }
+  if (!(sampling.temperature >= 0 && std::isfinite(sampling.temperature))) {
+    throw UsageError(
+        fmt::format("--temperature is {}, expected a number of at least 0", sampling.temperature));
+  }
+}
+
+// The lines are made harmless for a terminal: a model may have learned any character.
+void print_text(std::string_view text) {
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    std::cout << sanitize_for_terminal(text.substr(0, end)) << '\n';
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void run_generate(const GenerateArguments& arguments) {
+  check_usage(arguments);
+  std::filesystem::path path = arguments.model;
+  if (std::filesystem::is_directory(path)) path /= "model.safetensors";
+  Safetensors file = read_safetensors(path);
+  const nlohmann::json settings = parse_settings(file.metadata["settings"], "lm", path);
+  const ModelSettings sizes = model_settings(settings, path);
+  const Characters characters(settings.value("characters", ""));
+  if (characters.size() != sizes.vocab_size) {
+    throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
+                                         path.string(), characters.size(), sizes.vocab_size));
+  }
+  CausalModel model(sizes);
+  nn::load(path, model);
+  Sampling sampling = arguments.sampling;
+  sampling.context = sizes.context;
+  std::string text;
+  for (const std::int64_t id : continued(model, characters.encode(arguments.prompt), sampling)) {
+    text += characters[id];
+  }
+  if (arguments.as_json) {
+    std::cout << nlohmann::json{{"prompt", arguments.prompt}, {"text", text}}.dump(-1, ' ', true)
+              << '\n';
+  } else {
+    print_text(arguments.prompt + text);
+  }
+}
+
+}  // namespace
+
+void add_generate(CLI::App& command) {
+  CLI::App* verb =
+      command.add_subcommand("generate", "Write text with a model that `heed train lm` has saved");
+  const auto arguments = std::make_shared<GenerateArguments>();
+  Sampling& sampling = arguments->sampling;
+  verb->add_option("--model", arguments->model, "The folder that --save named, or a file of it")
+      ->required()
+      ->type_name("DIR");
+  verb->add_option("--prompt", arguments->prompt, "What to go on from")
+      ->capture_default_str()
+      ->type_name("TEXT");
+  verb->add_option("--tokens", sampling.tokens, "How many characters to write")
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option("--temperature", sampling.temperature,
+                   "Below 1 the likely becomes likelier; 0: always the likeliest character")
+      ->capture_default_str()
+      ->type_name("T");
+  verb->add_option("--seed", sampling.seed, "Draws the characters")
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_flag("--json", arguments->as_json, "Print prompt and text as one JSON object");
+  verb->callback([arguments] { run_generate(*arguments); });
+}
+
+}  // namespace heed::cli

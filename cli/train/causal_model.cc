@@ -1,0 +1,53 @@
+#include "train/causal_model.h"
+
+#include <fmt/format.h>
+
+namespace heed::cli {
+
+namespace {
+
+// What positions that are not learned allow: enough for four times the longest context.
+constexpr std::int64_t kLongest = 2048;
+
+}  // namespace
+
+CausalBlock::CausalBlock(std::int64_t d_model, std::int64_t heads)
+    : attention_norm_(make_module<nn::LayerNorm<>>("attention_norm", d_model)),
+      attention_(make_module<nn::MultiHeadAttention<>>("attention",
+                                                       nn::separate_projections(d_model, heads))),
+      feed_forward_norm_(make_module<nn::LayerNorm<>>("feed_forward_norm", d_model)),
+      widen_(make_module<nn::Linear<>>("widen", d_model, 4 * d_model)),
+      narrow_(make_module<nn::Linear<>>("narrow", 4 * d_model, d_model)) {}
+
+nn::Variable<> CausalBlock::forward(const nn::Variable<>& x) {
+  const auto attended = attention_.forward(attention_norm_.forward(x), {.mask = causal()});
+  const nn::Variable<> y = x + attended.out;
+  return y + narrow_.forward(nn::relu(widen_.forward(feed_forward_norm_.forward(y))));
+}
+
+CausalModel::CausalModel(const ModelSettings& settings)
+    : tokens_(make_module<nn::TokenEmbedding<>>("tokens", settings.vocab_size, settings.d_model)),
+      max_length_(settings.positions == "learned" ? settings.context : kLongest) {
+  if (settings.positions == "sinusoidal") {
+    positions_ = &make_module<nn::SinusoidalPositionalEncoding<>>("positions", settings.d_model,
+                                                                  max_length_);
+  } else if (settings.positions == "learned") {
+    positions_ = &make_module<nn::LearnedPositionalEncoding<>>("positions", settings.d_model,
+                                                               max_length_, 0.0);
+  }
+  for (std::int64_t i = 0; i < settings.layers; ++i) {
+    blocks_.push_back(
+        &make_module<CausalBlock>(fmt::format("blocks.{}", i), settings.d_model, settings.heads));
+  }
+  norm_ = &make_module<nn::LayerNorm<>>("norm", settings.d_model);
+  out_ = &make_module<nn::Linear<>>("out", settings.d_model, settings.vocab_size);
+}
+
+nn::Variable<> CausalModel::forward(TensorView<const std::int64_t> ids) {
+  nn::Variable<> x = tokens_.forward(ids);
+  if (positions_ != nullptr) x = positions_->forward(x);
+  for (CausalBlock* block : blocks_) x = block->forward(x);
+  return out_->forward(norm_->forward(x));
+}
+
+}  // namespace heed::cli

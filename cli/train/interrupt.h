@@ -1,0 +1,37 @@
+// Ctrl-C that lets a step be finished.
+#pragma once
+
+#include <csignal>
+#include <stdexcept>
+#include <string>
+
+namespace heed::cli {
+
+// A signal ended the verb after it had saved what there was to save. Exit code 128 + signal.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted(int signal, const std::string& message)
+      : std::runtime_error(message), signal_(signal) {}
+  int exit_code() const noexcept { return 128 + signal_; }
+
+ private:
+  int signal_;
+};
+
+// While one lives, the first SIGINT or SIGTERM is only noted; a second one ends the program.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  // The signal that came, or 0.
+  static int signal() noexcept;
+
+ private:
+  struct sigaction old_interrupt_ {};
+  struct sigaction old_terminate_ {};
+};
+
+}  // namespace heed::cli

@@ -1,0 +1,86 @@
+#include "train/language_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed::cli {
+
+namespace {
+
+// Sequences of `length` tokens and the tokens after each, from the given places.
+struct Batch {
+  Tensor<std::int64_t> inputs;
+  Tensor<std::int64_t> targets;
+};
+
+Batch batch_at(Ids text, Ids places, std::int64_t length) {
+  const Shape shape{static_cast<std::int64_t>(places.size()), length};
+  Batch batch{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  std::int64_t* input = batch.inputs.data();
+  std::int64_t* target = batch.targets.data();
+  for (const std::int64_t place : places) {
+    const auto* const begin = text.data() + place;
+    input = std::copy_n(begin, length, input);
+    target = std::copy_n(begin + 1, length, target);
+  }
+  return batch;
+}
+
+nn::Variable<> loss_of(CausalModel& model, const Batch& batch) {
+  return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
+}
+
+// The token that follows, drawn with probabilities softmax(logits / temperature).
+std::int64_t draw(std::span<const float> logits, double temperature, TorchGenerator& random) {
+  const auto largest = std::max_element(logits.begin(), logits.end());
+  if (temperature == 0) return largest - logits.begin();
+  std::vector<double> sums;
+  double sum = 0;
+  for (const float logit : logits) {
+    sum += std::exp((static_cast<double>(logit) - static_cast<double>(*largest)) / temperature);
+    sums.push_back(sum);
+  }
+  const double point = random.rand<double>({1})(0) * sum;
+  const auto chosen = std::upper_bound(sums.begin(), sums.end() - 1, point);
+  return chosen - sums.begin();
+}
+
+}  // namespace
+
+nn::Variable<> random_batch_loss(CausalModel& model, Ids text, std::int64_t batch,
+                                 std::int64_t length) {
+  const auto last = static_cast<std::int64_t>(text.size()) - length;
+  const auto places = default_generator().randint(0, last, {batch});
+  return loss_of(model, batch_at(text, places.elements(), length));
+}
+
+std::optional<double> loss_over(CausalModel& model, Ids text, std::int64_t length) {
+  const std::int64_t count = (static_cast<std::int64_t>(text.size()) - 1) / length;
+  if (count < 1 || length > model.max_length()) return std::nullopt;
+  const nn::NoGrad no_grad;
+  model.eval();
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t place = i * length;
+    sum += static_cast<double>(loss_of(model, batch_at(text, {&place, 1}, length)).item());
+  }
+  return sum / static_cast<double>(count);
+}
+
+std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const Sampling& sampling) {
+  const nn::NoGrad no_grad;
+  model.eval();
+  TorchGenerator random(sampling.seed);
+  std::vector<std::int64_t> ids(prompt.begin(), prompt.end());
+  for (std::int64_t i = 0; i < sampling.tokens; ++i) {
+    const auto size = static_cast<std::int64_t>(ids.size());
+    const std::int64_t seen = std::min(size, sampling.context);
+    const TensorView<const std::int64_t> window(ids.data() + (size - seen), {1, seen});
+    const auto logits = model.forward(window).value().select(0, 0).select(0, seen - 1);
+    ids.push_back(draw(logits.elements(), sampling.temperature, random));
+  }
+  ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
+  return ids;
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,37 @@
+// What a causal model does with a text: batches to learn from, its loss, what it would write.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "heed/nn/variable.h"
+#include "heed/random.h"
+#include "train/causal_model.h"
+
+namespace heed::cli {
+
+using Ids = std::span<const std::int64_t>;
+
+// The mean loss in nats of predicting each token of `batch` sequences of `length` tokens, which
+// start at random places of `text`.
+nn::Variable<> random_batch_loss(CausalModel& model, Ids text, std::int64_t batch,
+                                 std::int64_t length);
+
+// The mean loss over all of `text` in sequences of `length` tokens; nothing when it holds none, or
+// when the model's positions end before.
+std::optional<double> loss_over(CausalModel& model, Ids text, std::int64_t length);
+
+// How text is continued.
+struct Sampling {
+  std::int64_t tokens = 200;
+  double temperature = 0.8;   // 0: always the likeliest token
+  std::int64_t context = 64;  // how many of the last tokens the model sees
+  std::uint64_t seed = 0;
+};
+
+// The tokens after `prompt`, which is not empty.
+std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const Sampling& sampling);
+
+}  // namespace heed::cli

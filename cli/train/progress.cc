@@ -1,0 +1,74 @@
+#include "train/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "heed/viz/terminal.h"
+
+namespace heed::cli {
+
+namespace {
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+TrainingProgress::TrainingProgress(std::int64_t first_step, std::int64_t steps, std::int64_t items,
+                                   std::string unit)
+    : first_step_(first_step),
+      steps_(steps),
+      items_(items),
+      unit_(std::move(unit)),
+      is_terminal_(::isatty(STDERR_FILENO) != 0),
+      width_(detect_terminal(STDERR_FILENO).width) {}
+
+TrainingProgress::~TrainingProgress() {
+  if (has_line_) std::cerr << '\n';
+}
+
+std::string TrainingProgress::text(std::int64_t step) const {
+  const std::chrono::duration<double> elapsed = Clock::now() - start_;
+  const double rate = static_cast<double>(step - first_step_) / std::max(elapsed.count(), 1e-9);
+  return fmt::format("step {}/{}  loss {:.4f}  {:.0f} {}/s  {} left", step, steps_, loss_,
+                     rate * static_cast<double>(items_), unit_,
+                     clock_text(static_cast<double>(steps_ - step) / rate));
+}
+
+bool TrainingProgress::is_due(std::int64_t step) const {
+  if (step == steps_) return true;
+  if (!is_terminal_) return step * 10 / steps_ != (step - 1) * 10 / steps_;
+  return Clock::now() - last_ >= std::chrono::milliseconds(100);
+}
+
+void TrainingProgress::report(const nn::TrainingStep& done) {
+  constexpr double kKept = 0.9;
+  const bool is_first = done.step == first_step_ + 1;
+  loss_ = is_first ? done.loss : kKept * loss_ + (1 - kKept) * done.loss;
+  if (!is_due(done.step)) return;
+  last_ = Clock::now();
+  std::string line = text(done.step);
+  if (!is_terminal_) {
+    std::cerr << line << '\n';
+    return;
+  }
+  constexpr int kFrame = 3;  // brackets and a space
+  const int room = std::clamp(width_ - 1 - kFrame - static_cast<int>(line.size()), 0, 30);
+  if (room >= 5) {
+    const auto filled = static_cast<std::size_t>(done.step * room / steps_);
+    std::string bar(filled, '#');
+    bar.append(static_cast<std::size_t>(room) - filled, '.');
+    line = '[' + bar + "] " + line;
+  }
+  line.resize(std::min(line.size(), static_cast<std::size_t>(std::max(width_ - 1, 1))));
+  std::cerr << '\r' << line << "\x1b[K" << std::flush;
+  has_line_ = true;
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,109 @@
+#include "train/settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+void check_range(std::string_view name, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) return;
+  throw UsageError(fmt::format("{} is {}, expected {} to {}", name, value, low, high));
+}
+
+// Reads settings of a file; what is missing, of another type or out of range is the file's fault.
+template <class Read>
+auto of_file(const std::filesystem::path& file, const Read& read) {
+  try {
+    auto settings = read();
+    check(settings);
+    return settings;
+  } catch (const nlohmann::json::exception&) {
+    throw std::runtime_error(
+        fmt::format("'{}' does not hold the settings of a model of heed", file.string()));
+  } catch (const UsageError& error) {
+    throw std::runtime_error(fmt::format("'{}': {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+void check(const TrainingSettings& settings) {
+  check_range("--steps", settings.steps, 1, 100'000'000);
+  check_range("--batch", settings.batch, 1, 4096);
+  check_range("--save-every", settings.save_every, 1, 100'000'000);
+  if (!(settings.learning_rate > 0 && std::isfinite(settings.learning_rate))) {
+    throw UsageError(fmt::format("--lr is {}, expected a positive number", settings.learning_rate));
+  }
+}
+
+void check(const ModelSettings& settings) {
+  check_range("the vocabulary", settings.vocab_size, 1, 100'000);
+  check_range("--context", settings.context, 1, 512);
+  check_range("--layers", settings.layers, 1, 24);
+  check_range("--d-model", settings.d_model, 1, 1024);
+  check_range("--heads", settings.heads, 1, 64);
+  if (settings.d_model % settings.heads != 0) {
+    throw UsageError(fmt::format("--d-model is {}, expected a multiple of --heads, {}",
+                                 settings.d_model, settings.heads));
+  }
+  if (settings.positions == "sinusoidal" && settings.d_model % 2 != 0) {
+    throw UsageError(fmt::format(
+        "--d-model is {}, expected an even number for sinusoidal positions", settings.d_model));
+  }
+  if (settings.positions != "none" && settings.positions != "sinusoidal" &&
+      settings.positions != "learned") {
+    throw UsageError("--positions is none of none, sinusoidal and learned");
+  }
+}
+
+nlohmann::json to_json(const TrainingSettings& settings) {
+  return {{"steps", settings.steps},
+          {"batch", settings.batch},
+          {"learning_rate", settings.learning_rate},
+          {"seed", settings.seed},
+          {"save_every", settings.save_every}};
+}
+
+nlohmann::json to_json(const ModelSettings& settings) {
+  return {{"vocab_size", settings.vocab_size}, {"context", settings.context},
+          {"layers", settings.layers},         {"d_model", settings.d_model},
+          {"heads", settings.heads},           {"positions", settings.positions}};
+}
+
+TrainingSettings training_settings(const nlohmann::json& json, const std::filesystem::path& file) {
+  return of_file(file, [&] {
+    const nlohmann::json& from = json.at("training");
+    return TrainingSettings{from.at("steps"), from.at("batch"), from.at("learning_rate"),
+                            from.at("seed"), from.at("save_every")};
+  });
+}
+
+ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::path& file) {
+  return of_file(file, [&] {
+    const nlohmann::json& from = json.at("model");
+    return ModelSettings{from.at("vocab_size"), from.at("context"), from.at("layers"),
+                         from.at("d_model"),    from.at("heads"),   from.at("positions")};
+  });
+}
+
+nlohmann::json parse_settings(const std::string& text, std::string_view task,
+                              const std::filesystem::path& file) {
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) {
+    throw std::runtime_error(
+        fmt::format("'{}' does not hold the settings of a model of heed", file.string()));
+  }
+  if (json["task"] != task) {
+    throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected `heed train {}`",
+                                         file.string(), json["task"].get<std::string>(), task));
+  }
+  return json;
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,46 @@
+// What describes a training run: kept in its files, so that it can be resumed and its model used.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace heed::cli {
+
+// How long and how a model is trained.
+struct TrainingSettings {
+  std::int64_t steps = 1000;
+  std::int64_t batch = 16;
+  double learning_rate = 3e-3;
+  std::uint64_t seed = 0;
+  std::int64_t save_every = 100;
+};
+
+// The sizes of a causal model.
+struct ModelSettings {
+  std::int64_t vocab_size = 0;
+  std::int64_t context = 64;  // how many tokens a training sequence has
+  std::int64_t layers = 2;
+  std::int64_t d_model = 64;
+  std::int64_t heads = 4;
+  std::string positions = "sinusoidal";  // none, sinusoidal or learned
+};
+
+// Throw UsageError when numbers are out of range or do not fit together.
+void check(const TrainingSettings& settings);
+void check(const ModelSettings& settings);
+
+nlohmann::json to_json(const TrainingSettings& settings);
+nlohmann::json to_json(const ModelSettings& settings);
+
+// What a file says, checked. Throw std::runtime_error naming the file when it is none of ours.
+TrainingSettings training_settings(const nlohmann::json& json, const std::filesystem::path& file);
+ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::path& file);
+
+// The settings in the metadata of a file, which must be those of `task`.
+nlohmann::json parse_settings(const std::string& text, std::string_view task,
+                              const std::filesystem::path& file);
+
+}  // namespace heed::cli

@@ -1,0 +1,85 @@
+/// A training run that can be stopped at any moment and continued to the same bits.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "heed/config.h"
+#include "heed/nn/module.h"
+#include "heed/nn/optimizer.h"
+#include "heed/nn/state_file.h"
+#include "heed/nn/variable.h"
+
+namespace heed::inline v0::nn {
+
+/// How a run goes on.
+struct TrainerOptions {
+  /// The learning rate of each step; the run has schedule.total_steps of them.
+  WarmupCosine schedule = {};
+  /// Gradients are clipped to this norm.
+  double max_grad_norm = 1;
+  /// The file that holds all the run needs to go on. Empty: nothing is saved.
+  std::filesystem::path checkpoint = {};
+  /// A checkpoint is written after so many steps, and after the last.
+  std::int64_t save_every = 100;
+  /// What the checkpoint says beside: the model's settings, say.
+  Metadata notes = {};
+};
+
+/// What a step did.
+struct TrainingStep {
+  std::int64_t step = 0;  ///< how many are done: 1 after the first
+  double loss = 0;
+  double grad_norm = 0;  ///< before clipping
+};
+
+/// Runs the loop that every training has: loss, gradients, clipping, optimiser, checkpoint.
+///
+/// A checkpoint is one safetensors file: the model ("model.<name>"), the optimiser
+/// ("optimizer.<name>"), default_generator() ("random"), the step (metadata "step") and the notes.
+/// It replaces the one before whole or not at all. As long as the losses depend on nothing but the
+/// model and default_generator(), a run that is killed and resumed ends with the same bits as one
+/// that was left alone.
+template <class T = float>
+class HEED_API Trainer {
+ public:
+  /// The loss of one batch: one element.
+  using Loss = std::function<Variable<T>()>;
+  /// Called after each step; false stops the run.
+  using AfterStep = std::function<bool(const TrainingStep&)>;
+
+  /// Both must outlive the trainer.
+  /// @throws InvalidArgument when save_every or the number of steps is not positive.
+  Trainer(Module<T>& model, Optimizer<T>& optimizer, TrainerOptions options);
+
+  /// Takes model, optimiser, default_generator() and step from the checkpoint.
+  /// @throws InvalidArgument naming the file when it is no checkpoint of such a run.
+  /// @throws FormatError, IoError as read_safetensors().
+  void resume();
+
+  /// Trains, in training mode, until all steps are done (true) or `after_step` says stop (false);
+  /// both times the checkpoint is written before it returns.
+  /// @throws InvalidArgument when a loss is not finite; the checkpoint is then the last one before.
+  /// @throws IoError as write_safetensors().
+  bool run(const Loss& loss, const AfterStep& after_step = {});
+
+  /// Writes the checkpoint, if one is named.
+  void save() const;
+
+  /// How many steps are done.
+  std::int64_t step() const noexcept { return step_; }
+
+ private:
+  TrainingStep train_step(const Loss& loss);
+
+  Module<T>& model_;
+  Optimizer<T>& optimizer_;
+  TrainerOptions options_;
+  std::int64_t step_ = 0;
+};
+
+extern template class Trainer<float>;
+extern template class Trainer<double>;
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,38 @@
+// The header of a safetensors file: what the bytes after it are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "heed/shape.h"
+#include "io/element_type.h"
+
+namespace heed::inline v0::io {
+
+// The name of the entry that is no tensor.
+inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
+
+// The bytes before the header: its length.
+inline constexpr std::int64_t kSafetensorsPrefix = 8;
+
+struct SafetensorsEntry {
+  const ElementType* type = nullptr;
+  Shape shape;
+  std::int64_t begin = 0;  // from the end of the header
+  std::int64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::map<std::string, SafetensorsEntry> entries;
+  std::map<std::string, std::string> metadata;
+};
+
+// Reads a header that is followed by `data_bytes` bytes. Every entry's elements take exactly the
+// bytes between its offsets, and the entries' bytes are those that follow, each once. `file` is for
+// the FormatError thrown when it is anything else.
+SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file,
+                                           std::int64_t data_bytes);
+
+}  // namespace heed::inline v0::io
