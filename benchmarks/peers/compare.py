@@ -18,7 +18,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 
 from library import Library
-from peers import all_peers, versions
+from peers import all_peers, backward_peers, versions
 
 QUIET_SHARE = 0.95
 # A repetition is as many calls as fill this time.
@@ -35,14 +35,16 @@ class Case:
     dim: int
     length: int
     heads: int
+    is_backward: bool = False
 
     def __str__(self):
         mask = "causal" if self.is_causal else "full"
-        return f"{self.threads} threads, {mask}, d = {self.dim}, T = {self.length}"
+        way = "backward, " if self.is_backward else ""
+        return f"{self.threads} threads, {way}{mask}, d = {self.dim}, T = {self.length}"
 
     def operations(self):
         pairs = self.length * (self.length + 1) // 2 if self.is_causal else self.length**2
-        return 4 * self.heads * pairs * self.dim
+        return (10 if self.is_backward else 4) * self.heads * pairs * self.dim
 
 
 @dataclass
@@ -53,19 +55,40 @@ class Measured:
     busy_threads: float = 0  # processor time by wall time, at most
 
 
+def weights_of_rows(query, key, is_causal, row):
+    """Weights in double of some rows, which begin at `row`."""
+    _, length, dim = query.shape
+    scores = query[:, row : row + 256] @ key.transpose(0, 2, 1) / np.sqrt(dim)
+    if is_causal:
+        rows = np.arange(row, row + scores.shape[1])
+        scores[:, np.arange(length) > rows[:, None]] = -np.inf
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
 def expected(arrays, is_causal):
     """Attention in double, a block of rows at a time."""
     query, key, value = (array.astype(np.float64) for array in arrays)
-    _, length, dim = query.shape
     out = np.empty(query.shape)
-    for row in range(0, length, 256):
-        scores = query[:, row : row + 256] @ key.transpose(0, 2, 1) / np.sqrt(dim)
-        if is_causal:
-            rows = np.arange(row, row + scores.shape[1])
-            scores[:, np.arange(length) > rows[:, None]] = -np.inf
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        out[:, row : row + 256] = weights @ value / weights.sum(axis=-1, keepdims=True)
+    for row in range(0, query.shape[1], 256):
+        out[:, row : row + 256] = weights_of_rows(query, key, is_causal, row) @ value
     return out
+
+
+def expected_gradients(arrays, is_causal):
+    """Its gradients in the same way."""
+    query, key, value, grad_out = (array.astype(np.float64) for array in arrays)
+    scale = 1 / np.sqrt(query.shape[2])
+    gradients = np.zeros((3, *query.shape))
+    for row in range(0, query.shape[1], 256):
+        rows = np.s_[:, row : row + 256]
+        weights = weights_of_rows(query, key, is_causal, row)
+        grad_weights = grad_out[rows] @ value.transpose(0, 2, 1)
+        grad_scores = scale * weights * (grad_weights - (weights * grad_weights).sum(axis=-1, keepdims=True))
+        gradients[0][rows] = grad_scores @ key
+        gradients[1] += grad_scores.transpose(0, 2, 1) @ query[rows]
+        gradients[2] += weights.transpose(0, 2, 1) @ grad_out[rows]
+    return gradients
 
 
 def check(peer, case, result, right):
@@ -112,10 +135,10 @@ def run(library, cases, repetitions, is_wanted):
         library.set_num_threads(case.threads)
         random = np.random.default_rng(0)
         shape = (case.heads, case.length, case.dim)
-        arrays = [random.standard_normal(shape, np.float32) for _ in range(3)]
-        right = expected(arrays, case.is_causal)
+        arrays = [random.standard_normal(shape, np.float32) for _ in range(4 if case.is_backward else 3)]
+        right = (expected_gradients if case.is_backward else expected)(arrays, case.is_causal)
         contestants = []
-        for peer in all_peers(library):
+        for peer in (backward_peers if case.is_backward else all_peers)(library):
             if not peer.can(case.is_causal) or not is_wanted(peer):
                 continue
             call, result = peer.prepare(arrays, case.is_causal, case.threads)
@@ -151,6 +174,7 @@ def summarize(all_measured):
                 {
                     "case": {
                         "threads": threads,
+                        "pass": "backward" if measured.case.is_backward else "forward",
                         "mask": "causal" if measured.case.is_causal else "none",
                         "head_dim": measured.case.dim,
                         "seq": measured.case.length,
@@ -217,10 +241,10 @@ def print_report(report):
     groups = {}
     for result in report["results"]:
         case = result["case"]
-        groups.setdefault((case["threads"], case["mask"], case["head_dim"]), []).append(result)
-    for (threads, mask, dim), results in groups.items():
+        groups.setdefault((case["threads"], case["pass"], case["mask"], case["head_dim"]), []).append(result)
+    for (threads, way, mask, dim), results in groups.items():
         shown_mask = "causal" if mask == "causal" else "full"
-        print_group(f"{threads} thread{'s'[: threads > 1]}, {shown_mask}, d = {dim}", results)
+        print_group(f"{threads} thread{'s'[: threads > 1]}, {way}, {shown_mask}, d = {dim}", results)
     if any(result["quiet"] == 0 for result in report["results"]):
         print("\n! no repetition was quiet: the figures are those of all")
     for result in report["results"]:
@@ -236,6 +260,7 @@ def numbers(text):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", help="libheed_peers.so")
+    parser.add_argument("--pass", dest="way", choices=["forward", "backward"], default="forward")
     parser.add_argument("--seq", type=numbers, default=[128, 256, 512, 1024, 2048, 4096], help="lengths T: 128,512,…")
     parser.add_argument("--head-dim", type=numbers, default=[64, 128])
     parser.add_argument("--heads", type=int, default=8)
@@ -254,7 +279,7 @@ def main():
     library = Library(arguments.library)
     masks = {"none": [False], "causal": [True], "both": [False, True]}[arguments.mask]
     cases = [
-        Case(threads, is_causal, dim, length, arguments.heads)
+        Case(threads, is_causal, dim, length, arguments.heads, arguments.way == "backward")
         for threads in arguments.threads
         for is_causal in masks
         for dim in arguments.head_dim

@@ -18,6 +18,8 @@ class _Problem(ctypes.Structure):
         ("key", ctypes.c_void_p),
         ("value", ctypes.c_void_p),
         ("out", ctypes.c_void_p),
+        ("grad_out", ctypes.c_void_p),
+        ("gradients", ctypes.c_void_p),
     ]
 
 
@@ -57,21 +59,24 @@ class Library:
     def has(self, name):
         return hasattr(self._library, "peers_" + name)
 
-    def prepare(self, name, query, key, value, is_causal):
-        """Two functions without arguments: one computes, the other computes and returns the result. Arrays are
-        [num_heads, length, dim]."""
+    def prepare(self, name, arrays, is_causal):
+        """Two functions without arguments: one computes, the other computes and returns the result. Arrays are query,
+        key and value, [num_heads, length, dim], for attention; with grad_out behind them for the gradients, which are
+        returned as [3, num_heads, length, dim]."""
         function = getattr(self._library, "peers_" + name)
         function.restype = None
-        arrays = (query, key, value)
-        pointers = [array.ctypes.data for array in arrays]
-        timed = _Problem(*query.shape, is_causal, *pointers, None)
+        pointers = dict(zip(("query", "key", "value", "grad_out"), (array.ctypes.data for array in arrays)))
+        shape = arrays[0].shape
+        timed = _Problem(*shape, is_causal, **pointers)
+        is_backward = "grad_out" in pointers
 
         def call(_kept=arrays):  # the arrays live as long as the function
             function(ctypes.byref(timed))
 
         def result():
-            out = np.empty_like(query)
-            function(ctypes.byref(_Problem(*query.shape, is_causal, *pointers, out.ctypes.data)))
+            out = np.empty((3, *shape) if is_backward else shape, np.float32)
+            wanted = {"gradients" if is_backward else "out": out.ctypes.data}
+            function(ctypes.byref(_Problem(*shape, is_causal, **pointers, **wanted)))
             return out
 
         return call, result

@@ -1,5 +1,6 @@
 """heed and its peers, each in its own words: prepare() takes [heads, length, dim] float32 arrays and returns two
-functions without arguments, one that computes and one that computes and returns [heads, length, dim]."""
+functions without arguments, one that computes and one that computes and returns [heads, length, dim]. For the gradients
+it takes grad_out too, and what is returned is [3, heads, length, dim], those of query, key and value."""
 
 import numpy as np
 import onnx
@@ -20,7 +21,7 @@ class FromLibrary:
         return True
 
     def prepare(self, arrays, is_causal, threads):
-        return self._library.prepare(self._name, *arrays, is_causal)
+        return self._library.prepare(self._name, arrays, is_causal)
 
 
 class PyTorch:
@@ -39,6 +40,21 @@ class PyTorch:
                 return attend(query, key, value, is_causal=is_causal)
 
         return call, lambda: call().numpy()[0]
+
+
+class PyTorchBackward(PyTorch):
+    """The way back alone: the graph of one forward pass is kept."""
+
+    def prepare(self, arrays, is_causal, threads):
+        torch.set_num_threads(threads)
+        *inputs, grad_out = (torch.from_numpy(array)[None] for array in arrays)
+        inputs = [tensor.requires_grad_() for tensor in inputs]
+        out = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=is_causal)
+
+        def call():
+            return torch.autograd.grad(out, inputs, grad_out, retain_graph=True)
+
+        return call, lambda: torch.cat(call()).numpy()
 
 
 def session_of(node, inputs, outputs, domain, threads):
@@ -152,6 +168,11 @@ class StandardAttention(OnnxRuntime):
 
     def separate(self, out, shape):
         return out[0]
+
+
+def backward_peers(library):
+    """Whoever has gradients, heed first."""
+    return [FromLibrary(library, "heed_backward", "heed"), PyTorchBackward()]
 
 
 def all_peers(library):

@@ -1,4 +1,5 @@
-// What every peer is asked: attention of one batch entry, as many keys as queries.
+// What every peer is asked: attention of one batch entry, as many keys as queries, or its
+// gradients.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +16,9 @@ struct PeersProblem {
   const float* key;
   const float* value;
   float* out;  // null: the result is not wanted, only the time it takes
+  // Of the gradients only: that of out, which is given, and [3][num_heads][length][dim], those of
+  // query, key and value; null: only the time is wanted.
+  const float* grad_out;
+  float* gradients;
 };
 }

@@ -9,6 +9,7 @@
 
 #include "bench/probe.h"
 #include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/parallel.h"
 #include "heed/plan.h"
@@ -55,6 +56,42 @@ class PlannedCall {
   std::vector<std::byte> workspace_;
 };
 
+// The gradients, of a forward pass made before.
+class GradientsCall {
+ public:
+  // Computes the forward pass where this problem is not the last one, and wherever results are
+  // wanted: then the tensors may be others at the same place.
+  void prepare(const PeersProblem& problem) {
+    const auto key = std::make_tuple(problem.num_heads, problem.length, problem.dim,
+                                     problem.is_causal, problem.query);
+    if (problem.gradients == nullptr && key == key_) return;
+    shape_ = {1, problem.num_heads, problem.length, problem.dim};
+    options_.mask = problem.is_causal != 0 ? heed::causal() : heed::Mask();
+    forward_ = heed::attention_with_lse(view(problem.query), view(problem.key), view(problem.value),
+                                        options_);
+    key_ = key;
+  }
+
+  void run(const PeersProblem& problem) const {
+    const auto found =
+        heed::attention_backward(view(problem.grad_out), view(problem.query), view(problem.key),
+                                 view(problem.value), forward_, options_);
+    if (problem.gradients == nullptr) return;
+    float* to = problem.gradients;
+    for (const auto* gradient : {&found.query, &found.key, &found.value}) {
+      to = std::copy(gradient->elements().begin(), gradient->elements().end(), to);
+    }
+  }
+
+ private:
+  heed::FloatView view(const float* data) const { return {data, shape_}; }
+
+  std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int32_t, const float*> key_;
+  heed::Shape shape_;
+  heed::AttentionOptions options_;
+  heed::AttentionOutput<float> forward_;
+};
+
 }  // namespace
 
 // For heed, for the probes, and for the peers that are loops over blocks.
@@ -77,6 +114,12 @@ extern "C" const char* peers_attention_target() {
 
 extern "C" void peers_heed(const PeersProblem* problem) {
   static PlannedCall call;
+  call.prepare(*problem);
+  call.run(*problem);
+}
+
+extern "C" void peers_heed_backward(const PeersProblem* problem) {
+  static GradientsCall call;
   call.prepare(*problem);
   call.run(*problem);
 }

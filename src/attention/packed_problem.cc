@@ -95,14 +95,17 @@ LargestProblem largest_of(const std::vector<PackedSequence<T>>& sequences) {
   return problem;
 }
 
-#define HEED_INSTANTIATE(T)                                                       \
-  template std::vector<PackedSequence<T>> check_packed(                           \
-      const char*, TensorView<const T>, TensorView<const T>, TensorView<const T>, \
-      const PackedSequences&, const AttentionOptions&);                           \
-  template LargestProblem largest_of(const std::vector<PackedSequence<T>>&);
-HEED_INSTANTIATE(float)
-HEED_INSTANTIATE(Float16)
-HEED_INSTANTIATE(BFloat16)
-#undef HEED_INSTANTIATE
+template std::vector<PackedSequence<float>> check_packed(const char*, FloatView, FloatView,
+                                                         FloatView, const PackedSequences&,
+                                                         const AttentionOptions&);
+template std::vector<PackedSequence<Float16>> check_packed(const char*, Float16View, Float16View,
+                                                           Float16View, const PackedSequences&,
+                                                           const AttentionOptions&);
+template std::vector<PackedSequence<BFloat16>> check_packed(const char*, BFloat16View, BFloat16View,
+                                                            BFloat16View, const PackedSequences&,
+                                                            const AttentionOptions&);
+template LargestProblem largest_of(const std::vector<PackedSequence<float>>&);
+template LargestProblem largest_of(const std::vector<PackedSequence<Float16>>&);
+template LargestProblem largest_of(const std::vector<PackedSequence<BFloat16>>&);
 
 }  // namespace heed::inline v0

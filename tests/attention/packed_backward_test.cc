@@ -279,51 +279,54 @@ TEST(PackedBackward, NoSequences) {
   EXPECT_TRUE(same_bits(found.sinks, Tensor<float>({4})));
 }
 
-class Refused : public testing::Test {
- protected:
-  void expect(const std::string& text) {
-    EXPECT_THAT(
-        [&] {
-          attention_packed_backward(grad_out, packed.query, packed.key, packed.value, {q_at, k_at},
-                                    forward, options);
-        },
-        ThrowsMessage<InvalidArgument>(HasSubstr("attention_packed_backward: " + text)));
-  }
-
+struct Call {
   Packed packed{{0, 2, 5}, {0, 3, 7}};
   Boundaries q_at = packed.q_at;
   Boundaries k_at = packed.k_at;
   AttentionOptions options;
   AttentionOutput<float> forward = packed.forward({});
-  Tensor<float> held = packed.grad_out;
-  FloatView grad_out = held;
+  FloatView grad_out = packed.grad_out;
 };
 
-TEST_F(Refused, BoundariesThatDoNotFit) {
-  q_at = {0, 2, 6};
-  expect("the boundaries of query end at 6, but it has 5 rows");
-  q_at = {0, 5};
-  expect("query has 1 sequences but key has 2");
+void expect_refused(const std::function<void(Call&)>& spoil, const std::string& text) {
+  Call call;
+  spoil(call);
+  EXPECT_THAT(
+      [&] {
+        attention_packed_backward(call.grad_out, call.packed.query, call.packed.key,
+                                  call.packed.value, {call.q_at, call.k_at}, call.forward,
+                                  call.options);
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("attention_packed_backward: " + text)));
 }
 
-TEST_F(Refused, AnOutputThatDoesNotFit) {
-  grad_out = packed.query;
-  expect("grad_out has shape [5, 4, 16], expected [5, 4, 7]");
+TEST(PackedBackward, RefusesWhatDoesNotFit) {
+  expect_refused(
+      [](Call& call) {
+        call.q_at = {0, 2, 6};
+      },
+      "the boundaries of query end at 6, but it has 5 rows");
+  expect_refused([](Call& call) { call.q_at = {0, 5}; }, "query has 1 sequences but key has 2");
+  expect_refused([](Call& call) { call.grad_out = call.packed.query; },
+                 "grad_out has shape [5, 4, 16], expected [5, 4, 7]");
   const Tensor<float> transposed({5, 7, 4});
-  grad_out = transposed.view().permute({0, 2, 1});
-  expect("grad_out");
-  grad_out = held;
-  forward.lse = Tensor<float>({5, 4});
-  expect("forward.lse has shape [5, 4], expected [4, 5]");
-  forward.out = Tensor<float>({5, 7});
-  expect("forward.out has shape [5, 7], expected [5, 4, 7]");
-}
-
-TEST_F(Refused, OptionsThatDoNotFit) {
-  options.softcap = -1;
-  expect("softcap is -1");
-  options = {.mask = causal()};
-  expect("causal: q_len is 2");
+  expect_refused(
+      [&](Call& call) {
+        call.grad_out = transposed.view().permute({0, 2, 1});
+      },
+      "grad_out");
+  expect_refused(
+      [](Call& call) {
+        call.forward.out = Tensor<float>({5, 7});
+      },
+      "forward.out has shape [5, 7], expected [5, 4, 7]");
+  expect_refused(
+      [](Call& call) {
+        call.forward.lse = Tensor<float>({5, 4});
+      },
+      "forward.lse has shape [5, 4], expected [4, 5]");
+  expect_refused([](Call& call) { call.options.softcap = -1; }, "softcap is -1");
+  expect_refused([](Call& call) { call.options.mask = causal(); }, "causal: q_len is 2");
 }
 
 }  // namespace
