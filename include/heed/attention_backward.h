@@ -20,6 +20,17 @@ struct AttentionGradients {
   Tensor<Sum> sinks;         ///< empty without sinks
 };
 
+/// A look at what attention_with_lse() made, wherever it is kept.
+template <class T>
+struct AttentionOutputView {
+  TensorView<const T> out;  ///< [batch, num_heads, q_len, value_dim]
+  TensorView<const T> lse;  ///< [batch, num_heads, q_len]
+
+  AttentionOutputView(TensorView<const T> o, TensorView<const T> l) : out(o), lse(l) {}
+  AttentionOutputView(const AttentionOutput<T>& output)  // NOLINT(google-explicit-constructor)
+      : out(output.out), lse(output.lse) {}
+};
+
 /// The gradients of attention(query, key, value, options).
 ///
 /// @param grad_out [batch, num_heads, q_len, value_dim], the derivative of the loss with respect to
@@ -46,11 +57,11 @@ struct AttentionGradients {
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
                                                       FloatView key, FloatView value,
-                                                      const AttentionOutput<float>& forward,
+                                                      const AttentionOutputView<float>& forward,
                                                       const AttentionOptions& options = {});
 HEED_API AttentionGradients<double> attention_backward(DoubleView grad_out, DoubleView query,
                                                        DoubleView key, DoubleView value,
-                                                       const AttentionOutput<double>& forward,
+                                                       const AttentionOutputView<double>& forward,
                                                        const AttentionOptions64& options = {});
 
 }  // namespace heed::inline v0

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/tensor.h"
@@ -44,5 +45,24 @@ HEED_API AttentionOutput<float> attention_packed_with_lse(FloatView query, Float
                                                           FloatView value,
                                                           const PackedSequences& sequences,
                                                           const AttentionOptions& options = {});
+
+/// The gradients of attention_packed(): those of each sequence have the bits that
+/// attention_backward() of it alone gives. The gradients of what the sequences share, ALiBi slopes,
+/// bias and sinks, are these of the single sequences, added in their order in float.
+///
+/// @param grad_out [total_q_len, num_heads, value_dim], the derivative of the loss with respect to
+/// out; any strides but in the innermost dimension, which is contiguous
+/// @param forward what attention_packed_with_lse() made of the same tensors, sequences and options
+///
+/// The threads take work from all sequences together. With a bias, sequences come one after the
+/// other: each has a gradient of the bias before it is added, for which there is memory once.
+/// Memory is linear in the lengths and in the size of the bias.
+/// @throws InvalidArgument when boundaries, shapes or options do not fit, before anything is
+/// computed.
+HEED_API AttentionGradients<float> attention_packed_backward(FloatView grad_out, FloatView query,
+                                                             FloatView key, FloatView value,
+                                                             const PackedSequences& sequences,
+                                                             const AttentionOutput<float>& forward,
+                                                             const AttentionOptions& options = {});
 
 }  // namespace heed::inline v0

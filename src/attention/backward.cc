@@ -17,7 +17,7 @@ constexpr const char* kFunction = "attention_backward";
 
 template <class Real>
 void check_tensors(const AttentionShapes& shapes, TensorView<const Real> grad_out,
-                   const AttentionOutput<Real>& forward) {
+                   const AttentionOutputView<Real>& forward) {
   const Shape rows{shapes.batch, shapes.num_heads, shapes.q_len};
   const Shape out{shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim};
   check_tensor<Real>(kFunction, "grad_out", grad_out, out);
@@ -28,7 +28,8 @@ void check_tensors(const AttentionShapes& shapes, TensorView<const Real> grad_ou
 }  // namespace
 
 AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
-                                             FloatView value, const AttentionOutput<float>& forward,
+                                             FloatView value,
+                                             const AttentionOutputView<float>& forward,
                                              const AttentionOptions& options) {
   const AttentionShapes shapes = check_shapes(kFunction, query, key, value);
   const Terms<float> terms = check_terms(kFunction, shapes, options);
@@ -44,7 +45,7 @@ AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query
 
 AttentionGradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
-                                              const AttentionOutput<double>& forward,
+                                              const AttentionOutputView<double>& forward,
                                               const AttentionOptions64& options) {
   check_tensors(check_shapes(kFunction, query, key, value), grad_out, forward);
   return reference::attention_backward(grad_out, query, key, value, options);

@@ -52,16 +52,16 @@ TEST(Plan, RunsToTheSameBitsAsAttention) {
 TEST(Plan, WritesIntoTheCallersMemory) {
   const AttentionShapes shapes = shapes_of(200, 16);
   const Inputs in(shapes);
-  const AttentionPlan plan_ = plan(shapes, {.mask = causal()});
+  const AttentionPlan planned = plan(shapes, {.mask = causal()});
   const auto expected = attention_with_lse(in.query, in.key, in.value, {.mask = causal()});
   // The output's rows lie apart, and the workspace is not aligned.
   Tensor<float> memory({1, 4, 200, 19});
   Tensor<float> lse({1, 4, 200});
-  std::vector<std::byte> workspace(plan_.workspace_bytes() + 1);
-  plan_.run_into({.out = memory.view().slice(3, 0, 16),
-                  .lse = lse,
-                  .workspace = std::span(workspace).subspan(1)},
-                 in.query, in.key, in.value);
+  std::vector<std::byte> workspace(planned.workspace_bytes() + 1);
+  planned.run_into({.out = memory.view().slice(3, 0, 16),
+                    .lse = lse,
+                    .workspace = std::span(workspace).subspan(1)},
+                   in.query, in.key, in.value);
   EXPECT_TRUE(same_bits(to_tensor(memory.view().slice(3, 0, 16)), expected.out));
   EXPECT_TRUE(same_bits(lse, expected.lse));
   EXPECT_EQ(memory(0, 0, 0, 16), 0);
@@ -70,32 +70,33 @@ TEST(Plan, WritesIntoTheCallersMemory) {
 TEST(Plan, RunsOnManyThreadsAtOnce) {
   const AttentionShapes shapes = shapes_of(150, 16);
   const Inputs in(shapes);
-  const AttentionPlan plan_ = plan(shapes);
-  const Tensor<float> expected = plan_.run(in.query, in.key, in.value);
+  const AttentionPlan planned = plan(shapes);
+  const Tensor<float> expected = planned.run(in.query, in.key, in.value);
   std::vector<Tensor<float>> found(4);
   std::vector<std::thread> threads;
+  threads.reserve(found.size());
   for (Tensor<float>& out : found) {
-    threads.emplace_back([&] { out = plan_.run(in.query, in.key, in.value); });
+    threads.emplace_back([&] { out = planned.run(in.query, in.key, in.value); });
   }
   for (std::thread& thread : threads) thread.join();
   for (const Tensor<float>& out : found) EXPECT_TRUE(same_bits(out, expected));
 }
 
 TEST(Plan, RefusesOtherTensors) {
-  const AttentionPlan plan_ = plan(shapes_of(9, 4));
+  const AttentionPlan planned = plan(shapes_of(9, 4));
   const Inputs other(shapes_of(8, 4));
-  EXPECT_THAT(([&] { (void)plan_.run(other.query, other.key, other.value); }),
+  EXPECT_THAT(([&] { (void)planned.run(other.query, other.key, other.value); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("q_len is 8, but 9 was planned")));
   const Inputs in(shapes_of(9, 4));
   Tensor<float> out({1, 4, 9, 5});
-  EXPECT_THAT(([&] { plan_.run_into({.out = out}, in.query, in.key, in.value); }),
+  EXPECT_THAT(([&] { planned.run_into({.out = out}, in.query, in.key, in.value); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("out has shape [1, 4, 9, 5], expected")));
   Tensor<float> right({1, 4, 9, 4});
   std::vector<std::byte> workspace(8);
-  if (plan_.workspace_bytes() > 0) {
+  if (planned.workspace_bytes() > 0) {
     EXPECT_THAT(([&] {
-                  plan_.run_into({.out = right, .workspace = workspace}, in.query, in.key,
-                                 in.value);
+                  planned.run_into({.out = right, .workspace = workspace}, in.query, in.key,
+                                   in.value);
                 }),
                 ThrowsMessage<InvalidArgument>(HasSubstr("workspace has 8 bytes, expected")));
   }
@@ -113,14 +114,14 @@ TEST(Plan, ChecksShapesAndOptions) {
 }
 
 TEST(Plan, SaysWhatItDoes) {
-  const AttentionPlan plan_ = plan(shapes_of(512, 64), {.mask = causal()});
+  const AttentionPlan planned = plan(shapes_of(512, 64), {.mask = causal()});
   std::ostringstream text;
-  text << plan_;
+  text << planned;
   EXPECT_THAT(text.str(), HasSubstr("query [1, 4, 512, 64], key [1, 2, 512, 64]"));
   EXPECT_THAT(text.str(), HasSubstr("causal"));
-  EXPECT_THAT(text.str(), HasSubstr(plan_.target()));
-  if (plan_.target() == "reference") return;
-  const TileCounts tiles = plan_.tiles();
+  EXPECT_THAT(text.str(), HasSubstr(planned.target()));
+  if (planned.target() == "reference") return;
+  const TileCounts tiles = planned.tiles();
   EXPECT_GT(tiles.skipped, tiles.total / 4);
   EXPECT_LT(tiles.skipped, tiles.total / 2);
   EXPECT_GT(tiles.mixed, 0);

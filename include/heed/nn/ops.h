@@ -157,8 +157,9 @@ HEED_API Variable<T> mean(const Variable<T>& x);
 /// Terms of attention that can be learned, in place of the options' own.
 template <class T>
 struct LearnedTerms {
-  Variable<T> bias = {};   ///< broadcasts to [batch, num_heads, q_len, kv_len]
-  Variable<T> sinks = {};  ///< [num_heads]
+  Variable<T> alibi_slopes = {};  ///< [num_heads]
+  Variable<T> bias = {};          ///< broadcasts to [batch, num_heads, q_len, kv_len]
+  Variable<T> sinks = {};         ///< [num_heads]
 };
 
 /// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value

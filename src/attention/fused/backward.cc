@@ -25,8 +25,8 @@ constexpr std::int64_t kPanelsPerBlock = 4;
 // What one thread works with.
 class Worker {
  public:
-  Worker(const BackwardJob& job, const Schedule& schedule, Workspace& workspace)
-      : job_(job), schedule_(schedule), reader_(schedule, workspace) {
+  Worker(const Terms<float>& terms, const Schedule& schedule, Workspace& workspace)
+      : schedule_(schedule), reader_(schedule, workspace) {
     const auto panels = static_cast<std::size_t>(schedule.panels_per_block);
     panels_.reserve(panels);
     for (std::size_t i = 0; i < panels; ++i) panels_.emplace_back(schedule, workspace);
@@ -36,14 +36,14 @@ class Worker {
     const auto another = [&] { return workspace.floats(keys * schedule.panel_rows); };
     scratch_.out = workspace.floats(schedule.value_dim * schedule.panel_rows);
     scratch_.grad_scores = another();
-    const Terms<float>& terms = job.terms();
     if (!terms.dropout.keeps_everything()) scratch_.dropout = another();
     if (terms.softcap != 0 || terms.score_mod) scratch_.scores.derivatives = another();
   }
 
-  void compute(const BackwardTask& task, const TaskSums& sums) {
-    reader_.start(job_.forward, task.batch, task.kv_head);
-    const std::int64_t group = job_.terms().heads_per_kv_head;
+  void compute(const BackwardJob& job, const BackwardTask& task, const TaskSums& sums) {
+    job_ = &job;
+    reader_.start(job.forward, task.batch, task.kv_head);
+    const std::int64_t group = job.terms().heads_per_kv_head;
     const RowRange rows{task.queries.begin * group, task.queries.end * group};
     for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.block_rows()) {
       compute_block(task, {first, std::min(first + schedule_.block_rows(), rows.end)}, sums);
@@ -55,7 +55,7 @@ class Worker {
     std::size_t count = 0;
     for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows) {
       const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
-      panels_[count++].start(job_, task, some, sums, scratch_);
+      panels_[count++].start(*job_, task, some, sums, scratch_);
     }
     const std::span<PanelGradients> panels(panels_.data(), count);
     std::int64_t begin = std::numeric_limits<std::int64_t>::max();
@@ -65,9 +65,9 @@ class Worker {
       end = std::max<std::int64_t>(end, panel.rows().panel().any_end);
     }
     for (std::int64_t key = begin / kTileKeys * kTileKeys; key < end; key += kTileKeys) {
-      add_tile({key, std::min<std::int64_t>(key + kTileKeys, schedule_.kv_len)}, panels);
+      add_tile({key, std::min<std::int64_t>(key + kTileKeys, job_->terms().shape.kv_len)}, panels);
     }
-    for (const PanelGradients& panel : panels) panel.write(job_);
+    for (const PanelGradients& panel : panels) panel.write(*job_);
   }
 
   void add_tile(RowRange keys, std::span<PanelGradients> panels) {
@@ -81,41 +81,59 @@ class Worker {
     for (PanelGradients& panel : panels) panel.add(tile, has_finite_keys, scratch_);
   }
 
-  const BackwardJob& job_;
   const Schedule& schedule_;
+  const BackwardJob* job_ = nullptr;
   TileReader reader_;
   std::vector<PanelGradients> panels_;
   GradientScratch scratch_;
 };
 
-void compute(const BackwardJob& job, const Schedule& schedule) {
-  const BackwardDivision division(job, schedule.panel_rows);
-  const std::int64_t workers = std::min<std::int64_t>(schedule.workers, division.num_groups());
-  if (workers == 0) return;
-  const std::int32_t lanes = schedule.table->lanes;
-  Workspace measured(kMeasureOnly);
-  BackwardSums(job, division, lanes, measured);
-  for (std::int64_t w = 0; w < workers; ++w) Worker(job, schedule, measured);
-  auto memory =
-      Tensor<float>::uninitialized({static_cast<std::int64_t>(measured.bytes() / sizeof(float))});
-  Workspace workspace(reinterpret_cast<std::byte*>(memory.data()));
-  BackwardSums sums(job, division, lanes, workspace);
-  std::vector<Worker> all_workers;
-  all_workers.reserve(static_cast<std::size_t>(workers));
-  for (std::int64_t w = 0; w < workers; ++w) all_workers.emplace_back(job, schedule, workspace);
-
-  std::atomic<std::int64_t> next = 0;
-  parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t w = first; w < last; ++w) {
-      Worker& worker = all_workers[static_cast<std::size_t>(w)];
-      for (std::int64_t group = next++; group < division.num_groups(); group = next++) {
-        division.for_each_task(
-            group, [&](const BackwardTask& task) { worker.compute(task, sums.start(task)); });
-      }
+// The tasks of all jobs, and where they add.
+class Work {
+ public:
+  Work(std::span<const BackwardJob> jobs, const Schedule& schedule) : jobs_(jobs) {
+    divisions_.reserve(jobs.size());
+    ends_.reserve(jobs.size());
+    for (const BackwardJob& job : jobs) {
+      divisions_.emplace_back(job, schedule.panel_rows);
+      num_groups_ += divisions_.back().num_groups();
+      ends_.push_back(num_groups_);
     }
-  });
-  sums.write();
-}
+  }
+
+  std::int64_t num_groups() const { return num_groups_; }
+
+  // To be called before what follows.
+  void make_sums(std::int32_t lanes, Workspace& workspace) {
+    sums_.clear();
+    sums_.reserve(jobs_.size());
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      sums_.emplace_back(jobs_[i], divisions_[i], lanes, workspace);
+    }
+  }
+
+  // The groups of all jobs are numbered through.
+  void compute(std::int64_t group, Worker& worker) {
+    const auto job = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), group) -
+                                              ends_.begin());
+    const BackwardDivision& division = divisions_[job];
+    division.for_each_task(group - (ends_[job] - division.num_groups()),
+                           [&](const BackwardTask& task) {
+                             worker.compute(jobs_[job], task, sums_[job].start(task));
+                           });
+  }
+
+  void write() const {
+    for (const BackwardSums& sums : sums_) sums.write();
+  }
+
+ private:
+  std::span<const BackwardJob> jobs_;
+  std::vector<BackwardDivision> divisions_;
+  std::vector<std::int64_t> ends_;  // the number after each job's last group
+  std::vector<BackwardSums> sums_;
+  std::int64_t num_groups_ = 0;
+};
 
 }  // namespace
 
@@ -134,30 +152,74 @@ Schedule make_backward_schedule(const kernels::KernelTable& table, const Terms<f
   return schedule;
 }
 
+void backward(std::span<const BackwardJob> jobs, const Schedule& schedule) {
+  Work work(jobs, schedule);
+  const std::int64_t workers = std::min<std::int64_t>(schedule.workers, work.num_groups());
+  if (workers == 0) return;
+  const std::int32_t lanes = schedule.table->lanes;
+  const Terms<float>& terms = jobs.front().terms();
+  Workspace measured(kMeasureOnly);
+  work.make_sums(lanes, measured);
+  for (std::int64_t w = 0; w < workers; ++w) Worker(terms, schedule, measured);
+  auto memory =
+      Tensor<float>::uninitialized({static_cast<std::int64_t>(measured.bytes() / sizeof(float))});
+  Workspace workspace(reinterpret_cast<std::byte*>(memory.data()));
+  work.make_sums(lanes, workspace);
+  std::vector<Worker> all_workers;
+  all_workers.reserve(static_cast<std::size_t>(workers));
+  for (std::int64_t w = 0; w < workers; ++w) all_workers.emplace_back(terms, schedule, workspace);
+
+  std::atomic<std::int64_t> next = 0;
+  parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t w = first; w < last; ++w) {
+      Worker& worker = all_workers[static_cast<std::size_t>(w)];
+      for (std::int64_t group = next++; group < work.num_groups(); group = next++) {
+        work.compute(group, worker);
+      }
+    }
+  });
+  work.write();
+}
+
+BackwardJob make_backward_job(const BackwardTensors& tensors, const Terms<float>& terms,
+                              RowRange batches) {
+  BackwardJob job;
+  job.forward.terms = &terms;
+  job.forward.query = rows_of(tensors.query);
+  job.forward.key = rows_of(tensors.key);
+  job.forward.value = rows_of(tensors.value);
+  job.forward.batches = batches;
+  job.grad_out = rows_of(tensors.grad_out);
+  job.out = tensors.out;
+  job.lse = tensors.lse;
+  return job;
+}
+
 AttentionGradients<float> backward(const Schedule& schedule, const BackwardTensors& tensors,
                                    const Terms<float>& terms, const Shape* bias_shape) {
   AttentionGradients<float> gradients;
   gradients.query = Tensor<float>::uninitialized(tensors.query.shape());
   gradients.key = Tensor<float>(tensors.key.shape());
   gradients.value = Tensor<float>(tensors.value.shape());
-  BackwardJob job;
-  job.gradients = &gradients;
-  job.grad_out = rows_of(tensors.grad_out);
-  job.out = tensors.out;
-  job.lse = tensors.lse;
-  job.forward.terms = &terms;
-  job.forward.query = rows_of(tensors.query);
-  job.forward.key = rows_of(tensors.key);
-  job.forward.value = rows_of(tensors.value);
-  if (terms.alibi_slopes) gradients.alibi_slopes = Tensor<float>(terms.alibi_slopes->shape());
-  if (terms.sinks) gradients.sinks = Tensor<float>(terms.sinks->shape());
+  BackwardJob job = make_backward_job(tensors, terms, {0, terms.shape.batch});
+  job.gradients.query = gradients.query;
+  job.gradients.key = gradients.key;
+  job.gradients.value = gradients.value;
+  if (terms.alibi_slopes) {
+    gradients.alibi_slopes = Tensor<float>(terms.alibi_slopes->shape());
+    job.gradients.alibi_slopes = gradients.alibi_slopes.data();
+  }
+  if (terms.sinks) {
+    gradients.sinks = Tensor<float>(terms.sinks->shape());
+    job.gradients.sinks = gradients.sinks.data();
+  }
   if (bias_shape != nullptr) {
     gradients.bias = Tensor<float>(*bias_shape);
     if (!gradients.bias.empty()) {
-      job.bias = gradients.bias.view().broadcast_to(terms.bias->shape());
+      job.gradients.bias = gradients.bias.view().broadcast_to(terms.bias->shape());
     }
   }
-  compute(job, schedule);
+  backward({&job, 1}, schedule);
   return gradients;
 }
 

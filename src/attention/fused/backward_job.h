@@ -10,16 +10,26 @@
 
 namespace heed::inline v0::fused {
 
+// Where gradients are written: views that have the batch entries of the problem, as do its tensors.
+struct GradientTargets {
+  TensorView<float> query;
+  TensorView<float> key;    // 0 before
+  TensorView<float> value;  // 0 before
+  // Repeated like the bias itself, 0 before.
+  std::optional<TensorView<float>> bias = std::nullopt;
+  float* alibi_slopes = nullptr;  // [num_heads], where there are slopes
+  float* sinks = nullptr;         // [num_heads], where there are sinks
+};
+
 struct BackwardJob {
-  Job forward;  // terms, query, key and value
+  Job forward;  // terms, query, key, value and the batch entries to compute
   Rows grad_out;
   FloatView out;  // of the forward pass, as is lse
   FloatView lse;
-  AttentionGradients<float>* gradients = nullptr;
-  // The gradient of the bias, repeated like the bias itself.
-  std::optional<TensorView<float>> bias = std::nullopt;
+  GradientTargets gradients;
 
   const Terms<float>& terms() const { return *forward.terms; }
+  const RowRange& batches() const { return forward.batches; }
 };
 
 // Some queries of all the heads that share a key head.
@@ -53,10 +63,10 @@ struct TaskSums {
 
 // How the work is divided: by shapes and options alone, so that no sum depends on the threads.
 //
-// A task is a part of the queries of one key head. There are several parts only where there are few
-// key heads; each sums the gradients of its keys for itself, and these sums are added in order. The
-// tasks of a group may add to the same element of the bias's gradient: they are done one after the
-// other.
+// A task is a part of the queries of one key head of a batch entry that is computed. There are
+// several parts only where there are few key heads; each sums the gradients of its keys for itself,
+// and these sums are added in order. The tasks of a group may add to the same element of the bias's
+// gradient: they are done one after the other.
 class BackwardDivision {
  public:
   BackwardDivision(const BackwardJob& job, std::int32_t panel_rows);
@@ -65,7 +75,7 @@ class BackwardDivision {
   std::int64_t num_groups() const { return groups_of_batch_ * groups_of_heads_ * parts_; }
   std::int64_t parts() const { return parts_; }
   std::int64_t queries_per_part() const { return queries_per_part_; }
-  // Key heads in all batch entries.
+  // Key heads in all batch entries that are computed.
   std::int64_t num_heads() const { return batch_ * kv_heads_; }
 
   // Whether the bias has an element of its own for every query and key. Then tasks add to its
@@ -80,17 +90,22 @@ class BackwardDivision {
     const std::int64_t batch = group / groups_of_heads_ % groups_of_batch_;
     const std::int64_t head = group % groups_of_heads_;
     for (std::int64_t b = batch; b < batch_; b += groups_of_batch_) {
-      for (std::int64_t h = head; h < kv_heads_; h += groups_of_heads_) visit(task(b, h, part));
+      for (std::int64_t h = head; h < kv_heads_; h += groups_of_heads_) {
+        visit(task(b * kv_heads_ + h, part));
+      }
     }
   }
 
-  BackwardTask task(std::int64_t batch, std::int64_t kv_head, std::int64_t part) const;
-  // Tasks of a key head are numbered in the order of their parts.
-  std::int64_t index(const BackwardTask& task) const {
-    return (task.batch * kv_heads_ + task.kv_head) * parts_ + task.part;
+  // `head` counts the key heads of all batch entries that are computed.
+  BackwardTask task(std::int64_t head, std::int64_t part) const;
+  std::int64_t head(const BackwardTask& task) const {
+    return (task.batch - first_batch_) * kv_heads_ + task.kv_head;
   }
+  // Tasks of a key head are numbered in the order of their parts.
+  std::int64_t index(const BackwardTask& task) const { return head(task) * parts_ + task.part; }
 
  private:
+  std::int64_t first_batch_;
   std::int64_t batch_;
   std::int64_t kv_heads_;
   std::int64_t q_len_;

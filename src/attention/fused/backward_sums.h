@@ -21,24 +21,24 @@ class BackwardSums {
 
  private:
   // Rows of keys or values, in whole vectors. Part 0 adds to the gradient itself where its rows are
-  // whole vectors already.
+  // whole vectors already and lie one behind the other.
   struct Rows {
     float* sums = nullptr;  // [key heads][parts with sums][kv_len][stride]
-    Tensor<float>* gradient = nullptr;
+    TensorView<float> gradient;
     std::int64_t dim = 0;
     std::int64_t stride = 0;
     std::int64_t first_part = 0;  // the first one with sums of its own
   };
 
-  Rows make_rows(Tensor<float>& gradient, std::int64_t dim, std::int32_t lanes,
-                 Workspace& workspace) const;
+  Rows make_rows(const TensorView<float>& gradient, std::int32_t lanes, Workspace& workspace) const;
   float* part_of(const Rows& rows, std::int64_t head, std::int64_t part) const;
   float* gradient_of(const Rows& rows, std::int64_t head) const;
   float* start(const Rows& rows, const BackwardTask& task) const;
   BiasSums bias_of(const BackwardTask& task) const;
   void write(const Rows& rows) const;
+  void write_part(const Rows& rows, std::int64_t head, std::int64_t part) const;
   double* start_heads(double* sums, const BackwardTask& task) const;
-  void write_heads(const double* sums, Tensor<float>& gradient) const;
+  void write_heads(const double* sums, float* gradient) const;
   void write_bias(const BackwardTask& task) const;
   template <class Visit>
   void for_each_task(Visit visit) const;

@@ -196,7 +196,7 @@ void PanelGradients::write(const BackwardJob& job) const {
   alignas(64) std::array<float, kernels::kMaxPanelWidth> factors;
   std::array<float*, kernels::kMaxPanelWidth> rows{};
   factors.fill(factor_);
-  const MutableRows query = rows_of(job.gradients->query.view());
+  const MutableRows query = rows_of(job.gradients.query);
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     rows[static_cast<std::size_t>(r)] =
         reinterpret_cast<float*>(query.row(task_.batch, rows_.head(r), rows_.query(r)));

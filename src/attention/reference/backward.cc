@@ -1,3 +1,5 @@
+#include "attention/reference/backward.h"
+
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -16,15 +18,17 @@ namespace {
 template <class Real>
 class Backward {
  public:
-  Backward(const Problem<Real>& problem, TensorView<const Real> grad_out, const Shape* bias_shape)
+  Backward(const Problem<Real>& problem, TensorView<const Real> grad_out, RowRange batches,
+           const Shape* bias_shape)
       : problem_(problem),
         grad_out_(grad_out),
+        batches_(batches),
         row_(problem),
         grad_weights_(static_cast<std::size_t>(problem.shape.kv_len)),
         grad_masked_(grad_weights_.size()) {
-    gradients_.query = Tensor<Real>(problem.query.shape());
-    gradients_.key = Tensor<Real>(problem.key.shape());
-    gradients_.value = Tensor<Real>(problem.value.shape());
+    gradients_.query = zeros_like(problem.query);
+    gradients_.key = zeros_like(problem.key);
+    gradients_.value = zeros_like(problem.value);
     if (problem.alibi_slopes) {
       gradients_.alibi_slopes = Tensor<Real>(problem.alibi_slopes->shape());
     }
@@ -36,13 +40,22 @@ class Backward {
 
   Gradients<Real> run() && {
     const ScoreShape& shape = problem_.shape;
-    for (at_.batch = 0; at_.batch < shape.batch; ++at_.batch)
+    for (at_.batch = batches_.begin; at_.batch < batches_.end; ++at_.batch)
       for (at_.head = 0; at_.head < shape.num_heads; ++at_.head)
         for (at_.q = 0; at_.q < shape.q_len; ++at_.q) add_query();
     return std::move(gradients_);
   }
 
  private:
+  Tensor<Real> zeros_like(TensorView<const Real> view) const {
+    return Tensor<Real>(
+        {batches_.end - batches_.begin, view.extent(1), view.extent(2), view.extent(3)});
+  }
+
+  Real* gradient_row(Tensor<Real>& gradient, std::int64_t head, std::int64_t row) const {
+    return row_pointer(gradient.view(), at_.batch - batches_.begin, head, row);
+  }
+
   void add_query() {
     row_.compute(at_.batch, at_.head, at_.q);
     for_each_seen_key([&](std::int64_t k) { add_value_and_weight(k); });
@@ -56,7 +69,7 @@ class Backward {
   void add_value_and_weight(std::int64_t k) {
     const auto i = static_cast<std::size_t>(k);
     const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
-    Real* grad_value = row_pointer(gradients_.value.view(), at_.batch, row_.kv_head(), k);
+    Real* grad_value = gradient_row(gradients_.value, row_.kv_head(), k);
     for (std::int64_t d = 0; d < problem_.value_dim; ++d) {
       grad_value[d] += row_.dropped[i] * grad_out[d];
     }
@@ -74,8 +87,8 @@ class Backward {
     const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
     const Real* query = row_.query();
     const Real* key = row_.key(k);
-    Real* grad_query = row_pointer(gradients_.query.view(), at_.batch, at_.head, at_.q);
-    Real* grad_key = row_pointer(gradients_.key.view(), at_.batch, row_.kv_head(), k);
+    Real* grad_query = gradient_row(gradients_.query, at_.head, at_.q);
+    Real* grad_key = gradient_row(gradients_.key, row_.kv_head(), k);
     for (std::int64_t d = 0; d < problem_.head_dim; ++d) {
       grad_query[d] += grad_dot * key[d];
       grad_key[d] += grad_dot * query[d];
@@ -91,6 +104,7 @@ class Backward {
 
   const Problem<Real>& problem_;
   TensorView<const Real> grad_out_;
+  RowRange batches_;
   Row<Real> row_;
   std::vector<Real> grad_weights_;
   std::vector<Real> grad_masked_;
@@ -100,26 +114,36 @@ class Backward {
 };
 
 template <class Real>
-Gradients<Real> backward(TensorView<const Real> grad_out, TensorView<const Real> query,
-                         TensorView<const Real> key, TensorView<const Real> value,
-                         const BasicAttentionOptions<Real>& options) {
+Gradients<Real> check_and_compute(TensorView<const Real> grad_out, TensorView<const Real> query,
+                                  TensorView<const Real> key, TensorView<const Real> value,
+                                  const BasicAttentionOptions<Real>& options) {
   constexpr const char* kFunction = "attention_backward";
   const Problem<Real> problem = check_attention(kFunction, query, key, value, options);
   check_tensor(kFunction, "grad_out", grad_out,
                {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
-  return Backward<Real>(problem, grad_out, options.bias ? &options.bias->shape() : nullptr).run();
+  return backward(problem, grad_out, {0, problem.shape.batch},
+                  options.bias ? &options.bias->shape() : nullptr);
 }
 
 }  // namespace
 
+template <class Real>
+Gradients<Real> backward(const Problem<Real>& problem, TensorView<const Real> grad_out,
+                         RowRange batches, const Shape* bias_shape) {
+  return Backward<Real>(problem, grad_out, batches, bias_shape).run();
+}
+
+template Gradients<float> backward(const Problem<float>&, FloatView, RowRange, const Shape*);
+template Gradients<double> backward(const Problem<double>&, DoubleView, RowRange, const Shape*);
+
 Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
                                     FloatView value, const AttentionOptions& options) {
-  return backward(grad_out, query, key, value, options);
+  return check_and_compute(grad_out, query, key, value, options);
 }
 
 Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                      DoubleView value, const AttentionOptions64& options) {
-  return backward(grad_out, query, key, value, options);
+  return check_and_compute(grad_out, query, key, value, options);
 }
 
 }  // namespace heed::inline v0::reference

@@ -133,7 +133,8 @@ TEST(Gradients, OfAttention) {
   const Variable64 query = normal_variable({2, 4, 5, 3}, 1);
   const Variable64 key = normal_variable({2, 2, 7, 3}, 2);
   const Variable64 value = normal_variable({2, 2, 7, 2}, 3);
-  const LearnedTerms<double> learned{normal_variable({4, 1, 7}, 4), normal_variable({4}, 5)};
+  const LearnedTerms<double> learned{normal_variable({4}, 6), normal_variable({4, 1, 7}, 4),
+                                     normal_variable({4}, 5)};
   std::vector<AttentionOptions64> cases(1);
   cases.push_back({.mask = causal_bottom_right()});
   cases.push_back({.softcap = 2, .dropout = {0.3F, 5}});
@@ -146,7 +147,7 @@ TEST(Gradients, OfAttention) {
     EXPECT_LE(
         gradient_error({query, key, value}, [&] { return attention(query, key, value, options); }),
         kTolerance);
-    EXPECT_LE(gradient_error({query, key, value, learned.bias, learned.sinks},
+    EXPECT_LE(gradient_error({query, key, value, learned.alibi_slopes, learned.bias, learned.sinks},
                              [&] { return attention(query, key, value, options, learned); }),
               kTolerance);
   }

@@ -1,0 +1,108 @@
+#include "attention/packed_problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "heed/error.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+template <class T>
+void check_rank(const char* function, const char* name, TensorView<const T> view) {
+  if (view.rank() == 3) return;
+  throw InvalidArgument(
+      fmt::format("{}: {} has shape {}, expected 3 dimensions [total length, heads, dim]", function,
+                  name, to_string(view.shape())));
+}
+
+void check_boundaries(const char* function, const char* name,
+                      std::span<const std::int64_t> boundaries, std::int64_t length) {
+  if (boundaries.empty() || boundaries.front() != 0) {
+    throw InvalidArgument(
+        fmt::format("{}: the boundaries of {} must start with 0", function, name));
+  }
+  const auto fall = std::is_sorted_until(boundaries.begin(), boundaries.end());
+  if (fall != boundaries.end()) {
+    throw InvalidArgument(fmt::format("{}: the boundaries of {} fall from {} to {}", function, name,
+                                      *(fall - 1), *fall));
+  }
+  if (boundaries.back() != length) {
+    throw InvalidArgument(fmt::format("{}: the boundaries of {} end at {}, but it has {} rows",
+                                      function, name, boundaries.back(), length));
+  }
+}
+
+template <class T>
+void check_tensors(const char* function, TensorView<const T> query, TensorView<const T> key,
+                   TensorView<const T> value, const PackedSequences& where) {
+  check_rank(function, "query", query);
+  check_rank(function, "key", key);
+  check_rank(function, "value", value);
+  check_boundaries(function, "query", where.query, query.extent(0));
+  check_boundaries(function, "key", where.key, key.extent(0));
+  if (where.query.size() != where.key.size()) {
+    throw InvalidArgument(fmt::format("{}: query has {} sequences but key has {}", function,
+                                      where.query.size() - 1, where.key.size() - 1));
+  }
+  if (value.extent(0) != key.extent(0)) {
+    throw InvalidArgument(fmt::format("{}: value has {} rows but key has {}", function,
+                                      value.extent(0), key.extent(0)));
+  }
+}
+
+}  // namespace
+
+template <class T>
+std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<const T> query,
+                                            TensorView<const T> key, TensorView<const T> value,
+                                            const PackedSequences& where,
+                                            const AttentionOptions& options) {
+  check_tensors(function, query, key, value, where);
+  const auto entries = [](const auto&... of) { return PackedSequence<T>::entries(of...); };
+  const auto count = static_cast<std::int64_t>(where.query.size()) - 1;
+  std::vector<PackedSequence<T>> sequences;
+  sequences.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const RowRange queries{where.query[at], where.query[at + 1]};
+    const RowRange keys{where.key[at], where.key[at + 1]};
+    const TensorView<const T> query_i = entries(query, count, queries);
+    const TensorView<const T> key_i = entries(key, count, keys);
+    const TensorView<const T> value_i = entries(value, count, keys);
+    const AttentionShapes shapes = check_shapes(function, query_i, key_i, value_i);
+    sequences.push_back(
+        {i, count, queries, keys, query_i, key_i, value_i, decide(function, shapes, options)});
+  }
+  return sequences;
+}
+
+template <class T>
+LargestProblem largest_of(const std::vector<PackedSequence<T>>& sequences) {
+  const auto largest = [&](auto length) {
+    return std::max_element(sequences.begin(), sequences.end(),
+                            [length](const PackedSequence<T>& a, const PackedSequence<T>& b) {
+                              return a.call.shapes.*length < b.call.shapes.*length;
+                            });
+  };
+  const Call& call = largest(&AttentionShapes::kv_len)->call;
+  LargestProblem problem{call.terms, call.shapes};
+  problem.shapes.q_len = largest(&AttentionShapes::q_len)->call.shapes.q_len;
+  problem.terms.shape.q_len = problem.shapes.q_len;
+  return problem;
+}
+
+#define HEED_INSTANTIATE(T)                                                       \
+  template std::vector<PackedSequence<T>> check_packed(                           \
+      const char*, TensorView<const T>, TensorView<const T>, TensorView<const T>, \
+      const PackedSequences&, const AttentionOptions&);                           \
+  template LargestProblem largest_of(const std::vector<PackedSequence<T>>&);
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(Float16)
+HEED_INSTANTIATE(BFloat16)
+#undef HEED_INSTANTIATE
+
+}  // namespace heed::inline v0
