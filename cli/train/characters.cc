@@ -14,8 +14,8 @@ namespace {
 
 // The characters of a text, which encode() of any tokenizer checks.
 std::vector<std::string_view> split(std::string_view text) {
-  static const Tokenizer kBytes("");
-  kBytes.encode(text);
+  static const Tokenizer bytes("");
+  bytes.encode(text);
   const auto is_continuation = [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
   };
