@@ -60,11 +60,13 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
   const auto& [plain, exact, largest_lse, num_scores, term_of_query, term_of_key, term, longest] =
       expected;
   const double roundings = 2 + (1 + score_roundings) * largest_lse;
+  // Terms that cancel are as wrong as their weights are, which are not wrong together.
+  const double of_each_term = 1 + score_roundings * largest_lse;
   const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
                          const Tensor<double>& should_be, double cancelled) {
     const Judgement judgement{
-        .always_allowed =
-            0x1p-24 * (roundings * std::max(1.0, largest_magnitude(should_be)) + cancelled)};
+        .always_allowed = 0x1p-24 * (roundings * std::max(1.0, largest_magnitude(should_be)) +
+                                     of_each_term * cancelled)};
     return judgement(name, is, by_loops, should_be);
   };
   // The roundings of so many terms add up like random steps.

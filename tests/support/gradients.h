@@ -37,7 +37,7 @@ ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
 // plain float computation, which may be lucky. So always allowed are: two roundings of the largest
 // gradient, and what it changes by when every weight does by as much as an lse in float is off; and
 // the roundings of terms that cancel. Over few results luck is common: then a score may be off by
-// `score_roundings` of its size too.
+// `score_roundings` of its size too, and the terms that cancel by as much.
 std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
                        double score_roundings = 0);
 
