@@ -71,6 +71,7 @@ TEST(SequenceBatches, RefuseWhatDoesNotFit) {
 std::vector<SequencePair> handful() {
   const std::vector<Ids> sources{{4, 5, 6}, {6, 4}, {5}, {7, 7, 4, 5}, {4, 6, 5}, {6, 5, 7}};
   std::vector<SequencePair> pairs;
+  pairs.reserve(sources.size());
   for (const Ids& source : sources) pairs.push_back({source, {source.rbegin(), source.rend()}});
   return pairs;
 }

@@ -1,5 +1,6 @@
 #include "heed/tasks/corpus.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,8 +100,8 @@ TEST(Corpora, OfDatesMeanTheSameDay) {
     const std::string month_number = std::to_string(std::stoi(iso[2]));
     for (char& c : source) c = static_cast<char>(std::tolower(c));
     EXPECT_THAT(source, HasSubstr(year));
-    if (source == day + "." + month_number + "." + year ||
-        source == year + "/" + month_number + "/" + day) {
+    if (source == fmt::format("{}.{}.{}", day, month_number, year) ||
+        source == fmt::format("{}/{}/{}", year, month_number, day)) {
       continue;
     }
     EXPECT_THAT(source, HasSubstr(months[std::stoi(iso[2]) - 1]));
@@ -112,7 +113,7 @@ TEST(Corpora, OfDatesNameTheRightWeekday) {
   const Corpus corpus = dates_corpus({.sizes = {5000, 0, 0}});
   const auto source_of = [&](const std::string& prefix) -> std::string {
     for (const auto& [source, target] : corpus.train) {
-      if (source.rfind(prefix, 0) == 0) return source + " = " + target;
+      if (source.rfind(prefix, 0) == 0) return fmt::format("{} = {}", source, target);
     }
     return "";
   };
