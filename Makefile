@@ -28,7 +28,7 @@ test: ## Build and run every test, the comparison with PyTorch among them
 
 test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(install) build test
-	@scripts/build-and-test asan
+	@scripts/build-and-test asan $(ARGS)
 
 test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test
