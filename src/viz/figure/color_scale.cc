@@ -1,0 +1,94 @@
+#include "viz/figure/color_scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "viz/figure/axis.h"
+
+namespace heed::inline v0::figure {
+namespace {
+
+constexpr float kDecades = 4;
+constexpr int kBarColors = 49;
+
+// No colour of any map: it is seen.
+constexpr Rgb kNotANumber{0xff, 0x00, 0xff};
+
+float magnitude(float value) { return std::isnan(value) || value == kMasked ? 0 : std::abs(value); }
+
+// Where in the colour map `value` lies; `end` is what the scale ends with.
+float position(float value, float end, const ColorRange& range) {
+  float share = end > 0 ? value / end : 0;
+  if (std::isinf(value)) share = std::copysign(1.0F, value);
+  if (range.scale == ColorScale::kLog) {
+    const float length = std::max(0.0F, 1 + std::log10(std::abs(share)) / kDecades);
+    share = share == 0 ? 0 : std::copysign(length, share);
+  }
+  return range.is_signed() ? (share + 1) / 2 : share;
+}
+
+}  // namespace
+
+float largest_magnitude(const Grid& grid) {
+  float largest = 0;
+  for (const float value : grid.values) {
+    if (std::isfinite(value)) largest = std::max(largest, magnitude(value));
+  }
+  return largest;
+}
+
+Cells color_cells(const Grid& grid, const ColorRange& range, int decimals) {
+  Cells cells{.rows = grid.rows, .columns = grid.columns};
+  bool is_any_hatched = false;
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    const float* begin = grid.values.data() + row * grid.columns;
+    float end = range.max;
+    if (range.scale == ColorScale::kPerRow) {
+      end = 0;
+      for (std::int64_t i = 0; i < grid.columns; ++i) end = std::max(end, magnitude(begin[i]));
+    }
+    for (std::int64_t i = 0; i < grid.columns; ++i) {
+      const float value = begin[i];
+      const bool is_masked = value == kMasked;
+      is_any_hatched = is_any_hatched || is_masked;
+      cells.is_hatched.push_back(is_masked);
+      cells.colors.push_back(
+          std::isnan(value) ? kNotANumber
+                            : colormap(range.map, is_masked ? 0 : position(value, end, range)));
+      if (decimals < 0 || grid.is_pooled()) continue;
+      std::string text = std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, decimals);
+      cells.texts.push_back(is_masked ? "" : std::move(text));
+    }
+  }
+  if (!is_any_hatched) cells.is_hatched.clear();
+  return cells;
+}
+
+ColorBar color_bar(const ColorRange& range, std::string label) {
+  ColorBar bar;
+  for (int i = 0; i < kBarColors; ++i) {
+    bar.colors.push_back(colormap(range.map, static_cast<float>(i) / (kBarColors - 1)));
+  }
+  const double max = range.max;
+  if (range.scale == ColorScale::kPerRow) {
+    bar.axis = number_axis("share of the row's largest", range.is_signed() ? -1 : 0, 1, false, 5);
+  } else if (range.scale == ColorScale::kLog && !range.is_signed()) {
+    bar.axis = number_axis(std::move(label), max * std::pow(10.0, -kDecades), max, true, 5);
+  } else if (range.scale == ColorScale::kLog) {
+    // The middle half holds what is below the last decade shown.
+    bar.axis = {.label = std::move(label), .low = -1, .high = 1};
+    for (const double end : {-1.0, 1.0}) {
+      bar.axis.ticks.push_back({end, fmt::format("{:.2g}", end * max)});
+      bar.axis.ticks.push_back({end / 2, fmt::format("{:.2g}", end * max / 100)});
+    }
+    bar.axis.ticks.push_back({0, "0"});
+  } else {
+    bar.axis = number_axis(std::move(label), range.is_signed() ? -max : 0, max, false, 5);
+  }
+  return bar;
+}
+
+}  // namespace heed::inline v0::figure

@@ -1,0 +1,171 @@
+#include "viz/figure/layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace heed::inline v0::figure {
+namespace {
+
+constexpr double kPadding = 16;
+constexpr double kBetweenPanels = 22;
+constexpr double kMinWidth = 340;  // room for a title
+constexpr double kTurned = 45;     // degrees
+constexpr double kLineHeight = 14;
+
+// What a panel needs on each side of its plot.
+struct Margins {
+  double left = 0;
+  double right = 0;
+  double top = 0;
+  double bottom = 0;
+};
+
+double widest(const Axis& axis, const Fonts& fonts) {
+  double width = 0;
+  for (const Tick& tick : axis.ticks) {
+    width = std::max(width,
+                     fonts.size(tick.label, {.size = kTickSize, .max_width = kMaxTickLabel}).width);
+  }
+  return width;
+}
+
+// The units between neighbouring ticks.
+double spacing(const Axis& axis, double length) {
+  return axis.ticks.size() < 2 ? length : length / static_cast<double>(axis.ticks.size());
+}
+
+std::size_t step_for(double wanted, double spacing) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(wanted / spacing - 1e-9)));
+}
+
+TickPlan plan_x_ticks(const Axis& axis, double length, const Fonts& fonts) {
+  if (axis.ticks.empty()) return {};
+  const double width = widest(axis, fonts);
+  const double each = spacing(axis, length);
+  if (width + 4 <= each) return {.depth = kLineHeight};
+  if (axis.skips_labels) return {.step = step_for(width + kGap, each), .depth = kLineHeight};
+  const double sine = std::sin(kTurned * std::numbers::pi / 180);
+  return {
+      .step = step_for(kLineHeight, each), .angle = kTurned, .depth = (width + kLineHeight) * sine};
+}
+
+TickPlan plan_y_ticks(const Axis& axis, double length, const Fonts& fonts) {
+  if (axis.ticks.empty()) return {};
+  return {.step = step_for(kLineHeight, spacing(axis, length)), .depth = widest(axis, fonts)};
+}
+
+// The names of curves, bars and swatches in rows of at most `width`.
+void plan_legend(const Panel& panel, double width, const Fonts& fonts, PanelPlan& plan) {
+  std::vector<std::string> names;
+  for (const Curve& curve : panel.curves) names.push_back(curve.name);
+  for (const Bars& bars : panel.bars) names.push_back(bars.name);
+  for (const Swatch& swatch : panel.swatches) names.push_back(swatch.name);
+  Point at;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) continue;
+    const double label = fonts.size(names[i], {.size = kLegendSize, .max_width = width}).width;
+    const double needed = kLegendSample + kGap + label;
+    if (at.x > 0 && at.x + needed > width) at = {0, at.y + kLegendRow};
+    plan.legend.push_back({names[i], i, at});
+    at.x += needed + 2 * kGap;
+  }
+  plan.legend_height = plan.legend.empty() ? 0 : at.y + kLegendRow + 2;
+}
+
+Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
+  plan.x = plan_x_ticks(panel.x, panel.width, fonts);
+  plan.y = plan_y_ticks(panel.y, panel.height, fonts);
+  plan_legend(panel, std::max(panel.width, 150), fonts, plan);
+  Margins margins;
+  margins.left = plan.y.depth + (plan.y.depth > 0 ? kGap : 0) +
+                 (panel.y.label.empty() ? 0 : kLineHeight + kGap);
+  // A turned label reaches to the left of its tick.
+  if (plan.x.angle != 0) {
+    const double first = spacing(panel.x, panel.width) / 2;
+    margins.left = std::max(margins.left, plan.x.depth - first);
+  }
+  margins.bottom = plan.x.depth + (plan.x.depth > 0 ? kGap : 0) +
+                   (panel.x.label.empty() ? 0 : kLineHeight + kGap);
+  margins.top = (panel.title.empty() ? 0 : kPanelTitleSize + 10) + plan.legend_height;
+  margins.right = kGap;
+  if (panel.color_bar) {
+    plan.color_bar_ticks = widest(panel.color_bar->axis, fonts);
+    margins.right = 2 * kGap + kColorBarWidth + kGap + plan.color_bar_ticks +
+                    (panel.color_bar->axis.label.empty() ? 0 : kLineHeight + kGap);
+  } else if (plan.x.angle == 0 && !panel.x.ticks.empty()) {
+    margins.right = std::max(margins.right, widest(panel.x, fonts) / 2);
+  }
+  return margins;
+}
+
+// The sizes of a row or column of panels: its margins and its largest plot.
+struct Track {
+  double before = 0;
+  double plot = 0;
+  double after = 0;
+  double start = 0;
+
+  void include(double margin_before, double extent, double margin_after) {
+    before = std::max(before, std::ceil(margin_before));
+    plot = std::max(plot, extent);
+    after = std::max(after, std::ceil(margin_after));
+  }
+  double size() const { return before + plot + after; }
+};
+
+double place_tracks(std::vector<Track>& tracks) {
+  double at = 0;
+  for (Track& track : tracks) {
+    track.start = at;
+    at += track.size() + kBetweenPanels;
+  }
+  return tracks.empty() ? 0 : at - kBetweenPanels;
+}
+
+// The text's height in `width`, and a gap; nothing for no text.
+double height_of(const std::string& text, double size, double width, const Fonts& fonts) {
+  if (text.empty()) return 0;
+  return std::ceil(fonts
+                       .size(text, {.size = size,
+                                    .is_bold = size == kTitleSize,
+                                    .max_width = width,
+                                    .wraps = true})
+                       .height) +
+         10;
+}
+
+}  // namespace
+
+FigurePlan plan_figure(const Figure& figure, const Fonts& fonts) {
+  FigurePlan plan;
+  const auto columns = static_cast<std::size_t>(figure.columns);
+  std::vector<Track> across(std::min(columns, figure.panels.size()));
+  std::vector<Track> down((figure.panels.size() + columns - 1) / columns);
+  for (std::size_t i = 0; i < figure.panels.size(); ++i) {
+    const Panel& panel = figure.panels[i];
+    const Margins margins = margins_of(panel, fonts, plan.panels.emplace_back());
+    across[i % columns].include(margins.left, panel.width, margins.right);
+    down[i / columns].include(margins.top, panel.height, margins.bottom);
+  }
+  const double grid_width = place_tracks(across);
+  const double grid_height = place_tracks(down);
+  const double width = std::max(grid_width, kMinWidth);
+  const double title = height_of(figure.title, kTitleSize, width, fonts);
+  const double note = height_of(figure.note, kNoteSize, width, fonts);
+  const double left = kPadding + std::floor((width - grid_width) / 2);
+  const double top = kPadding + title;
+  for (std::size_t i = 0; i < figure.panels.size(); ++i) {
+    const Track& column = across[i % columns];
+    const Track& row = down[i / columns];
+    plan.panels[i].plot = {left + column.start + column.before, top + row.start + row.before,
+                           static_cast<double>(figure.panels[i].width),
+                           static_cast<double>(figure.panels[i].height)};
+  }
+  plan.title = {kPadding, kPadding, width, title};
+  plan.note = {kPadding, top + grid_height + 10, width, note};
+  plan.size = {width + 2 * kPadding, top + grid_height + note + kPadding};
+  return plan;
+}
+
+}  // namespace heed::inline v0::figure

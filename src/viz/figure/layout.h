@@ -1,0 +1,58 @@
+// Where everything of a figure stands. Plots stand at whole units, so that no cell of a matrix
+// falls between pixels.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "heed/viz/figure.h"
+#include "viz/figure/canvas.h"
+#include "viz/figure/text.h"
+
+namespace heed::inline v0::figure {
+
+inline constexpr double kTitleSize = 16;
+inline constexpr double kPanelTitleSize = 13;
+inline constexpr double kAxisTitleSize = 12;
+inline constexpr double kTickSize = 11;
+inline constexpr double kNoteSize = 11;
+inline constexpr double kLegendSize = 11;
+inline constexpr double kGap = 6;             // between a plot and what is beside it
+inline constexpr double kLegendRow = 18;      // the height of a row of the legend
+inline constexpr double kLegendSample = 22;   // the width of a sample of colour or line
+inline constexpr double kColorBarWidth = 12;  // the strip of colours
+inline constexpr double kMaxTickLabel = 130;
+
+// The labels of an axis that are drawn: every `step`th, turned when `angle` is not 0.
+struct TickPlan {
+  std::size_t step = 1;
+  double angle = 0;
+  double depth = 0;  // how far they reach from the plot
+};
+
+struct LegendEntry {
+  std::string name;
+  std::size_t index = 0;  // of the curve, the bars or the swatch
+  Point at;               // the left end of its sample, from the legend's corner
+};
+
+struct PanelPlan {
+  Box plot;
+  TickPlan x;
+  TickPlan y;
+  double color_bar_ticks = 0;  // the width of its labels
+  std::vector<LegendEntry> legend;
+  double legend_height = 0;
+};
+
+struct FigurePlan {
+  Size size;
+  Box title;
+  Box note;
+  std::vector<PanelPlan> panels;
+};
+
+FigurePlan plan_figure(const Figure& figure, const Fonts& fonts);
+
+}  // namespace heed::inline v0::figure

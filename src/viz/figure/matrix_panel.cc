@@ -1,0 +1,79 @@
+#include "viz/figure/matrix_panel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/error.h"
+#include "viz/figure/axis.h"
+
+namespace heed::inline v0::figure {
+namespace {
+
+constexpr int kMaxCell = 64;
+constexpr int kMinNarrow =
+    24;  // what a cell may have in one direction though it has 1 in the other
+
+int cell_extent(int target, std::int64_t count) {
+  return std::clamp(target / static_cast<int>(count), 1, kMaxCell);
+}
+
+}  // namespace
+
+void check_labels(std::string_view function, std::string_view what, std::size_t count,
+                  std::int64_t extent) {
+  if (count == 0 || static_cast<std::int64_t>(count) == extent) return;
+  throw InvalidArgument(
+      fmt::format("{}: {} {} labels were given for {}", function, count, what, extent));
+}
+
+void check_matrices(std::string_view function, std::string_view what, const Shape& shape,
+                    int max_rank) {
+  const bool fits = shape.rank() >= 2 && shape.rank() <= max_rank && shape.num_elements() > 0;
+  if (fits) return;
+  throw InvalidArgument(fmt::format("{}: {} are {}, expected {}[q_len, kv_len] with no extent of 0",
+                                    function, what, to_string(shape),
+                                    max_rank == 3 ? "[num_panels, q_len, kv_len] or " : ""));
+}
+
+int target_extent(std::int64_t num_panels) {
+  if (num_panels == 1) return 440;
+  if (num_panels == 2) return 340;
+  if (num_panels <= 4) return 260;
+  if (num_panels <= 9) return 220;
+  return num_panels <= 16 ? 170 : 110;
+}
+
+std::int64_t default_columns(std::int64_t num_panels) {
+  if (num_panels <= 3) return num_panels;
+  if (num_panels <= 8) return num_panels % 4 == 0 ? 4 : 3;
+  return std::min<std::int64_t>(
+      8, static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(num_panels)))));
+}
+
+Panel matrix_panel(const Grid& grid, const MatrixNames& names, int target) {
+  const int wide = cell_extent(target, grid.columns);
+  const int high = cell_extent(target, grid.rows);
+  const int both = std::max(std::min(wide, high), kMinNarrow);
+  Panel panel;
+  panel.width = std::min(wide, both) * static_cast<int>(grid.columns);
+  panel.height = std::min(high, both) * static_cast<int>(grid.rows);
+  panel.x = category_axis(names.key_title,
+                          {names.keys, grid.columns, grid.column_block, names.first_key});
+  panel.y = category_axis(names.query_title, {names.queries, grid.rows, grid.row_block}, true);
+  return panel;
+}
+
+std::string pooling_note(const Grid& grid) {
+  if (!grid.is_pooled()) return "";
+  return fmt::format("Each cell is the strongest of {} × {} weights; its labels name the first.",
+                     grid.row_block, grid.column_block);
+}
+
+std::string joined_notes(std::string first, std::string_view second) {
+  if (!first.empty() && !second.empty()) first += ' ';
+  return first.append(second);
+}
+
+}  // namespace heed::inline v0::figure

@@ -1,0 +1,12 @@
+// Draws a figure as it was planned.
+#pragma once
+
+#include "heed/viz/figure.h"
+#include "viz/figure/canvas.h"
+#include "viz/figure/layout.h"
+
+namespace heed::inline v0::figure {
+
+void paint(const Figure& figure, const FigurePlan& plan, const Fonts& fonts, Canvas& canvas);
+
+}  // namespace heed::inline v0::figure

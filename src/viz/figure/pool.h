@@ -1,0 +1,31 @@
+// A matrix made small enough to be drawn.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "heed/tensor.h"
+
+namespace heed::inline v0::figure {
+
+inline constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+// One value per cell, each the strongest of a block of row_block × column_block.
+struct Grid {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_block = 1;
+  std::int64_t column_block = 1;
+  std::vector<float> values;  // row-major; kMasked where nothing of the block is visible
+
+  bool is_pooled() const { return row_block > 1 || column_block > 1; }
+};
+
+// The matrix in at most max_extent rows and columns. The strongest of a block is its largest
+// visible value, by magnitude where `is_signed`; NaN is stronger than any number. `visible` has the
+// matrix's shape or is empty: all is visible.
+Grid pool(FloatView matrix, TensorView<const bool> visible, std::int64_t max_extent,
+          bool is_signed);
+
+}  // namespace heed::inline v0::figure

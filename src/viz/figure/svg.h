@@ -1,0 +1,16 @@
+// What cairo's SVG lacks: names that do not depend on what was drawn before, and a title.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heed::inline v0::figure {
+
+// Cairo numbers what it defines in the order of the whole process. Here each definition is numbered
+// in the order of its document.
+std::string with_stable_names(std::string_view svg);
+
+// The document with `title`, any valid text, for those who hear the picture.
+std::string with_title(std::string svg, std::string_view title);
+
+}  // namespace heed::inline v0::figure

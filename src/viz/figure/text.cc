@@ -1,0 +1,64 @@
+#include "viz/figure/text.h"
+
+#include <cmath>
+
+#include "io/unicode.h"
+
+namespace heed::inline v0::figure {
+namespace {
+
+constexpr int kMaxColumns = 400;
+constexpr std::size_t kMaxBytes = 8192;
+
+}  // namespace
+
+std::string drawable(std::string_view text) {
+  const bool is_long = text.size() > kMaxBytes;
+  const std::string legible = unicode::legible(text.substr(0, kMaxBytes));
+  const std::string_view start = unicode::prefix_of_columns(legible, kMaxColumns);
+  return std::string(start) + (is_long || start.size() < legible.size() ? "…" : "");
+}
+
+Fonts::Fonts()
+    : map_(pango_cairo_font_map_new()), context_(pango_font_map_create_context(map_.get())) {
+  cairo_font_options_t* options = cairo_font_options_create();
+  cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+  cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+  cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+  pango_cairo_context_set_font_options(context_.get(), options);
+  cairo_font_options_destroy(options);
+  pango_cairo_context_set_resolution(context_.get(), 96);
+  pango_context_set_round_glyph_positions(context_.get(), FALSE);
+  pango_context_set_language(context_.get(), pango_language_from_string("en"));
+}
+
+GObject<PangoLayout> Fonts::lay_out(std::string_view text, const TextStyle& style) const {
+  GObject<PangoLayout> layout(pango_layout_new(context_.get()));
+  PangoFontDescription* font = pango_font_description_new();
+  pango_font_description_set_family_static(font, "DejaVu Sans,sans-serif");
+  pango_font_description_set_absolute_size(font, std::round(style.size * PANGO_SCALE));
+  pango_font_description_set_weight(font, style.is_bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
+  pango_layout_set_font_description(layout.get(), font);
+  pango_font_description_free(font);
+  if (style.max_width > 0) {
+    pango_layout_set_width(layout.get(),
+                           static_cast<int>(std::ceil(style.max_width)) * PANGO_SCALE);
+    if (style.wraps) {
+      pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
+    } else {
+      pango_layout_set_ellipsize(layout.get(), PANGO_ELLIPSIZE_END);
+    }
+  }
+  const std::string shown = drawable(text);
+  pango_layout_set_text(layout.get(), shown.data(), static_cast<int>(shown.size()));
+  return layout;
+}
+
+Size Fonts::size(std::string_view text, const TextStyle& style) const {
+  PangoRectangle logical;
+  pango_layout_get_extents(lay_out(text, style).get(), nullptr, &logical);
+  return {logical.width / static_cast<double>(PANGO_SCALE),
+          logical.height / static_cast<double>(PANGO_SCALE)};
+}
+
+}  // namespace heed::inline v0::figure
