@@ -33,6 +33,7 @@ struct ExplainArguments {
   bool no_position = false;
   std::optional<std::int64_t> head;
   std::string out;
+  PictureArguments picture;
   bool as_json = false;
 };
 
@@ -81,9 +82,14 @@ std::string describe_reading(const SentenceAttention& attention, const TerminalS
       hides ? fmt::format(" {} marks what the mask hides.", style.utf8 ? "·" : "x") : "");
 }
 
+std::vector<std::int64_t> chosen_heads(const SentenceAttention& attention,
+                                       std::optional<std::int64_t> head) {
+  return head ? std::vector<std::int64_t>{*head} : all_heads(attention);
+}
+
 void print_explanation(const SentenceAttention& attention, std::optional<std::int64_t> head) {
   const TerminalStyle style = detect_terminal(STDOUT_FILENO);
-  const auto heads = head ? std::vector<std::int64_t>{*head} : all_heads(attention);
+  const auto heads = chosen_heads(attention, head);
   const bool is_long = attention.num_tokens() > kMaxDrawnTokens;
   std::cout << wrap_text(fmt::format("{} token{}; {}", attention.num_tokens(),
                                      attention.num_tokens() == 1 ? "" : "s",
@@ -100,7 +106,10 @@ void explain(const ExplainArguments& arguments) {
   if (!arguments.out.empty()) check_ending(arguments.out);
   const std::string sentence = fmt::format("{}", fmt::join(arguments.words, " "));
   const SentenceAttention attention = attend(sentence, settings);
-  if (!arguments.out.empty()) write_sentence(arguments.out, attention);
+  if (!arguments.out.empty()) {
+    write_sentence(arguments.out, attention, chosen_heads(attention, arguments.head),
+                   arguments.picture);
+  }
   if (arguments.as_json) {
     std::cout << to_json(attention);
   } else {
@@ -134,14 +143,16 @@ void add_explain(CLI::App& command) {
       ->capture_default_str();
   verb->add_flag("--no-position", arguments->no_position,
                  "Do not tell attention where in the sentence a token stands");
-  verb->add_option("--head", arguments->head, "Show only this head, counted from 0");
+  verb->add_option("--head", arguments->head, "Show and draw only this head, counted from 0");
   verb->add_option("--out", arguments->out,
-                   fmt::format("Also write all heads to a file that ends in {}", kSentenceEndings))
+                   fmt::format("Also write the heads to a file that ends in {}", kSentenceEndings))
       ->type_name("FILE");
+  add_picture_options(*verb, arguments->picture);
   verb->add_flag("--json", arguments->as_json, "Print one JSON object with all heads instead");
   verb->footer(
       "Example:\n"
-      "  heed explain \"Time flies like an arrow\" --mask \"causal & window:2,0\" --head 1");
+      "  heed explain \"Time flies like an arrow\" --mask \"causal & window:2,0\" --head 1\n"
+      "  heed explain \"Time flies like an arrow\" --out arrow.svg --scale per-row");
   verb->callback([arguments] { explain(*arguments); });
 }
 

@@ -10,6 +10,10 @@
 #include <numeric>
 #include <string>
 
+#include "gallery/pictures.h"
+#include "lessons/report_figure.h"
+#include "output_files.h"
+#include "picture_file.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -18,6 +22,8 @@ namespace {
 
 struct LessonArguments {
   std::string name;
+  std::string out;
+  PictureArguments picture;
   bool list = false;
   bool as_json = false;
 };
@@ -79,10 +85,33 @@ void print_list(bool as_json) {
   std::cout << list.dump(2) << '\n';
 }
 
-void run_lesson(const Lesson& lesson, bool as_json) {
+// What of the lesson can be drawn: its picture of the gallery, or the matrices that it shows.
+Picture picture_of(const Lesson& lesson, const Report& report, const PictureArguments& arguments) {
+  Picture picture{.json = [&report] { return report.values().dump(2) + '\n'; }};
+  const GalleryPicture* drawn = find_picture_of_lesson(lesson.name);
+  if (drawn != nullptr) {
+    picture.figure = [drawn, &arguments] { return drawn->draw(arguments.theme()); };
+  } else if (!report.matrices().empty()) {
+    picture.figure = [&] { return draw_matrices(report, std::string(lesson.name), arguments); };
+  }
+  return picture;
+}
+
+void write_lesson(const Lesson& lesson, const Report& report, const LessonArguments& arguments) {
+  const std::string option = "--out";
+  const Picture picture = picture_of(lesson, report, arguments.picture);
+  check_picture(option, arguments.out, picture);
+  OutputFiles files;
+  files.reserve(option, arguments.out);
+  write_picture(files, option, arguments.out, picture);
+  files.commit();
+}
+
+void run_lesson(const Lesson& lesson, const LessonArguments& arguments) {
   Report report;
   lesson.teach(report);
-  if (as_json) {
+  if (!arguments.out.empty()) write_lesson(lesson, report, arguments);
+  if (arguments.as_json) {
     std::cout << report.values().dump(2) << '\n';
   } else {
     std::cout << fmt::format("{}: {}\n\n{}", lesson.name, lesson.shows, report.text());
@@ -99,11 +128,17 @@ void add_lesson(CLI::App& command) {
   verb->add_flag("--list", arguments->list, "List the lessons")->excludes(name);
   verb->add_flag("--json", arguments->as_json,
                  "Print the list, or every number of the lesson, as JSON");
+  verb->add_option("--out", arguments->out,
+                   "Also write a picture of the lesson to a file that ends in .png, .svg or .pdf, "
+                   "or its numbers to .json")
+      ->type_name("FILE")
+      ->needs(name);
+  verb->add_flag("--dark", arguments->picture.is_dark, "Draw the picture on a dark ground");
   verb->callback([arguments, name] {
     if (name->count() == 0) {
       print_list(arguments->as_json);
     } else {
-      run_lesson(find_lesson(arguments->name), arguments->as_json);
+      run_lesson(find_lesson(arguments->name), *arguments);
     }
   });
 }

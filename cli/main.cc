@@ -78,6 +78,7 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_explain(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);
+  heed::cli::add_gallery(command);
   heed::cli::add_train(command);
   heed::cli::add_generate(command);
   heed::cli::add_bench(command);

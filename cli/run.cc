@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "array_attention.h"
+#include "array_figure.h"
 #include "heed/io/npy.h"
 #include "heed/mask.h"
 #include "heed/viz/terminal.h"
@@ -23,6 +24,7 @@ namespace {
 
 struct RunArguments {
   std::string query, key, value, out;
+  PictureArguments picture;
   std::string causal, window;
   std::string mask, mask_means;
   std::optional<double> scale;
@@ -58,7 +60,7 @@ ArrayProblem read_problem(const RunArguments& arguments) {
   problem.scale = arguments.scale;
   problem.softcap = arguments.softcap;
   problem.query_offset = arguments.query_offset;
-  problem.keeps_weights = !arguments.weights.empty();
+  problem.keeps_weights = !arguments.weights.empty() || is_picture(arguments.out);
   return problem;
 }
 
@@ -72,11 +74,16 @@ void reserve_files(const RunArguments& arguments, OutputFiles& files) {
   if (!arguments.lse.empty()) files.reserve("--lse", arguments.lse);
 }
 
-void write_files(const RunArguments& arguments, const ArrayResult& result, OutputFiles& files) {
+void write_files(const RunArguments& arguments, const ArrayProblem& problem,
+                 const ArrayResult& result, OutputFiles& files) {
   const auto write = [&files](const char* option, const AnyTensor& array) {
     files.write(option, [&array](const auto& path) { write_npy(path, view(array)); });
   };
-  write("--out", result.out);
+  if (is_picture(arguments.out)) {
+    write_picture(files, "--out", arguments.out, picture_of(problem, result, arguments.picture));
+  } else {
+    write("--out", result.out);
+  }
   if (!arguments.weights.empty()) write("--weights", result.weights);
   if (!arguments.lse.empty()) write("--lse", result.lse);
   files.commit();
@@ -128,13 +135,14 @@ void print_summary(const RunArguments& arguments, const ArrayProblem& problem,
 
 void run_attention(const RunArguments& arguments) {
   check_usage(arguments);
+  if (is_picture(arguments.out)) check_picture("--out", arguments.out, picture_of({}, {}, {}));
   OutputFiles files;
   reserve_files(arguments, files);
   const ArrayProblem problem = read_problem(arguments);
   const auto start = std::chrono::steady_clock::now();
   const ArrayResult result = attend(problem);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  write_files(arguments, result, files);
+  write_files(arguments, problem, result, files);
   const auto print = arguments.as_json ? print_json : print_summary;
   print(arguments, problem, result, elapsed.count());
 }
@@ -149,7 +157,9 @@ void add_files(CLI::App& verb, RunArguments& arguments) {
   verb.add_option("--value", arguments.value, "[batch, num_kv_heads, kv_len, value_dim]")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--out", arguments.out, "Written: [batch, num_heads, q_len, value_dim]")
+  verb.add_option("--out", arguments.out,
+                  "Written: [batch, num_heads, q_len, value_dim], or a picture of the weights "
+                  "where it ends in .png, .svg or .pdf, or the weights as .json")
       ->required()
       ->type_name("FILE");
   verb.add_option("--weights", arguments.weights,
@@ -198,6 +208,7 @@ void add_run(CLI::App& command) {
   add_files(*verb, *arguments);
   add_mask(*verb, *arguments);
   add_numbers(*verb, *arguments);
+  add_picture_options(*verb, arguments->picture);
   verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the summary");
   verb->footer(
       "Example:\n"

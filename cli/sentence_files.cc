@@ -7,6 +7,7 @@
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "output_files.h"
+#include "sentence_figure.h"
 #include "sentence_picture.h"
 #include "verbs.h"
 
@@ -62,20 +63,25 @@ std::string to_json(const SentenceAttention& attention) {
 
 void check_ending(const fs::path& path) {
   const std::string ending = path.extension().string();
-  for (const char* known : {".json", ".npy", ".npz", ".txt"}) {
+  for (const char* known : {".npy", ".npz", ".txt"}) {
     if (ending == known) return;
   }
+  const Picture known{.figure = [] { return Figure(); }, .json = [] { return std::string(); }};
+  if (is_picture(path)) return check_picture(kOption, path, known);
   throw UsageError(fmt::format("{}: '{}' does not end in {}, which choose the format", kOption,
                                path.string(), kSentenceEndings));
 }
 
-void write_sentence(const fs::path& path, const SentenceAttention& attention) {
+void write_sentence(const fs::path& path, const SentenceAttention& attention,
+                    const std::vector<std::int64_t>& heads, const PictureArguments& arguments) {
   check_ending(path);
   const std::string ending = path.extension().string();
   OutputFiles files;
   files.reserve(kOption, path);
-  if (ending == ".json") {
-    files.write_text(kOption, to_json(attention));
+  if (is_picture(path)) {
+    write_picture(files, kOption, path,
+                  {.figure = [&] { return draw_figure(attention, heads, arguments); },
+                   .json = [&] { return to_json(attention); }});
   } else if (ending == ".txt") {
     files.write_text(kOption, picture(attention));
   } else {

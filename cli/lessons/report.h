@@ -43,6 +43,15 @@ class Report {
   void record(const std::string& name, DoubleView values);
   void record(const std::string& name, const Shape& shape);
 
+  // The matrices that were shown, in order, with their titles.
+  struct Matrix {
+    std::string title;
+    Tensor<float> values;
+    std::vector<std::string> row_labels;
+    int decimals;
+  };
+  const std::vector<Matrix>& matrices() const { return matrices_; }
+
   const std::string& text() const { return text_; }
   const nlohmann::json& values() const { return values_; }
 
@@ -53,6 +62,7 @@ class Report {
 
   std::string text_;
   nlohmann::json values_ = nlohmann::json::object();
+  std::vector<Matrix> matrices_;
   int steps_ = 0;
 };
 

@@ -1,3 +1,5 @@
+#include "lessons/short_sequence.h"
+
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
 #include "heed/position.h"
@@ -14,7 +16,6 @@ constexpr std::int64_t kNumHeads = 4;
 constexpr std::int64_t kSeqLen = 10;
 constexpr std::int64_t kPosition = 5;
 
-// The layer of the tutorial: one projection for query, key and value together, and no biases.
 AttentionParameters<float> draw_parameters(TorchGenerator& generator) {
   const auto fused = linear_init(generator, kModelDim, 3 * kModelDim, false);
   auto [query, key, value] = split_qkv(fused);
@@ -36,11 +37,8 @@ void teach(Report& report) {
              kSeqLen, kModelDim, kNumHeads, kModelDim / kNumHeads);
   report.say("and a causal mask. The numbers are PyTorch's after manual_seed({}).", kSeed);
 
-  TorchGenerator generator(kSeed);
-  const auto parameters = draw_parameters(generator);
-  const Tensor<float> tokens = generator.randn({1, kSeqLen, kModelDim});
-  const Tensor<float> x = add_positions(tokens, sinusoidal_encoding(kSeqLen, kModelDim));
-  const auto attended = multi_head_attention(x, x, parameters, kNumHeads, {.mask = causal()});
+  const ShortSequence example;
+  const auto& [parameters, x, attended] = example;
 
   report.step("Shapes");
   report.record("input_shape", x.shape());
@@ -70,6 +68,14 @@ void teach(Report& report) {
 }
 
 }  // namespace
+
+ShortSequence::ShortSequence() {
+  TorchGenerator generator(kSeed);
+  parameters = draw_parameters(generator);
+  const Tensor<float> tokens = generator.randn({1, kSeqLen, kModelDim});
+  x = add_positions(tokens, sinusoidal_encoding(kSeqLen, kModelDim));
+  attended = multi_head_attention(x, x, parameters, kNumHeads, {.mask = causal()});
+}
 
 extern const Lesson kShortSequenceLesson = {"short-sequence",
                                             "four heads, ten positions (PyTorch, seed 0)", teach};

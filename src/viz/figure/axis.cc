@@ -11,6 +11,9 @@
 namespace heed::inline v0::figure {
 namespace {
 
+constexpr std::int64_t kFewCells = 20;  // so many are all named
+constexpr int kIndexTicks = 8;
+
 std::string superscript(int exponent) {
   constexpr std::array<const char*, 10> kDigits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
   std::string text = exponent < 0 ? "⁻" : "";
@@ -76,10 +79,31 @@ Axis number_axis(std::string label, double low, double high, bool is_log, int co
   return axis;
 }
 
+namespace {
+
+// Ticks at round numbers, each at the middle of the cell that holds it.
+std::vector<Tick> index_ticks(const Categories& categories) {
+  const auto first = static_cast<double>(categories.first);
+  const auto end = static_cast<double>(categories.first + categories.extent * categories.block);
+  std::vector<Tick> ticks;
+  for (const Tick& tick : linear_ticks(first, end, kIndexTicks)) {
+    if (tick.at >= end || tick.at != std::round(tick.at)) continue;
+    const auto cell = (static_cast<std::int64_t>(tick.at) - categories.first) / categories.block;
+    ticks.push_back({static_cast<double>(cell) + 0.5, fmt::format("{:.0f}", tick.at)});
+  }
+  return ticks;
+}
+
+}  // namespace
+
 Axis category_axis(std::string label, const Categories& categories, bool is_flipped) {
   Axis axis{.label = std::move(label), .skips_labels = categories.labels.empty()};
   (is_flipped ? axis.low : axis.high) = static_cast<double>(categories.extent);
   if (is_flipped) axis.high = 0;
+  if (categories.labels.empty() && categories.extent > kFewCells) {
+    axis.ticks = index_ticks(categories);
+    return axis;
+  }
   for (std::int64_t i = 0; i < categories.extent; ++i) {
     const std::int64_t index = i * categories.block;
     axis.ticks.push_back(

@@ -48,6 +48,7 @@ void Canvas::text(std::string_view text, Point at, const TextStyle& style, Ancho
                 -(logical.y + anchor.y * logical.height) / scale);
   set_color(style.color);
   pango_cairo_show_layout(cairo_.get(), layout.get());
+  cairo_new_path(cairo_.get());
   cairo_restore(cairo_.get());
 }
 

@@ -19,6 +19,14 @@ constexpr Rgb kNotANumber{0xff, 0x00, 0xff};
 
 float magnitude(float value) { return std::isnan(value) || value == kMasked ? 0 : std::abs(value); }
 
+// "0.25"; what rounds to 0 has no sign.
+std::string text_of(float value, int decimals) {
+  if (std::isnan(value)) return "nan";
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  if (text.find_first_of("123456789i") == text.npos && text.front() == '-') text.erase(0, 1);
+  return text;
+}
+
 // Where in the colour map `value` lies; `end` is what the scale ends with.
 float position(float value, float end, const ColorRange& range) {
   float share = end > 0 ? value / end : 0;
@@ -59,8 +67,7 @@ Cells color_cells(const Grid& grid, const ColorRange& range, int decimals) {
           std::isnan(value) ? kNotANumber
                             : colormap(range.map, is_masked ? 0 : position(value, end, range)));
       if (decimals < 0 || grid.is_pooled()) continue;
-      std::string text = std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, decimals);
-      cells.texts.push_back(is_masked ? "" : std::move(text));
+      cells.texts.push_back(is_masked ? "" : text_of(value, decimals));
     }
   }
   if (!is_any_hatched) cells.is_hatched.clear();

@@ -13,7 +13,8 @@ namespace heed::inline v0::figure {
 namespace {
 
 constexpr double kTickLength = 4;
-constexpr double kSeparated = 12;  // cells of this size have a gap between them
+constexpr double kSeparated = 12;      // cells of this size have a gap between them
+constexpr double kLargestNumber = 14;  // larger texts in cells are single marks
 constexpr double kCurveWidth = 2;
 constexpr double kMarker = 3.2;  // half a marker's width
 
@@ -108,9 +109,10 @@ class PanelPainter {
         texts.begin(), texts.end(), [this](const std::string& a, const std::string& b) {
           return fonts_.size(a, {}).width < fonts_.size(b, {}).width;
         });
-    for (const double size : {14.0, 12.0, 11.0, 10.0, 9.0, 8.0}) {
+    for (const double size : {20.0, 14.0, 12.0, 11.0, 10.0, 9.0, 8.0}) {
       const Size needed = fonts_.size(*longest, {.size = size});
       if (needed.width > cell.width - 4 || needed.height > cell.height) continue;
+      if (size > kLargestNumber && needed.width > cell.width / 3) continue;
       for (std::size_t i = 0; i < texts.size(); ++i) {
         const auto index = static_cast<std::int64_t>(i);
         const Rgb color = is_hatched(index) ? colors_.muted : text_color_on(panel_.cells.colors[i]);

@@ -17,26 +17,10 @@ constexpr int kImageWidth = 700;
 constexpr int kImageHeight = 260;
 constexpr int kCurvesWidth = 320;
 constexpr int kCurvesHeight = 170;
-constexpr int kTicks = 8;
 
 // The extent of `count` cells of whole units, about `target` of them.
 int image_extent(int target, std::int64_t count) {
   return std::max(target / static_cast<int>(count), 1) * static_cast<int>(count);
-}
-
-// An axis of cells with about kTicks round numbers, each at the middle of its cell.
-Axis index_axis(const char* label, std::int64_t cells, std::int64_t block, bool is_flipped) {
-  const double extent = static_cast<double>(cells);
-  Axis axis = figure::number_axis(label, 0, extent * static_cast<double>(block), false, kTicks);
-  axis.low = is_flipped ? extent : 0;
-  axis.high = is_flipped ? 0 : extent;
-  std::erase_if(axis.ticks,
-                [&](const Tick& tick) { return tick.at >= extent * static_cast<double>(block); });
-  for (Tick& tick : axis.ticks) {
-    const auto index = static_cast<std::int64_t>(tick.at);
-    tick = {static_cast<double>(index / block) + 0.5, fmt::format("{}", index)};
-  }
-  return axis;
 }
 
 void check_dimensions(FloatView encoding, std::span<const std::int64_t> dimensions) {
@@ -69,8 +53,8 @@ Figure position_figure(FloatView encoding, const PositionFigureOptions& options)
   Panel panel;
   panel.width = image_extent(kImageWidth, grid.columns);
   panel.height = image_extent(kImageHeight, grid.rows);
-  panel.x = index_axis("position", grid.columns, grid.column_block, false);
-  panel.y = index_axis("dimension", grid.rows, grid.row_block, true);
+  panel.x = figure::category_axis("position", {{}, grid.columns, grid.column_block});
+  panel.y = figure::category_axis("dimension", {{}, grid.rows, grid.row_block}, true);
   panel.cells = figure::color_cells(grid, range, -1);
   panel.color_bar = figure::color_bar(range, options.bar_title);
   return {.title = options.title,

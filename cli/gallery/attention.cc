@@ -1,0 +1,224 @@
+// Pictures of attention weights that the tutorials compute.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gallery/pictures.h"
+#include "heed/nn/functional.h"
+#include "heed/random.h"
+#include "heed/reference.h"
+#include "heed/viz/attention_figure.h"
+#include "lessons/short_sequence.h"
+#include "sentence_attention.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr const char* kQueryPosition = "Query Position (attending FROM)";
+constexpr const char* kKeyPosition = "Key Position (attending TO)";
+constexpr const char* kNoSeed = "The tutorial sets no seed here; these are PyTorch's numbers ";
+
+const std::vector<std::string> kWords{"The", "cat", "sat", "on", "the", "mat"};
+
+std::vector<std::string> numbered(const std::string& before, std::int64_t count,
+                                  std::int64_t first = 0) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i) names.push_back(before + std::to_string(first + i));
+  return names;
+}
+
+// The weights [seq_len, seq_len] of a query and then a key drawn by randn(1, seq_len, 8).
+Tensor<float> drawn_weights(std::uint64_t seed, std::int64_t seq_len, const Mask& mask) {
+  TorchGenerator generator(seed);
+  const auto query = generator.randn({1, 1, seq_len, 8});
+  const auto key = generator.randn({1, 1, seq_len, 8});
+  auto result = reference::attention(query, key, key, {.mask = mask}, reference::Keep::kWeights);
+  return std::move(result.weights).reshaped({seq_len, seq_len});
+}
+
+// [num_heads, seq_len, seq_len] of multi-head self-attention over randn(batch, seq_len, width).
+Tensor<float> head_weights(std::uint64_t seed, const Shape& input, std::int64_t num_heads,
+                           const Mask& mask) {
+  TorchGenerator generator(seed);
+  const auto parameters = attention_init(generator, input[-1], input[-1]);
+  const auto x = generator.randn(input);
+  const auto attended = multi_head_attention(x, x, parameters, num_heads, {.mask = mask});
+  return to_tensor(attended.weights.view().select(0, 0));
+}
+
+Tensor<bool> causal_square(std::int64_t seq_len) {
+  return materialize_allow(causal(), {.q_len = seq_len, .kv_len = seq_len})
+      .reshaped({seq_len, seq_len});
+}
+
+// Two matrices of one size in one figure.
+Tensor<float> stacked(const Tensor<float>& first, const Tensor<float>& second) {
+  Tensor<float> both({2, first.extent(0), first.extent(1)});
+  std::copy_n(first.data(), first.num_elements(), both.data());
+  std::copy_n(second.data(), second.num_elements(), both.data() + first.num_elements());
+  return both;
+}
+
+Figure draw_pattern(const char* title, const Mask& mask, Theme theme) {
+  const auto names = numbered("Pos ", 4);
+  const auto visible = materialize_allow(mask, {.q_len = 4, .kv_len = 4}).reshaped({4, 4});
+  return attention_figure(drawn_weights(42, 4, mask), {.title = title,
+                                                       .queries = names,
+                                                       .keys = names,
+                                                       .query_title = kQueryPosition,
+                                                       .key_title = kKeyPosition,
+                                                       .visible = visible,
+                                                       .color_map = ColorMap::kYlOrRd,
+                                                       .decimals = 3,
+                                                       .theme = theme});
+}
+
+}  // namespace
+
+Figure draw_causal_heads(Theme theme) {
+  const ShortSequence example;
+  const auto titles = numbered("Head ", 4);
+  const auto visible = causal_square(10);
+  return attention_figure(example.attended.weights.view().select(0, 0),
+                          {.title = "Multi-Head Attention Patterns (causal)",
+                           .query_title = "Query position",
+                           .key_title = "Key position",
+                           .panels = titles,
+                           .visible = visible,
+                           .color_map = ColorMap::kBlues,
+                           .scale_max = 1.0F,
+                           .decimals = -1,
+                           .theme = theme});
+}
+
+Figure draw_weights_of_four(Theme theme) {
+  return attention_figure(drawn_weights(0, 4, {}),
+                          {.title = "Attention weights of four tokens",
+                           .note = std::string(kNoSeed) + "after manual_seed(0).",
+                           .query_title = "query position",
+                           .key_title = "key position",
+                           .color_map = ColorMap::kBlues,
+                           .theme = theme});
+}
+
+Figure draw_bidirectional_and_causal(Theme theme) {
+  const std::vector<std::string> titles{"Bidirectional", "Causal"};
+  const auto both = stacked(drawn_weights(0, 6, {}), drawn_weights(0, 6, causal()));
+  Tensor<bool> visible({2, 6, 6});
+  const auto triangle = causal_square(6);
+  for (std::int64_t i = 0; i < 36; ++i) {
+    visible.data()[i] = true;
+    visible.data()[36 + i] = triangle.data()[i];
+  }
+  return attention_figure(both, {.title = "Bidirectional and causal attention",
+                                 .note = std::string(kNoSeed) + "after manual_seed(0).",
+                                 .queries = kWords,
+                                 .keys = kWords,
+                                 .panels = titles,
+                                 .visible = visible,
+                                 .color_map = ColorMap::kBlues,
+                                 .theme = theme});
+}
+
+Figure draw_eight_heads(Theme theme) {
+  const auto titles = numbered("Head ", 8);
+  return attention_figure(head_weights(0, {2, 10, 64}, 8, {}),
+                          {.title = "Eight heads over ten tokens",
+                           .note = std::string(kNoSeed) + "after manual_seed(0).",
+                           .query_title = "query position",
+                           .key_title = "key position",
+                           .panels = titles,
+                           .color_map = ColorMap::kBlues,
+                           .decimals = -1,
+                           .theme = theme});
+}
+
+Figure draw_one_and_many_heads(Theme theme) {
+  constexpr std::int64_t kWidth = 64;
+  constexpr std::int64_t kMeanOf = 4;
+  TorchGenerator generator(42);
+  const auto one = attention_init(generator, kWidth, kWidth);
+  const auto many = attention_init(generator, kWidth, kWidth);
+  const auto x = generator.randn({1, 8, kWidth});
+  const auto single = multi_head_attention(x, x, one, 1).weights;
+  const auto heads = multi_head_attention(x, x, many, 8).weights;
+  Tensor<float> mean({8, 8});
+  for (std::int64_t head = 0; head < kMeanOf; ++head) {
+    float* out = mean.data();
+    for_each_element(heads.view().select(0, 0).select(0, head),
+                     [&out](float weight) { *out++ += weight / kMeanOf; });
+  }
+  const std::vector<std::string> titles{"One head of 64 dimensions", "Mean of four heads of 8"};
+  return attention_figure(stacked(to_tensor(single.view().select(0, 0).select(0, 0)), mean),
+                          {.title = "One head, and the mean of four",
+                           .note = std::string(kNoSeed) + "after manual_seed(42).",
+                           .query_title = "query position",
+                           .key_title = "key position",
+                           .panels = titles,
+                           .color_map = ColorMap::kBlues,
+                           .theme = theme});
+}
+
+Figure draw_no_masking(Theme theme) {
+  return draw_pattern("Attention Pattern (No Masking)", {}, theme);
+}
+
+Figure draw_with_causal_masking(Theme theme) {
+  return draw_pattern("Attention Pattern WITH Causal Masking", causal(), theme);
+}
+
+Figure draw_eight_causal_heads(Theme theme) {
+  const auto titles = numbered("Head ", 8, 1);
+  const auto visible = causal_square(10);
+  return attention_figure(head_weights(42, {2, 10, 128}, 8, causal()),
+                          {.title = "Attention Patterns Across Different Heads",
+                           .note = "The tutorial's layer is not shown; this one is drawn as "
+                                   "PyTorch draws it after manual_seed(42).",
+                           .query_title = "Query Position",
+                           .key_title = "Key Position",
+                           .panels = titles,
+                           .visible = visible,
+                           .color_map = ColorMap::kYlOrRd,
+                           .scales_panels_apart = true,
+                           .decimals = -1,
+                           .theme = theme});
+}
+
+Figure draw_sentence_head(Theme theme) {
+  const SentenceSettings settings{
+      .num_heads = 8, .d_model = 128, .seed = 42, .has_positions = false};
+  const SentenceAttention attention = attend("The cat sat on the mat", settings);
+  return attention_figure(attention.weights.view().select(0, 0),
+                          {.title = "Attention Pattern for: \"The cat sat on the mat\" (Head 1)",
+                           .note = "The tutorial's layer is not shown; this one is drawn as "
+                                   "PyTorch draws it after manual_seed(42).",
+                           .queries = attention.labels,
+                           .keys = attention.labels,
+                           .query_title = "Attending FROM",
+                           .key_title = "Attending TO",
+                           .visible = attention.visible,
+                           .color_map = ColorMap::kYlOrRd,
+                           .theme = theme});
+}
+
+Figure draw_running_example(Theme theme) {
+  const std::vector<std::string> words{"I", "love", "AI", "!"};
+  TorchGenerator generator(0);
+  const auto x = embedding_weight(generator, 4, 4).reshaped({1, 4, 4});
+  const auto parameters = attention_init(generator, 4, 4, false);
+  const auto weights = multi_head_attention(x, x, parameters, 1, {.mask = causal()}).weights;
+  const auto visible = causal_square(4);
+  return attention_figure(weights.view().select(0, 0).select(0, 0),
+                          {.title = "Attention on \"I love AI !\"",
+                           .note = "PyTorch's numbers after manual_seed(0), as the tutorial prints "
+                                   "them.",
+                           .queries = words,
+                           .keys = words,
+                           .visible = visible,
+                           .color_map = ColorMap::kBlues,
+                           .decimals = 4,
+                           .theme = theme});
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,20 @@
+// The pages that list a gallery's pictures.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "gallery/pictures.h"
+
+namespace heed::cli {
+
+// The file of a picture: its name, "-dark" for the dark one, and the format's ending.
+std::string picture_file(const GalleryPicture& picture, Theme theme, const std::string& ending);
+
+// One HTML page without scripts or requests beyond the pictures beside it.
+std::string html_index(std::span<const GalleryPicture> pictures, const std::string& ending);
+
+// The same in Markdown.
+std::string markdown_index(std::span<const GalleryPicture> pictures, const std::string& ending);
+
+}  // namespace heed::cli

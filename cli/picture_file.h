@@ -1,0 +1,52 @@
+// Files that show what a verb computed: each verb says what it can make, the ending chooses.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "heed/viz/attention_figure.h"
+#include "heed/viz/figure.h"
+#include "output_files.h"
+
+namespace heed::cli {
+
+// How the user wants pictures.
+struct PictureArguments {
+  std::string scale = "linear";
+  std::string map = "viridis";
+  bool hides_first = false;
+  bool is_dark = false;
+
+  Theme theme() const { return is_dark ? Theme::kDark : Theme::kLight; }
+};
+
+// Adds --scale, --map, --hide-first and --dark to a verb.
+void add_picture_options(CLI::App& verb, PictureArguments& arguments);
+
+// The options of a figure of weights that the arguments name; the rest is the caller's.
+AttentionFigureOptions figure_options(const PictureArguments& arguments);
+
+// What a verb can write. What is empty it has not, and files with that ending are refused.
+struct Picture {
+  std::function<Figure()> figure = {};     // .png, .svg, .pdf
+  std::function<std::string()> json = {};  // .json: the numbers
+  std::function<std::string()> page = {};  // .html: the page to play with
+};
+
+// Whether the ending is one that a Picture may have, in any case.
+bool is_picture(const std::filesystem::path& path);
+
+// The endings of what `picture` has, for help and messages: ".png, .svg, .pdf or .json".
+std::string picture_endings(const Picture& picture);
+
+// Throws UsageError unless `picture` has what the path's ending names.
+void check_picture(const std::string& option, const std::filesystem::path& path,
+                   const Picture& picture);
+
+// Writes the file that `option` has reserved at `path`.
+void write_picture(OutputFiles& files, const std::string& option, const std::filesystem::path& path,
+                   const Picture& picture);
+
+}  // namespace heed::cli

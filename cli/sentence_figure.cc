@@ -1,0 +1,46 @@
+#include "sentence_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace heed::cli {
+
+namespace {
+
+// The weights of the chosen heads, [heads, q_len, kv_len].
+Tensor<float> chosen(const SentenceAttention& attention, const std::vector<std::int64_t>& heads) {
+  const std::int64_t num_tokens = attention.num_tokens();
+  auto weights = Tensor<float>::uninitialized(
+      {static_cast<std::int64_t>(heads.size()), num_tokens, num_tokens});
+  float* out = weights.data();
+  for (const std::int64_t head : heads) {
+    const auto matrix = attention.weights.view().select(0, head).elements();
+    out = std::copy(matrix.begin(), matrix.end(), out);
+  }
+  return weights;
+}
+
+}  // namespace
+
+Figure draw_figure(const SentenceAttention& attention, const std::vector<std::int64_t>& heads,
+                   const PictureArguments& arguments) {
+  const SentenceSettings& settings = attention.settings;
+  std::vector<std::string> titles;
+  for (const std::int64_t head : heads) titles.push_back(fmt::format("Head {}", head));
+  const std::string note = fmt::format(
+      "Row: the token that asks; column: the token that is listened to. Mask {}, temperature {}, "
+      "random parameters (seed {}).",
+      settings.mask.description(), settings.temperature, settings.seed);
+  AttentionFigureOptions options = figure_options(arguments);
+  options.title = attention.text;
+  options.note = note;
+  options.queries = attention.labels;
+  options.keys = attention.labels;
+  options.panels = titles;
+  options.visible = attention.visible;
+  return attention_figure(chosen(attention, heads), options);
+}
+
+}  // namespace heed::cli
