@@ -96,6 +96,11 @@ nlohmann::json to_json(const std::string& path, const AnyTensor& array) {
           {"dtype", dtype_name(array)}};
 }
 
+// What --out shows: the output, or in a picture the weights.
+const AnyTensor& written(const RunArguments& arguments, const ArrayResult& result) {
+  return is_picture(arguments.out) ? result.weights : result.out;
+}
+
 void print_json(const RunArguments& arguments, const ArrayProblem& problem,
                 const ArrayResult& result, double seconds) {
   nlohmann::json json{{"query", to_json(arguments.query, problem.query.array)},
@@ -105,7 +110,7 @@ void print_json(const RunArguments& arguments, const ArrayProblem& problem,
                       {"scale", nullptr},
                       {"softcap", problem.softcap},
                       {"query_offset", problem.query_offset},
-                      {"out", to_json(arguments.out, result.out)},
+                      {"out", to_json(arguments.out, written(arguments, result))},
                       {"seconds", seconds}};
   if (problem.scale) json["scale"] = *problem.scale;
   if (!arguments.weights.empty()) json["weights"] = to_json(arguments.weights, result.weights);
@@ -127,7 +132,7 @@ void print_summary(const RunArguments& arguments, const ArrayProblem& problem,
   line("mask", problem.mask.description());
   line("scale", problem.scale ? fmt::format("{}", *problem.scale) : "1/sqrt(head_dim)");
   if (problem.softcap != 0) line("softcap", fmt::format("{}", problem.softcap));
-  line("out", describe({arguments.out, result.out}));
+  line("out", describe({arguments.out, written(arguments, result)}));
   if (!arguments.weights.empty()) line("weights", describe({arguments.weights, result.weights}));
   if (!arguments.lse.empty()) line("lse", describe({arguments.lse, result.lse}));
   line("time", fmt::format("{:.3g} ms", seconds * 1000));

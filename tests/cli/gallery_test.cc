@@ -1,0 +1,152 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "heed/io/npy.h"
+#include "heed/tensor.h"
+#include "support/command.h"
+
+namespace heed {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing_support::CommandResult;
+using testing_support::read_text;
+using testing_support::run_command;
+using testing_support::TemporaryFolder;
+
+TEST(Gallery, ListsThePicturesOfTheTutorials) {
+  const CommandResult result = run_command({"gallery", "--list"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* name :
+       {"causal-heads", "positions-64", "weights-of-four", "bidirectional-and-causal",
+        "eight-heads", "temperatures", "one-and-many-heads", "causal-mask", "positions-128",
+        "position-dimensions", "no-masking", "with-causal-masking", "mask-digits",
+        "eight-causal-heads", "sentence-head"}) {
+    EXPECT_THAT(result.out, HasSubstr(name));
+  }
+  for (const char* name : {"bleu-against-length", "translation-alignment", "constructed-heads"}) {
+    const std::string line = result.out.substr(result.out.find(name));
+    EXPECT_THAT(line.substr(0, line.find('\n')), HasSubstr("(illustrative)"));
+  }
+}
+
+TEST(Gallery, WritesEveryPictureLightAndDarkWithAnIndex) {
+  const TemporaryFolder folder;
+  const CommandResult result = run_command({"gallery", folder / "all"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string html = read_text(folder / "all/index.html");
+  const std::string markdown = read_text(folder / "all/README.md");
+  std::size_t pictures = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder / "all")) {
+    const std::string name = file.path().filename().string();
+    if (file.path().extension() != ".svg") continue;
+    ++pictures;
+    EXPECT_THAT(html, HasSubstr(name));
+    EXPECT_THAT(markdown, HasSubstr(name));
+    EXPECT_THAT(read_text(file.path().string()), HasSubstr("</svg>"));
+  }
+  EXPECT_GE(pictures, 2 * 18U);
+  EXPECT_THAT(html, testing::Not(HasSubstr("http")));
+}
+
+TEST(Gallery, WritesOnlyWhatIsAskedFor) {
+  const TemporaryFolder folder;
+  const CommandResult result =
+      run_command({"gallery", folder / "some", "--only", "causal-mask", "--format", "png"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_text(folder / "some/causal-mask.png"), StartsWith("\x89PNG"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "some/causal-mask-dark.png"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "some/index.html"));
+}
+
+TEST(Gallery, SaysWhatIsWrong) {
+  const TemporaryFolder folder;
+  CommandResult result = run_command({"gallery", folder / "x", "--only", "mona-lisa"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("there is no \"mona-lisa\""), HasSubstr("causal-mask")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+  result = run_command({"gallery"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("DIR is missing"));
+  result = run_command({"gallery", "/dev/null/x"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot make the folder '/dev/null/x'"));
+}
+
+TEST(Pictures, ExplainDrawsASentence) {
+  const TemporaryFolder folder;
+  for (const auto& [name, start] :
+       {std::pair{"a.svg", "<?xml"}, {"a.png", "\x89PNG"}, {"a.pdf", "%PDF"}, {"a.json", "{"}}) {
+    const CommandResult result =
+        run_command({"explain", "<b>The cat</b> 猫 שלום 👩‍👩‍👧", "--out",
+                     folder / name, "--scale", "log", "--hide-first", "--dark", "--map", "greys"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(read_text(folder / name), StartsWith(start));
+  }
+}
+
+TEST(Pictures, ExplainDrawsOneHeadOrAll) {
+  const TemporaryFolder folder;
+  run_command({"explain", "one two three", "--out", folder / "all.svg"});
+  run_command({"explain", "one two three", "--out", folder / "one.svg", "--head", "2"});
+  EXPECT_LT(read_text(folder / "one.svg").size(), read_text(folder / "all.svg").size());
+}
+
+TEST(Pictures, OptionsAreChecked) {
+  const TemporaryFolder folder;
+  CommandResult result = run_command({"explain", "a", "--scale", "cubic"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--scale"));
+  result = run_command({"explain", "a", "--out", folder / "a.gif"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr(".png, .svg, .pdf"));
+  result = run_command({"explain", "a", "--out", folder / "a.svg", "--hide-first"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("leaves no key"));
+  EXPECT_EQ(folder.num_files(), 0U);
+}
+
+TEST(Pictures, LessonsAreDrawn) {
+  const TemporaryFolder folder;
+  for (const char* lesson : {"temperature", "masks", "from-scratch", "causal", "position"}) {
+    const std::string path = folder / (std::string(lesson) + ".svg");
+    const CommandResult result = run_command({"lesson", lesson, "--out", path});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(read_text(path), HasSubstr("</svg>"));
+  }
+  const CommandResult result = run_command({"lesson", "softmax", "--out", folder / "s.json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(nlohmann::json::parse(read_text(folder / "s.json")).is_object());
+}
+
+TEST(Pictures, ALessonWithoutMatricesSaysSo) {
+  const TemporaryFolder folder;
+  const CommandResult result = run_command({"lesson", "softmax", "--out", folder / "s.svg"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("does not end in .json"));
+}
+
+TEST(Pictures, RunDrawsTheWeightsOfItsArrays) {
+  const TemporaryFolder folder;
+  const Tensor<float> x({2, 2, 5, 4});
+  write_npy(folder / "x.npy", x.view());
+  const auto run = [&](const std::string& out) {
+    return run_command({"run", "--query", folder / "x.npy", "--key", folder / "x.npy", "--value",
+                        folder / "x.npy", "--out", out, "--causal", "square"});
+  };
+  CommandResult result = run(folder / "w.svg");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("[2, 2, 5, 5]"));
+  EXPECT_THAT(read_text(folder / "w.svg"), HasSubstr("<title>Attention weights</title>"));
+  result = run(folder / "w.json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(read_text(folder / "w.json"));
+  EXPECT_EQ(json["weights"][1][1][1], (std::vector<double>{0.5, 0.5, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace heed

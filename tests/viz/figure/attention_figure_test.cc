@@ -1,0 +1,188 @@
+#include "heed/viz/attention_figure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "heed/error.h"
+#include "viz/figure/color_scale.h"
+#include "viz/figure/pool.h"
+#include "viz/figure/sample_figures.h"
+
+namespace heed {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::causal_square;
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+Rgb end_of(ColorMap map) { return colormap(map, 1); }
+
+TEST(AttentionFigure, MaskedIsHatchedAndZeroIsNot) {
+  const Tensor<float> weights({2, 2}, {1, 0, 0, 1});
+  const Tensor<bool> visible = causal_square(2);
+  const Cells cells = attention_figure(weights, {.visible = visible}).panels[0].cells;
+  EXPECT_EQ(cells.is_hatched, (std::vector<bool>{false, true, false, false}));
+  EXPECT_THAT(cells.texts, ElementsAre("1.00", "", "0.00", "1.00"));
+  EXPECT_TRUE(attention_figure(weights).panels[0].cells.is_hatched.empty());
+}
+
+TEST(AttentionFigure, RowsAreQueriesFromTheTop) {
+  const std::vector<std::string> queries{"a", "b"};
+  const std::vector<std::string> keys{"x", "y", "z"};
+  const Panel panel = attention_figure(Tensor<float>({2, 3}, {0, 0, 0, 0, 0, 1}),
+                                       {.queries = queries, .keys = keys})
+                          .panels[0];
+  EXPECT_EQ(panel.y.ticks[0].label, "a");
+  EXPECT_GT(panel.y.low, panel.y.high);
+  EXPECT_EQ(panel.x.ticks[2].label, "z");
+  EXPECT_EQ(panel.cells.colors[5], end_of(ColorMap::kViridis));
+}
+
+TEST(AttentionFigure, HeadsShareOneScaleUnlessToldOtherwise) {
+  const Tensor<float> weights({2, 1, 2}, {0.5F, 0.5F, 0, 1});
+  EXPECT_NE(attention_figure(weights).panels[0].cells.colors[0], end_of(ColorMap::kViridis));
+  const Figure apart = attention_figure(weights, {.scales_panels_apart = true});
+  EXPECT_EQ(apart.panels[0].cells.colors[0], end_of(ColorMap::kViridis));
+  EXPECT_TRUE(apart.panels[0].color_bar && apart.panels[1].color_bar);
+}
+
+TEST(AttentionFigure, ScalesByRowOrByLogarithm) {
+  const Tensor<float> weights({2, 2}, {0.01F, 0.005F, 1, 0});
+  const auto color = [&](ColorScale scale, std::size_t cell) {
+    return attention_figure(weights, {.scale = scale}).panels[0].cells.colors[cell];
+  };
+  EXPECT_EQ(color(ColorScale::kPerRow, 0), colormap(ColorMap::kViridis, 1));
+  EXPECT_EQ(color(ColorScale::kPerRow, 1), colormap(ColorMap::kViridis, 0.5F));
+  EXPECT_EQ(color(ColorScale::kLog, 0), colormap(ColorMap::kViridis, 0.5F));
+  EXPECT_EQ(color(ColorScale::kLog, 3), colormap(ColorMap::kViridis, 0));
+  EXPECT_EQ(color(ColorScale::kLinear, 2), colormap(ColorMap::kViridis, 1));
+}
+
+TEST(AttentionFigure, WithoutTheFirstKeyTheScaleIsThatOfTheRest) {
+  const std::vector<std::string> keys{"sink", "a", "b"};
+  const Figure figure = attention_figure(Tensor<float>({1, 3}, {0.9F, 0.08F, 0.02F}),
+                                         {.keys = keys, .hides_first_key = true});
+  EXPECT_EQ(figure.panels[0].cells.columns, 2);
+  EXPECT_EQ(figure.panels[0].x.ticks[0].label, "a");
+  EXPECT_EQ(figure.panels[0].cells.colors[0], end_of(ColorMap::kViridis));
+  EXPECT_THAT(figure.note, HasSubstr("Key sink is left out."));
+}
+
+TEST(AttentionFigure, DifferencesAreCentredAtZero) {
+  const Panel panel = difference_figure(Tensor<float>({1, 3}, {0.5F, 0, 0.25F}),
+                                        Tensor<float>({1, 3}, {0, 0, 0.5F}))
+                          .panels[0];
+  EXPECT_EQ(panel.cells.colors[0], colormap(ColorMap::kRdBu, 1));
+  EXPECT_EQ(panel.cells.colors[1], colormap(ColorMap::kRdBu, 0.5F));
+  EXPECT_EQ(panel.cells.colors[2], colormap(ColorMap::kRdBu, 0.25F));
+  EXPECT_EQ(panel.color_bar->axis.low, -0.5);
+}
+
+TEST(AttentionFigure, WhatRoundsToZeroHasNoSign) {
+  const auto texts =
+      difference_figure(Tensor<float>({1, 2}, {0, 1}), Tensor<float>({1, 2}, {0.001F, 2}))
+          .panels[0]
+          .cells.texts;
+  EXPECT_THAT(texts, ElementsAre("0.00", "-1.00"));
+}
+
+TEST(AttentionFigure, NotANumberIsSeen) {
+  const Cells cells = attention_figure(Tensor<float>({1, 2}, {kNan, 1})).panels[0].cells;
+  EXPECT_EQ(cells.colors[0], (Rgb{0xff, 0x00, 0xff}));
+  EXPECT_EQ(cells.texts[0], "nan");
+}
+
+TEST(AttentionFigure, OverviewHasALayerPerRow) {
+  const Figure figure = overview_figure(Tensor<float>({2, 3, 4, 4}));
+  EXPECT_EQ(figure.panels.size(), 6U);
+  EXPECT_EQ(figure.columns, 3);
+  EXPECT_EQ(figure.panels[3].y.label, "layer 1");
+  EXPECT_EQ(figure.panels[2].title, "head 2");
+}
+
+TEST(AttentionFigure, RefusesWhatDoesNotFit) {
+  const Tensor<float> weights({2, 3});
+  const std::vector<std::string> one{"only"};
+  const Tensor<bool> visible({3, 2});
+  const auto refuses = [](const auto& call, const std::string& text) {
+    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refuses([&] { attention_figure(weights, {.queries = one}); },
+          "attention_figure: 1 query labels were given for 2");
+  refuses([&] { attention_figure(weights, {.keys = one}); }, "1 key labels were given for 3");
+  refuses([&] { attention_figure(weights, {.visible = visible}); },
+          "visible is [3, 2] but weights are");
+  refuses([&] { attention_figure(weights, {.scale_max = 0.0F}); }, "scale_max is 0");
+  refuses([&] { attention_figure(Tensor<float>({3})); }, "weights are [3]");
+  refuses([&] { attention_figure(Tensor<float>({0, 3})); }, "no extent of 0");
+  refuses(
+      [&] {
+        attention_figure(Tensor<float>({2, 1}), {.hides_first_key = true});
+      },
+      "leaves no key");
+  refuses(
+      [&] {
+        difference_figure(weights, Tensor<float>({3, 2}));
+      },
+      "a is [2, 3] but b is [3, 2]");
+  refuses([&] { overview_figure(weights); }, "[num_layers, num_heads, q_len, kv_len]");
+  refuses([&] { mask_figure(Tensor<bool>({2})); }, "mask_figure: masks are [2]");
+  refuses([&] { position_figure(Tensor<float>({2})); }, "encodings are [2]");
+  refuses([&] { dimensions_figure(weights, std::vector<std::int64_t>{2}); }, "dimension 2");
+}
+
+TEST(MaskFigure, LegendNamesTheColoursDrawn) {
+  const Panel panel = mask_figure(causal_square(2),
+                                  {.visible_color = {255, 255, 255}, .masked_color = Rgb{0, 0, 0}})
+                          .panels[0];
+  EXPECT_EQ(panel.cells.colors[0], (Rgb{255, 255, 255}));
+  EXPECT_EQ(panel.cells.colors[1], (Rgb{0, 0, 0}));
+  EXPECT_EQ(panel.swatches[0].color, panel.cells.colors[0]);
+  EXPECT_THAT(panel.swatches[0].name, HasSubstr("can attend"));
+  EXPECT_EQ(panel.swatches[1].color, panel.cells.colors[1]);
+  EXPECT_THAT(panel.cells.texts, ElementsAre("✓", "✗", "✓", "✓"));
+}
+
+TEST(Pool, NeverHidesASingleStrongCell) {
+  rc::check([] {
+    const auto rows = *rc::gen::inRange<std::int64_t>(1, 300);
+    const auto columns = *rc::gen::inRange<std::int64_t>(1, 300);
+    const auto limit = *rc::gen::inRange<std::int64_t>(1, 64);
+    const auto row = *rc::gen::inRange<std::int64_t>(0, rows);
+    const auto column = *rc::gen::inRange<std::int64_t>(0, columns);
+    const bool is_signed = *rc::gen::arbitrary<bool>();
+    Tensor<float> matrix({rows, columns});
+    for (float& value : matrix.elements()) value = 0.25F;
+    matrix(row, column) = is_signed ? -1.0F : 1.0F;
+    const auto grid = figure::pool(matrix, {}, limit, is_signed);
+    RC_ASSERT(grid.rows <= limit && grid.columns <= limit);
+    const auto cell =
+        static_cast<std::size_t>(row / grid.row_block * grid.columns + column / grid.column_block);
+    RC_ASSERT(grid.values[cell] == matrix(row, column));
+    RC_ASSERT(std::count(grid.values.begin(), grid.values.end(), matrix(row, column)) == 1);
+  });
+}
+
+TEST(Pool, ABlockIsMaskedWhenAllOfItIs) {
+  const Tensor<float> ones({4, 4}, std::vector<float>(16, 1.0F));
+  const auto grid = figure::pool(ones, causal_square(4), 2, false);
+  EXPECT_THAT(grid.values, ElementsAre(1, figure::kMasked, 1, 1));
+}
+
+TEST(Pool, NotANumberIsStrongest) {
+  const auto grid = figure::pool(Tensor<float>({1, 3}, {5, kNan, 7}), {}, 1, false);
+  EXPECT_TRUE(std::isnan(grid.values[0]));
+}
+
+}  // namespace
+}  // namespace heed

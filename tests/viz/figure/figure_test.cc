@@ -1,0 +1,184 @@
+#include "heed/viz/figure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "heed/error.h"
+#include "viz/figure/axis.h"
+#include "viz/figure/sample_figures.h"
+#include "viz/figure/svg.h"
+#include "viz/figure/text.h"
+
+namespace heed {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+using testing_support::sample_weights;
+
+constexpr FigureFormat kFormats[] = {FigureFormat::kPng, FigureFormat::kSvg, FigureFormat::kPdf};
+
+std::string read(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The outlines in the golden files are those of these versions; another's differ a little.
+constexpr const char* kGoldenVersions = "cairo 1.16.0, pango 1.50.12";
+
+std::string versions() {
+  return std::string("cairo ") + cairo_version_string() + ", pango " + pango_version_string();
+}
+
+std::string font_in_use() {
+  const figure::Fonts fonts;
+  const auto layout = fonts.lay_out("x", {});
+  const figure::GObject<PangoFont> font(pango_context_load_font(
+      pango_layout_get_context(layout.get()), pango_layout_get_font_description(layout.get())));
+  PangoFontDescription* description = pango_font_describe(font.get());
+  std::string family = pango_font_description_get_family(description);
+  pango_font_description_free(description);
+  return family;
+}
+
+// To make the files anew: HEED_WRITE_GOLDEN=1 heed_tests --gtest_filter='Figure.*Golden*'
+void expect_golden(const std::string& name, const Figure& figure) {
+  const std::string path = std::string(HEED_TEST_DATA) + "/figures/" + name + ".svg";
+  const std::string svg = render_figure(figure, FigureFormat::kSvg);
+  if (std::getenv("HEED_WRITE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << svg;
+  EXPECT_TRUE(svg == read(path)) << name << " differs from its golden file";
+}
+
+TEST(Figure, SvgIsTheGoldenOne) {
+  if (versions() != kGoldenVersions || font_in_use() != "DejaVu Sans") {
+    GTEST_SKIP() << "the golden files are of " << kGoldenVersions << " with DejaVu Sans, here are "
+                 << versions() << " with " << font_in_use();
+  }
+  expect_golden("weights", sample_weights());
+  expect_golden("weights-dark", sample_weights(Theme::kDark));
+  expect_golden("mask", testing_support::sample_mask());
+  expect_golden("curves", testing_support::sample_curves());
+  expect_golden("bars", testing_support::sample_bars());
+  expect_golden("positions", testing_support::sample_positions());
+}
+
+TEST(Figure, TheEndingChoosesTheFormat) {
+  EXPECT_EQ(figure_format("a.png"), FigureFormat::kPng);
+  EXPECT_EQ(figure_format("a.b.SVG"), FigureFormat::kSvg);
+  EXPECT_EQ(figure_format("folder.x/a.pdf"), FigureFormat::kPdf);
+  EXPECT_THAT([] { figure_format("picture.gif"); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("'picture.gif' does not end in .png, .svg or .pdf")));
+}
+
+TEST(Figure, EachFormatStartsAsItsFilesDo) {
+  const Figure figure = sample_weights();
+  EXPECT_THAT(render_figure(figure, FigureFormat::kPng), StartsWith("\x89PNG\r\n"));
+  EXPECT_THAT(render_figure(figure, FigureFormat::kSvg), StartsWith("<?xml"));
+  EXPECT_THAT(render_figure(figure, FigureFormat::kPdf), StartsWith("%PDF-"));
+}
+
+TEST(Figure, SameFigureSameBytesWhateverWasDrawnBefore) {
+  for (const FigureFormat format : kFormats) {
+    const std::string first = render_figure(sample_weights(), format);
+    render_figure(testing_support::sample_positions(), format);
+    EXPECT_TRUE(render_figure(sample_weights(), format) == first);
+  }
+}
+
+TEST(Figure, SvgHasTheTitleForReadersWhoHearIt) {
+  EXPECT_THAT(render_figure(sample_weights(), FigureFormat::kSvg),
+              HasSubstr("<title>Three &lt;words&gt; &amp; a mask</title>"));
+}
+
+TEST(Figure, HostileTextIsNeitherMarkupNorObeyed) {
+  Figure figure = sample_weights();
+  figure.title = "</title><script>alert(1)</script><span size='99999'>\x1b[2J\xff\u202e";
+  figure.note = std::string(2'000'000, 'x') + std::string("\0\n", 2);
+  figure.panels[0].title = "<image href='file:///etc/passwd'/>";
+  figure.panels[0].x.ticks[0].label = std::string(100'000, 'W');
+  figure.panels[0].y.ticks[0].label = "👩‍👩‍👧 猫 שלום \u0301";
+  for (const FigureFormat format : kFormats) {
+    EXPECT_THAT(render_figure(figure, format),
+                AllOf(Not(HasSubstr("<script")), Not(HasSubstr("passwd"))));
+  }
+}
+
+TEST(Figure, TextIsShownAsItIs) {
+  EXPECT_EQ(figure::drawable("<b>&amp;"), "<b>&amp;");
+  EXPECT_EQ(figure::drawable("a\n\x1b"), "a\\n\\x1B");
+  EXPECT_EQ(figure::drawable("\u202e"), "\\u{202E}");
+  EXPECT_LT(figure::drawable(std::string(1'000'000, 'x')).size(), 1000);
+}
+
+TEST(Figure, SvgNamesAreNumberedFromTheStart){
+    EXPECT_EQ(figure::with_stable_names(
+                  R"(<g id="surface17"/><use xlink:href="#surface17"/><g id="x" clip="url(#clip9)" /
+                  >) "),
+                     R"(<g id="d1"/><use xlink:href="#d1"/><g id="d2" clip="url(#d3)" /
+              >) ");
+}
+
+TEST(Figure, RefusesWhatDoesNotFit) {
+  const auto refuses = [](const Figure& figure, const std::string& text) {
+    EXPECT_THAT([&] { render_figure(figure, FigureFormat::kSvg); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  Figure figure = sample_weights();
+  figure.columns = 0;
+  refuses(figure, "columns is 0");
+  figure = sample_weights();
+  figure.panels[0].cells.colors.pop_back();
+  refuses(figure, "panel 0 has 8 colours");
+  figure = sample_weights();
+  figure.panels[0].width = 100'000;
+  refuses(figure, "is 100000 × ");
+  figure = sample_weights();
+  figure.panels[0].x.is_log = true;
+  refuses(figure, "expected two different positive numbers");
+  figure = sample_weights();
+  figure.panels[0].curves = {{"", {1, 2}, {1}}};
+  refuses(figure, "a curve of 2 x and 1 y");
+  figure = sample_weights();
+  figure.panels.assign(2000, figure.panels[0]);
+  refuses(figure, "draw fewer of them");
+}
+
+TEST(Figure, WritesTheWholeFileOrNothing) {
+  const auto folder = std::filesystem::temp_directory_path() / "heed-figure-test";
+  std::filesystem::create_directories(folder);
+  write_figure(folder / "w.svg", sample_weights());
+  EXPECT_TRUE(read((folder / "w.svg").string()) ==
+              render_figure(sample_weights(), FigureFormat::kSvg));
+  EXPECT_THROW(write_figure(folder / "missing" / "w.svg", sample_weights()), IoError);
+  EXPECT_THROW(write_figure(folder / "w.txt", sample_weights()), InvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(folder / "w.txt"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(FigureAxis, TicksAreRoundNumbers) {
+  const auto labels = [](const Axis& axis) {
+    std::string text;
+    for (const Tick& tick : axis.ticks) text += tick.label + ' ';
+    return text;
+  };
+  EXPECT_EQ(labels(figure::number_axis("", 0, 1, false, 5)), "0.0 0.2 0.4 0.6 0.8 1.0 ");
+  EXPECT_EQ(labels(figure::number_axis("", -0.4, 0.41, false, 5)), "-0.4 -0.2 0.0 0.2 0.4 ");
+  EXPECT_EQ(labels(figure::number_axis("", 10, 60, false, 6)), "10 20 30 40 50 60 ");
+  EXPECT_EQ(labels(figure::number_axis("", 1, 1e6, true, 6)), "1 10 100 1000 10⁴ 10⁵ 10⁶ ");
+  EXPECT_EQ(labels(figure::number_axis("", 16, 300, true, 6)), "20 50 100 200 ");
+  EXPECT_EQ(labels(figure::category_axis("", {{}, 8, 100, 0})), "0 100 200 300 400 500 600 700 ");
+  EXPECT_EQ(labels(figure::category_axis("", {{}, 64, 128, 0})), "0 2000 4000 6000 8000 ");
+}
+
+}  // namespace
+}  // namespace heed
