@@ -38,8 +38,9 @@ bool has(const Picture& picture, const std::string& ending) {
 
 }  // namespace
 
-void add_picture_options(CLI::App& verb, PictureArguments& arguments) {
-  verb.add_option("--scale", arguments.scale,
+void add_picture_options(CLI::App& verb, PictureArguments& arguments,
+                         const std::string& scale_option) {
+  verb.add_option(scale_option, arguments.scale,
                   "Colours of a picture: by weight, by its logarithm, or by its share of the row's "
                   "largest")
       ->check(CLI::IsMember(kScales).description(""))

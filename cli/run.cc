@@ -213,7 +213,7 @@ void add_run(CLI::App& command) {
   add_files(*verb, *arguments);
   add_mask(*verb, *arguments);
   add_numbers(*verb, *arguments);
-  add_picture_options(*verb, arguments->picture);
+  add_picture_options(*verb, arguments->picture, "--color-scale");
   verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the summary");
   verb->footer(
       "Example:\n"

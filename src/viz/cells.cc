@@ -95,6 +95,16 @@ std::string painted(std::string_view text, Rgb background, ColorDepth depth) {
                      select(38, text_color_on(background), depth), text, kReset);
 }
 
+std::string halves(std::optional<Rgb> upper, std::optional<Rgb> lower, ColorDepth depth) {
+  if (upper && lower) {
+    return fmt::format("\x1b[{};{}m▀{}", select(48, *lower, depth), select(38, *upper, depth),
+                       kReset);
+  }
+  if (upper) return fmt::format("\x1b[{}m▀{}", select(38, *upper, depth), kReset);
+  if (lower) return fmt::format("\x1b[{}m▄{}", select(38, *lower, depth), kReset);
+  return dimmed("·", depth);
+}
+
 std::string dimmed(std::string_view text, ColorDepth depth) {
   if (depth == ColorDepth::kPlain) return std::string(text);
   return fmt::format("\x1b[2m{}{}", text, kReset);

@@ -2,6 +2,7 @@
 /// are terminal columns.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,10 @@ std::string number(float value, int width);
 
 /// `text` on a background; as it is where there are no colours.
 std::string painted(std::string_view text, Rgb background, ColorDepth depth);
+
+/// One character whose upper and lower half have colours of their own; a half without one is left
+/// as the ground is. Needs UTF-8 and colours.
+std::string halves(std::optional<Rgb> upper, std::optional<Rgb> lower, ColorDepth depth);
 
 /// `text` in a faint colour; as it is where there are no colours.
 std::string dimmed(std::string_view text, ColorDepth depth);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ constexpr std::string_view kShades = " .:-=+*#%@";
 
 enum class KeyHeader { kAcross, kUpright, kNumbers };
 
+constexpr Rgb kNotANumber{0xff, 0x00, 0xff};  // no colour of any map
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // What is drawn: per cell one weight, the largest of its block.
@@ -235,13 +237,47 @@ class Heatmap {
     return text;
   }
 
+  // Blocks of weights are drawn two rows to a line where the terminal can, so that they are square.
+  bool draws_halves() const {
+    return grid_.key_block > 1 && style_.utf8 && style_.depth != ColorDepth::kPlain;
+  }
+
+  std::string half_rows() const {
+    const std::size_t columns = grid_.key_labels.size();
+    std::string text;
+    for (std::size_t row = 0; row < grid_.row_labels.size(); row += 2) {
+      std::string line = row_label(grid_.row_labels[row]);
+      for (std::size_t key = 0; key < columns; ++key) {
+        const std::size_t upper = row * columns + key;
+        const std::size_t lower = upper + columns;
+        line += cells::halves(
+            half_color(grid_.weights[upper]),
+            lower < grid_.weights.size() ? half_color(grid_.weights[lower]) : std::nullopt,
+            style_.depth);
+      }
+      text += finished(line);
+    }
+    return text;
+  }
+
+  std::optional<Rgb> half_color(float weight) const {
+    if (weight == kMasked) return std::nullopt;
+    if (std::isnan(weight)) return kNotANumber;
+    return colormap(options_.color_map, weight / options_.scale_max);
+  }
+
+  std::string row_label(const std::string& label) const {
+    return cells::right_aligned(cells::cut(label, layout_.label_width, style_),
+                                layout_.label_width) +
+           ' ';
+  }
+
   std::string rows() const {
+    if (draws_halves()) return half_rows();
     std::string text;
     auto weight = grid_.weights.begin();
     for (const std::string& label : grid_.row_labels) {
-      std::string line = cells::right_aligned(cells::cut(label, layout_.label_width, style_),
-                                              layout_.label_width) +
-                         ' ';
+      std::string line = row_label(label);
       for (std::size_t key = 0; key < grid_.key_labels.size(); ++key) line += cell(*weight++);
       text += finished(line);
     }

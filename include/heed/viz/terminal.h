@@ -60,7 +60,8 @@ struct HeatmapOptions {
 ///
 /// No line is wider than style.width (at least 20). To that end labels are cut, key labels are
 /// turned upright or replaced by their numbers, values are left out, and beyond one column a key,
-/// blocks of weights are drawn as their largest: the legend says so.
+/// blocks of weights are drawn as their largest, with colours two rows to a line: the legend says
+/// so.
 /// @throws InvalidArgument when weights are not of rank 2, the number of labels is neither 0 nor
 /// the extent, `visible` has another shape, or scale_max is not positive and finite.
 HEED_API std::string render_heatmap(TensorView<const float> weights, const HeatmapLabels& labels,
