@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
+.PHONY: help demo test build gallery bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -19,6 +19,10 @@ build: ## Build the command, build/release/heed
 	$(say) 'building build/release/heed'
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
+
+gallery: build ## Draw the pictures of docs/gallery anew
+	$(say) 'drawing docs/gallery'
+	@build/release/heed gallery docs/gallery --light
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
 test: ## Build and run every test, the comparison with PyTorch among them

@@ -27,6 +27,7 @@ struct GalleryArguments {
   std::string folder;
   std::string format = "svg";
   std::vector<std::string> only;
+  bool is_light_only = false;
   bool list = false;
 };
 
@@ -76,18 +77,20 @@ void write_gallery(const GalleryArguments& arguments) {
   };
   for (const GalleryPicture& picture : pictures) {
     for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+      if (theme == Theme::kDark && arguments.is_light_only) continue;
       const std::string name = picture_file(picture, theme, ending);
       add(name, render_figure(picture.draw(theme), figure_format(name)));
     }
   }
   // A part of the gallery does not replace the index of the whole.
   if (arguments.only.empty()) {
-    add("index.html", html_index(pictures, ending));
-    add("README.md", markdown_index(pictures, ending));
+    const bool has_dark = !arguments.is_light_only;
+    add("index.html", html_index(pictures, ending, has_dark));
+    add("README.md", markdown_index(pictures, ending, has_dark));
   }
   files.commit();
-  std::cout << fmt::format("{} pictures, light and dark, in {}\n", pictures.size(),
-                           arguments.folder);
+  std::cout << fmt::format("{} pictures{} in {}\n", pictures.size(),
+                           arguments.is_light_only ? "" : ", light and dark,", arguments.folder);
 }
 
 }  // namespace
@@ -105,6 +108,7 @@ void add_gallery(CLI::App& command) {
   verb->add_option("--only", arguments->only, "Only these pictures, and no index")
       ->type_name("NAME")
       ->delimiter(',');
+  verb->add_flag("--light", arguments->is_light_only, "No dark pictures beside the light ones");
   verb->add_flag("--list", arguments->list, "List the pictures")->excludes(folder);
   verb->callback([arguments] {
     if (arguments->list) {

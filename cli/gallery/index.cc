@@ -54,13 +54,15 @@ std::string escaped(std::string_view text) {
 }
 
 // The picture, in the dark where the reader's screen is.
-std::string image(const GalleryPicture& picture, const std::string& ending) {
+std::string image(const GalleryPicture& picture, const std::string& ending, bool has_dark) {
   const std::string file = picture_file(picture, Theme::kLight, ending);
   if (ending == ".pdf") return fmt::format("<a href=\"{0}\">{0}</a>", file);
+  const std::string light =
+      fmt::format("<img src=\"{}\" alt=\"{}\" loading=\"lazy\">", file, escaped(picture.title));
+  if (!has_dark) return light;
   return fmt::format(
-      "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\">"
-      "<img src=\"{}\" alt=\"{}\" loading=\"lazy\"></picture>",
-      picture_file(picture, Theme::kDark, ending), file, escaped(picture.title));
+      "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\">{}</picture>",
+      picture_file(picture, Theme::kDark, ending), light);
 }
 
 }  // namespace
@@ -69,24 +71,26 @@ std::string picture_file(const GalleryPicture& picture, Theme theme, const std::
   return fmt::format("{}{}{}", picture.name, theme == Theme::kDark ? "-dark" : "", ending);
 }
 
-std::string html_index(std::span<const GalleryPicture> pictures, const std::string& ending) {
+std::string html_index(std::span<const GalleryPicture> pictures, const std::string& ending,
+                       bool has_dark) {
   std::string page(kHtmlHead);
   page += fmt::format("<h1>Attention in pictures</h1>\n<p>{}</p>\n", kIntroduction);
   for (const GalleryPicture& picture : pictures) {
     page += fmt::format(
         "<section id=\"{}\">\n<h2>{}</h2>\n{}\n<p>{}</p>\n<p class=\"origin\">{}</p>\n"
         "</section>\n",
-        picture.name, escaped(picture.title), image(picture, ending), escaped(picture.shows),
-        describe(picture.origin));
+        picture.name, escaped(picture.title), image(picture, ending, has_dark),
+        escaped(picture.shows), describe(picture.origin));
   }
   return page + "</html>\n";
 }
 
-std::string markdown_index(std::span<const GalleryPicture> pictures, const std::string& ending) {
+std::string markdown_index(std::span<const GalleryPicture> pictures, const std::string& ending,
+                           bool has_dark) {
   std::string page = fmt::format("# Attention in pictures\n\n{}\n", kIntroduction);
   for (const GalleryPicture& picture : pictures) {
-    page += fmt::format("\n## {}\n\n{}\n\n{} *{}*\n", picture.title, image(picture, ending),
-                        picture.shows, describe(picture.origin));
+    page += fmt::format("\n## {}\n\n{}\n\n{} *{}*\n", picture.title,
+                        image(picture, ending, has_dark), picture.shows, describe(picture.origin));
   }
   return page;
 }

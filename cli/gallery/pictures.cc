@@ -81,7 +81,7 @@ std::span<const GalleryPicture> all_pictures() {
       GalleryPicture{"layers-and-heads", "Layers and heads at a glance",
                      "Where to look first in a large model: rows are layers, columns heads.", kOwn,
                      "", draw_layers_and_heads},
-      GalleryPicture{"difference", "What the first half of the heads does otherwise",
+      GalleryPicture{"difference", "The difference of two heads",
                      "Blue: more attention in one head; red: more in the other.", kOwn, "",
                      draw_difference},
       GalleryPicture{"first-key-hidden", "An attention sink, and what it hides",

@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kPadding = 16;
 constexpr double kBetweenPanels = 22;
-constexpr double kMinWidth = 340;  // room for a title
+constexpr double kMinWidth = 340;
+constexpr double kMaxTitle = 600;  // a longer title takes several lines
 constexpr double kTurned = 45;     // degrees
 constexpr double kLineHeight = 14;
 
@@ -150,7 +151,8 @@ FigurePlan plan_figure(const Figure& figure, const Fonts& fonts) {
   }
   const double grid_width = place_tracks(across);
   const double grid_height = place_tracks(down);
-  const double width = std::max(grid_width, kMinWidth);
+  const double wanted = fonts.size(figure.title, {.size = kTitleSize, .is_bold = true}).width;
+  const double width = std::max(grid_width, std::clamp(std::ceil(wanted), kMinWidth, kMaxTitle));
   const double title = height_of(figure.title, kTitleSize, width, fonts);
   const double note = height_of(figure.note, kNoteSize, width, fonts);
   const double left = kPadding + std::floor((width - grid_width) / 2);

@@ -13,7 +13,7 @@ namespace heed::inline v0::figure {
 namespace {
 
 constexpr double kTickLength = 4;
-constexpr double kSeparated = 12;      // cells of this size have a gap between them
+constexpr double kSeparated = 24;      // cells of this size have a gap between them
 constexpr double kLargestNumber = 14;  // larger texts in cells are single marks
 constexpr double kCurveWidth = 2;
 constexpr double kMarker = 3.2;  // half a marker's width

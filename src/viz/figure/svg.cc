@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <map>
+#include <system_error>
 
 namespace heed::inline v0::figure {
 namespace {
@@ -28,6 +32,26 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+// Appends the colour "rgb(12.5%,50%,100%)" that `svg` starts with as "#2080ff" and returns its
+// size; 0 where it is written otherwise.
+std::size_t append_color(std::string_view svg, std::string& result) {
+  const std::size_t end = svg.find(')');
+  std::string_view channels = svg.substr(0, end).substr(4);
+  std::string color = "#";
+  while (end != svg.npos && !channels.empty()) {
+    double percent = 0;
+    const char* last = channels.data() + channels.size();
+    const auto [next, error] = std::from_chars(channels.data(), last, percent);
+    if (error != std::errc() || next == last || *next != '%') return 0;
+    color += fmt::format("{:02x}", static_cast<int>(std::lround(percent * 2.55)));
+    channels.remove_prefix(static_cast<std::size_t>(next + 1 - channels.data()));
+    if (!channels.empty()) channels.remove_prefix(1);
+  }
+  if (color.size() != 7) return 0;
+  result += color;
+  return end + 1;
+}
+
 }  // namespace
 
 std::string with_stable_names(std::string_view svg) {
@@ -48,6 +72,23 @@ std::string with_stable_names(std::string_view svg) {
     svg.remove_prefix(begin + name.size());
   }
   return result.append(svg);
+}
+
+std::string compacted(std::string_view svg) {
+  constexpr std::array<std::string_view, 6> kDefaults{
+      "stroke:none;",      "fill-rule:nonzero;",   "fill-opacity:1;",
+      "stroke-opacity:1;", "stroke-linecap:butt;", "stroke-miterlimit:10;"};
+  std::string result;
+  while (!svg.empty()) {
+    std::size_t skipped = 0;
+    for (const std::string_view text : kDefaults) {
+      if (svg.substr(0, text.size()) == text) skipped = text.size();
+    }
+    if (skipped == 0 && svg.substr(0, 4) == "rgb(") skipped = append_color(svg, result);
+    if (skipped == 0) result += svg[skipped++];
+    svg.remove_prefix(skipped);
+  }
+  return result;
 }
 
 std::string with_title(std::string svg, std::string_view title) {
