@@ -52,6 +52,19 @@ std::size_t append_color(std::string_view svg, std::string& result) {
   return end + 1;
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Appends the first decimals after the point that `svg` starts with and returns the size of the
+// point and all of them. Nobody sees a thousandth of a unit.
+std::size_t append_decimals(std::string_view svg, std::string& result) {
+  constexpr std::size_t kDecimals = 3;
+  std::size_t size = 1;
+  for (; size < svg.size() && is_digit(svg[size]); ++size) {
+    if (size <= kDecimals) result += svg[size];
+  }
+  return size;
+}
+
 }  // namespace
 
 std::string with_stable_names(std::string_view svg) {
@@ -85,7 +98,11 @@ std::string compacted(std::string_view svg) {
       if (svg.substr(0, text.size()) == text) skipped = text.size();
     }
     if (skipped == 0 && svg.substr(0, 4) == "rgb(") skipped = append_color(svg, result);
-    if (skipped == 0) result += svg[skipped++];
+    if (skipped == 0) {
+      const bool is_point = svg.front() == '.' && !result.empty() && is_digit(result.back());
+      result += svg[skipped++];
+      if (is_point) skipped = append_decimals(svg, result);
+    }
     svg.remove_prefix(skipped);
   }
   return result;

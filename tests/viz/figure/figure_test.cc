@@ -120,12 +120,15 @@ TEST(Figure, TextIsShownAsItIs) {
   EXPECT_LT(figure::drawable(std::string(1'000'000, 'x')).size(), 1000);
 }
 
-TEST(Figure, SvgNamesAreNumberedFromTheStart){
-    EXPECT_EQ(figure::with_stable_names(
-                  R"(<g id="surface17"/><use xlink:href="#surface17"/><g id="x" clip="url(#clip9)" /
-                  >) "),
-                     R"(<g id="d1"/><use xlink:href="#d1"/><g id="d2" clip="url(#d3)" /
-              >) ");
+TEST(Figure, SvgNamesAreNumberedFromTheStart) {
+  EXPECT_EQ(figure::with_stable_names(
+                R"x(<g id="surface17"/><use href="#surface17"/><g id="x" clip="url(#clip9)"/>)x"),
+            R"x(<g id="d1"/><use href="#d1"/><g id="d2" clip="url(#d3)"/>)x");
+}
+
+TEST(Figure, SvgIsWrittenShort) {
+  EXPECT_EQ(figure::compacted("fill-opacity:1;fill:rgb(12.549%,50.196078%,100%);rgb(x) 1.23456"),
+            "fill:#2080ff;rgb(x) 1.234");
 }
 
 TEST(Figure, RefusesWhatDoesNotFit) {
