@@ -11,7 +11,7 @@ install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION 
 get_target_property(heed_type heed TYPE)
 list(JOIN BLAS_LIBRARIES " " heed_blas_libraries)
 set(heed_pc_modules "tbb zlib fmt libhwy libutf8proc")
-if(HEED_FIGURES)
+if(HEED_BUILD_FIGURES)
   string(APPEND heed_pc_modules " pangocairo cairo-svg cairo-pdf cairo-png")
 endif()
 if(heed_type STREQUAL "SHARED_LIBRARY")
@@ -31,5 +31,8 @@ write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
   DESTINATION ${heed_package_dir})
 
+if(NOT HEED_BUILD_NN)
+  set(heed_pc_definitions " -DHEED_WITHOUT_NN")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/heed.pc.in heed.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

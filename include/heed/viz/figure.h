@@ -6,7 +6,7 @@
 ///
 /// Every text may hold any bytes. It is drawn as it stands, never read as markup: control
 /// characters, bidirectional overrides and invalid UTF-8 become visible escapes, and what is too
-/// long is cut. The library must have been built with HEED_FIGURES, as it is by default.
+/// long is cut. The library must have been built with HEED_BUILD_FIGURES, as it is by default.
 #pragma once
 
 #include <cstdint>
