@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -120,6 +121,26 @@ TEST(Heatmap, DrawsTheLargestOfABlock) {
   EXPECT_THAT(drawn, HasSubstr("largest of 3 by 3 weights"));
   weights(198, 0) = NAN;
   EXPECT_THAT(render_heatmap(weights, {}, plain(80)), HasSubstr("\n198 ?\n"));
+}
+
+TEST(Heatmap, DrawsTwoRowsOfBlocksOnALineWhereItHasColours) {
+  Tensor<float> weights({60, 60});
+  weights(0, 0) = 1;
+  Tensor<bool> visible({60, 60});
+  for (std::int64_t row = 0; row < 60; ++row) visible(row, 0) = row < 2 || row >= 4;
+  HeatmapOptions options;
+  options.visible = visible;
+  options.legend = false;
+  const TerminalStyle colors{ColorDepth::kTrueColor, 33, true};
+  const auto colored = lines(render_heatmap(weights, {}, colors, options));
+  const auto plain_lines = lines(render_heatmap(weights, {}, plain(33), options));
+  const auto is_row = [](const std::string& line) { return line.find("\xE2\x96") != line.npos; };
+  EXPECT_EQ(std::count_if(colored.begin(), colored.end(), is_row), 15);
+  EXPECT_GT(plain_lines.size(), 30U);
+  const auto first = std::find_if(colored.begin(), colored.end(), is_row);
+  // Above the weight of 1, below nothing visible.
+  EXPECT_THAT(*first, HasSubstr("\x1b[38;2;253;231;37m▀\x1b[0m"));
+  EXPECT_THAT(*(first + 1), HasSubstr("\x1b[48;2;68;1;84;38;2;68;1;84m▀"));
 }
 
 TEST(Heatmap, NumbersKeysTooWideToStandUpright) {
