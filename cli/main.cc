@@ -40,6 +40,7 @@ constexpr const char* kExamples =
     "  heed lesson softmax                      learn it, step by step\n"
     "  heed train lm --save story               train a model of text, and let it write:\n"
     "  heed generate --model story\n"
+    "  heed diagnose --model story              see what its heads have learned\n"
     "\n"
     "`heed VERB --help` explains a verb. Exit codes: 0 success, 1 a problem with a file\n"
     "or another input, 2 a mistake on the command line, 130 Ctrl-C during training.";
@@ -80,6 +81,7 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_lesson(command);
   heed::cli::add_train(command);
   heed::cli::add_generate(command);
+  heed::cli::add_diagnose(command);
   heed::cli::add_bench(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");

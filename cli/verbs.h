@@ -21,5 +21,6 @@ void add_info(CLI::App& command);
 void add_lesson(CLI::App& command);
 void add_train(CLI::App& command);
 void add_generate(CLI::App& command);
+void add_diagnose(CLI::App& command);
 
 }  // namespace heed::cli

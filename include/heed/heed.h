@@ -6,6 +6,7 @@
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/demonstrate.h"
+#include "heed/diagnostics.h"
 #include "heed/dual.h"
 #include "heed/error.h"
 #include "heed/fma_rate.h"

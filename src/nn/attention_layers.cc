@@ -185,6 +185,7 @@ Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Varia
   AttendOptions masked = options;
   if (config_.is_causal) masked.mask = masked.mask & causal();
   const std::vector<Variable<T>> heads = project(inputs);
+  if (observer_) observer_({heads[0].value(), heads[1].value(), masked.mask});
   auto [attended, weights] = scaled_dot_product_attention(
       heads[0], heads[1], heads[2], masked,
       weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
@@ -194,6 +195,21 @@ Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Varia
   if (out_ != nullptr) out = out_->forward(out);
   if (out_dropout_ != nullptr) out = out_dropout_->forward(out);
   return {std::move(out), std::move(weights)};
+}
+
+template <class T>
+AttentionObserver<T>::AttentionObserver(Module<T>& model, const Observe& observe) {
+  model.for_each_part([&](const std::string& name, Module<T>& part) {
+    auto* const layer = dynamic_cast<MultiHeadAttention<T>*>(&part);
+    if (layer == nullptr) return;
+    layers_.push_back(layer);
+    layer->observe([observe, name](const AttentionCall<T>& call) { observe(name, call); });
+  });
+}
+
+template <class T>
+AttentionObserver<T>::~AttentionObserver() {
+  for (auto* const layer : layers_) layer->observe({});
 }
 
 template <class T>
@@ -244,6 +260,8 @@ template class ScaledDotProductAttention<float>;
 template class ScaledDotProductAttention<double>;
 template class MultiHeadAttention<float>;
 template class MultiHeadAttention<double>;
+template class AttentionObserver<float>;
+template class AttentionObserver<double>;
 template class SelfAttention<float>;
 template class SelfAttention<double>;
 template class SingleHeadAttention<float>;

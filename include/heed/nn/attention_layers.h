@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/attention.h"
@@ -89,6 +91,14 @@ HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t nu
 HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
                                        double dropout = 0.1);
 
+/// What an attention layer attends with in one call.
+template <class T>
+struct AttentionCall {
+  TensorView<const T> query;  ///< [batch, num_heads, q_len, head_dim], projected
+  TensorView<const T> key;    ///< [batch, num_heads, kv_len, head_dim], projected
+  const Mask& mask;
+};
+
 /// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …)))
 ///
 /// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
@@ -109,6 +119,11 @@ class HEED_API MultiHeadAttention : public Module<T> {
     return forward(x, x, x, options);
   }
 
+  /// Has each forward() show `observer` what it attends with; an empty function ends that.
+  void observe(std::function<void(const AttentionCall<T>&)> observer) {
+    observer_ = std::move(observer);
+  }
+
   std::int64_t num_heads() const noexcept { return config_.num_heads; }
   std::int64_t head_dim() const noexcept { return config_.head_dim; }
   /// What scores are multiplied by: 1/√head_dim.
@@ -125,6 +140,23 @@ class HEED_API MultiHeadAttention : public Module<T> {
   Linear<T>* out_ = nullptr;
   Dropout<T>* weight_dropout_ = nullptr;
   Dropout<T>* out_dropout_ = nullptr;
+  std::function<void(const AttentionCall<T>&)> observer_;
+};
+
+/// Observes every MultiHeadAttention of a model for as long as it lives.
+template <class T = float>
+class HEED_API AttentionObserver {
+ public:
+  using Observe = std::function<void(const std::string& layer, const AttentionCall<T>& call)>;
+
+  /// `layer` is the full name of the part, e.g. "blocks.0.attention". The model must live longer.
+  AttentionObserver(Module<T>& model, const Observe& observe);
+  ~AttentionObserver();
+  AttentionObserver(const AttentionObserver&) = delete;
+  AttentionObserver& operator=(const AttentionObserver&) = delete;
+
+ private:
+  std::vector<MultiHeadAttention<T>*> layers_;
 };
 
 /// W_q, W_k, W_v with biases, one head as wide as the input, no projection of the output.
@@ -182,6 +214,8 @@ extern template class ScaledDotProductAttention<float>;
 extern template class ScaledDotProductAttention<double>;
 extern template class MultiHeadAttention<float>;
 extern template class MultiHeadAttention<double>;
+extern template class AttentionObserver<float>;
+extern template class AttentionObserver<double>;
 extern template class SelfAttention<float>;
 extern template class SelfAttention<double>;
 extern template class SingleHeadAttention<float>;
