@@ -39,6 +39,22 @@ Tensor<double> illustrative_heads() {
   return weights;
 }
 
+// The measures of the simulated heads, each as a list.
+void record_scores(Report& report, const AttentionDiagnostics& found) {
+  std::vector<double> entropy;
+  std::vector<double> padding;
+  std::vector<double> same;
+  for (const HeadDiagnostics& head : found.heads) {
+    entropy.push_back(head.entropy);
+    padding.push_back(head.padding);
+    same.push_back(head.same);
+  }
+  report.record("illustrative_entropy", entropy);
+  report.record("illustrative_padding", padding);
+  report.record("illustrative_same", same);
+  report.record("illustrative_similarity", found.similarity);
+}
+
 void show_illustration(Report& report) {
   report.step("What heads are said to do: illustrative");
   report.say("Tutorials name them: who did what, what comes before, what is similar; nearby and");
@@ -66,6 +82,7 @@ void show_illustration(Report& report) {
   report.say("Measured, the last token being padding:");
   report.say();
   show_heads(report, "illustrative_scores", found);
+  record_scores(report, found);
   report.say();
   report.say(
       "What to notice: the one that was drawn as \"adjacent\" looks at padding, which nobody");
