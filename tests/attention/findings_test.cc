@@ -86,7 +86,7 @@ TEST(AttentionFindings, UniformAndDeadHeads) {
   EXPECT_THAT(found[0],
               AllOf(Field(&Finding::kind, FindingKind::kUniform),
                     Field(&Finding::heads, ElementsAre(1)), Field(&Finding::is_problem, true)));
-  EXPECT_THAT(found[0].measured, HasSubstr("entropy 0.98"));
+  EXPECT_THAT(found[0].measured, HasSubstr("entropy 0.990"));
   EXPECT_THAT(found[1], AllOf(Field(&Finding::kind, FindingKind::kDead),
                               Field(&Finding::heads, ElementsAre(0))));
   EXPECT_THAT(found[2], AllOf(Field(&Finding::kind, FindingKind::kDiagonal),

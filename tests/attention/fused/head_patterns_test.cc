@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
@@ -127,10 +128,15 @@ TEST(FusedHeadPatterns, HalfPrecision) {
   };
   const auto query = narrow(in.query);
   const auto key = narrow(in.key);
-  Tensor<float> wide_query(query.shape());
-  Tensor<float> wide_key(key.shape());
-  std::copy(query.elements().begin(), query.elements().end(), wide_query.elements().begin());
-  std::copy(key.elements().begin(), key.elements().end(), wide_key.elements().begin());
+  const auto widen = [](const Tensor<Float16>& numbers) {
+    Tensor<float> result(numbers.shape());
+    for (std::int64_t i = 0; i < numbers.num_elements(); ++i) {
+      result.data()[i] = static_cast<float>(numbers.data()[i]);
+    }
+    return result;
+  };
+  const auto wide_query = widen(query);
+  const auto wide_key = widen(key);
   for (const auto* table : kernels::supported_kernels()) {
     EXPECT_EQ(numbers_of(diagnose<Float16>(*table, query, key, {}, {})),
               numbers_of(diagnose<float>(*table, wide_query, wide_key, {}, {})))
