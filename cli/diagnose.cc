@@ -163,9 +163,9 @@ void add_diagnose(CLI::App& command) {
   add_weight_options(*verb, *arguments);
   verb->footer(
       "Measures are means over the rows that see two keys at least: entropy relative to\n"
-      "that of equal weights, the weight on padding, on the first token, on the previous, the\n"
-      "same and the next position, on the best constant offset, and on the one key that\n"
-      "receives most. `!` marks a problem, `-` a pattern.");
+      "that of equal weights, the weight on padding, on the first token, on the previous,\n"
+      "the same and the next position, on the best constant offset, and on the one key\n"
+      "that receives most. `!` marks a problem, `-` a pattern.");
   verb->callback([arguments] {
     check_usage(*arguments);
     if (arguments->model.empty()) {

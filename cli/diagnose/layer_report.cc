@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <sstream>
 
 #include "heed/viz/layout.h"
@@ -63,10 +64,12 @@ std::string table_of(const AttentionDiagnostics& diagnostics) {
 std::string text_of(const std::vector<Finding>& findings) {
   if (findings.empty()) return "  Nothing stands out.\n";
   std::string text;
+  std::set<FindingKind> explained;
   for (const Finding& finding : findings) {
     text += in_margin(fmt::format("{} {}: {}", finding.is_problem ? "!" : "-",
                                   name_of(finding.kind), finding.measured),
                       "  ");
+    if (!explained.insert(finding.kind).second) continue;
     text += in_margin(finding.meaning, "      ");
     text += in_margin("Try: " + finding.advice, "      ");
   }

@@ -11,7 +11,8 @@ namespace heed::cli {
 // A table of the heads.
 std::string table_of(const AttentionDiagnostics& diagnostics);
 
-// The findings: what was measured, what it means, what to try. A line where there is none.
+// The findings: what was measured and, once for each kind, what it means and what to try. A line
+// where there is none.
 std::string text_of(const std::vector<Finding>& findings);
 
 // Name, table, similarity and findings.

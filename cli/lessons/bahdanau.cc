@@ -12,7 +12,7 @@ namespace {
 
 void show_lookup(Report& report) {
   report.step("A look-up in the source");
-  report.say("The tutorial's library, and what stands for it while a word X is translated:");
+  report.paragraph("The tutorial's library, and what stands for it while a word X is translated:");
   report.say();
   report.say("  query    \"books about neural networks\"   the decoder's state s");
   report.say("  keys     the titles on the shelves       all encoder states h");
@@ -71,7 +71,7 @@ void show_layer(Report& report) {
   report.record("weights", weights.value());
   report.record("context", context.value());
   report.say();
-  report.say("The first sequence's weights, of a layer that has learned nothing (seed 0):");
+  report.paragraph("The first sequence's weights, of a layer that has learned nothing (seed 0):");
   const auto first = to_tensor(weights.value().select(0, 0)).reshaped({4, 5});
   report.show("first_weights", "", first, 3);
   report.show_row_sums("row_sums", weights.value());
@@ -101,7 +101,7 @@ double largest_score(double factor, bool is_additive) {
 
 void show_bounds(Report& report) {
   report.step("Why tanh: scores that cannot explode");
-  report.say("The largest score among 50 states of width 64, as the states grow:");
+  report.paragraph("The largest score among 50 states of width 64, as the states grow:");
   report.say();
   report.say("  {:>12} {:>12} {:>12}", "states times", "vᵀ tanh(…)", "h · s");
   auto rows = nlohmann::json::array();
@@ -113,18 +113,19 @@ void show_bounds(Report& report) {
   }
   report.record("growth", rows);
   report.say();
-  report.say("What to notice: an additive score is at most Σ |v|, so no 1/√d is needed. A dot");
-  report.say(
-      "product grows with the square of the states, and saturates the softmax. The price is");
-  report.say("a tanh of every state and step: `heed lesson luong` measures it.");
+  report.paragraph(
+      "What to notice: an additive score is at most Σ |v|, so no 1/√d is needed. A dot product "
+      "grows with the square of the states, and saturates the softmax. The price is a tanh of "
+      "every state and step: `heed lesson luong` measures it.");
 }
 
 void teach(Report& report) {
-  report.say(
-      "score(h, s) = vᵀ tanh(W1 h + W2 s),  weights = softmax(scores),  context = Σ weight · h");
+  report.say("score(h, s) = vᵀ tanh(W1 h + W2 s)");
+  report.say("weights = softmax(scores),  context = Σ weight · h");
   report.say();
-  report.say("The first attention (Bahdanau, Cho and Bengio, 2014): a small network says how well");
-  report.say("encoder state h fits decoder state s.");
+  report.paragraph(
+      "The first attention (Bahdanau, Cho and Bengio, 2014): a small network says how well encoder "
+      "state h fits decoder state s.");
   show_lookup(report);
   show_by_hand(report);
   show_layer(report);

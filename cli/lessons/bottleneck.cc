@@ -39,7 +39,7 @@ void show_sentence(Report& report) {
   }
   report.record("shares", rows);
   report.say();
-  report.say("What to notice: however long the source, the summary is as wide as before.");
+  report.paragraph("What to notice: however long the source, the summary is as wide as before.");
 }
 
 // |∂ Σ summary / ∂ word| for each word of a source.
@@ -59,9 +59,10 @@ void show_forgetting(Report& report) {
     }
     influence.push_back(std::sqrt(squares));
   }
-  report.say("An LSTM of width {} (seed 0) reads {} random words. How much its last state, the",
-             kWidth, kWords);
-  report.say("summary, changes with each, relative to the last word:");
+  report.paragraph(
+      "An LSTM of width {} (seed 0) reads {} random words. How much its last state, the summary, "
+      "changes with each, relative to the last word:",
+      kWidth, kWords);
   report.say();
   for (const std::size_t word : {0, 9, 19, 29, 34, 37, 39}) {
     report.say("  word {:>2}   {:.2e}", word + 1, influence[word] / influence.back());
@@ -76,7 +77,8 @@ constexpr std::array kIllustrativeWith{38, 37, 36, 35, 34, 33};
 
 void show_illustration(Report& report) {
   report.step("What is usually drawn: illustrative");
-  report.say("The tutorial's curve of BLEU by sentence length, \"approximate\" by its own words:");
+  report.paragraph(
+      "The tutorial's curve of BLEU by sentence length, \"approximate\" by its own words:");
   report.say();
   report.say("  length               {:>5}", fmt::join(kIllustrativeLengths, " "));
   report.say("  without attention    {:>5}", fmt::join(kIllustrativeWithout, " "));
@@ -85,7 +87,7 @@ void show_illustration(Report& report) {
                                  {"without_attention", kIllustrativeWithout},
                                  {"with_attention", kIllustrativeWith}});
   report.say();
-  report.say("Nobody measured these. The next step does, in small.");
+  report.paragraph("Nobody measured these. The next step does, in small.");
 }
 
 void show_measurement(Report& report) {
@@ -93,11 +95,11 @@ void show_measurement(Report& report) {
   constexpr std::int64_t kSteps = 200;
   constexpr std::int64_t kGroup = 3;
   const TinyTask task = tiny_reversal(12, 3000);
-  report.say(
-      "Two models that differ in one thing: what the decoder sees of the source, its summary");
-  report.say("or, by h · s, all of it. Each learns for {} steps of 32 words of 2 to 12 letters to",
-             kSteps);
-  report.say("spell them backwards, from seed 0; then 200 words that were not among them:");
+  report.paragraph(
+      "Two models that differ in one thing: what the decoder sees of the source, its summary or, "
+      "by h · s, all of it. Each learns for {} steps of 32 words of 2 to 12 letters to spell them "
+      "backwards, from seed 0; then 200 words that were not among them:",
+      kSteps);
   report.say();
   auto rows = nlohmann::json::array();
   std::vector<std::vector<tasks::LengthScore>> scores;
@@ -125,21 +127,22 @@ void show_measurement(Report& report) {
   }
   report.record("measured", rows);
   report.say();
-  report.say("  {:>9} {:>18} {:>18} {:>18} {:>18}", "letters", "BLEU without", "BLEU with",
+  report.say("  {:>9} {:>14} {:>14} {:>16} {:>14}", "letters", "BLEU without", "BLEU with",
              "exact without", "exact with");
   for (std::size_t i = 0; i < scores[0].size(); ++i) {
     const auto& without = scores[0][i];
     const auto& with = scores[1][i];
-    report.say("  {:>3} to {:>2} {:>18.1f} {:>18.1f} {:>16.1f} % {:>16.1f} %", without.min_length,
+    report.say("  {:>3} to {:>2} {:>14.1f} {:>14.1f} {:>14.1f} % {:>12.1f} %", without.min_length,
                without.max_length, without.bleu, with.bleu, 100 * without.exact, 100 * with.exact);
   }
   report.say();
-  report.say("What to notice: both have as many parameters. Short words fit through the needle's");
-  report.say("eye; the longer they are, the more is lost, and looking back is what saves them.");
+  report.paragraph(
+      "What to notice: both have as many parameters. Short words fit through the needle's eye; the "
+      "longer they are, the more is lost, and looking back is what saves them.");
 }
 
 void teach(Report& report) {
-  report.say(
+  report.paragraph(
       "An encoder-decoder without attention hands the decoder one vector, whatever it read.");
   show_sentence(report);
   show_forgetting(report);

@@ -22,11 +22,10 @@ double mean_entropy(const AttentionDiagnostics& diagnostics) {
 
 void show_uniform(Report& report) {
   report.step("Uniform attention: a red flag");
-  report.say(
-      "Every position gets about 1/n: entropy near ln n, here 1. Usual causes: the learning");
-  report.say(
-      "rate is too low, embeddings do not tell what has to be told apart, or nothing is there");
-  report.say("to be looked for. The model of `heed lesson heads-learn`, 100 steps each:");
+  report.paragraph(
+      "Every position gets about 1/n: entropy near ln n, here 1. Usual causes: the learning rate "
+      "is too low, embeddings do not tell what has to be told apart, or nothing is there to be "
+      "looked for. The model of `heed lesson heads-learn`, 100 steps each:");
   report.say();
   struct Run {
     std::string_view name;
@@ -49,13 +48,16 @@ void show_uniform(Report& report) {
   }
   report.record("runs", rows);
   report.say();
-  report.say(
-      "What to notice: the loss says that something is wrong, the entropy says where to look.");
+  report.paragraph(
+      "What to notice: where the rate is too low, heads stay as flat as they were drawn. Without "
+      "positions they do become sharp, and still cannot find the place: low entropy alone proves "
+      "nothing, high entropy is a reason to look.");
 }
 
 void show_collapse(Report& report) {
   report.step("Head collapse: the cosine similarity of heads");
-  report.say("Eight heads with random queries and keys, and eight that are almost copies of one:");
+  report.paragraph(
+      "Eight heads with random queries and keys, and eight that are almost copies of one:");
   TorchGenerator generator(0);
   const auto query = generator.randn({1, 8, 32, 16});
   const auto key = generator.randn({1, 8, 32, 16});
@@ -78,8 +80,9 @@ void show_collapse(Report& report) {
                finding.measured);
   }
   report.say();
-  report.say("Consistently above 0.9, heads are wasted: less dropout on the weights, a larger");
-  report.say("head_dim, or a loss that asks for difference.");
+  report.paragraph(
+      "Consistently above 0.9, heads are wasted: less dropout on the weights, a larger head_dim, "
+      "or a loss that asks for difference.");
 }
 
 // The tutorial's batch: two sequences of six, the end of each padding (0).
@@ -109,8 +112,9 @@ void show_padding(Report& report) {
     report.record(std::string(it.name), share);
   }
   report.say();
-  report.say("What to notice: every row summed to 1 in all three. A wrong mask that broadcasts");
-  report.say("raises no error: print mask and score shapes, or measure. See `heed lesson masks`.");
+  report.paragraph(
+      "What to notice: every row summed to 1 in all three. A wrong mask that broadcasts raises no "
+      "error: print mask and score shapes, or measure. See `heed lesson masks`.");
 }
 
 void show_same_output(Report& report) {
@@ -121,31 +125,34 @@ void show_same_output(Report& report) {
   const Tensor<float> value({1, 1, 2, 2}, {1, 2, 1, 2});
   const auto a = reference::attention(query, key, value, {}, reference::Keep::kWeights);
   const auto b = reference::attention(other, key, value, {}, reference::Keep::kWeights);
-  report.say("Two models that look at opposite places of a source whose values are equal:");
+  report.paragraph("Two models that look at opposite places of a source whose values are equal:");
   report.show("first_weights", "weights of the first:", a.weights, 3);
   report.show("second_weights", "weights of the second:", b.weights, 3);
   report.say();
   report.say("  largest difference of their outputs: {}", max_difference(a.out, b.out));
   report.record("output_difference", max_difference(a.out, b.out));
   report.say();
-  report.say("What to notice: weights tell where a model looked, not why it decided. Use them to");
-  report.say("find mistakes, not to explain.");
+  report.paragraph(
+      "What to notice: weights tell where a model looked, not why it decided. Use them to find "
+      "mistakes, not to explain.");
 }
 
 void show_memory(Report& report) {
   report.step("Looking costs no matrix");
   const Shape weights{12, 4096, 4096};
   const std::int64_t bytes = checked_multiply(weights.num_elements(), sizeof(float));
-  report.say("n = 4096, 12 heads, float32: the weights of a layer take {} bytes ({:.0f} MiB; the",
-             grouped(bytes), static_cast<double>(bytes) / (1 << 20));
-  report.say("tutorial says about 750 MB). All that is measured here is summed tile by tile:");
-  report.say("`attention_diagnostics` needs memory linear in n.");
+  report.paragraph(
+      "With n = 4096 and 12 heads in float32 the weights of a layer take {} bytes ({:.0f} MiB; the "
+      "tutorial says about 750 MB). All that is measured here is summed tile by tile: "
+      "`attention_diagnostics` needs memory linear in n.",
+      grouped(bytes), static_cast<double>(bytes) / (1 << 20));
   report.record("bytes", bytes);
 }
 
 void teach(Report& report) {
-  report.say("A loss that falls says that something learns. Whether attention does, its weights");
-  report.say("tell, if one measures the right things. `heed diagnose` does so for saved models.");
+  report.paragraph(
+      "A loss that falls says that something learns. Whether attention does, its weights tell, if "
+      "one measures the right things. `heed diagnose` does so for saved models.");
   show_uniform(report);
   show_collapse(report);
   show_padding(report);

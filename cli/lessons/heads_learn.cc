@@ -57,9 +57,10 @@ void record_scores(Report& report, const AttentionDiagnostics& found) {
 
 void show_illustration(Report& report) {
   report.step("What heads are said to do: illustrative");
-  report.say("Tutorials name them: who did what, what comes before, what is similar; nearby and");
-  report.say("distant positions, or everything alike. One simulates four, over a sentence whose");
-  report.say("last token is padding:");
+  report.paragraph(
+      "Tutorials name them: who did what, what comes before, what is similar; nearby and distant "
+      "positions, or everything alike. One simulates four, over a sentence whose last token is "
+      "padding:");
   report.say();
   const Tensor<double> weights = illustrative_heads();
   std::vector<std::string> pictures;
@@ -79,23 +80,23 @@ void show_illustration(Report& report) {
   report.say("{}", side_by_side(pictures, 2));
   report.record("illustrative", weights.view().select(0, 0));
   const auto found = weight_diagnostics(weights, {}, {{kTokens - 1}, {kTokens - 1}});
-  report.say("Measured, the last token being padding:");
+  report.paragraph("Measured, the last token being padding:");
   report.say();
   show_heads(report, "illustrative_scores", found);
   record_scores(report, found);
   report.say();
-  report.say(
-      "What to notice: the one that was drawn as \"adjacent\" looks at padding, which nobody");
-  report.say("would see in the picture.");
+  report.paragraph(
+      "What to notice: the one that was drawn as \"adjacent\" looks at padding, which nobody would "
+      "see in the picture.");
 }
 
 void show_training(Report& report) {
   constexpr std::int64_t kSteps = 150;
   TinyCopy copy;
   report.step("Before training");
-  report.say(
-      "A model like that of `heed train copy`, smaller: one layer of 4 heads, width 32. It is");
-  report.say("to repeat 5 symbols after a separator. As drawn from seed 0:");
+  report.paragraph(
+      "A model like that of `heed train copy`, smaller: one layer of 4 heads, width 32. It is to "
+      "repeat 5 symbols after a separator. As drawn from seed 0:");
   report.say();
   show_heads(report, "before", copy.measure().diagnostics);
   report.record("exact_before", copy.exact());
@@ -110,16 +111,17 @@ void show_training(Report& report) {
   report.record("exact_after", exact);
   report.record("loss", loss);
   report.say();
-  report.say(
-      "What to notice: at first every head averages, and all do the same. To copy, something");
-  report.say(
-      "has to look 5 places back from the separator on: the distance at which a head has the");
-  report.say("most weight says which head took it over. Nobody told it to.");
+  report.paragraph(
+      "What to notice: at first every head averages, and all do the same. To copy, something has "
+      "to look 5 places back from the separator on, and the offset at which a head has most of "
+      "its weight says which heads took that over. Nobody told them to, nor how to share the "
+      "work: the similarity says how much they still have in common.");
 }
 
 void teach(Report& report) {
-  report.say("Heads are drawn alike and become different only by training. What each one does can");
-  report.say("be measured: docs/diagnostics.md says how.");
+  report.paragraph(
+      "Heads are drawn alike and become different only by training. What each one does can be "
+      "measured: docs/diagnostics.md says how.");
   show_illustration(report);
   show_training(report);
 }

@@ -35,7 +35,7 @@ void show_by_hand(Report& report) {
     general.load_state_dict({{"W.weight", matrix.view()}});
     return to_tensor(general.forward(encoder, decoder).weights.value());
   };
-  report.say("s = (0.5, −0.5) and the states h = (1, 0), (0, 1), (−1, −1): h · s = 0.5, −0.5, 0.");
+  report.say("s = (0.5, −0.5); h = (1, 0), (0, 1), (−1, −1): h · s = 0.5, −0.5, 0.");
   const auto plain = to_tensor(dot.forward(encoder, decoder).weights.value());
   const auto same = with_matrix(Tensor<float>({2, 2}, {1, 0, 0, 1}));
   const auto swapped = with_matrix(Tensor<float>({2, 2}, {0, 1, 1, 0}));
@@ -43,9 +43,9 @@ void show_by_hand(Report& report) {
   report.show("general_weights", "general, W the identity:", same);
   report.show("swapped_weights", "general, W swaps the two numbers of s:", swapped);
   report.say();
-  report.say(
-      "What to notice: dot compares numbers at the same place; W lets the model learn which");
-  report.say("number of the decoder's state asks for which of the encoder's.");
+  report.paragraph(
+      "What to notice: dot compares numbers at the same place; W lets the model learn which number "
+      "of the decoder's state asks for which of the encoder's.");
 }
 
 void show_parameters(Report& report) {
@@ -74,14 +74,14 @@ void show_layers(Report& report) {
     report.show(name + "_first", name + ":", weights.value().select(0, 0), 3);
   }
   report.say();
-  report.say(
-      "Layers of width 16 as they are drawn from seed 0. A dot product of 16 unscaled terms");
-  report.say("is already sharp; a trained W or v decides how sharp the others are.");
+  report.paragraph(
+      "Layers of width 16 as they are drawn from seed 0. A dot product of 16 unscaled terms is "
+      "already sharp; a trained W or v decides how sharp the others are.");
 }
 
 void show_speed(Report& report) {
   report.step("What each costs");
-  report.say("8 sources of 20 states, 30 decoder steps, width 256, measured here and now:");
+  report.paragraph("8 sources of 20 states, 30 decoder steps, width 256, measured here and now:");
   report.say();
   const nn::NoGrad no_grad;
   set_seed(0);
@@ -100,19 +100,20 @@ void show_speed(Report& report) {
   times["additive"] = time;
   report.record("milliseconds", times);
   report.say();
-  report.say(
-      "What to notice: dot and general are products of matrices; concat and additive take a");
-  report.say("tanh of {} numbers, one for each state, step and dimension.",
-             grouped(8 * 20 * 30 * 256));
+  report.paragraph(
+      "What to notice: dot and general are products of matrices; concat and additive take a tanh "
+      "of {} numbers, one for each state, step and dimension.",
+      grouped(8 * 20 * 30 * 256));
 }
 
 void show_training(Report& report) {
   report.step("Which learns best: the exercise, in small");
   constexpr std::int64_t kSteps = 120;
   const TinyTask task = tiny_reversal(6, 1500);
-  report.say("The same decoder with each, {} steps of 32 words of 2 to 6 letters to be spelled",
-             kSteps);
-  report.say("backwards (seed 0); then 200 words that were not among them:");
+  report.paragraph(
+      "The same decoder with each, {} steps of 32 words of 2 to 6 letters to be spelled backwards "
+      "(seed 0); then 200 words that were not among them:",
+      kSteps);
   report.say();
   report.say("  {:<9} {:>10} {:>9} {:>9} {:>12} {:>13}", "", "parameters", "loss", "BLEU",
              "exact match", "tokens/s");
@@ -139,13 +140,13 @@ void show_training(Report& report) {
   }
   report.record("trained", rows);
   report.say();
-  report.say(
-      "What to notice: on so small a task all of them learn where to look, and seeds differ");
-  report.say("as much as scores do. A real comparison takes more data and several seeds.");
+  report.paragraph(
+      "What to notice: on so small a task all of them learn where to look, and seeds differ as "
+      "much as scores do. A real comparison takes more data and several seeds.");
 }
 
 void teach(Report& report) {
-  report.say(
+  report.paragraph(
       "Luong, Pham and Manning, 2015: simpler scores of encoder state h and decoder state s.");
   show_by_hand(report);
   show_parameters(report);

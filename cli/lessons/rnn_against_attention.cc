@@ -36,9 +36,10 @@ void show_operations(Report& report) {
   report.record("lstm_operations", lstm);
   report.record("layer_operations", layer);
   report.say();
-  report.say("What to notice: whole layers cost the same at n = 2 d ({} here). Below, attention",
-             2 * kWidth);
-  report.say("is the cheaper one, and far beyond, it is not.");
+  report.paragraph(
+      "What to notice: whole layers cost the same at n = 2 d ({} here). Below, attention is the "
+      "cheaper one, and far beyond, it is not.",
+      2 * kWidth);
 }
 
 // How much the last output depends on each input, by distance: |∂ Σ out / ∂ x|.
@@ -68,9 +69,10 @@ void show_path(Report& report) {
   const nn::Variable<> x(default_generator().randn({1, 65, kSmall}), true);
   const auto recurrent = gradient_norms(x, lstm.forward(x).out, kDistances);
   const auto attended = gradient_norms(x, attention.forward(x).out, kDistances);
-  report.say("65 random words of width {}, layers as they are drawn from seed 0. How much the",
-             kSmall);
-  report.say("last output changes with a word so many places before, |∂ out / ∂ word|:");
+  report.paragraph(
+      "65 random words of width {}, layers as they are drawn from seed 0. How much the last output "
+      "changes with a word so many places before, |∂ out / ∂ word|:",
+      kSmall);
   report.say();
   report.say("  {:>8} {:>14} {:>12} {:>18} {:>12}", "distance", "steps of LSTM", "gradient",
              "steps of attention", "gradient");
@@ -83,10 +85,11 @@ void show_path(Report& report) {
   report.record("lstm_gradient", recurrent);
   report.record("attention_gradient", attended);
   report.say();
-  report.say("What to notice: through a recurrence, a gradient shrinks with every word between:");
-  report.say("after 64, {:.0e} of it is left. Attention reaches every word in one step, and its",
-             recurrent.back() / recurrent.front());
-  report.say("gradient depends on how much it looks there, not on how far that is.");
+  report.paragraph(
+      "What to notice: through a recurrence, a gradient shrinks with every word between: after 64, "
+      "{:.0e} of it is left. Attention reaches every word in one step, and its gradient depends on "
+      "how much it looks there, not on how far that is.",
+      recurrent.back() / recurrent.front());
 }
 
 void show_times(Report& report) {
@@ -96,7 +99,8 @@ void show_times(Report& report) {
   nn::LSTM<> lstm(kMeasuredWidth, kMeasuredWidth);
   nn::MultiHeadAttention<> attention(nn::separate_projections(kMeasuredWidth, 1));
   const nn::NoGrad no_grad;
-  report.say("One sequence of width {}, one layer forward, measured here and now:", kMeasuredWidth);
+  report.paragraph("One sequence of width {}, one layer forward, measured here and now:",
+                   kMeasuredWidth);
   report.say();
   report.say("  {:>5} {:>22} {:>10} {:>26} {:>10}", "n", "LSTM: steps in a row", "time",
              "attention: steps in a row", "time");
@@ -113,9 +117,10 @@ void show_times(Report& report) {
   }
   report.record("times", rows);
   report.say();
-  report.say("What to notice: the operations are of the same order, yet the steps of an LSTM wait");
-  report.say("for each other, however many processors there are. In training this is what counts:");
-  report.say("all positions of a sequence are known then.");
+  report.paragraph(
+      "What to notice: the operations are of the same order, yet the steps of an LSTM wait for "
+      "each other, however many processors there are. In training this is what counts: all "
+      "positions of a sequence are known then.");
 }
 
 void show_rest(Report& report) {
@@ -130,8 +135,9 @@ void show_rest(Report& report) {
 }
 
 void teach(Report& report) {
-  report.say("A recurrent network reads word by word and hands one state on. Attention lets every");
-  report.say("word look at every other at once.");
+  report.paragraph(
+      "A recurrent network reads word by word and hands one state on. Attention lets every word "
+      "look at every other at once.");
   show_operations(report);
   show_path(report);
   show_times(report);

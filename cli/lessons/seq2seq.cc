@@ -27,7 +27,7 @@ void show_architecture(Report& report) {
     parts.back().second += parameter.num_elements();
   }
   const std::map<std::string, std::string_view> roles{
-      {"src_embedding", "source words, times √256, plus sinusoidal positions"},
+      {"src_embedding", "source words, times √256, plus positions"},
       {"tgt_embedding", "target words, the same way"},
       {"encoder_lstm", "reads in both directions, 128 wide each"},
       {"encoder_attention", "self-attention over what was read"},
@@ -79,7 +79,7 @@ Tensor<float> illustrative_alignment() {
 void show_illustration(Report& report) {
   report.step("An alignment as it is usually drawn: illustrative");
   const Tensor<float> weights = illustrative_alignment();
-  report.say("The tutorial made these weights up; rows are French, columns are English:");
+  report.paragraph("The tutorial made these weights up; rows are French, columns are English:");
   report.say();
   report.say("{}", render_heatmap(weights, {kTarget, kSource}, {.width = 78}, {.legend = false}));
   report.record("illustrative", weights);
@@ -88,7 +88,7 @@ void show_illustration(Report& report) {
 
 void show_training(Report& report) {
   report.step("An alignment as it is measured");
-  constexpr std::int64_t kSteps = 200;
+  constexpr std::int64_t kSteps = 400;
   const TinyTask task = tiny_reversal(6, 2000);
   set_seed(0);
   nn::AttentionSeq2Seq<> model({.src_vocab_size = task.source.size(),
@@ -97,14 +97,13 @@ void show_training(Report& report) {
                                 .num_heads = 2,
                                 .num_layers = 1,
                                 .dropout = 0});
-  const TinyTraining training = train_tiny(model, task, kSteps, 5e-3);
+  const TinyTraining training = train_tiny(model, task, kSteps, 1e-2);
   const auto score = score_tiny(model, task, task.corpus.test, 6);
-  report.say(
-      "The same model with width 32 and 2 heads, {} parameters, learns for {} steps to spell",
-      grouped(model.num_parameters()), kSteps);
-  report.say("words of 2 to 6 letters backwards: loss {:.3f}; of 200 new words {:.1f} % are right",
-             training.loss, 100 * score.exact);
-  report.say("(BLEU {:.1f}).", score.bleu.score);
+  report.paragraph(
+      "The same model with width 32 and 2 heads, {} parameters, learns for {} steps to spell words "
+      "of 2 to 6 letters backwards: loss {:.3f}; of 200 new words {:.1f} % are right (BLEU "
+      "{:.1f}).",
+      grouped(model.num_parameters()), kSteps, training.loss, 100 * score.exact, score.bleu.score);
   report.record("loss", training.loss);
   report.record("exact_match", score.exact);
   report.record("bleu", score.bleu.score);
@@ -118,7 +117,7 @@ void show_training(Report& report) {
   const auto letters = tasks::split_units(text, tasks::Units::kWords);
   for (std::int64_t head = 0; head < best.alignment.extent(0); ++head) {
     report.say();
-    report.say("where head {} of the cross-attention looked:", head);
+    report.paragraph("where head {} of the cross-attention looked:", head);
     report.say("{}", render_heatmap(best.alignment.view().select(0, head),
                                     {task.target.tokens(best.tokens), letters}, {.width = 78},
                                     {.legend = false}));
@@ -127,7 +126,8 @@ void show_training(Report& report) {
 }
 
 void teach(Report& report) {
-  report.say("An encoder reads a source, a decoder writes a target and looks back at every step.");
+  report.paragraph(
+      "An encoder reads a source, a decoder writes a target and looks back at every step.");
   show_architecture(report);
   show_illustration(report);
   show_training(report);

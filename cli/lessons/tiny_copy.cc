@@ -36,9 +36,10 @@ double TinyCopy::train(std::int64_t steps, double lr) {
 void show_heads(Report& report, const std::string& name, const AttentionDiagnostics& diagnostics) {
   report.say("{}", table_of(diagnostics));
   for (const Finding& finding : attention_findings(diagnostics)) {
-    report.say("  {} {}: {}", finding.is_problem ? "!" : "-", name_of(finding.kind),
-               finding.measured);
+    report.say("  {} {}:", finding.is_problem ? "!" : "-", name_of(finding.kind));
+    report.say("      {}", finding.measured);
   }
+  report.say("  mean cosine similarity of two heads: {:.3f}", diagnostics.mean_similarity());
   report.record(name, to_json(diagnostics));
 }
 
