@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <stdexcept>
 
 #include "diagnose/measured_layer.h"
 #include "heed/error.h"
 #include "heed/io/safetensors.h"
+#include "heed/nn/search.h"
 #include "heed/nn/state_file.h"
 #include "train/characters.h"
 #include "train/copy_task.h"
 #include "train/text_file.h"
+#include "translation/translator.h"
 
 namespace heed::cli {
 
@@ -124,6 +127,40 @@ ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
           measure_layers(model, padded.ids, padded.lengths)};
 }
 
+// What a translator is to be measured on: the sentences given, with what it makes of them, or
+// examples of its task that it has not seen, with their translations.
+std::vector<nn::SequencePair> pairs_of(Translator& translator, const ModelInput& input) {
+  std::vector<std::string> sentences = input.sentences;
+  if (!input.text_file.empty()) {
+    std::istringstream lines(read_text_file(input.text_file));
+    for (std::string line; std::getline(lines, line);) sentences.push_back(line);
+  }
+  if (sentences.empty()) {
+    auto examples = make_corpus(translator.settings.corpus, {}).test;
+    examples.resize(std::min(examples.size(), static_cast<std::size_t>(kSequences)));
+    return translator.encode(examples);
+  }
+  std::vector<nn::SequencePair> pairs;
+  for (const std::string& sentence : sentences)
+    pairs.push_back({translator.source.encode(sentence), {}});
+  const nn::SequenceBatch batch = nn::make_batch(pairs);
+  const auto written = nn::greedy_search(*translator.model, batch.src, batch.src_lengths,
+                                         {.max_len = translator.settings.model.max_len});
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].target = written[i].tokens;
+  return pairs;
+}
+
+ModelMeasurement measure_translator(const SavedModel& saved, const ModelInput& input) {
+  Translator translator = load_translator(saved.path.parent_path());
+  const auto pairs = pairs_of(translator, input);
+  return {kTranslateTask,
+          fmt::format("{} sentence{} and {}", pairs.size(), pairs.size() == 1 ? "" : "s",
+                      input.sentences.empty() && input.text_file.empty()
+                          ? "their translations, not seen in training"
+                          : "what the model makes of them"),
+          measure_layers(*translator.model, nn::make_batch(pairs))};
+}
+
 }  // namespace
 
 ModelMeasurement measure_model(const std::filesystem::path& model, const ModelInput& input) {
@@ -131,7 +168,8 @@ ModelMeasurement measure_model(const std::filesystem::path& model, const ModelIn
   const auto task = saved.settings["task"].get<std::string>();
   if (task == "copy") return measure_copy(saved, input);
   if (task == "lm") return measure_lm(saved, input);
-  throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected one of copy and lm",
+  if (task == kTranslateTask) return measure_translator(saved, input);
+  throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected copy, lm or translate",
                                        saved.path.string(), task));
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kTask = "copy";
 
 struct CopyArguments {
-  TrainArguments train{{.steps = 400, .batch = 32}, {}, {}, false};
+  TrainArguments train{{.steps = 400, .batch = 32}, {}, {}};
   std::int64_t length = 10;
   std::int64_t symbols = 16;
 };
@@ -63,10 +63,11 @@ void run_copy(const CopyArguments& arguments) {
   const CopyTask task = CopyTask::of(sizes);
   set_seed(training.seed);
   CausalModel model(sizes);
-  const auto loss = [&] {
-    return copy_loss(model, draw_batch(task, training.batch, default_generator()));
+  const auto loss = [&](std::int64_t) -> StepLoss {
+    return {copy_loss(model, draw_batch(task, training.batch, default_generator())),
+            training.batch};
   };
-  train({model, loss, training.batch, "sequences", settings}, folder);
+  train({model, loss, "sequences", settings}, folder);
   TorchGenerator random(~training.seed);
   print(arguments, settings, model, exact_match(model, task, draw_batch(task, 1000, random)));
 }
