@@ -83,8 +83,7 @@ void print(const Examples& examples, const Translator& translator,
       translator.settings.model.attention, examples.name, examples.examples.size(),
       score.bleu.score, 100 * score.exact);
   for (const tasks::LengthScore& group : score.by_length) {
-    std::cout << fmt::format("{:>13}  {:>8}  {:>6.2f}  {:>4.1f} %\n",
-                             fmt::format("{} to {}", group.min_length, group.max_length),
+    std::cout << fmt::format("{:>13}  {:>8}  {:>6.2f}  {:>4.1f} %\n", lengths_of(group),
                              group.count, group.bleu, 100 * group.exact);
   }
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "translation/scores.h"
 
@@ -42,14 +41,13 @@ nlohmann::json weights_json(const Tensor<float>& weights) {
 }
 
 // The scores of each group of lengths, one for each model, in the order of lengths.
-using Groups =
-    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<const tasks::LengthScore*>>;
+using Groups = std::map<std::int64_t, std::vector<const tasks::LengthScore*>>;
 
 Groups groups_of(const ComparisonReport& report) {
   Groups groups;
   for (const ComparedModel& model : report.models) {
     for (const tasks::LengthScore& group : model.test.by_length) {
-      groups[{group.min_length, group.max_length}].push_back(&group);
+      groups[group.min_length].push_back(&group);
     }
   }
   return groups;
@@ -85,8 +83,8 @@ std::string markdown_by_length(const ComparisonReport& report, const Value& valu
   std::vector<std::string> names{"source length", "examples"};
   for (const ComparedModel& model : report.models) names.push_back(model.attention);
   std::string text = heading(names);
-  for (const auto& [lengths, scores] : groups_of(report)) {
-    std::vector<std::string> cells{fmt::format("{} to {}", lengths.first, lengths.second),
+  for (const auto& [length, scores] : groups_of(report)) {
+    std::vector<std::string> cells{lengths_of(*scores.front()),
                                    std::to_string(scores.front()->count)};
     for (const tasks::LengthScore* group : scores) {
       cells.push_back(fmt::format("{:.1f}", value(*group)));

@@ -1,5 +1,7 @@
 #include "translation/scores.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -65,15 +67,24 @@ tasks::TranslationScore score(Translator& translator, const std::vector<tasks::E
                               const WritingOptions& options) {
   const std::vector<nn::SequencePair> pairs = translator.encode(examples);
   const auto written = write_all(translator, pairs, options);
+  constexpr std::int64_t kGroups = 6;  // of lengths, at most
   std::vector<std::int64_t> lengths;
+  std::int64_t longest = 1;
   std::vector<tasks::Tokens> hypotheses;
   std::vector<tasks::Tokens> references;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     lengths.push_back(static_cast<std::int64_t>(pairs[i].source.size()));
+    longest = std::max(longest, lengths.back());
     hypotheses.push_back(translator.target.tokens(written[i].tokens));
     references.push_back(tasks::split_units(examples[i].target, translator.target.units()));
   }
-  return tasks::score_translations(lengths, hypotheses, references);
+  return tasks::score_translations(lengths, hypotheses, references,
+                                   (longest + kGroups - 1) / kGroups);
+}
+
+std::string lengths_of(const tasks::LengthScore& group) {
+  if (group.min_length == group.max_length) return std::to_string(group.min_length);
+  return fmt::format("{} to {}", group.min_length, group.max_length);
 }
 
 nlohmann::json to_json(const tasks::TranslationScore& score) {

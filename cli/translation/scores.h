@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "heed/nn/search.h"
@@ -24,9 +25,12 @@ std::vector<nn::Hypothesis<float>> write_all(Translator& translator,
                                              const WritingOptions& options = {});
 
 // BLEU and exact match of what the model writes for the examples' sources. Words and characters
-// that are not in the vocabularies count as wrong.
+// that are not in the vocabularies count as wrong. Up to six groups of source lengths.
 tasks::TranslationScore score(Translator& translator, const std::vector<tasks::Example>& examples,
                               const WritingOptions& options = {});
+
+// "6 to 10"
+std::string lengths_of(const tasks::LengthScore& group);
 
 nlohmann::json to_json(const tasks::TranslationScore& score);
 

@@ -251,7 +251,8 @@ TEST_F(TrainedTranslator, EvaluatesOtherFiles) {
   EXPECT_EQ(result.at("exact_match"), 0.75);
   const CommandResult text = run_command(
       {"evaluate", "--model", model(), "--parallel-text", path("source"), path("target")});
-  EXPECT_THAT(text.out, AllOf(HasSubstr("exact     75.0 %"), HasSubstr("1 to 5         4")));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("exact     75.0 %"),
+                              HasSubstr("\n            3         2  100.00  100.0 %\n")));
   expect_error(2,
                {"evaluate", "--model", model(), "--split", "test", "--parallel-text",
                 path("source"), path("target")},
@@ -407,7 +408,7 @@ TEST_F(Translate, ComparesAttentionsAndReports) {
   }
   EXPECT_EQ(lines_of(read_text(path("report/table.csv"))).size(), 4U);
   EXPECT_EQ(lines_of(read_text(path("report/learning_curves.csv"))).size(), 7U);
-  EXPECT_EQ(lines_of(read_text(path("report/bleu_by_length.csv"))).size(), 4U);
+  EXPECT_GE(lines_of(read_text(path("report/bleu_by_length.csv"))).size(), 4U);
   const auto alignments = nlohmann::json::parse(read_text(path("report/alignments.json")));
   const auto& models = alignments.at("models");
   ASSERT_EQ(models.size(), 3U);
