@@ -82,6 +82,7 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
                                                     const Characters& characters,
                                                     std::int64_t context) {
   std::vector<std::vector<std::int64_t>> sequences;
+  sequences.reserve(input.sentences.size());
   for (const std::string& sentence : input.sentences) {
     sequences.push_back(characters.encode(sentence));
   }
@@ -141,6 +142,7 @@ std::vector<nn::SequencePair> pairs_of(Translator& translator, const ModelInput&
     return translator.encode(examples);
   }
   std::vector<nn::SequencePair> pairs;
+  pairs.reserve(sentences.size());
   for (const std::string& sentence : sentences)
     pairs.push_back({translator.source.encode(sentence), {}});
   const nn::SequenceBatch batch = nn::make_batch(pairs);

@@ -15,6 +15,7 @@ constexpr std::int64_t kBatch = 32;
 std::vector<std::string> texts_of(const std::vector<tasks::Example>& examples,
                                   std::string tasks::Example::*side) {
   std::vector<std::string> texts;
+  texts.reserve(examples.size());
   for (const tasks::Example& example : examples) texts.push_back(example.*side);
   return texts;
 }
@@ -29,6 +30,7 @@ TinyTask::TinyTask(const tasks::Corpus& from)
 std::vector<nn::SequencePair> TinyTask::pairs_of(
     const std::vector<tasks::Example>& examples) const {
   std::vector<nn::SequencePair> pairs;
+  pairs.reserve(examples.size());
   for (const tasks::Example& example : examples) {
     pairs.push_back({source.encode(example.source), target.encode(example.target)});
   }
@@ -66,6 +68,7 @@ TinyTraining train_tiny(nn::Seq2Seq<>& model, const TinyTask& task, std::int64_t
     for (const auto& indices : nn::shuffled_batches(pairs, kBatch)) {
       if (step++ == steps) break;
       std::vector<nn::SequencePair> chosen;
+      chosen.reserve(indices.size());
       for (const std::int64_t i : indices) chosen.push_back(pairs[static_cast<std::size_t>(i)]);
       const nn::SequenceBatch batch = nn::make_batch(chosen);
       result.loss = nn::train_step(model, optimizer, batch).loss;
@@ -84,6 +87,7 @@ tasks::TranslationScore score_tiny(nn::Seq2Seq<>& model, const TinyTask& task,
   const nn::SequenceBatch batch = nn::make_batch(task.pairs_of(examples));
   std::vector<tasks::Tokens> hypotheses;
   std::vector<tasks::Tokens> references;
+  references.reserve(examples.size());
   for (const auto& hypothesis : nn::greedy_search(model, batch.src, batch.src_lengths,
                                                   {.max_len = batch.tgt_out.extent(1)})) {
     hypotheses.push_back(task.target.tokens(hypothesis.tokens));

@@ -39,8 +39,10 @@ AttentionDiagnostics measured(std::int64_t num_heads, const Weight& weight,
 double peak(bool is_there) { return is_there ? 1 : 0.02; }
 
 std::vector<FindingKind> kinds_of(const AttentionDiagnostics& diagnostics) {
+  const auto findings = attention_findings(diagnostics);
   std::vector<FindingKind> kinds;
-  for (const Finding& finding : attention_findings(diagnostics)) kinds.push_back(finding.kind);
+  kinds.reserve(findings.size());
+  for (const Finding& finding : findings) kinds.push_back(finding.kind);
   return kinds;
 }
 

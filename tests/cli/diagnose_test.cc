@@ -108,6 +108,34 @@ TEST_F(Diagnose, ReadsTextAndSentences) {
   EXPECT_EQ(text["sequences"], "1 sequence of 16 characters");
 }
 
+TEST_F(Diagnose, LooksAtTranslators) {
+  const auto tiny = [&](const std::string& attention) {
+    const std::string folder = path(attention);
+    const CommandResult result = run_command(
+        {"train",       "translate", "--task",   "reverse", "--max-length", "4", "--examples", "40",
+         "--held-out",  "10",        "--epochs", "1",       "--d-model",    "8", "--heads",    "2",
+         "--attention", attention,   "--save",   folder});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return folder;
+  };
+  const json multihead = parsed({"diagnose", "--model", tiny("multihead"), "--json"});
+  EXPECT_EQ(multihead["sequences"], "10 sentences and their translations, not seen in training");
+  ASSERT_EQ(multihead["layers"].size(), 2U);
+  EXPECT_EQ(multihead["layers"][0]["name"], "encoder_attention");
+  EXPECT_EQ(multihead["layers"][1]["name"], "cross_attention");
+  for (const json& layer : multihead["layers"]) {
+    ASSERT_EQ(layer["heads"].size(), 2U);
+    for (const json& head : layer["heads"]) EXPECT_EQ(head["padding"], 0);
+  }
+  const json dot = parsed({"diagnose", "--model", tiny("dot"), "a b c", "d a", "--json"});
+  EXPECT_EQ(dot["sequences"], "2 sentences and what the model makes of them");
+  ASSERT_EQ(dot["layers"].size(), 1U);
+  EXPECT_EQ(dot["layers"][0]["heads"].size(), 1U);
+  EXPECT_EQ(dot["layers"][0]["heads"][0]["padding"], 0);
+  EXPECT_THAT(run_command({"diagnose", "--model", tiny("none")}).out,
+              HasSubstr("The model has no attention."));
+}
+
 TEST_F(Diagnose, WeightsOfAnybodys) {
   const json result = parsed({"diagnose", "--weights", weights(), "--lengths", "5,4", "--json"});
   const json& heads = result["heads"];
