@@ -111,10 +111,10 @@ TEST_F(Diagnose, ReadsTextAndSentences) {
 TEST_F(Diagnose, LooksAtTranslators) {
   const auto tiny = [&](const std::string& attention) {
     const std::string folder = path(attention);
-    const CommandResult result = run_command(
-        {"train",       "translate", "--task",   "reverse", "--max-length", "4", "--examples", "40",
-         "--held-out",  "10",        "--epochs", "1",       "--d-model",    "8", "--heads",    "2",
-         "--attention", attention,   "--save",   folder});
+    const CommandResult result =
+        run_command({"train", "translate", "--task", "reverse", "--max-length", "4", "--examples",
+                     "40", "--held-out", "10", "--epochs", "1", "--d-model", "8", "--attention",
+                     attention, "--save", folder});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return folder;
   };
@@ -124,7 +124,7 @@ TEST_F(Diagnose, LooksAtTranslators) {
   EXPECT_EQ(multihead["layers"][0]["name"], "encoder_attention");
   EXPECT_EQ(multihead["layers"][1]["name"], "cross_attention");
   for (const json& layer : multihead["layers"]) {
-    ASSERT_EQ(layer["heads"].size(), 2U);
+    ASSERT_EQ(layer["heads"].size(), 4U);
     for (const json& head : layer["heads"]) EXPECT_EQ(head["padding"], 0);
   }
   const json dot = parsed({"diagnose", "--model", tiny("dot"), "a b c", "d a", "--json"});
