@@ -111,10 +111,11 @@ TEST_F(Diagnose, ReadsTextAndSentences) {
 TEST_F(Diagnose, LooksAtTranslators) {
   const auto tiny = [&](const std::string& attention) {
     const std::string folder = path(attention);
-    const CommandResult result =
-        run_command({"train", "translate", "--task", "reverse", "--max-length", "4", "--examples",
-                     "40", "--held-out", "10", "--epochs", "1", "--d-model", "8", "--attention",
-                     attention, "--save", folder});
+    const Arguments arguments{"train",    "translate",  "--task",    "reverse",    "--max-length",
+                              "4",        "--examples", "40",        "--held-out", "10",
+                              "--epochs", "1",          "--d-model", "8",          "--attention",
+                              attention,  "--save",     folder};
+    const CommandResult result = run_command(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return folder;
   };
@@ -175,7 +176,7 @@ TEST_F(Diagnose, NamesWhatIsWrong) {
   expect_error(1, {"diagnose", "--model", path("none")}, "No such file");
   expect_error(1, {"diagnose", "--weights", path("none")}, "No such file");
   expect_error(1, {"diagnose", "--weights", file, "--lengths", "5,6"},
-               "kv_lengths[1] is 6, expected 0 to 5");
+               "lengths[1] is 6, expected 0 to 5");
   write_npy(path("scores.npy"), Tensor<float>({2, 2}, {1, 2, -3, 4}));
   expect_error(1, {"diagnose", "--weights", path("scores.npy")}, "sum to 3, expected at most 1");
   write_safetensors(path("other.safetensors"), {});
