@@ -52,5 +52,6 @@
 #include "heed/tasks/vocabulary.h"
 #include "heed/tensor.h"
 #include "heed/viz/colormap.h"
+#include "heed/viz/explorer.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"

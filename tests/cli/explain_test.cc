@@ -225,7 +225,7 @@ TEST(Explain, RefusesSettingsThatMakeNoSense) {
   expect_usage_error({"--temperature", "0"}, "--temperature is 0");
   expect_usage_error({"--temperature", "nan"}, "--temperature is nan");
   expect_usage_error({"--seed", "-1"}, "--seed");
-  expect_usage_error({"--out", "a.png"}, "'a.png' does not end in .json, .npy, .npz or .txt");
+  expect_usage_error({"--out", "a.png"}, "'a.png' does not end in .html, .json, .npy, .npz or .txt");
 }
 
 TEST(Explain, RefusesUnknownMasksAndListsTheKnown) {
