@@ -76,6 +76,7 @@ void add_verbs(CLI::App& command) {
   command.formatter(formatter);
   heed::cli::add_demo(command);
   heed::cli::add_explain(command);
+  heed::cli::add_serve(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);
   heed::cli::add_train(command);

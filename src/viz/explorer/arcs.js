@@ -2,6 +2,7 @@
 
 const arcHeight = 150;
 const arcsPerToken = 3;       // where the rows of all tokens are shown at once
+const roomyTokens = 14;       // so few stand further apart, which spreads their arcs
 let stripSentence = null;
 let stripTokens = [];
 
@@ -14,6 +15,7 @@ function buildStrip(sentence) {
     return button;
   });
   strip.replaceChildren(...stripTokens);
+  strip.classList.toggle('roomy', sentence.length <= roomyTokens);
 }
 
 // The arcs to draw: [query, key, weight], weakest first.
