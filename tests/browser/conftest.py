@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -86,6 +87,14 @@ class Guard:
 def settle(page: Page) -> None:
     """Waits for what a change has scheduled to be drawn."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def wait_until(page: Page, expression: str) -> None:
+    """Waits until an expression holds. Playwright's own waiting needs eval, which the page's policy forbids."""
+    deadline = time.monotonic() + 60
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        settle(page)
 
 
 @pytest.fixture

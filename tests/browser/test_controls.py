@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from conftest import SENTENCE, settle
+from conftest import SENTENCE, settle, wait_until
 
 
 def state(page) -> dict:
@@ -102,7 +102,7 @@ def test_zoom_by_buttons_wheel_and_drag(page):
     page.keyboard.down("Shift")
     page.mouse.wheel(0, -100)
     page.keyboard.up("Shift")
-    page.wait_for_function("document.getElementById('heat-note').textContent.includes('Tokens')")
+    wait_until(page, "document.getElementById('heat-note').textContent.includes('Tokens')")
     before = page.inner_text("#heat-note")
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.2, steps=4)
@@ -208,7 +208,7 @@ def test_the_fragment_brings_a_view_back(page, written, guard):
     page.locator("#heads button").nth(4).click()
     page.locator("#strip button").nth(4).click()
     page.click("#theme")
-    page.wait_for_function("location.hash.includes('theme=light')")
+    wait_until(page, "location.hash.includes('theme=light')")
     again = guard.open(written(SENTENCE, "--heads", 8), page.evaluate("location.hash"))
     assert state(again) == state(page)
     assert picture(again, "#heat-other") == picture(page, "#heat-other")

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import SENTENCE, settle
+from conftest import SENTENCE, settle, wait_until
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- <svg onload=alert(2)> ]]> &lt;b&gt; \" ' `${alert(3)}` a\u2028b"
 
@@ -67,7 +67,7 @@ def test_512_tokens_of_12_heads(heed, guard, tmp_path):
     assert np.abs(np.array(row) - expected[500]).max() < 1e-6
     # The matrices are pictures: no element for a cell, nor for an arc.
     assert elements(page, "*") < 1200
-    page.wait_for_function("[...document.querySelectorAll('#heads .hint')].every((e) => e.textContent)")
+    wait_until(page, "[...document.querySelectorAll('#heads .hint')].every((e) => e.textContent)")
     for temperature in (0.3, 2):
         page.evaluate("(temperature) => heed.update({temperature})", temperature)
         settle(page)

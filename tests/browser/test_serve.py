@@ -10,7 +10,7 @@ import urllib.parse
 import numpy as np
 import pytest
 
-from conftest import SENTENCE, settle, weights_of
+from conftest import SENTENCE, settle, wait_until, weights_of
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_typed_sentence_is_computed_by_heed(server, guard, heed):
     page.fill("#ask-heads", "8")
     page.fill("#ask-seed", "3")
     page.press("#ask-text", "Enter")
-    page.wait_for_function("heed.sentences.length === 2")
+    wait_until(page, "heed.sentences.length === 2")
     settle(page)
     expected = np.array(weights_of(heed, SENTENCE, "--heads", 8, "--seed", 3))
     for head in range(8):
@@ -60,7 +60,7 @@ def test_a_typed_sentence_is_computed_by_heed(server, guard, heed):
         assert np.abs(np.reshape(flat, (9, 9)) - expected[head]).max() < 1e-6
     page.fill("#ask-text", "   ")
     page.press("#ask-text", "Enter")
-    page.wait_for_function("document.getElementById('ask-error').textContent !== ''")
+    wait_until(page, "document.getElementById('ask-error').textContent !== ''")
     assert "has no words" in page.inner_text("#ask-error")
     guard.faults = [fault for fault in guard.faults if "400 (Bad Request)" not in fault]
 

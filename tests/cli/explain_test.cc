@@ -202,7 +202,8 @@ TEST(Explain, WritesTheFormatThatTheEndingNames) {
   EXPECT_EQ(shape(arrays.at("token_ids")), (Shape{6}));
 
   EXPECT_THAT(read_text(write("a.txt")), HasSubstr("cat .25 .75  ·   ·   ·   ·    cat .63 .37"));
-  EXPECT_EQ(folder.num_files(), 4U);
+  EXPECT_THAT(read_text(write("a.html")), StartsWith("<!DOCTYPE html>"));
+  EXPECT_EQ(folder.num_files(), 5U);
 }
 
 TEST(Explain, NothingIsWrittenOnError) {
