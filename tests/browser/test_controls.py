@@ -1,6 +1,7 @@
 """Everything on the page that can be pressed, by pointer and by keyboard."""
 
 import json
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -27,7 +28,7 @@ def test_tokens_are_pointed_at_and_held(page):
     assert tokens.nth(6).get_attribute("aria-pressed") == "true"
     tokens.nth(3).hover()
     settle(page)
-    assert page.inner_text("#readout").startswith("over attends to fox")
+    assert page.inner_text("#readout").startswith("the attends to fox")
     tokens.nth(6).click()
     page.mouse.move(5, 5)
     settle(page)
@@ -97,6 +98,7 @@ def test_zoom_by_buttons_wheel_and_drag(page):
     assert zoomed != whole and "Tokens" in page.inner_text("#heat-note")
     page.click("#zoom-reset")
     assert picture(page) == whole
+    page.locator("#heat").scroll_into_view_if_needed()
     box = page.locator("#heat").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6)
     page.keyboard.down("Shift")
@@ -116,6 +118,7 @@ def test_zoom_by_buttons_wheel_and_drag(page):
 
 
 def test_a_click_on_the_heatmap_chooses_the_cell(page):
+    page.locator("#heat").scroll_into_view_if_needed()
     box = page.locator("#heat").bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.8)
     settle(page)
@@ -135,8 +138,8 @@ def test_positions(page):
     page.focus("#positions")
     page.keyboard.press("ArrowRight")
     settle(page)
-    # Position 10, dimension 19: cos(10 / 10000^(18 / 64)).
-    assert page.inner_text("#position-readout") == "Position 10, dimension 19: 0.7317"
+    expected = math.cos(10 / 10000 ** (18 / 64))
+    assert page.inner_text("#position-readout") == f"Position 10, dimension 19: {expected:.4f}"
 
 
 def test_every_control_is_reached_by_tab(page):

@@ -16,6 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 using testing_support::CommandResult;
 using testing_support::read_text;
 using testing_support::run_command;
@@ -226,7 +227,8 @@ TEST(Explain, RefusesSettingsThatMakeNoSense) {
   expect_usage_error({"--temperature", "0"}, "--temperature is 0");
   expect_usage_error({"--temperature", "nan"}, "--temperature is nan");
   expect_usage_error({"--seed", "-1"}, "--seed");
-  expect_usage_error({"--out", "a.png"}, "'a.png' does not end in .html, .json, .npy, .npz or .txt");
+  expect_usage_error({"--out", "a.png"},
+                     "'a.png' does not end in .html, .json, .npy, .npz or .txt");
 }
 
 TEST(Explain, RefusesUnknownMasksAndListsTheKnown) {
