@@ -1,7 +1,4 @@
 // heed serve: the explorer in a browser, with sentences computed as they are typed.
-#include <pthread.h>
-
-#include <csignal>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -16,14 +13,10 @@ namespace {
 constexpr int kDefaultPort = 8642;
 
 void serve(const Address& address) {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGINT);
-  ::sigaddset(&signals, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ExplorerServer server(address);
-  std::cout << "The explorer is at " << server.url() << '\n' << "Ctrl-C ends it." << std::endl;
-  server.run();
+  server.run([&] {
+    std::cout << "The explorer is at " << server.url() << '\n' << "Ctrl-C ends it." << std::endl;
+  });
 }
 
 }  // namespace

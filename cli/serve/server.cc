@@ -1,11 +1,13 @@
 #include "serve/server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <httplib.h>
-#include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -60,12 +62,28 @@ void set_socket_options(socket_t socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 }
 
-sigset_t ending_signals() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGINT);
-  ::sigaddset(&signals, SIGTERM);
-  return signals;
+// A pipe into which the first SIGINT or SIGTERM writes; a second ends the program. Blocking the
+// signals and waiting for them would not do: libraries start threads before main().
+int signal_pipe[2] = {-1, -1};
+
+extern "C" void write_to_pipe(int /*signal*/) {
+  const char byte = 0;
+  [[maybe_unused]] const ssize_t written = ::write(signal_pipe[1], &byte, 1);
+}
+
+void wait_for_pipe() {
+  char byte = 0;
+  while (::read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+void catch_signals() {
+  if (::pipe2(signal_pipe, O_CLOEXEC) != 0) throw IoError("no pipe can be made for signals");
+  struct sigaction action {};
+  action.sa_handler = write_to_pipe;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
 }
 
 // Counts those that are inside; beyond the limit one is refused.
@@ -193,14 +211,13 @@ std::string ExplorerServer::url() const {
                      address_.port);
 }
 
-void ExplorerServer::run() {
+void ExplorerServer::run(const std::function<void()>& announce) {
+  catch_signals();
+  announce();
   httplib::Server& server = implementation_->server();
   std::atomic<bool> has_ended = false;
   std::thread waiter([&] {
-    const sigset_t signals = ending_signals();
-    int signal = 0;
-    ::sigwait(&signals, &signal);
-    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    wait_for_pipe();
     // stop() does nothing before the server runs.
     while (!has_ended && !server.is_running()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -209,8 +226,7 @@ void ExplorerServer::run() {
   });
   server.listen_after_bind();
   has_ended = true;
-  // Where the socket failed, nobody has sent a signal.
-  ::pthread_kill(waiter.native_handle(), SIGTERM);
+  write_to_pipe(0);  // where the socket failed, nobody has
   waiter.join();
 }
 

@@ -26,9 +26,9 @@ class ExplorerServer {
   const Address& address() const { return address_; }
   std::string url() const;
 
-  // Serves until SIGINT or SIGTERM comes, which the calling thread must have blocked before any
-  // other thread started. Requests that have begun are finished; a second signal ends the program.
-  void run();
+  // Calls announce(), then serves until SIGINT or SIGTERM comes. Requests that have begun are
+  // finished; a second signal ends the program. Once per program.
+  void run(const std::function<void()>& announce);
 
  private:
   class Implementation;

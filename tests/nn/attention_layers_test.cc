@@ -117,6 +117,16 @@ TEST(AttentionLayers, ReturnTheRowsAskedFor) {
   EXPECT_TRUE(layer.forward(x).weights.empty());
 }
 
+TEST(AttentionLayers, SelfAttentionHasNoAxisForItsHead) {
+  SelfAttention<> layer(8);
+  const Variable<float> x(normal<float>({2, 5, 8}, 1));
+  EXPECT_EQ(layer.forward(x, {.return_attention = true}).weights.shape(), (Shape{2, 5, 5}));
+  EXPECT_EQ(layer.forward(x, {.rows = {{1, 0, 3}}}).weights.shape(), (Shape{1, 5}));
+  EXPECT_THAT(
+      [] { MultiHeadAttention<>({.embed_dim = 4, .num_heads = 2, .has_head_axis = false}); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 2, expected 1")));
+}
+
 TEST(AttentionLayers, CausalOnesSeeNoFuture) {
   CausalSelfAttention<> causal_layer(8, 2, 6, 0);
   SingleHeadAttention<> single(8, 3);
@@ -133,6 +143,22 @@ TEST(AttentionLayers, CausalOnesSeeNoFuture) {
   same_but_last(single);
 }
 
+TEST(AttentionLayers, AProjectedSourceIsTheSameSource) {
+  MultiHeadAttention<double> layer(cross_projections(8, 2, 0));
+  const Variable<double> query = normal_variable({2, 3, 8}, 1);
+  const Variable<double> source = normal_variable({2, 5, 8}, 2);
+  const auto direct = layer.forward(query, source, source, {.return_attention = true});
+  const auto [out, weights] =
+      layer.attend_to(query, layer.project(source), {.return_attention = true});
+  EXPECT_EQ(max_difference(out.value(), direct.out.value()), 0);
+  EXPECT_EQ(max_difference<double>(weights, direct.weights), 0);
+  EXPECT_THAT(
+      [&] {
+        layer.attend_to(query, {query, {}});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("has not been projected by this layer")));
+}
+
 TEST(AttentionLayers, RefuseMisuse) {
   EXPECT_THAT([] { MultiHeadAttention<>(cross_projections(6, 4)); },
               ThrowsMessage<InvalidArgument>(HasSubstr("6 is not a multiple of num_heads, 4")));
@@ -147,6 +173,8 @@ TEST(AttentionLayers, RefuseMisuse) {
   const Variable<float> x(normal<float>({1, 3, 4}, 1));
   const Variable<float> y(normal<float>({1, 3, 4}, 2));
   EXPECT_THAT([&] { fused.forward(x, y, y); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("qkv_proj projects one input")));
+  EXPECT_THAT([&] { fused.project(x); },
               ThrowsMessage<InvalidArgument>(HasSubstr("qkv_proj projects one input")));
   EXPECT_THAT(
       [&] {
