@@ -2,12 +2,14 @@
 
 const arcHeight = 150;
 const arcsPerToken = 3;       // where the rows of all tokens are shown at once
-const roomyTokens = 14;       // so few stand further apart, which spreads their arcs
+const roomyTokens = 10;       // so few stand further apart, which spreads their arcs
 let stripSentence = null;
 let stripTokens = [];
+let revealed = null;          // the token that was last scrolled to
 
 function buildStrip(sentence) {
   stripSentence = sentence;
+  revealed = null;
   const strip = byId('strip');
   stripTokens = sentence.tokens.map((token, index) => {
     const button = make('button', {type: 'button', textContent: token, dir: 'auto', tabIndex: index ? -1 : 0});
@@ -16,6 +18,17 @@ function buildStrip(sentence) {
   });
   strip.replaceChildren(...stripTokens);
   strip.classList.toggle('roomy', sentence.length <= roomyTokens);
+}
+
+// Scrolls to the chosen token, once, where it is out of sight.
+function revealToken(box) {
+  if (revealed === state.q) return;
+  revealed = state.q;
+  const token = stripTokens[state.q];
+  const place = token.offsetLeft - box.scrollLeft;
+  if (place < 0 || place + token.offsetWidth > box.clientWidth) {
+    box.scrollLeft = token.offsetLeft - (box.clientWidth - token.offsetWidth) / 2;
+  }
 }
 
 // The arcs to draw: [query, key, weight], weakest first.
@@ -99,6 +112,7 @@ function renderStrip(theme) {
   const box = byId('strip-box');
   const canvas = byId('arcs');
   canvas.style.width = `${box.clientWidth}px`;
+  revealToken(box);
   const {context, width} = canvasOf(canvas);
   const start = box.getBoundingClientRect().left;
   const places = stripTokens.map((button) => {

@@ -111,6 +111,9 @@ function drawLabels(painter, model, view, layout, {theme, cursor}) {
   const {cell, left, top, isUpright} = layout;
   const size = clamp(cell * 0.8, 9, 13);
   const every = Math.ceil((size + 1) / cell);
+  // Every so many, but for those that the chosen one would lie on.
+  const isFree = (i, first, chosen) =>
+    i % every === 0 && (every === 1 || chosen === null || Math.abs(first + i - chosen) >= every);
   const style = (isChosen, color) => {
     painter.fillStyle = isChosen ? color : theme.soft;
     painter.font = fontOf(size, isChosen ? 700 : 400);
@@ -118,13 +121,13 @@ function drawLabels(painter, model, view, layout, {theme, cursor}) {
   painter.textBaseline = 'middle';
   for (let i = 0; i < view.span; ++i) {
     const isChosenQuery = cursor && cursor.q === view.q + i;
-    if (i % every === 0 || isChosenQuery) {
+    if (isChosenQuery || isFree(i, view.q, cursor && cursor.q)) {
       style(isChosenQuery, theme.query);
       painter.textAlign = 'right';
       painter.fillText(fitText(painter, tokens[view.q + i], left - 8), left - 6, top + (i + 0.5) * cell);
     }
     const isChosenKey = cursor && cursor.k === view.k + i;
-    if (i % every !== 0 && !isChosenKey) continue;
+    if (!isChosenKey && !isFree(i, view.k, cursor && cursor.k)) continue;
     style(isChosenKey, theme.key);
     painter.save();
     painter.translate(left + (i + 0.5) * cell, top - (isUpright ? 6 : 12));

@@ -15,6 +15,7 @@ function buildHeads(sentence) {
     make('span', {textContent: `Head ${head}`}), make('span', {className: 'hint'})));
   headButtons.forEach((button, head) => button.addEventListener('click', () => update({head})));
   byId('heads').replaceChildren(...headButtons);
+  byId('heads').classList.toggle('few', sentence.numHeads <= 4);
   const none = make('option', {value: '', textContent: 'no other'});
   byId('other').replaceChildren(none, ...headButtons.map((_, head) =>
     make('option', {value: String(head), textContent: headName(sentence, head)})));

@@ -100,6 +100,7 @@ void check(const ExplorerSentence& sentence) {
 
 std::vector<std::string> harmless(const std::vector<std::string>& texts) {
   std::vector<std::string> result;
+  result.reserve(texts.size());
   for (const std::string& text : texts) result.push_back(sanitize_for_terminal(text));
   return result;
 }

@@ -6,7 +6,7 @@ function vectorBox(numbers, name) {
   const largest = Math.max(...Array.from(numbers, Math.abs), 1e-12);
   const table = tableOf('RdBu');
   const cells = Array.from(numbers).slice(0, mostShown).map((number) => {
-    const cell = make('span', {textContent: numberText(number, 2)});
+    const cell = make('span', {textContent: Math.abs(number) < 0.005 ? '0' : number.toFixed(2).replace('-', '−')});
     const color = colorAt(table, 0.5 + 0.42 * number / largest);
     cell.style.backgroundColor = cssOf(color);
     cell.style.color = textOn(color);
