@@ -21,8 +21,8 @@ build: ## Build the command, build/release/heed
 	@cmake --build --preset release --target heed_command
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
-test: ## Build and run every test, the comparison with PyTorch among them
-	$(install) build test python
+test: ## Build and run every test, the comparison with PyTorch and those in a browser among them
+	$(install) build test python browser
 	@scripts/install-python
 	@scripts/build-and-test dev
 

@@ -35,6 +35,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  heed demo                                watch attention work on one sentence\n"
     "  heed explain \"Time flies like an arrow\"  the same with your words\n"
+    "  heed serve                               play with it in a browser\n"
     "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --causal square\n"
     "                                           compute it on your own arrays\n"
     "  heed lesson softmax                      learn it, step by step\n"
@@ -79,6 +80,7 @@ void add_verbs(CLI::App& command) {
   command.formatter(formatter);
   heed::cli::add_demo(command);
   heed::cli::add_explain(command);
+  heed::cli::add_serve(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);
   heed::cli::add_train(command);

@@ -18,6 +18,7 @@ void add_explain(CLI::App& command);
 void add_run(CLI::App& command);
 void add_bench(CLI::App& command);
 void add_info(CLI::App& command);
+void add_serve(CLI::App& command);
 void add_lesson(CLI::App& command);
 void add_train(CLI::App& command);
 void add_generate(CLI::App& command);

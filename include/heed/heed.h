@@ -31,6 +31,7 @@
 #include "heed/statistics.h"
 #include "heed/tensor.h"
 #include "heed/viz/colormap.h"
+#include "heed/viz/explorer.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 
