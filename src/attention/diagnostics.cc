@@ -21,10 +21,10 @@ template <class T>
 AttentionDiagnostics diagnose(TensorView<const T> query, TensorView<const T> key,
                               const AttentionOptions& options,
                               const DiagnosticsOptions& diagnostics) {
-  constexpr const char* kFunction = "attention_diagnostics";
-  const AttentionShapes shapes = check_shapes(kFunction, query, key);
-  const Terms<float> terms = check_weight_terms(kFunction, shapes, options);
-  check_lengths(kFunction, diagnostics, terms.shape);
+  constexpr const char* kCaller = "attention_diagnostics";
+  const AttentionShapes shapes = check_shapes(kCaller, query, key);
+  const Terms<float> terms = check_weight_terms(kCaller, shapes, options);
+  check_lengths(kCaller, diagnostics, terms.shape);
   const auto* table = kernels_for(shapes);
   if (table == nullptr) {
     const Floats floats(query, key);
@@ -57,17 +57,17 @@ void check_row(TensorView<const Real> weights, std::int64_t b, std::int64_t h, s
 template <class Real>
 AttentionDiagnostics diagnose_weights(TensorView<const Real> weights, const Mask& mask,
                                       const DiagnosticsOptions& diagnostics) {
-  constexpr const char* kFunction = "weight_diagnostics";
+  constexpr const char* kCaller = "weight_diagnostics";
   if (weights.rank() != 4) {
     throw InvalidArgument(
-        fmt::format("{}: weights has shape {}, expected [batch, num_heads, q_len, kv_len]",
-                    kFunction, to_string(weights.shape())));
+        fmt::format("{}: weights has shape {}, expected [batch, num_heads, q_len, kv_len]", kCaller,
+                    to_string(weights.shape())));
   }
   const ScoreShape shape{.batch = weights.extent(0),
                          .num_heads = weights.extent(1),
                          .q_len = weights.extent(2),
                          .kv_len = weights.extent(3)};
-  check_lengths(kFunction, diagnostics, shape);
+  check_lengths(kCaller, diagnostics, shape);
   const BoundMask bound(mask, shape);
   for (std::int64_t b = 0; b < shape.batch; ++b) {
     const std::int64_t queries = length_of(diagnostics.q_lengths, b, shape.q_len);
