@@ -41,6 +41,7 @@ constexpr const char* kExamples =
     "  heed lesson softmax                      learn it, step by step\n"
     "  heed train lm --save story               train a model of text, and let it write:\n"
     "  heed generate --model story\n"
+    "  heed diagnose --model story              see what its heads have learned\n"
     "  heed train translate --save fr           train a model that translates numbers:\n"
     "  heed translate --model fr \"forty-two\"\n"
     "\n"
@@ -84,6 +85,7 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_lesson(command);
   heed::cli::add_train(command);
   heed::cli::add_generate(command);
+  heed::cli::add_diagnose(command);
   heed::cli::add_translate(command);
   heed::cli::add_evaluate(command);
   heed::cli::add_compare(command);

@@ -22,6 +22,7 @@ void add_serve(CLI::App& command);
 void add_lesson(CLI::App& command);
 void add_train(CLI::App& command);
 void add_generate(CLI::App& command);
+void add_diagnose(CLI::App& command);
 void add_translate(CLI::App& command);
 void add_evaluate(CLI::App& command);
 void add_compare(CLI::App& command);

@@ -5,6 +5,7 @@
 #include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
+#include "heed/diagnostics.h"
 #include "heed/dual.h"
 #include "heed/error.h"
 #include "heed/fma_rate.h"
