@@ -174,7 +174,8 @@ function drawColorBar(painter, scale, [x, y, width], theme) {
     painter.fillRect(first + i * (last - first) / pieces, y + 6, (last - first) / pieces + 0.5, 10);
   }
   const labels = {
-    linear: [[0, '0'], [0.5, numberText(scale.end / 2, 2)], [1, (scale.end < 1 ? '≥ ' : '') + numberText(scale.end, 2)]],
+    linear: [[0, '0'], [0.5, String(Number((scale.end / 2).toPrecision(2)))],
+      [1, (scale.end < 1 ? '≥ ' : '') + String(Number(scale.end.toPrecision(2)))]],
     log: [[0, '≤ 0.0001'], [0.25, '0.001'], [0.5, '0.01'], [0.75, '0.1'], [1, '1']],
     row: [[0, '0'], [1, 'row’s largest']],
   }[scale.kind];
