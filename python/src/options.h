@@ -1,0 +1,47 @@
+// The options of attention as Python gives them, and as the library takes them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "arrays.h"
+#include "heed/attention.h"
+#include "masks.h"
+
+namespace heed::python {
+
+// What the keywords of heed.attention() said. Arrays are held as they came, for which type scores
+// are computed in depends on the query.
+struct Options {
+  MaskObject mask;
+  std::optional<Array> alibi_slopes;
+  std::optional<Array> bias;
+  std::optional<Array> sinks;
+  std::optional<double> scale;
+  double softcap = 0;
+  Dropout dropout;
+  std::int64_t query_offset = 0;
+};
+
+// The same for one call. It refers to the Options, and owns what had to be copied into another
+// type; it can be neither copied nor moved.
+template <class Real>
+class CallOptions {
+ public:
+  CallOptions(const char* function, const Options& options);
+  CallOptions(const CallOptions&) = delete;
+  CallOptions& operator=(const CallOptions&) = delete;
+
+  const BasicAttentionOptions<Real>& operator*() const noexcept { return options_; }
+
+ private:
+  BasicAttentionOptions<Real> options_;
+  std::array<std::optional<Tensor<Real>>, 3> copies_;
+};
+
+void bind_options(nb::module_& module);
+
+}  // namespace heed::python
