@@ -8,8 +8,10 @@
 (1, 8, 128, 64)
 """
 
+from . import reference
 from ._heed import (
     Mask,
+    Plan,
     __version__,
     additive,
     alibi_slopes,
@@ -26,16 +28,30 @@ from ._heed import (
     rows,
     set_num_threads,
     sliding_window,
+    where,
 )
-from ._operator import attention, attention_weights
+from ._operator import (
+    AttentionGradients,
+    AttentionStatistics,
+    attention,
+    attention_backward,
+    attention_statistics,
+    attention_weights,
+    plan,
+)
 
 __all__ = [
+    "AttentionGradients",
+    "AttentionStatistics",
     "Mask",
+    "Plan",
     "__version__",
     "additive",
     "alibi_slopes",
     "allow",
     "attention",
+    "attention_backward",
+    "attention_statistics",
     "attention_target",
     "attention_targets",
     "attention_weights",
@@ -45,8 +61,11 @@ __all__ = [
     "key_lengths",
     "key_padding",
     "num_threads",
+    "plan",
     "prefix",
+    "reference",
     "rows",
     "set_num_threads",
     "sliding_window",
+    "where",
 ]

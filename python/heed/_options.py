@@ -1,24 +1,53 @@
 """The keywords of attention() as the options of the library."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
 from . import _heed
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _bound(side):
-    return None if side is None else int(side)
+
+class Options(TypedDict, total=False):
+    """The keywords that say what attention computes: see attention()."""
+
+    mask: _heed.Mask | None
+    causal: bool | str | int
+    window: int | tuple[int | None, int | None] | None
+    scale: float | None
+    softcap: float
+    score_mod: Callable[..., Any] | None
+    bias: Any
+    alibi_slopes: Any
+    sinks: Any
+    dropout: float
+    seed: int
+    query_offset: int
 
 
-def _mask(mask, causal, window):
+def _combined_mask(mask, causal, window):
     """What mask, causal and window say together."""
-    alignment = "square"
-    if causal is not False and causal is not None:
-        alignment = "square" if causal is True else causal
-        triangle = _heed.causal(alignment)
-        mask = triangle if mask is None else mask & triangle
+    if mask is not None and not isinstance(mask, _heed.Mask):
+        raise ValueError(
+            f"attention: mask is a {type(mask).__name__}, expected a heed.Mask; heed.allow(array), heed.block(array) "
+            "and heed.additive(array) make one of an array and say what its elements mean"
+        )
+    parts = [] if mask is None else [mask]
+    alignment = "square" if isinstance(causal, bool) else causal
+    # An alignment, be it position 0, is not False.
+    if causal is not False:
+        parts.append(_heed.causal(alignment))
     if window is not None:
         left, right = (window, window) if isinstance(window, int) else window
-        band = _heed.sliding_window(_bound(left), _bound(right), alignment)
-        mask = band if mask is None else mask & band
-    return mask
+        parts.append(_heed.sliding_window(left, right, alignment))
+    if not parts:
+        return None
+    combined = parts[0]
+    for part in parts[1:]:
+        combined = combined & part
+    return combined
 
 
 def make_options(
@@ -28,16 +57,18 @@ def make_options(
     window=None,
     scale=None,
     softcap=0.0,
-    sinks=None,
+    score_mod=None,
     bias=None,
     alibi_slopes=None,
+    sinks=None,
     dropout=0.0,
     seed=0,
     query_offset=0,
-):
+) -> _heed.Options:
     """See attention()."""
     return _heed.Options(
-        mask=_mask(mask, causal, window),
+        mask=_combined_mask(mask, causal, window),
+        score_mod=score_mod,
         alibi_slopes=alibi_slopes,
         bias=bias,
         sinks=sinks,

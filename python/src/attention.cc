@@ -1,17 +1,11 @@
 #include "heed/attention.h"
 
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
 
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "bindings.h"
-#include "heed/statistics.h"
 #include "operands.h"
 #include "options.h"
 
@@ -20,7 +14,6 @@ namespace heed::python {
 namespace {
 
 constexpr const char* kAttention = "attention";
-constexpr const char* kWeights = "attention_weights";
 
 template <class T>
 nb::object attention_of(const Operands& operands, const Options& options, bool with_lse,
@@ -32,10 +25,11 @@ nb::object attention_of(const Operands& operands, const Options& options, bool w
   const auto value = view_of_rank_4<T>(operands.value);
   if (!with_lse) {
     Tensor<T> out =
-        unlocked(num_threads, [&] { return heed::attention(query, key, value, *call); });
+        unlocked(options, num_threads, [&] { return heed::attention(query, key, value, *call); });
     return to_object(std::move(out), operands.library, operands.rank);
   }
-  auto both = unlocked(num_threads, [&] { return attention_with_lse(query, key, value, *call); });
+  auto both =
+      unlocked(options, num_threads, [&] { return attention_with_lse(query, key, value, *call); });
   return nb::make_tuple(to_object(std::move(both.out), operands.library, operands.rank),
                         to_object(std::move(both.lse), operands.library, operands.rank - 1));
 }
@@ -48,32 +42,11 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value, const O
   });
 }
 
-using RowIndices = std::vector<std::array<std::int64_t, 3>>;
-
-nb::object weights(nb::handle query, nb::handle key, const RowIndices& indices,
-                   const Options& options, std::optional<int> num_threads) {
-  const Operands operands = operands_of(kWeights, query, key, {});
-  std::vector<AttentionRow> rows;
-  rows.reserve(indices.size());
-  for (const auto& [batch, head, q] : indices) rows.push_back({batch, head, q});
-  return with_type(operands.dtype, [&](auto number) {
-    using T = decltype(number);
-    const CallOptions<RealOf<T>> call(kWeights, options);
-    auto result = unlocked(num_threads, [&] {
-      return attention_weights(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
-                               rows, *call);
-    });
-    return to_object(std::move(result), operands.library);
-  });
-}
-
 }  // namespace
 
 void bind_attention(nb::module_& module) {
   module.def("attention", &attention, nb::arg("query"), nb::arg("key"), nb::arg("value"),
              nb::arg("options"), nb::arg("with_lse"), nb::arg("num_threads").none());
-  module.def("attention_weights", &weights, nb::arg("query"), nb::arg("key"), nb::arg("rows"),
-             nb::arg("options"), nb::arg("num_threads").none());
 }
 
 }  // namespace heed::python

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,8 +18,9 @@
 namespace heed::python {
 
 MaskObject operator&(const MaskObject& a, const MaskObject& b) {
-  MaskObject both{a.mask & b.mask, a.arrays};
+  MaskObject both{a.mask & b.mask, a.arrays, a.callables};
   both.arrays.insert(both.arrays.end(), b.arrays.begin(), b.arrays.end());
+  both.callables.insert(both.callables.end(), b.callables.begin(), b.callables.end());
   return both;
 }
 
@@ -66,6 +68,11 @@ MaskObject additive(nb::handle object) {
   return {Mask::additive(view), {array}};
 }
 
+MaskObject where(nb::callable visible) {
+  const auto callable = std::make_shared<Callable>(std::move(visible));
+  return {mask_where(callable), {}, {callable}};
+}
+
 MaskObject rows(const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges) {
   std::vector<RowRange> result;
   result.reserve(ranges.size());
@@ -108,22 +115,26 @@ nb::object materialized(Tensor<T> (*materialize)(const Mask&, const ScoreShape&)
                         const MaskObject& self, const ScoreExtents& extents,
                         std::int64_t query_offset) {
   const ScoreShape shape = score_shape(extents, query_offset);
+  const FailureWatch watch(self.callables);
   Tensor<T> tensor;
   {
     const nb::gil_scoped_release released;
     tensor = materialize(self.mask, shape);
   }
+  watch.raise();
   return to_object(std::move(tensor), Library::kNumpy, static_cast<int>(extents.size()));
 }
 
 std::string picture(const MaskObject& self, const ScoreExtents& extents, std::int64_t query_offset,
                     std::int64_t batch, std::int64_t head) {
+  const FailureWatch watch(self.callables);
   std::string result;
   for (const std::string& line :
        to_lines(self.mask, score_shape(extents, query_offset), kHashGlyphs, batch, head)) {
     if (!result.empty()) result += '\n';
     result += line;
   }
+  watch.raise();
   return result;
 }
 
@@ -173,6 +184,14 @@ void bind_masks(nb::module_& module) {
   module.def("additive", &additive, nb::arg("array"),
              "Values added to the scores; -inf = may not attend. Float32 is referred to, other "
              "types are copied.");
+  module.def(
+      "where", &where, nb::arg("visible"),
+      "A key is visible where visible(b, h, q_idx, kv_idx) is true.\n\n"
+      "The function is called for a tile of scores at once, with NumPy arrays that broadcast "
+      "to [keys, rows]: h and q_idx are int32 [rows], kv_idx int32 [keys, 1], b an int; it "
+      "returns booleans that broadcast so too. It is called for any tile, in any order, from "
+      "any thread: hundreds of times slower than a mask by name.\n\n"
+      ">>> heed.where(lambda b, h, q_idx, kv_idx: (q_idx - kv_idx) % 4 == 0)");
   module.def("rows", &rows, nb::arg("ranges"),
              "One range of keys, (begin, end), for each of the q_len queries.");
   module.def(

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "arrays.h"
+#include "callables.h"
 #include "heed/mask.h"
 
 namespace heed::python {
 
-// A mask and the arrays that it refers to.
+// A mask, the arrays that it refers to and the functions that it calls.
 struct MaskObject {
   Mask mask;
   std::vector<Array> arrays = {};
+  Callables callables = {};
 };
 
 MaskObject operator&(const MaskObject& a, const MaskObject& b);

@@ -11,4 +11,8 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_masks(module);
   heed::python::bind_options(module);
   heed::python::bind_attention(module);
+  heed::python::bind_backward(module);
+  heed::python::bind_statistics(module);
+  heed::python::bind_reference(module);
+  heed::python::bind_plan(module);
 }

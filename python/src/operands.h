@@ -1,15 +1,11 @@
-// What every binding of the operator does first and last: read the caller's arrays, and compute
-// without the interpreter's lock.
+// What every binding of the operator does first: read the caller's arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <algorithm>
-#include <optional>
 #include <type_traits>
 
 #include "arrays.h"
-#include "heed/parallel.h"
 
 namespace heed::python {
 
@@ -47,16 +43,6 @@ auto with_type(DataType dtype, Use use) {
       break;
   }
   return use(float{});
-}
-
-// compute() on at most `num_threads` threads, without the interpreter's lock: it must touch no
-// Python object.
-template <class Compute>
-auto unlocked(std::optional<int> num_threads, Compute compute) {
-  const nb::gil_scoped_release released;
-  std::optional<ThreadLimit> limit;
-  if (num_threads) limit.emplace(*num_threads);
-  return compute();
 }
 
 }  // namespace heed::python

@@ -7,6 +7,7 @@ namespace heed::python {
 template <class Real>
 CallOptions<Real>::CallOptions(const char* function, const Options& options) {
   options_.mask = options.mask.mask;
+  if (options.score_mod) options_.score_mod = score_mod_of(options.score_mod);
   if (options.scale) options_.scale = static_cast<Real>(*options.scale);
   options_.softcap = static_cast<Real>(options.softcap);
   options_.dropout = options.dropout;
@@ -19,23 +20,28 @@ CallOptions<Real>::CallOptions(const char* function, const Options& options) {
   if (options.sinks) options_.sinks = as_real<Real>(function, "sinks", *options.sinks, copies_[2]);
 }
 
+Callables Options::callables() const {
+  Callables all = mask.callables;
+  if (score_mod) all.push_back(score_mod);
+  return all;
+}
+
 template class CallOptions<float>;
 template class CallOptions<double>;
 
 namespace {
 
+std::shared_ptr<Callable> optional_callable(nb::handle object) {
+  if (object.is_none()) return nullptr;
+  if (!nb::isinstance<nb::callable>(object)) {
+    throw InvalidArgument("attention: score_mod is not a function");
+  }
+  return std::make_shared<Callable>(nb::borrow<nb::callable>(object));
+}
+
 std::optional<Array> optional_array(const char* name, nb::handle object) {
   if (object.is_none()) return std::nullopt;
   return to_array("attention", name, object);
-}
-
-MaskObject mask_of(nb::handle object) {
-  if (object.is_none()) return {};
-  MaskObject* mask = nullptr;
-  if (nb::try_cast(object, mask, false) && mask != nullptr) return *mask;
-  throw InvalidArgument(
-      "attention: mask is not a heed.Mask; heed.allow(array), heed.block(array) and "
-      "heed.additive(array) make one of an array and say what its elements mean");
 }
 
 }  // namespace
@@ -44,10 +50,11 @@ void bind_options(nb::module_& module) {
   nb::class_<Options>(module, "Options")
       .def(
           "__init__",
-          [](Options* self, nb::object mask, nb::object alibi_slopes, nb::object bias,
-             nb::object sinks, std::optional<double> scale, double softcap, float dropout,
-             std::uint64_t seed, std::int64_t query_offset) {
-            new (self) Options{.mask = mask_of(mask),
+          [](Options* self, const MaskObject* mask, nb::object score_mod, nb::object alibi_slopes,
+             nb::object bias, nb::object sinks, std::optional<double> scale, double softcap,
+             float dropout, std::uint64_t seed, std::int64_t query_offset) {
+            new (self) Options{.mask = mask == nullptr ? MaskObject{} : *mask,
+                               .score_mod = optional_callable(score_mod),
                                .alibi_slopes = optional_array("alibi_slopes", alibi_slopes),
                                .bias = optional_array("bias", bias),
                                .sinks = optional_array("sinks", sinks),
@@ -56,9 +63,10 @@ void bind_options(nb::module_& module) {
                                .dropout = {.probability = dropout, .seed = seed},
                                .query_offset = query_offset};
           },
-          nb::kw_only(), nb::arg("mask").none(), nb::arg("alibi_slopes").none(),
-          nb::arg("bias").none(), nb::arg("sinks").none(), nb::arg("scale").none(),
-          nb::arg("softcap"), nb::arg("dropout"), nb::arg("seed"), nb::arg("query_offset"));
+          nb::kw_only(), nb::arg("mask").none(), nb::arg("score_mod").none(),
+          nb::arg("alibi_slopes").none(), nb::arg("bias").none(), nb::arg("sinks").none(),
+          nb::arg("scale").none(), nb::arg("softcap"), nb::arg("dropout"), nb::arg("seed"),
+          nb::arg("query_offset"));
 }
 
 }  // namespace heed::python
