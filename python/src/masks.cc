@@ -177,11 +177,12 @@ void bind_mask_class(nb::module_& module) {
 
 void bind_masks(nb::module_& module) {
   bind_mask_class(module);
-  module.def("allow", &allow, nb::arg("array"),
+  module.def("allow", &allow, nb::arg("array").none(),
              "true = may attend. The array broadcasts, aligned at the right, to [batch, num_heads, "
              "q_len, kv_len]; the mask refers to its memory.");
-  module.def("block", &block, nb::arg("array"), "true = may not attend; otherwise as allow().");
-  module.def("additive", &additive, nb::arg("array"),
+  module.def("block", &block, nb::arg("array").none(),
+             "true = may not attend; otherwise as allow().");
+  module.def("additive", &additive, nb::arg("array").none(),
              "Values added to the scores; -inf = may not attend. Float32 is referred to, other "
              "types are copied.");
   module.def(
@@ -221,7 +222,7 @@ void bind_masks(nb::module_& module) {
       },
       nb::arg("lengths"),
       "Sequence b of the batch has lengths[b] keys; the rest is padding that nobody sees.");
-  module.def("key_padding", &key_padding, nb::arg("token_ids"), nb::arg("padding_id"),
+  module.def("key_padding", &key_padding, nb::arg("token_ids").none(), nb::arg("padding_id"),
              "Hides the keys whose token is padding_id. token_ids: int64 [batch, kv_len], copied.");
   module.def(
       "documents",

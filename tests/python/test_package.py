@@ -211,7 +211,7 @@ def test_gradients_and_plans_take_the_same_options() -> None:
 
     plan = heed.plan(QUERY, KEY, VALUE, **options)
     np.testing.assert_array_equal(plan(QUERY, KEY, VALUE), floats[0])
-    assert plan.target == heed.attention_target() and "head_dim" in str(plan)
+    assert plan.target == heed.attention_target() and plan.target in str(plan)
     by_shape = heed.plan(QUERY.shape, KEY.shape, VALUE.shape, **options)
     assert by_shape.tiles() == plan.tiles()
     with pytest.raises(ValueError, match="q_len is 6, but 7 was planned"):
