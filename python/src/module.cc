@@ -16,5 +16,6 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_backward(module);
   heed::python::bind_statistics(module);
   heed::python::bind_reference(module);
+  heed::python::bind_picture(module);
   heed::python::bind_plan(module);
 }
