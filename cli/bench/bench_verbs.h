@@ -8,5 +8,6 @@ namespace heed::cli {
 void add_bench_forward(CLI::App& bench);
 void add_bench_backward(CLI::App& bench);
 void add_bench_tutorial(CLI::App& bench);
+void add_bench_seq2seq(CLI::App& bench);
 
 }  // namespace heed::cli
