@@ -28,5 +28,8 @@ write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
   DESTINATION ${heed_package_dir})
 
+if(NOT HEED_BUILD_NN)
+  set(heed_pc_definitions " -DHEED_WITHOUT_NN")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/heed.pc.in heed.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

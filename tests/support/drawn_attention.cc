@@ -1,7 +1,10 @@
 #include "support/drawn_attention.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <ostream>
 #include <utility>
@@ -108,10 +111,23 @@ rc::Gen<AttentionCase> attention_case(bool modifies_scores) {
       drawn.bias = one_of<std::uint32_t>({0, *rc::gen::inRange(1U, 1000U)});
       drawn.has_alibi = one_of({false, false, true});
       drawn.softcap = one_of({0.0F, 0.5F, 20.0F});
-      drawn.dropout = one_of({0.0F, 0.25F, 1.0F});
     }
+    drawn.dropout = one_of({0.0F, 0.25F, 1.0F});
     return drawn;
   });
+}
+
+void expect_no_faults(const char* what, bool modifies_scores,
+                      const std::function<std::string(const AttentionCase&)>& faults) {
+  EXPECT_TRUE(rc::check(what, [&] {
+    const AttentionCase drawn = *attention_case(modifies_scores);
+    const std::string text = faults(drawn);
+    if (!text.empty()) RC_FAIL(text);
+  }));
+}
+
+double score_roundings_of(const AttentionCase& drawn) {
+  return 1 + std::sqrt(static_cast<double>(drawn.sizes.head_dim)) / 2;
 }
 
 DrawnAttention::DrawnAttention(const AttentionCase& drawn)

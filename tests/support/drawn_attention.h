@@ -4,8 +4,10 @@
 #include <rapidcheck.h>
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "support/fused.h"
@@ -68,9 +70,18 @@ class DrawnAttention {
   AttentionOptions options_;
 };
 
-// Cases without or with what makes the kernels hand out their scores: score_mod, bias, softcap,
-// dropout and irregular masks.
+// Cases without or with what makes the kernels hand out their scores: softcap, score_mod, ALiBi,
+// bias and irregular masks.
 rc::Gen<AttentionCase> attention_case(bool modifies_scores);
+
+// Draws such cases and expects faults(case) to be empty.
+void expect_no_faults(const char* what, bool modifies_scores,
+                      const std::function<std::string(const AttentionCase&)>& faults);
+
+// By how many roundings of its size a score of a drawn case may be off: those in a chain of so many
+// steps, most of them smaller than the score, and the one of a modified score, where the plain
+// computation may be exact.
+double score_roundings_of(const AttentionCase& drawn);
 
 // Prints the case and the options that came of it.
 std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn);

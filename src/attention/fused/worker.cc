@@ -87,9 +87,9 @@ void Worker::run(const Job& job, std::span<PanelOutput> panels) {
 void Worker::run_chunk(const Job& job, std::span<PanelOutput> panels, RowRange keys) {
   for (std::int64_t key = keys.begin; key < keys.end; key += kTileKeys) {
     const RowRange some{key, std::min(key + kTileKeys, job.terms->shape.kv_len)};
-    const auto sees = [&](const PanelOutput& panel) {
-      return panel.rows().panel().any_begin < some.end && panel.rows().panel().any_end > key;
-    };
+    const kernels::Tile place{.first_key = static_cast<std::int32_t>(key),
+                              .num_keys = static_cast<std::int32_t>(some.end - key)};
+    const auto sees = [&](const PanelOutput& panel) { return panel.rows().sees(place); };
     if (std::none_of(panels.begin(), panels.end(), sees)) continue;
     const kernels::Tile tile = reader_.read(some);
     for (PanelOutput& panel : panels) panel.add(tile, scratch_);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <cmath>
 #include <string>
 
 #include "support/drawn_attention.h"
@@ -12,22 +11,21 @@
 namespace heed {
 namespace {
 
-using testing_support::attention_case;
 using testing_support::AttentionCase;
 using testing_support::DrawnAttention;
+using testing_support::expect_no_faults;
 using testing_support::expected_of;
 using testing_support::inaccuracy;
 using testing_support::run;
 using testing_support::run_on_threads;
 using testing_support::same_bits;
+using testing_support::score_roundings_of;
 
 // What is wrong with the fused path on this case; empty when nothing is.
 std::string faults(const AttentionCase& drawn) {
   const DrawnAttention problem(drawn);
   const auto expected = expected_of(problem.views(), problem.options());
-  // Roundings in a chain of so many steps, most of them smaller than the score; and the one of a
-  // modified score, where the plain computation may be exact.
-  const double score_roundings = 1 + std::sqrt(static_cast<double>(drawn.sizes.head_dim)) / 2;
+  const double score_roundings = score_roundings_of(drawn);
   std::string text;
   for (const auto* table : kernels::supported_kernels()) {
     const auto found = run(*table, problem.views(), problem.options());
@@ -44,20 +42,12 @@ std::string faults(const AttentionCase& drawn) {
   return text;
 }
 
-void expect_no_faults(const char* what, bool modifies_scores) {
-  EXPECT_TRUE(rc::check(what, [modifies_scores] {
-    const AttentionCase drawn = *attention_case(modifies_scores);
-    const std::string text = faults(drawn);
-    if (!text.empty()) RC_FAIL(text);
-  }));
-}
-
 TEST(FusedProperties, PlainScores) {
-  expect_no_faults("fused attention is the reference's, whatever the threads", false);
+  expect_no_faults("fused attention is the reference's, whatever the threads", false, faults);
 }
 
 TEST(FusedProperties, ModifiedScores) {
-  expect_no_faults("so it is with scores that are modified", true);
+  expect_no_faults("so it is with scores that are modified", true, faults);
 }
 
 }  // namespace
