@@ -168,10 +168,10 @@ class HEED_API Mask {
   std::span<const std::shared_ptr<const detail::MaskPart>> parts() const noexcept { return parts_; }
   /// For the library's own use.
   explicit Mask(std::shared_ptr<const detail::MaskPart> part);
-
- private:
+  /// For the bindings of other languages: where() of a function that answers for whole tiles.
   static Mask where_function(std::shared_ptr<const detail::MaskFunction> function);
 
+ private:
   std::vector<std::shared_ptr<const detail::MaskPart>> parts_;
 };
 

@@ -1,0 +1,51 @@
+"""The textbook version of attention, in plain loops, with every intermediate step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _heed
+from ._options import make_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+
+class Result(NamedTuple):
+    """What attention computed; None for the steps that were not asked for. Each step is [batch, num_heads, q_len,
+    kv_len]."""
+
+    out: Any
+    """[batch, num_heads, q_len, value_dim]"""
+    lse: Any
+    """[batch, num_heads, q_len]"""
+    scores: Any
+    """scale · query · key"""
+    capped: Any
+    """after the softcap"""
+    modified: Any
+    """after score_mod, ALiBi and bias"""
+    masked: Any
+    """after the mask: -inf where a key is not visible"""
+    weights: Any
+    """after the softmax"""
+    dropped: Any
+    """after dropout: what the values are multiplied by"""
+
+
+def attention(query: Any, key: Any, value: Any, *, keep: Sequence[str] = (), **options: Unpack[Options]) -> Result:
+    """heed.attention() step by step, float32 or float64. keep names the steps wanted: "scores", "capped", "modified",
+    "masked", "weights", "dropped".
+
+    >>> import heed.reference, numpy
+    >>> x = numpy.eye(3)
+    >>> heed.reference.attention(x, x, x, causal=True, keep=["weights"]).weights.round(2)
+    array([[1.  , 0.  , 0.  ],
+           [0.36, 0.64, 0.  ],
+           [0.26, 0.26, 0.47]])
+    """
+    return Result(*_heed.reference_attention(query, key, value, list(keep), make_options(**options)))
