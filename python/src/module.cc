@@ -15,4 +15,5 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_statistics(module);
   heed::python::bind_reference(module);
   heed::python::bind_plan(module);
+  heed::python::bind_relatives(module);
 }
