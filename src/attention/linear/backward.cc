@@ -56,6 +56,7 @@ class HeadBackward {
         written_(static_cast<std::size_t>(problem.value_dim)),
         difference_(written_),
         grad_written_(written_),
+        forgotten_(size_),
         grad_state_(size_) {}
 
   void run(const std::optional<TensorView<const Real>>& grad_state) {
@@ -80,7 +81,7 @@ class HeadBackward {
       }
       for (std::int64_t t = end - 1; t >= first; --t) {
         read_backward(t, states[static_cast<std::size_t>(t - first + 1)].data());
-        write_backward(t, states[static_cast<std::size_t>(t - first)].data());
+        write_backward(t, states[static_cast<std::size_t>(t - first)]);
       }
     }
     for (std::int64_t i = 0; i < in_.head_dim; ++i) {
@@ -142,9 +143,11 @@ class HeadBackward {
     }
   }
 
-  // Through what token t wrote, and what was forgotten before; `state` is the one before the token.
-  void write_backward(std::int64_t t, Real* state) {
-    forget(t, state);
+  // Through what token t wrote, and what was forgotten before.
+  void write_backward(std::int64_t t, const std::vector<Real>& before) {
+    forgotten_ = before;
+    const Real* state = forgotten_.data();
+    forget(t, forgotten_.data());
     find_written(t, state);
     Real* grad_key = row(sums_.key, batch_, kv_head_, t);
     std::fill(grad_written_.begin(), grad_written_.end(), Real{0});
@@ -187,6 +190,7 @@ class HeadBackward {
   std::vector<Real> written_;
   std::vector<Real> difference_;
   std::vector<Real> grad_written_;
+  std::vector<Real> forgotten_;
   std::vector<Real> grad_state_;
 };
 
