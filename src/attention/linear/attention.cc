@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "attention/kernels/recurrence.h"
 #include "attention/target.h"
@@ -164,49 +163,41 @@ Tensor<float> features_of(const kernels::KernelTable& table, FeatureMap map, Flo
   return result;
 }
 
-float dot(const float* a, const float* b, std::int64_t length) {
-  float sums[8] = {};
-  std::int64_t i = 0;
-  for (; i + 8 <= length; i += 8) {
-    for (int lane = 0; lane < 8; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-  }
-  float sum = 0;
-  for (; i < length; ++i) sum += a[i] * b[i];
-  for (const float part : sums) sum += part;
-  return sum;
+// Σ_k (query · key_k) value_k over all keys or, causal, those up to the query's own. There may be
+// more keys than queries, or fewer: length counts queries.
+Tensor<float> attend_without_softmax(const kernels::KernelTable& table,
+                                     const Problem<float>& problem, bool causal) {
+  auto out = Tensor<float>::uninitialized(problem.out());
+  Tensor<float> states(problem.state());
+  const auto attend = [&](const Block& block, std::int32_t vectors, Recurrence& recurrence) {
+    Recurrence reads = recurrence;
+    set_reads(problem, block, out, causal ? recurrence : reads);
+    set_writes(problem, block, recurrence);
+    recurrence.length = problem.key.extent(2);
+    table.recurrence->run(vectors, recurrence);
+    if (causal) return;
+    reads.length = problem.query.extent(2);
+    table.recurrence->run(vectors, reads);
+  };
+  for_each_block(table, problem, states, attend);
+  return out;
 }
 
-// Divides each row of out by Σ_k φ(q) · φ(k).
-class Normalizer {
- public:
-  Normalizer(FloatView query, FloatView key, bool causal)
-      : query_(query), key_(key), causal_(causal) {}
-
-  void divide(std::int64_t batch, std::int64_t head, TensorView<float> out) const {
-    const std::int64_t kv_head = head / (query_.extent(1) / key_.extent(1));
-    const std::int64_t head_dim = query_.extent(3);
-    std::vector<float> sum(static_cast<std::size_t>(head_dim));
-    const auto add_key = [&](std::int64_t k) {
-      const float* row = row_of(key_, batch, kv_head) + k * head_dim;
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
-    };
-    if (!causal_) {
-      for (std::int64_t k = 0; k < key_.extent(2); ++k) add_key(k);
-    }
-    for (std::int64_t q = 0; q < query_.extent(2); ++q) {
-      if (causal_) add_key(q);
-      const float weights = dot(row_of(query_, batch, head) + q * head_dim, sum.data(), head_dim);
-      float* row = &out(batch, head, q, 0);
-      const float factor = weights == 0 ? 0 : 1 / weights;
-      for (std::int64_t j = 0; j < out.extent(3); ++j) row[j] = weights == 0 ? 0 : row[j] * factor;
-    }
-  }
-
- private:
-  FloatView query_;
-  FloatView key_;
-  bool causal_;
-};
+// Divides each row by its sum of weights.
+void normalize(const Tensor<float>& sums, Tensor<float>& out) {
+  const std::int64_t dim = out.extent(3);
+  if (out.empty()) return;
+  parallel_for(0, sums.num_elements(), std::max<std::int64_t>(1, 16384 / dim),
+               [&](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t row = first; row < last; ++row) {
+                   const float sum = sums.data()[row];
+                   float* elements = out.data() + row * dim;
+                   for (std::int64_t j = 0; j < dim; ++j) {
+                     elements[j] = sum == 0 ? 0 : elements[j] / sum;
+                   }
+                 }
+               });
+}
 
 template <class T>
 Tensor<float> floats_of(TensorView<const T> view) {
@@ -256,35 +247,18 @@ Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView qu
                     .head_dim = query.extent(3),
                     .value_dim = value.extent(3),
                     .heads_per_kv_head = key.extent(1) == 0 ? 0 : query.extent(1) / key.extent(1)};
-  const Problem<float> problem{sizes,
-                               {.scale = 1, .decay = {}, .beta = {}, .initial_state = {}},
-                               query_features,
-                               key_features,
-                               value};
-  auto out = Tensor<float>::uninitialized(sizes.out());
-  Tensor<float> states(sizes.state());
-  const auto attend = [&](const Block& block, std::int32_t vectors, Recurrence& recurrence) {
-    Recurrence reads = recurrence;
-    set_writes(problem, block, recurrence);
-    if (options.causal) {
-      set_reads(problem, block, out, recurrence);
-    } else {
-      set_reads(problem, block, out, reads);
-    }
-    recurrence.length = key.extent(2);
-    table.recurrence->run(vectors, recurrence);
-    if (options.causal) return;
-    reads.length = query.extent(2);
-    table.recurrence->run(vectors, reads);
-  };
-  for_each_block(table, problem, states, attend);
-  if (!options.normalized || out.empty()) return out;
-  const Normalizer normalizer(query_features, key_features, options.causal);
-  parallel_for(0, sizes.batch * sizes.num_heads, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      normalizer.divide(i / sizes.num_heads, i % sizes.num_heads, out);
-    }
-  });
+  Problem<float> problem{sizes,
+                         {.scale = 1, .decay = {}, .beta = {}, .initial_state = {}},
+                         query_features,
+                         key_features,
+                         value};
+  Tensor<float> out = attend_without_softmax(table, problem, options.causal);
+  if (!options.normalized) return out;
+  // The sum of a query's weights is what it makes of values that are 1.
+  const float one = 1;
+  problem.value_dim = 1;
+  problem.value = FloatView(&one, Shape{sizes.batch, sizes.num_kv_heads, key.extent(2), 1}, {});
+  normalize(attend_without_softmax(table, problem, options.causal), out);
   return out;
 }
 
