@@ -45,9 +45,9 @@ void check_lengths(std::string_view mask_name, const std::vector<std::int64_t>& 
   }
 }
 
-class Rows final : public MaskPart {
+class GivenRows final : public MaskPart {
  public:
-  explicit Rows(std::vector<RowRange> ranges) : ranges_(std::move(ranges)) {}
+  explicit GivenRows(std::vector<RowRange> ranges) : ranges_(std::move(ranges)) {}
   void check(const ScoreShape& shape) const override {
     if (static_cast<std::int64_t>(ranges_.size()) != shape.q_len) {
       throw InvalidArgument(fmt::format("Mask::rows: {} ranges were given but q_len is {}",
@@ -228,7 +228,7 @@ std::string Alignment::description() const {
 }
 
 Mask Mask::rows(std::vector<RowRange> ranges) {
-  return Mask(std::make_shared<Rows>(std::move(ranges)));
+  return Mask(std::make_shared<GivenRows>(std::move(ranges)));
 }
 
 Mask causal(Alignment alignment) { return Mask(std::make_shared<Causal>(std::move(alignment))); }

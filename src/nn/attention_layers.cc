@@ -123,6 +123,10 @@ MultiHeadAttention<T>::MultiHeadAttention(const AttentionConfig& config) : confi
     throw InvalidArgument(fmt::format("{}: inputs has {} names, expected one or three",
                                       config.class_name, num_inputs));
   }
+  if (!config.has_head_axis && config.num_heads != 1) {
+    throw InvalidArgument(fmt::format("{}: has_head_axis is false but num_heads is {}, expected 1",
+                                      config.class_name, config.num_heads));
+  }
   const std::int64_t inner_dim = config.num_heads * config_.head_dim;
   const std::int64_t in_width = num_inputs == 1 ? 3 * inner_dim : inner_dim;
   const auto projection = [&](const std::string& name, std::int64_t in, std::int64_t out) {
@@ -193,6 +197,10 @@ Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Varia
               {query.extent(0), query.extent(1), config_.num_heads * config_.head_dim});
   if (out_ != nullptr) out = out_->forward(out);
   if (out_dropout_ != nullptr) out = out_dropout_->forward(out);
+  if (options.return_attention && !config_.has_head_axis) {
+    const Shape shape{weights.extent(0), weights.extent(2), weights.extent(3)};
+    weights = std::move(weights).reshaped(shape);
+  }
   return {std::move(out), std::move(weights)};
 }
 
@@ -201,7 +209,8 @@ SelfAttention<T>::SelfAttention(std::int64_t d_model)
     : MultiHeadAttention<T>({.class_name = "SelfAttention",
                              .embed_dim = d_model,
                              .inputs = {"W_q", "W_k", "W_v"},
-                             .out = ""}) {}
+                             .out = "",
+                             .has_head_axis = false}) {}
 
 template <class T>
 SingleHeadAttention<T>::SingleHeadAttention(std::int64_t embed_dim, std::int64_t head_dim)

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 #include "io/unicode.h"
 #include "viz/cells.h"
@@ -13,7 +14,6 @@
 namespace heed::inline v0 {
 namespace {
 
-constexpr int kMinWidth = 20;
 constexpr int kValueCell = 4;  // " .25"
 constexpr int kWideCell = 6;   // " 0.25 "
 constexpr int kMaxCell = 12;
@@ -134,7 +134,7 @@ class Heatmap {
   Heatmap(TensorView<const float> weights, const HeatmapLabels& labels, const TerminalStyle& style,
           const HeatmapOptions& options)
       : style_(style), options_(options) {
-    style_.width = std::max(style.width, kMinWidth);
+    style_.width = std::max(style.width, kMinTerminalWidth);
     const auto all_rows = drawable(labels.queries, weights.extent(0), 1, style_);
     layout_.label_width = std::min(widest(all_rows), style_.width / 4);
     const std::int64_t room = style_.width - layout_.label_width - 1;

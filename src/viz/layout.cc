@@ -9,7 +9,6 @@
 namespace heed::inline v0 {
 namespace {
 
-constexpr int kMinWidth = 20;
 constexpr std::string_view kEscape = "\x1b[";
 
 std::vector<std::string_view> split_lines(std::string_view block) {
@@ -47,7 +46,7 @@ int terminal_columns(std::string_view line) {
 }
 
 std::string wrap_text(std::string_view text, int width) {
-  return cells::wrapped(text, {.width = std::max(width, kMinWidth)});
+  return cells::wrapped(text, {.width = std::max(width, kMinTerminalWidth)});
 }
 
 std::string side_by_side(std::span<const std::string> blocks, int gap) {

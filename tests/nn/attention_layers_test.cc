@@ -117,6 +117,16 @@ TEST(AttentionLayers, ReturnTheRowsAskedFor) {
   EXPECT_TRUE(layer.forward(x).weights.empty());
 }
 
+TEST(AttentionLayers, SelfAttentionHasNoAxisForItsHead) {
+  SelfAttention<> layer(8);
+  const Variable<float> x(normal<float>({2, 5, 8}, 1));
+  EXPECT_EQ(layer.forward(x, {.return_attention = true}).weights.shape(), (Shape{2, 5, 5}));
+  EXPECT_EQ(layer.forward(x, {.rows = {{1, 0, 3}}}).weights.shape(), (Shape{1, 5}));
+  EXPECT_THAT(
+      [] { MultiHeadAttention<>({.embed_dim = 4, .num_heads = 2, .has_head_axis = false}); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 2, expected 1")));
+}
+
 TEST(AttentionLayers, CausalOnesSeeNoFuture) {
   CausalSelfAttention<> causal_layer(8, 2, 6, 0);
   SingleHeadAttention<> single(8, 3);

@@ -95,6 +95,10 @@ class SelfAttention(MultiHead):
         names = ["W_q", "W_k", "W_v"]
         super().__init__(1, names, "", linears(names, width, width))
 
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        out, weights = super().forward(x)
+        return out, weights.squeeze(1)
+
 
 class SingleHeadAttention(MultiHead):
     is_causal = True

@@ -28,7 +28,8 @@ template <class T>
 struct Attended {
   Variable<T> out;  ///< [batch, q_len, embed_dim]; of scaled_dot_product_attention as heads
   /// What the values were multiplied by, dropout included: [batch, num_heads, q_len, kv_len] for
-  /// return_attention, [rows, kv_len] for rows, empty otherwise. A look, not part of the graph.
+  /// return_attention (SelfAttention: [batch, q_len, kv_len]), [rows, kv_len] for rows, empty
+  /// otherwise. A look, not part of the graph.
   Tensor<T> weights;
 };
 
@@ -73,6 +74,8 @@ struct AttentionConfig {
   NamedDropout weight_dropout = {};
   NamedDropout out_dropout = {};
   bool is_causal = false;  ///< whether the layer adds causal() to every mask
+  /// Whether all weights have an axis for the heads; without it there can be only one head.
+  bool has_head_axis = true;
 };
 
 /// qkv_proj, out_proj, without biases; dropout on the output.
@@ -97,7 +100,8 @@ class HEED_API MultiHeadAttention : public Module<T> {
  public:
   /// Draws the projections of query, key, value and output in that order.
   /// @throws InvalidArgument when a size is not positive, embed_dim is not a multiple of num_heads
-  /// and no head_dim is given, or `inputs` holds neither one nor three names.
+  /// and no head_dim is given, `inputs` holds neither one nor three names, or several heads have no
+  /// axis.
   explicit MultiHeadAttention(const AttentionConfig& config);
 
   /// query [batch, q_len, embed_dim], key and value [batch, kv_len, embed_dim].

@@ -9,11 +9,15 @@
 
 namespace heed::inline v0 {
 
+/// The narrowest terminal that anything is arranged for.
+inline constexpr int kMinTerminalWidth = 20;
+
 /// The columns that a terminal needs for one line of valid UTF-8. Colours (escape sequences of the
 /// form ESC [ …) need none.
 HEED_API int terminal_columns(std::string_view line);
 
-/// The words of `text` on lines of at most `width` columns (at least 20), each ended by a newline.
+/// The words of `text` on lines of at most `width` columns (at least kMinTerminalWidth), each ended
+/// by a newline.
 HEED_API std::string wrap_text(std::string_view text, int width);
 
 /// Blocks of lines next to each other, aligned at the top, `gap` columns between them.

@@ -14,8 +14,6 @@ namespace heed::inline v0::fused {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
-
 // The workspace of a small call: not worth an allocation.
 constexpr std::size_t kStackBytes = 16384;
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "attention/kernels/kernels.h"
@@ -12,6 +13,8 @@
 #include "heed/tensor.h"
 
 namespace heed::inline v0::fused {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Job {
   const Terms<float>* terms = nullptr;
@@ -36,7 +39,10 @@ struct Block {
 // Whoever only wants to know how much memory he needs.
 inline constexpr std::byte* kMeasureOnly = nullptr;
 
-// Memory carved into pieces that start at 64-byte boundaries.
+// Where the pieces of a workspace begin: a vector then lies in one line.
+inline constexpr std::size_t kCacheLine = 64;
+
+// Memory carved into pieces that start at such boundaries.
 class Workspace {
  public:
   explicit Workspace(std::byte* memory) : memory_(memory) {}
@@ -45,7 +51,8 @@ class Workspace {
   template <class T>
   T* take(std::int64_t count) {
     T* taken = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
-    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    used_ +=
+        (static_cast<std::size_t>(count) * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
     return taken;
   }
 

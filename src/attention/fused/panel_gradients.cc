@@ -9,8 +9,6 @@ namespace heed::inline v0::fused {
 
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 std::int64_t whole_vectors(std::int64_t dim, std::int64_t lanes) {
   return (dim + lanes - 1) / lanes * lanes;
 }

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
 namespace heed::inline v0::fused {
 
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 kernels::PanelState take_state(const Schedule& schedule, Workspace& workspace) {
   const std::int64_t width = schedule.panel_rows;

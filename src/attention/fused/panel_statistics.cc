@@ -39,7 +39,6 @@ void PanelStatistics::write(const WeightBlock& block, std::size_t panel,
 
 void PanelStatistics::write_row(std::int32_t r, float lse, std::int64_t row,
                                 AttentionStatistics& statistics) const {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   // Whether the row sees nothing that is not a finite number.
   const bool is_sound = lse < kInfinity;

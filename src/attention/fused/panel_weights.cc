@@ -6,12 +6,6 @@
 
 namespace heed::inline v0::fused {
 
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-}  // namespace
-
 PanelWeights::PanelWeights(const Schedule& schedule, Workspace& workspace)
     : table_(*schedule.table),
       high_(workspace.floats(schedule.panel_rows)),

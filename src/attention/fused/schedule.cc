@@ -10,8 +10,6 @@ namespace heed::inline v0::fused {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
-
 // What a tile is used for while it is in the cache; staged tiles cost more and are used for more.
 constexpr std::int32_t kPanelsPerBlock = 4;
 constexpr std::int32_t kPanelsPerStagedBlock = 8;
