@@ -42,11 +42,13 @@ from ._operator import (
     attention_weights,
     plan,
 )
+from ._show import Picture, show
 
 __all__ = [
     "AttentionGradients",
     "AttentionStatistics",
     "Mask",
+    "Picture",
     "Plan",
     "__version__",
     "additive",
@@ -72,6 +74,7 @@ __all__ = [
     "reference",
     "rows",
     "set_num_threads",
+    "show",
     "sliding_window",
     "where",
 ]

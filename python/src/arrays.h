@@ -59,6 +59,8 @@ Shape shape_of(const Array& array);
 // A look at the array, whose type is known to be T.
 template <class T>
 TensorView<const T> view_of(const Array& array) {
+  // NumPy and PyTorch give an array without elements any strides.
+  if (array.size() == 0) return {nullptr, shape_of(array)};
   Strides strides{};
   for (std::size_t dim = 0; dim < array.ndim() && dim < strides.size(); ++dim) {
     strides[dim] = array.stride(dim);

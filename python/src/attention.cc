@@ -45,8 +45,9 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value, const O
 }  // namespace
 
 void bind_attention(nb::module_& module) {
-  module.def("attention", &attention, nb::arg("query"), nb::arg("key"), nb::arg("value"),
-             nb::arg("options"), nb::arg("with_lse"), nb::arg("num_threads").none());
+  module.def("attention", &attention, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::arg("options"), nb::arg("with_lse"),
+             nb::arg("num_threads").none());
 }
 
 }  // namespace heed::python

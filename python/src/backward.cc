@@ -75,9 +75,9 @@ nb::object backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::h
 }  // namespace
 
 void bind_backward(nb::module_& module) {
-  module.def("attention_backward", &backward, nb::arg("grad_out"), nb::arg("query"), nb::arg("key"),
-             nb::arg("value"), nb::arg("out"), nb::arg("lse"), nb::arg("options"),
-             nb::arg("num_threads").none());
+  module.def("attention_backward", &backward, nb::arg("grad_out").none(), nb::arg("query").none(),
+             nb::arg("key").none(), nb::arg("value").none(), nb::arg("out").none(),
+             nb::arg("lse").none(), nb::arg("options"), nb::arg("num_threads").none());
 }
 
 }  // namespace heed::python

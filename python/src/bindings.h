@@ -7,6 +7,7 @@ namespace heed::python {
 
 void bind_attention(nanobind::module_& module);
 void bind_backward(nanobind::module_& module);
+void bind_picture(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_process(nanobind::module_& module);
 void bind_reference(nanobind::module_& module);

@@ -185,12 +185,14 @@ void bind_mask_class(nb::module_& module) {
 void bind_masks(nb::module_& module) {
   bind_mask_class(module);
   module.def(
-      "allow", &allow, nb::arg("array"), nb::kw_only(), nb::arg("kv_len") = nb::none(),
+      "allow", &allow, nb::arg("array").none(), nb::kw_only(), nb::arg("kv_len") = nb::none(),
       "true = may attend. The array broadcasts, aligned at the right, to [batch, num_heads, "
       "q_len, kv_len]; the mask refers to its memory. With kv_len it is copied, and keys that it "
       "lacks at the end may not be attended to.");
-  module.def("block", &block, nb::arg("array"), "true = may not attend; otherwise as allow().");
-  module.def("additive", &additive, nb::arg("array"), nb::kw_only(), nb::arg("kv_len") = nb::none(),
+  module.def("block", &block, nb::arg("array").none(),
+             "true = may not attend; otherwise as allow().");
+  module.def("additive", &additive, nb::arg("array").none(), nb::kw_only(),
+             nb::arg("kv_len") = nb::none(),
              "Values added to the scores; -inf = may not attend. Float32 is referred to, other "
              "types are copied, and so are masks that kv_len makes longer, as in allow().");
   module.def(
@@ -231,7 +233,7 @@ void bind_masks(nb::module_& module) {
       },
       nb::arg("lengths"),
       "Sequence b of the batch has lengths[b] keys; the rest is padding that nobody sees.");
-  module.def("key_padding", &key_padding, nb::arg("token_ids"), nb::arg("padding_id"),
+  module.def("key_padding", &key_padding, nb::arg("token_ids").none(), nb::arg("padding_id"),
              "Hides the keys whose token is padding_id. token_ids: int64 [batch, kv_len], copied.");
   module.def(
       "documents",

@@ -137,9 +137,11 @@ void bind_plan(nb::module_& module) {
   nb::class_<PlanObject>(module, "Plan",
                          "A decision how to compute attention, made once and run as often as "
                          "wanted, by any number of threads at once.")
-      .def("run", &PlanObject::run, nb::arg("query"), nb::arg("key"), nb::arg("value"),
+      .def("run", &PlanObject::run, nb::arg("query").none(), nb::arg("key").none(),
+           nb::arg("value").none(),
            "Attention of arrays whose shapes and type are those planned for.")
-      .def("__call__", &PlanObject::run, nb::arg("query"), nb::arg("key"), nb::arg("value"))
+      .def("__call__", &PlanObject::run, nb::arg("query").none(), nb::arg("key").none(),
+           nb::arg("value"))
       .def("__str__", property<&AttentionPlan::to_string>())
       .def("__repr__", property<&AttentionPlan::to_string>())
       .def("tiles", &tiles,
@@ -159,7 +161,8 @@ void bind_plan(nb::module_& module) {
          const Options& options) {
         return std::make_unique<PlanObject>(shapes_of(query, key, value, dtype), options);
       },
-      nb::arg("query"), nb::arg("key"), nb::arg("value"), nb::arg("dtype"), nb::arg("options"));
+      nb::arg("query").none(), nb::arg("key").none(), nb::arg("value").none(), nb::arg("dtype"),
+      nb::arg("options"));
 }
 
 }  // namespace heed::python

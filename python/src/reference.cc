@@ -74,8 +74,8 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value,
 }  // namespace
 
 void bind_reference(nb::module_& module) {
-  module.def("reference_attention", &attention, nb::arg("query"), nb::arg("key"), nb::arg("value"),
-             nb::arg("keep"), nb::arg("options"));
+  module.def("reference_attention", &attention, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::arg("keep"), nb::arg("options"));
 }
 
 }  // namespace heed::python

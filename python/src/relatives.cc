@@ -186,34 +186,35 @@ nb::object flex(nb::handle query, nb::handle key, nb::handle value, const nb::ob
 }  // namespace
 
 void bind_relatives(nb::module_& module) {
-  module.def("rotary_embedding", &rotary, nb::arg("x"), nb::arg("cos"), nb::arg("sin"),
-             nb::kw_only(), nb::arg("position_ids") = nb::none(), nb::arg("interleaved") = false,
-             nb::arg("rotary_dim") = nb::none(), nb::arg("offset") = 0,
-             nb::arg("num_heads") = nb::none(),
+  module.def("rotary_embedding", &rotary, nb::arg("x").none(), nb::arg("cos").none(),
+             nb::arg("sin").none(), nb::kw_only(), nb::arg("position_ids") = nb::none(),
+             nb::arg("interleaved") = false, nb::arg("rotary_dim") = nb::none(),
+             nb::arg("offset") = 0, nb::arg("num_heads") = nb::none(),
              "x [batch, num_heads, length, head_dim], or [batch, length, num_heads * head_dim] "
              "with num_heads, with pairs of its first rotary_dim dimensions turned. cos and sin "
              "are [max_len, rotary_dim / 2], whose rows position_ids (int64 [batch, length]) or "
              "offset choose, or [batch, length, rotary_dim / 2].");
-  module.def("linear_attention", &linear, nb::arg("query"), nb::arg("key"), nb::arg("value"),
-             nb::kw_only(), nb::arg("decay") = nb::none(), nb::arg("beta") = nb::none(),
-             nb::arg("state") = nb::none(), nb::arg("scale") = nb::none(),
+  module.def("linear_attention", &linear, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::kw_only(), nb::arg("decay") = nb::none(),
+             nb::arg("beta") = nb::none(), nb::arg("state") = nb::none(),
+             nb::arg("scale") = nb::none(),
              "(out, state) of the recurrence S = exp(decay) S + k v, out = scale S q; with beta, "
              "the delta rule. query [batch, num_heads, length, head_dim], key and value "
              "[batch, num_kv_heads, length, ...], decay [batch, num_kv_heads, length, head_dim or "
              "1], beta [batch, num_kv_heads, length], state [batch, num_kv_heads, head_dim, "
              "value_dim].");
-  module.def("reference_linear_attention", &linear_by_reference, nb::arg("query"), nb::arg("key"),
-             nb::arg("value"), nb::kw_only(), nb::arg("decay") = nb::none(),
-             nb::arg("beta") = nb::none(), nb::arg("state") = nb::none(),
-             nb::arg("scale") = nb::none());
-  module.def("feature_map_attention", &feature_map, nb::arg("query"), nb::arg("key"),
-             nb::arg("value"), nb::kw_only(), nb::arg("feature_map") = "elu+1",
+  module.def("reference_linear_attention", &linear_by_reference, nb::arg("query").none(),
+             nb::arg("key").none(), nb::arg("value").none(), nb::kw_only(),
+             nb::arg("decay") = nb::none(), nb::arg("beta") = nb::none(),
+             nb::arg("state") = nb::none(), nb::arg("scale") = nb::none());
+  module.def("feature_map_attention", &feature_map, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::kw_only(), nb::arg("feature_map") = "elu+1",
              nb::arg("causal") = false, nb::arg("normalized") = true,
              "Attention in linear time whose weights are products of features, \"elu+1\" or "
              "\"relu\", of query and key; float32 or float64.");
-  module.def("reference_flex_attention", &flex, nb::arg("query"), nb::arg("key"), nb::arg("value"),
-             nb::kw_only(), nb::arg("score_mod") = nb::none(), nb::arg("prob_mod") = nb::none(),
-             nb::arg("scale") = nb::none());
+  module.def("reference_flex_attention", &flex, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::kw_only(), nb::arg("score_mod") = nb::none(),
+             nb::arg("prob_mod") = nb::none(), nb::arg("scale") = nb::none());
 }
 
 }  // namespace heed::python

@@ -64,9 +64,9 @@ nb::object statistics(nb::handle query, nb::handle key, std::int64_t top_k, cons
 }  // namespace
 
 void bind_statistics(nb::module_& module) {
-  module.def("attention_weights", &weights, nb::arg("query"), nb::arg("key"), nb::arg("rows"),
-             nb::arg("options"), nb::arg("num_threads").none());
-  module.def("attention_statistics", &statistics, nb::arg("query"), nb::arg("key"),
+  module.def("attention_weights", &weights, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("rows"), nb::arg("options"), nb::arg("num_threads").none());
+  module.def("attention_statistics", &statistics, nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("top_k"), nb::arg("options"), nb::arg("num_threads").none());
 }
 

@@ -2,10 +2,14 @@
 test_reference.py holds to PyTorch."""
 
 import array
+import ast
+import base64
 import doctest
 import gc
 import inspect
+import pathlib
 import weakref
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -211,7 +215,7 @@ def test_gradients_and_plans_take_the_same_options() -> None:
 
     plan = heed.plan(QUERY, KEY, VALUE, **options)
     np.testing.assert_array_equal(plan(QUERY, KEY, VALUE), floats[0])
-    assert plan.target == heed.attention_target() and "head_dim" in str(plan)
+    assert plan.target == heed.attention_target() and plan.target in str(plan)
     by_shape = heed.plan(QUERY.shape, KEY.shape, VALUE.shape, **options)
     assert by_shape.tiles() == plan.tiles()
     with pytest.raises(ValueError, match="q_len is 6, but 7 was planned"):
@@ -370,3 +374,30 @@ def test_examples_in_docstrings(module) -> None:
     names = {"heed": heed, "numpy": np, "x": draw(1, 8, 128, 64)}
     results = doctest.testmod(module, extraglobs=names, optionflags=doctest.ELLIPSIS)
     assert results.attempted > 0 and results.failed == 0
+
+
+def test_the_stub_names_what_there_is() -> None:
+    stub = ast.parse((pathlib.Path(heed.__file__).parent / "_heed.pyi").read_text(encoding="utf-8"))
+    declared = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assert declared == {name for name in dir(heed._heed) if not name.startswith("__")}
+
+
+# --- pictures -------------------------------------------------------------------------------------------------------
+
+
+def test_show_draws_the_weights(tmp_path: pathlib.Path) -> None:
+    tokens = ["<the>", "cat", "sat"]
+    picture = heed.show(QUERY[..., :3, :], KEY[..., :3, :], head=1, tokens=tokens, causal=True)
+    picture.save(tmp_path / "weights.svg")
+    svg = ElementTree.parse(tmp_path / "weights.svg").getroot()
+    assert picture._repr_svg_() == picture._repr_html_()
+    names = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert names == ["attention weights of head 1", *tokens, *tokens]
+    image = next(svg.iter("{http://www.w3.org/2000/svg}image"))
+    png = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"))
+    assert png.startswith(b"\x89PNG") and b"IEND" in png
+    # Dark where nothing is seen, bright where everything is.
+    colors = heed._heed.colors_of(np.array([[0.0, 1.0]]))
+    np.testing.assert_array_equal(colors, [[[68, 1, 84], [253, 231, 37]]])
+    with pytest.raises(ValueError, match="2 tokens, but 7 queries"):
+        heed.show(QUERY, KEY, tokens=["a", "b"])

@@ -157,11 +157,10 @@ def rounded(call: Call, dtype: torch.dtype) -> Call:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *HALF], ids=str)
-@pytest.mark.parametrize("calls", [grid, lambda: random_calls(60)], ids=["grid", "random"])
-def test_is_as_exact_as_pytorch(calls, dtype: torch.dtype) -> None:
+def test_is_as_exact_as_pytorch(dtype: torch.dtype) -> None:
     """At most twice PyTorch's own error against double on the same numbers, each the worst over all calls."""
     worst: dict[str, list[float]] = {}
-    for drawn in calls():
+    for drawn in grid() + random_calls(60):
         call = rounded(drawn, dtype)
         expected = run(pytorch_math, call, torch.float64)
         ours = run(sdpa, call, dtype)
@@ -200,14 +199,28 @@ def test_leading_dimensions_broadcast() -> None:
     torch.testing.assert_close(found, pytorch_math(query=grouped, key=keys, value=keys, enable_gqa=True))
 
 
+def test_a_mask_and_is_causal_both_count() -> None:
+    """As in PyTorch's fused kernel; its math backend refuses both at once."""
+    call = draw(4, mask=boolean_mask(4, 7, 9))
+    operands = [call[name] for name in ("query", "key", "value")]
+    mask = call["attn_mask"] & torch.ones(7, 9, dtype=torch.bool).tril()
+    found = sdpa(*operands, call["attn_mask"], is_causal=True)
+    torch.testing.assert_close(found, pytorch_sdpa(*operands, mask))
+
+
+def test_lengths_that_differ_are_refused() -> None:
+    """PyTorch's fused kernel reads past the end."""
+    x = torch.randn(1, 2, 4, 8)
+    with pytest.raises(ValueError, match="value kv_len is 3 but key kv_len is 4"):
+        sdpa(x, x, x[:, :, :3])
+
+
 def test_what_pytorch_refuses_is_refused_in_its_words() -> None:
     x = torch.randn(1, 2, 4, 8)
     misuses = [
-        {"attn_mask": torch.ones(4, 4, dtype=torch.bool), "is_causal": True},
         {"attn_mask": torch.ones(4, 4, dtype=torch.int32)},
         {"attn_mask": torch.ones(4, 3, dtype=torch.bool)},
         {"key": torch.randn(1, 2, 4, 9)},
-        {"value": torch.randn(1, 2, 5, 8)},
         {"key": x.double()},
         {"key": x[:, :1].expand(1, 3, 4, 8), "enable_gqa": True},
     ]
@@ -346,7 +359,7 @@ def encoder() -> torch.nn.Module:
 
 
 def train(model: torch.nn.Module, forward) -> list[float]:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     losses = []
     for _ in range(5):
         optimizer.zero_grad()
@@ -395,8 +408,7 @@ def test_replaces_pytorchs_in_its_own_modules(name: str, monkeypatch: pytest.Mon
         assert calls
     assert F.scaled_dot_product_attention is pytorch_sdpa
     with torch.no_grad():
-        # The parameters were trained apart from each other.
-        torch.testing.assert_close(inferred, forward(theirs.eval()), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(inferred, forward(theirs.eval()), atol=1e-5, rtol=1e-5)
 
 
 def test_is_undone_as_often_as_done() -> None:
