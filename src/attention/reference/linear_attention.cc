@@ -1,7 +1,7 @@
 // Linear attention token by token, and feature maps by their definition, in plain loops.
 #include <cmath>
 
-#include "attention/linear/problem.h"
+#include "attention/recurrent/problem.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0 {
@@ -12,7 +12,7 @@ namespace {
 template <class Real>
 class Head {
  public:
-  Head(const linear::Problem<Real>& problem, std::int64_t batch, std::int64_t kv_head,
+  Head(const recurrent::Problem<Real>& problem, std::int64_t batch, std::int64_t kv_head,
        TensorView<Real> state)
       : problem_(problem), batch_(batch), kv_head_(kv_head), state_(state) {}
 
@@ -49,7 +49,7 @@ class Head {
  private:
   Real key(std::int64_t t, std::int64_t i) const { return problem_.key(batch_, kv_head_, t, i); }
 
-  const linear::Problem<Real>& problem_;
+  const recurrent::Problem<Real>& problem_;
   std::int64_t batch_;
   std::int64_t kv_head_;
   TensorView<Real> state_;  // [head_dim, value_dim]
@@ -65,7 +65,7 @@ template <class Real>
 Tensor<Real> attend_by_features(TensorView<const Real> query, TensorView<const Real> key,
                                 TensorView<const Real> value, const FeatureMapOptions& options) {
   const AttentionShapes sizes =
-      linear::check_feature_map("feature_map_attention", query, key, value, options);
+      recurrent::check_feature_map("feature_map_attention", query, key, value, options);
   Tensor<Real> out({sizes.batch, sizes.num_heads, sizes.q_len, sizes.value_dim});
   const auto similarity = [&](std::int64_t b, std::int64_t h, std::int64_t q, std::int64_t k) {
     const std::int64_t kv_head = h / (sizes.num_heads / sizes.num_kv_heads);
@@ -100,7 +100,7 @@ Tensor<Real> attend_by_features(TensorView<const Real> query, TensorView<const R
 
 }  // namespace
 
-namespace linear {
+namespace recurrent {
 
 template <class Real>
 LinearAttentionOutput<Real> attend_by_reference(const Problem<Real>& problem) {
@@ -126,7 +126,7 @@ LinearAttentionOutput<Real> attend_by_reference(const Problem<Real>& problem) {
 template LinearAttentionOutput<float> attend_by_reference(const Problem<float>&);
 template LinearAttentionOutput<double> attend_by_reference(const Problem<double>&);
 
-}  // namespace linear
+}  // namespace recurrent
 
 namespace reference {
 
@@ -137,9 +137,9 @@ LinearAttentionOutput<Real> attend(TensorView<const Real> query, TensorView<cons
                                    TensorView<const Real> value,
                                    const BasicLinearAttentionOptions<Real>& options) {
   constexpr const char* kFunction = "linear_attention";
-  const linear::Sizes sizes = linear::check_sizes(kFunction, query, key, value);
-  return linear::attend_by_reference<Real>(
-      {sizes, linear::check_terms(kFunction, sizes, options), query, key, value});
+  const recurrent::Sizes sizes = recurrent::check_sizes(kFunction, query, key, value);
+  return recurrent::attend_by_reference<Real>(
+      {sizes, recurrent::check_terms(kFunction, sizes, options), query, key, value});
 }
 
 }  // namespace

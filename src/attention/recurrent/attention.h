@@ -2,9 +2,9 @@
 #pragma once
 
 #include "attention/kernels/kernels.h"
-#include "attention/linear/problem.h"
+#include "attention/recurrent/problem.h"
 
-namespace heed::inline v0::linear {
+namespace heed::inline v0::recurrent {
 
 LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table,
                                                const Problem<float>& problem);
@@ -12,4 +12,4 @@ LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table
 Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView query, FloatView key,
                                  FloatView value, const FeatureMapOptions& options);
 
-}  // namespace heed::inline v0::linear
+}  // namespace heed::inline v0::recurrent

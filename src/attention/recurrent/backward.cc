@@ -4,11 +4,11 @@
 #include <cmath>
 #include <vector>
 
-#include "attention/linear/problem.h"
 #include "attention/problem.h"
+#include "attention/recurrent/problem.h"
 #include "heed/parallel.h"
 
-namespace heed::inline v0::linear {
+namespace heed::inline v0::recurrent {
 
 namespace {
 
@@ -238,7 +238,7 @@ LinearAttentionGradients<Real> backward(const LinearAttentionLoss<Real>& loss,
 
 }  // namespace
 
-}  // namespace heed::inline v0::linear
+}  // namespace heed::inline v0::recurrent
 
 namespace heed::inline v0 {
 
@@ -246,13 +246,13 @@ LinearAttentionGradients<float> linear_attention_backward(const LinearAttentionL
                                                           FloatView query, FloatView key,
                                                           FloatView value,
                                                           const LinearAttentionOptions& options) {
-  return linear::backward<float>(loss, query, key, value, options);
+  return recurrent::backward<float>(loss, query, key, value, options);
 }
 
 LinearAttentionGradients<double> linear_attention_backward(
     const LinearAttentionLoss<double>& loss, DoubleView query, DoubleView key, DoubleView value,
     const LinearAttentionOptions64& options) {
-  return linear::backward<double>(loss, query, key, value, options);
+  return recurrent::backward<double>(loss, query, key, value, options);
 }
 
 }  // namespace heed::inline v0

@@ -1,4 +1,4 @@
-#include "attention/linear/problem.h"
+#include "attention/recurrent/problem.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "attention/problem.h"
 
-namespace heed::inline v0::linear {
+namespace heed::inline v0::recurrent {
 
 namespace {
 
@@ -101,4 +101,4 @@ template Sizes check_sizes(const char*, BFloat16View, BFloat16View, BFloat16View
 template Terms<float> check_terms(const char*, const Sizes&, const LinearAttentionOptions&);
 template Terms<double> check_terms(const char*, const Sizes&, const LinearAttentionOptions64&);
 
-}  // namespace heed::inline v0::linear
+}  // namespace heed::inline v0::recurrent

@@ -1,6 +1,6 @@
 // Linear attention on each instruction set, held to the token-by-token reference, and that to its
 // equations.
-#include "attention/linear/attention.h"
+#include "attention/recurrent/attention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,10 +74,10 @@ struct Inputs {
   }
 };
 
-linear::Problem<float> problem_of(FloatView query, FloatView key, FloatView value,
-                                  const LinearAttentionOptions& options) {
-  const auto sizes = linear::check_sizes("test", query, key, value);
-  return {sizes, linear::check_terms("test", sizes, options), query, key, value};
+recurrent::Problem<float> problem_of(FloatView query, FloatView key, FloatView value,
+                                     const LinearAttentionOptions& options) {
+  const auto sizes = recurrent::check_sizes("test", query, key, value);
+  return {sizes, recurrent::check_terms("test", sizes, options), query, key, value};
 }
 
 class LinearKernels : public TargetTest {};
@@ -88,13 +88,13 @@ void expect_close(const kernels::KernelTable& table, const Sizes& sizes, const s
   int rule = 0;
   for (const auto& options : in.rules()) {
     const auto found =
-        linear::attend_by_kernels(table, problem_of(in.query, in.key, in.value, options));
+        recurrent::attend_by_kernels(table, problem_of(in.query, in.key, in.value, options));
     const auto expected = reference::linear_attention(in.query, in.key, in.value, options);
     EXPECT_LE(max_difference(found.out, expected.out), 3e-5) << what << ", rule " << rule;
     EXPECT_LE(max_difference(found.state, expected.state), 3e-5) << what << ", rule " << rule;
     const ThreadLimit limit(1);
     const auto alone =
-        linear::attend_by_kernels(table, problem_of(in.query, in.key, in.value, options));
+        recurrent::attend_by_kernels(table, problem_of(in.query, in.key, in.value, options));
     EXPECT_TRUE(same_bits(alone.out, found.out)) << what << ", rule " << rule;
     EXPECT_TRUE(same_bits(alone.state, found.state)) << what << ", rule " << rule++;
   }
@@ -131,7 +131,7 @@ TEST_P(LinearKernels, ViewsAreTheirTensors) {
   by_view.decay = decay.view().permute({0, 2, 1}).to_rank(4).permute({1, 2, 3, 0});
   by_view.beta = beta.view().permute({0, 2, 1});
   const auto head_view = [](const Tensor<float>& x) { return x.view().permute({0, 2, 1, 3}); };
-  const auto found = linear::attend_by_kernels(
+  const auto found = recurrent::attend_by_kernels(
       table(), problem_of(head_view(query), head_view(key), head_view(value), by_view));
   const auto full_decay = to_tensor(by_view.decay->broadcast_to({2, 2, length, 8}));
   const auto full_beta = to_tensor(by_view.beta->broadcast_to({2, 2, length}));
@@ -141,7 +141,7 @@ TEST_P(LinearKernels, ViewsAreTheirTensors) {
   const auto q = to_tensor(head_view(query));
   const auto k = to_tensor(head_view(key));
   const auto v = to_tensor(head_view(value));
-  const auto expected = linear::attend_by_kernels(table(), problem_of(q, k, v, by_tensor));
+  const auto expected = recurrent::attend_by_kernels(table(), problem_of(q, k, v, by_tensor));
   EXPECT_TRUE(same_bits(found.out, expected.out));
   EXPECT_TRUE(same_bits(found.state, expected.state));
 }
@@ -150,14 +150,14 @@ TEST_P(LinearKernels, TokensMayComeInManyCalls) {
   const Inputs<float> in({.num_heads = 2, .num_kv_heads = 1, .length = 11, .value_dim = 40});
   for (const auto& options : in.rules()) {
     const auto whole =
-        linear::attend_by_kernels(table(), problem_of(in.query, in.key, in.value, options));
+        recurrent::attend_by_kernels(table(), problem_of(in.query, in.key, in.value, options));
     Tensor<float> state = options.state ? to_tensor(*options.state) : Tensor<float>({1, 1, 8, 40});
     for (const auto& [begin, end] : {std::pair{0, 1}, {1, 6}, {6, 11}}) {
       LinearAttentionOptions part = options;
       part.state = state;
       if (part.decay) part.decay = part.decay->slice(2, begin, end);
       if (part.beta) part.beta = part.beta->slice(2, begin, end);
-      auto output = linear::attend_by_kernels(
+      auto output = recurrent::attend_by_kernels(
           table(),
           problem_of(in.query.view().slice(2, begin, end), in.key.view().slice(2, begin, end),
                      in.value.view().slice(2, begin, end), part));
@@ -177,7 +177,7 @@ TEST_P(LinearKernels, FeatureMaps) {
           const auto query = normal<float>({2, 4, 13, dim}, 1);
           const auto key = normal<float>({2, 2, causal ? 13 : 19, dim}, 2);
           const auto value = normal<float>({2, 2, causal ? 13 : 19, 21}, 3);
-          const auto found = linear::attend_by_features(table(), query, key, value, options);
+          const auto found = recurrent::attend_by_features(table(), query, key, value, options);
           const auto expected = reference::feature_map_attention(query, key, value, options);
           double scale = 1;
           for (const float x : expected.elements()) scale = std::max(scale, std::abs(double{x}));

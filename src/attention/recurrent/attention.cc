@@ -1,4 +1,4 @@
-#include "attention/linear/attention.h"
+#include "attention/recurrent/attention.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "heed/parallel.h"
 #include "heed/reference.h"
 
-namespace heed::inline v0::linear {
+namespace heed::inline v0::recurrent {
 
 namespace {
 
@@ -262,31 +262,31 @@ Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView qu
   return out;
 }
 
-}  // namespace heed::inline v0::linear
+}  // namespace heed::inline v0::recurrent
 
 namespace heed::inline v0 {
 
 LinearAttentionOutput<float> linear_attention(FloatView query, FloatView key, FloatView value,
                                               const LinearAttentionOptions& options) {
   constexpr const char* kFunction = "linear_attention";
-  const linear::Sizes sizes = linear::check_sizes(kFunction, query, key, value);
-  const linear::Problem<float> problem{sizes, linear::check_terms(kFunction, sizes, options), query,
-                                       key, value};
+  const recurrent::Sizes sizes = recurrent::check_sizes(kFunction, query, key, value);
+  const recurrent::Problem<float> problem{sizes, recurrent::check_terms(kFunction, sizes, options),
+                                          query, key, value};
   const auto* table = kernels_in_use();
-  return table == nullptr ? linear::attend_by_reference(problem)
-                          : linear::attend_by_kernels(*table, problem);
+  return table == nullptr ? recurrent::attend_by_reference(problem)
+                          : recurrent::attend_by_kernels(*table, problem);
 }
 
 LinearAttentionOutput<Float16, float> linear_attention(Float16View query, Float16View key,
                                                        Float16View value,
                                                        const LinearAttentionOptions& options) {
-  return linear::attend_as_floats(query, key, value, options);
+  return recurrent::attend_as_floats(query, key, value, options);
 }
 
 LinearAttentionOutput<BFloat16, float> linear_attention(BFloat16View query, BFloat16View key,
                                                         BFloat16View value,
                                                         const LinearAttentionOptions& options) {
-  return linear::attend_as_floats(query, key, value, options);
+  return recurrent::attend_as_floats(query, key, value, options);
 }
 
 LinearAttentionOutput<double> linear_attention(DoubleView query, DoubleView key, DoubleView value,
@@ -296,10 +296,10 @@ LinearAttentionOutput<double> linear_attention(DoubleView query, DoubleView key,
 
 Tensor<float> feature_map_attention(FloatView query, FloatView key, FloatView value,
                                     const FeatureMapOptions& options) {
-  linear::check_feature_map("feature_map_attention", query, key, value, options);
+  recurrent::check_feature_map("feature_map_attention", query, key, value, options);
   const auto* table = kernels_in_use();
   return table == nullptr ? reference::feature_map_attention(query, key, value, options)
-                          : linear::attend_by_features(*table, query, key, value, options);
+                          : recurrent::attend_by_features(*table, query, key, value, options);
 }
 
 Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,

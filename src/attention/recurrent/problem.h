@@ -7,7 +7,7 @@
 #include "heed/linear_attention.h"
 #include "heed/plan.h"
 
-namespace heed::inline v0::linear {
+namespace heed::inline v0::recurrent {
 
 struct Sizes {
   std::int64_t batch;
@@ -59,4 +59,4 @@ AttentionShapes check_feature_map(const char* function, TensorView<const Real> q
 template <class Real>
 LinearAttentionOutput<Real> attend_by_reference(const Problem<Real>& problem);
 
-}  // namespace heed::inline v0::linear
+}  // namespace heed::inline v0::recurrent
