@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
+.PHONY: help demo test build wheel bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -19,6 +19,13 @@ build: ## Build the command, build/release/heed
 	$(say) 'building build/release/heed'
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
+
+wheel: ## Build the Python package, a wheel in dist/
+	$(install) build python
+	$(say) 'building the wheel'
+	@python3 -m venv build/wheel-venv
+	@build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist .
+	@scripts/inspect-wheel dist/heed-*.whl
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
 test: ## Build and run every test, the comparison with PyTorch among them

@@ -18,6 +18,7 @@
 #include "heed/half.h"
 #include "heed/tensor.h"
 
+// NOLINTBEGIN(readability-identifier-naming): the names are nanobind's
 template <>
 struct nanobind::detail::dtype_traits<heed::Float16> {
   static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
@@ -30,6 +31,7 @@ struct nanobind::detail::dtype_traits<heed::BFloat16> {
                                        1};
   static constexpr auto name = const_name("bfloat16");
 };
+// NOLINTEND(readability-identifier-naming)
 
 namespace heed::python {
 

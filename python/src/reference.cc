@@ -44,7 +44,7 @@ Keep keep_of(const std::vector<std::string>& names) {
 }
 
 template <class T>
-nb::object attention_of(const Operands& operands, const Options& options, Keep keep) {
+nb::object steps_of(const Operands& operands, const Options& options, Keep keep) {
   const CallOptions<T> call(kReference, options);
   auto found = unlocked(options, std::nullopt, [&] {
     return reference::attention(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
@@ -61,12 +61,12 @@ nb::object attention_of(const Operands& operands, const Options& options, Keep k
                         step(found.weights, Keep::kWeights), step(found.dropped, Keep::kDropped));
 }
 
-nb::object attention(nb::handle query, nb::handle key, nb::handle value,
-                     const std::vector<std::string>& keep, const Options& options) {
+nb::object reference_attention(nb::handle query, nb::handle key, nb::handle value,
+                               const std::vector<std::string>& keep, const Options& options) {
   const Operands operands = operands_of(kReference, query, key, value);
   const Keep steps = keep_of(keep);
-  if (operands.dtype == DataType::kFloat64) return attention_of<double>(operands, options, steps);
-  if (operands.dtype == DataType::kFloat32) return attention_of<float>(operands, options, steps);
+  if (operands.dtype == DataType::kFloat64) return steps_of<double>(operands, options, steps);
+  if (operands.dtype == DataType::kFloat32) return steps_of<float>(operands, options, steps);
   throw InvalidArgument(
       fmt::format("{}: query is of half precision, expected float32 or float64", kReference));
 }
@@ -74,8 +74,8 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value,
 }  // namespace
 
 void bind_reference(nb::module_& module) {
-  module.def("reference_attention", &attention, nb::arg("query").none(), nb::arg("key").none(),
-             nb::arg("value").none(), nb::arg("keep"), nb::arg("options"));
+  module.def("reference_attention", &reference_attention, nb::arg("query").none(),
+             nb::arg("key").none(), nb::arg("value").none(), nb::arg("keep"), nb::arg("options"));
 }
 
 }  // namespace heed::python

@@ -19,7 +19,7 @@ add_consumer_test(static -DCMAKE_PREFIX_PATH=${static_prefix})
 
 # heed inside the consumer's own build, shared and without layers; installed from there, it serves the next test.
 add_consumer_test(subdirectory -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF
-  -DHEED_INSTALL=ON)
+  -DHEED_UNITY_BUILD=ON -DHEED_INSTALL=ON)
 add_test(NAME consumer.install_shared
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR}/consumer-subdirectory --prefix ${shared_prefix})
 add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})

@@ -25,6 +25,11 @@ def _times_faster(results: list[dict]) -> dict[str, float]:
     return {result["peer"]: result["median_ms"] / own for result in results if result["peer"] != "heed"}
 
 
+def _short(number: float, digits: int) -> str:
+    """So many significant digits, never as a power of ten."""
+    return f"{float(f'{number:.{digits}g}'):.12g}" if number >= 1e-4 else "0"
+
+
 def table(report: dict) -> str:
     """Markdown: a row for each case, a column for each peer, medians with half the distance of the quartiles."""
     peers = list(dict.fromkeys(result["peer"] for result in report["results"]))
@@ -37,7 +42,7 @@ def table(report: dict) -> str:
                 row.append("")
                 continue
             low, high = at[peer]["quartiles_ms"]
-            row.append(f"{at[peer]['median_ms']:.3g} ± {(high - low) / 2:.1g}")
+            row.append(f"{_short(at[peer]['median_ms'], 3)} ± {_short((high - low) / 2, 1)}")
         faster = _times_faster(results)
         row.append(f"{min(faster.values()):.2f}×" if faster else "")
         rows.append(row)
@@ -72,7 +77,7 @@ def figure(report: dict) -> str:
             )
             line = y + BAR / 2 - 1
             parts.append(f'<path d="M{low:.1f} {line:.1f}H{high:.1f}" stroke="black"/>')
-            parts.append(_text(max(LABELS + length, high) + 5, y + BAR - 3, f"{result['median_ms']:.3g} ms"))
+            parts.append(_text(max(LABELS + length, high) + 5, y + BAR - 3, f"{_short(result['median_ms'], 3)} ms"))
             y += BAR
         y += GAP
     head = (
