@@ -12,6 +12,7 @@ void add_bench(CLI::App& command) {
   add_bench_backward(*verb);
   add_bench_linear(*verb);
   add_bench_tutorial(*verb);
+  add_bench_seq2seq(*verb);
   for (CLI::App* measured : verb->get_subcommands({})) measured->group("What to measure");
   verb->footer(
       "Each repetition runs between two probes of the machine: a millisecond of fused\n"

@@ -40,6 +40,8 @@ constexpr const char* kExamples =
     "  heed lesson softmax                      learn it, step by step\n"
     "  heed train lm --save story               train a model of text, and let it write:\n"
     "  heed generate --model story\n"
+    "  heed train translate --save fr           train a model that translates numbers:\n"
+    "  heed translate --model fr \"forty-two\"\n"
     "\n"
     "`heed VERB --help` explains a verb. Exit codes: 0 success, 1 a problem with a file\n"
     "or another input, 2 a mistake on the command line, 130 Ctrl-C during training.";
@@ -80,6 +82,9 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_lesson(command);
   heed::cli::add_train(command);
   heed::cli::add_generate(command);
+  heed::cli::add_translate(command);
+  heed::cli::add_evaluate(command);
+  heed::cli::add_compare(command);
   heed::cli::add_bench(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");

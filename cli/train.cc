@@ -9,6 +9,7 @@ void add_train(CLI::App& command) {
   verb->require_subcommand(1);
   add_train_copy(*verb);
   add_train_lm(*verb);
+  add_train_translate(*verb);
   for (CLI::App* task : verb->get_subcommands({})) task->group("What to learn");
   verb->footer(
       "Progress goes to standard error. With --save, Ctrl-C finishes the step, saves and\n"

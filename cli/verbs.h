@@ -21,5 +21,8 @@ void add_info(CLI::App& command);
 void add_lesson(CLI::App& command);
 void add_train(CLI::App& command);
 void add_generate(CLI::App& command);
+void add_translate(CLI::App& command);
+void add_evaluate(CLI::App& command);
+void add_compare(CLI::App& command);
 
 }  // namespace heed::cli

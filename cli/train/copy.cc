@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kTask = "copy";
 
 struct CopyArguments {
-  TrainArguments train{{.steps = 400, .batch = 32}, {}, {}, false};
+  TrainArguments train{{.steps = 400, .batch = 32}, {}, {}};
   std::int64_t length = 10;
   std::int64_t symbols = 16;
 };
@@ -119,11 +119,12 @@ void run_copy(const CopyArguments& arguments) {
   const CopyTask task{sizes.context / 2, sizes.vocab_size - 1};
   set_seed(training.seed);
   CausalModel model(sizes);
-  const auto loss = [&] {
+  const auto loss = [&](std::int64_t) -> StepLoss {
     const CopyBatch batch = draw_batch(task, training.batch, default_generator());
-    return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
+    return {nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view())),
+            training.batch};
   };
-  train({model, loss, training.batch, "sequences", settings}, folder);
+  train({model, loss, "sequences", settings}, folder);
   print(arguments, settings, model, exact_match(model, task, training.seed, 1000));
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kTask = "lm";
 
 struct LmArguments {
-  TrainArguments train{{.steps = 500, .batch = 16}, {}, {}, false};
+  TrainArguments train{{.steps = 500, .batch = 16}, {}, {}};
   ModelSettings model;
   std::string text;
 };
@@ -121,10 +121,11 @@ void run_lm(const LmArguments& arguments) {
   }
   set_seed(training.seed);
   CausalModel model(sizes);
-  const auto loss = [&] {
-    return random_batch_loss(model, corpus.learned(), training.batch, sizes.context);
+  const auto loss = [&](std::int64_t) -> StepLoss {
+    return {random_batch_loss(model, corpus.learned(), training.batch, sizes.context),
+            training.batch * sizes.context};
   };
-  train({model, loss, training.batch * sizes.context, "characters", settings}, folder);
+  train({model, loss, "characters", settings}, folder);
   const auto learned = loss_over(model, corpus.learned(), sizes.context);
   const auto held_out = held_out_losses(model, corpus, sizes.context);
   if (arguments.train.as_json) {

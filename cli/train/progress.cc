@@ -21,11 +21,9 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-TrainingProgress::TrainingProgress(std::int64_t first_step, std::int64_t steps, std::int64_t items,
-                                   std::string unit)
+TrainingProgress::TrainingProgress(std::int64_t first_step, std::int64_t steps, std::string unit)
     : first_step_(first_step),
       steps_(steps),
-      items_(items),
       unit_(std::move(unit)),
       is_terminal_(::isatty(STDERR_FILENO) != 0),
       width_(detect_terminal(STDERR_FILENO).width) {}
@@ -36,9 +34,10 @@ TrainingProgress::~TrainingProgress() {
 
 std::string TrainingProgress::text(std::int64_t step) const {
   const std::chrono::duration<double> elapsed = Clock::now() - start_;
-  const double rate = static_cast<double>(step - first_step_) / std::max(elapsed.count(), 1e-9);
+  const double seconds = std::max(elapsed.count(), 1e-9);
+  const double rate = static_cast<double>(step - first_step_) / seconds;
   return fmt::format("step {}/{}  loss {:.4f}  {:.0f} {}/s  {} left", step, steps_, loss_,
-                     rate * static_cast<double>(items_), unit_,
+                     static_cast<double>(items_) / seconds, unit_,
                      clock_text(static_cast<double>(steps_ - step) / rate));
 }
 
@@ -48,8 +47,14 @@ bool TrainingProgress::is_due(std::int64_t step) const {
   return Clock::now() - last_ >= std::chrono::milliseconds(100);
 }
 
-void TrainingProgress::report(const nn::TrainingStep& done) {
+void TrainingProgress::say(const std::string& line) {
+  std::cerr << (has_line_ ? "\r\x1b[K" : "") << line << '\n';
+  has_line_ = false;
+}
+
+void TrainingProgress::report(const nn::TrainingStep& done, std::int64_t items) {
   constexpr double kKept = 0.9;
+  items_ += items;
   const bool is_first = done.step == first_step_ + 1;
   loss_ = is_first ? done.loss : kKept * loss_ + (1 - kKept) * done.loss;
   if (!is_due(done.step)) return;

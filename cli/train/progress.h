@@ -12,14 +12,16 @@ namespace heed::cli {
 // A terminal gets one line that is rewritten, anything else a line for every tenth of the steps.
 class TrainingProgress {
  public:
-  // A step works on `items` of what `unit` names, "tokens" say.
-  TrainingProgress(std::int64_t first_step, std::int64_t steps, std::int64_t items,
-                   std::string unit);
+  // `unit` names what a step works on, "tokens" say.
+  TrainingProgress(std::int64_t first_step, std::int64_t steps, std::string unit);
   ~TrainingProgress();
   TrainingProgress(const TrainingProgress&) = delete;
   TrainingProgress& operator=(const TrainingProgress&) = delete;
 
-  void report(const nn::TrainingStep& done);
+  // `items`: how many of them the step had.
+  void report(const nn::TrainingStep& done, std::int64_t items);
+  // A line that stays.
+  void say(const std::string& line);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -28,7 +30,7 @@ class TrainingProgress {
 
   std::int64_t first_step_;
   std::int64_t steps_;
-  std::int64_t items_;
+  std::int64_t items_ = 0;  // of all steps so far
   std::string unit_;
   bool is_terminal_;
   int width_;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <system_error>
+#include <utility>
 
 #include "heed/error.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/state_file.h"
-#include "heed/nn/trainer.h"
+#include "heed/parallel.h"
 #include "train/interrupt.h"
-#include "train/progress.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kSettings = "settings";
+constexpr const char* kMemory = "memory";
 
 // Clipping, warm-up and decay are the same for all tasks: small models are not sensitive to them.
 constexpr double kWarmupShare = 0.05;
@@ -49,9 +50,52 @@ nn::TrainerOptions trainer_options(const TrainingTask& task, const RunFolder& fo
                     fmt::format("interrupted after step {} of {}; {}", step, steps, advice));
 }
 
+bool is_over(const TrainingTask& task) {
+  return task.between != nullptr && task.between->is_over();
+}
+
+void remember(const TrainingTask& task, nn::Trainer<>& trainer) {
+  if (task.between != nullptr) trainer.set_note(kMemory, task.between->memory());
+}
+
+void recall(const TrainingTask& task, const RunFolder& folder) {
+  if (task.between == nullptr) return;
+  task.between->recall(read_safetensors(folder.checkpoint()).metadata[kMemory]);
+}
+
+bool run(const TrainingTask& task, nn::Trainer<>& trainer, TrainingProgress& progress) {
+  std::int64_t items = 0;
+  const auto loss = [&] {
+    StepLoss step = task.loss(trainer.step());
+    items = step.items;
+    return std::move(step.loss);
+  };
+  return trainer.run(loss, [&](const nn::TrainingStep& done) {
+    progress.report(done, items);
+    if (task.between != nullptr) task.between->after_step(done, progress);
+    remember(task, trainer);
+    return InterruptGuard::signal() == 0 && !is_over(task);
+  });
+}
+
 }  // namespace
 
 void add_training_options(CLI::App& verb, TrainArguments& arguments) {
+  add_run_options(verb, arguments);
+  verb.add_flag("--json", arguments.as_json, "Print the result as one JSON object");
+  exclude_from_resume(verb, verb.add_option("--steps", arguments.training.steps,
+                                            "How many batches are learned from")
+                                ->capture_default_str()
+                                ->type_name("N"));
+}
+
+void add_threads_option(CLI::App& verb, int& threads) {
+  verb.add_option("--threads", threads, "All the machine has, if not given")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+}
+
+void add_run_options(CLI::App& verb, TrainArguments& arguments) {
   TrainingSettings& training = arguments.training;
   verb.add_option("--save", arguments.save,
                   "The folder for checkpoints and the model; made if it is not there")
@@ -62,13 +106,12 @@ void add_training_options(CLI::App& verb, TrainArguments& arguments) {
                       "as if it had never stopped")
           ->type_name("DIR");
   resume->excludes("--save");
-  verb.add_flag("--json", arguments.as_json, "Print the result as one JSON object");
+  add_threads_option(verb, arguments.threads);
   const auto add = [&](const std::string& name, auto& value, const std::string& text,
                        const std::string& type) {
     exclude_from_resume(verb,
                         verb.add_option(name, value, text)->capture_default_str()->type_name(type));
   };
-  add("--steps", training.steps, "How many batches are learned from", "N");
   add("--batch", training.batch, "Sequences in a batch", "N");
   add("--lr", training.learning_rate, "The largest learning rate, after warm-up", "NUMBER");
   add("--seed", training.seed, "Draws parameters and batches", "N");
@@ -83,9 +126,13 @@ fs::path RunFolder::checkpoint() const { return path / "checkpoint.safetensors";
 fs::path RunFolder::model() const { return path / "model.safetensors"; }
 
 RunFolder open_run(const TrainArguments& arguments) {
+  if (arguments.threads > 0) set_num_threads(arguments.threads);
   if (!arguments.resume.empty()) return {arguments.resume, true};
-  if (arguments.save.empty()) return {};
-  RunFolder folder{arguments.save};
+  return arguments.save.empty() ? RunFolder{} : new_run(arguments.save);
+}
+
+RunFolder new_run(const fs::path& path) {
+  RunFolder folder{path};
   std::error_code error;
   fs::create_directories(folder.path, error);
   if (error) {
@@ -111,18 +158,17 @@ void train(const TrainingTask& task, const RunFolder& folder) {
   const InterruptGuard guard;
   if (folder.is_resumed) {
     trainer.resume();
+    recall(task, folder);
   } else {
+    remember(task, trainer);
     trainer.save();  // a folder that cannot be written is found out before the work
   }
-  bool is_finished = false;
-  {
-    TrainingProgress progress(trainer.step(), training.steps, task.items_per_step, task.unit);
-    is_finished = trainer.run(task.loss, [&](const nn::TrainingStep& done) {
-      progress.report(done);
-      return InterruptGuard::signal() == 0;
-    });
+  bool is_finished = is_over(task);
+  if (!is_finished) {
+    TrainingProgress progress(trainer.step(), training.steps, task.unit);
+    is_finished = run(task, trainer, progress) || is_over(task);
   }
-  if (!folder.path.empty()) {
+  if (!folder.path.empty() && task.between == nullptr) {
     nn::save(folder.model(), task.model, {{kSettings, task.settings.dump()}, {"format", "pt"}});
   }
   if (!is_finished) throw_interrupted(folder, trainer.step(), task, training.steps);

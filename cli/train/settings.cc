@@ -5,33 +5,17 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "verbs.h"
-
 namespace heed::cli {
-
-namespace {
 
 void check_range(std::string_view name, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value >= low && value <= high) return;
   throw UsageError(fmt::format("{} is {}, expected {} to {}", name, value, low, high));
 }
 
-// Reads settings of a file; what is missing, of another type or out of range is the file's fault.
-template <class Read>
-auto of_file(const std::filesystem::path& file, const Read& read) {
-  try {
-    auto settings = read();
-    check(settings);
-    return settings;
-  } catch (const nlohmann::json::exception&) {
-    throw std::runtime_error(
-        fmt::format("'{}' does not hold the settings of a model of heed", file.string()));
-  } catch (const UsageError& error) {
-    throw std::runtime_error(fmt::format("'{}': {}", file.string(), error.what()));
-  }
+void throw_no_settings(const std::filesystem::path& file) {
+  throw std::runtime_error(
+      fmt::format("'{}' does not hold the settings of a model of heed", file.string()));
 }
-
-}  // namespace
 
 void check(const TrainingSettings& settings) {
   check_range("--steps", settings.steps, 1, 100'000'000);
@@ -77,7 +61,7 @@ nlohmann::json to_json(const ModelSettings& settings) {
 }
 
 TrainingSettings training_settings(const nlohmann::json& json, const std::filesystem::path& file) {
-  return of_file(file, [&] {
+  return settings_of(file, [&] {
     const nlohmann::json& from = json.at("training");
     return TrainingSettings{from.at("steps"), from.at("batch"), from.at("learning_rate"),
                             from.at("seed"), from.at("save_every")};
@@ -85,7 +69,7 @@ TrainingSettings training_settings(const nlohmann::json& json, const std::filesy
 }
 
 ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::path& file) {
-  return of_file(file, [&] {
+  return settings_of(file, [&] {
     const nlohmann::json& from = json.at("model");
     return ModelSettings{from.at("vocab_size"), from.at("context"), from.at("layers"),
                          from.at("d_model"),    from.at("heads"),   from.at("positions")};
@@ -96,8 +80,7 @@ nlohmann::json parse_settings(const std::string& text, std::string_view task,
                               const std::filesystem::path& file) {
   auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) {
-    throw std::runtime_error(
-        fmt::format("'{}' does not hold the settings of a model of heed", file.string()));
+    throw_no_settings(file);
   }
   if (json["task"] != task) {
     throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected `heed train {}`",

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "verbs.h"
 
 namespace heed::cli {
 
@@ -28,12 +31,32 @@ struct ModelSettings {
   std::string positions = "sinusoidal";  // none, sinusoidal or learned
 };
 
+// Throws UsageError naming `name` unless low ≤ value ≤ high.
+void check_range(std::string_view name, std::int64_t value, std::int64_t low, std::int64_t high);
+
 // Throw UsageError when numbers are out of range or do not fit together.
 void check(const TrainingSettings& settings);
 void check(const ModelSettings& settings);
 
+[[noreturn]] void throw_no_settings(const std::filesystem::path& file);
+
 nlohmann::json to_json(const TrainingSettings& settings);
 nlohmann::json to_json(const ModelSettings& settings);
+
+// What read() takes from the JSON of `file`, checked with check(). Throws std::runtime_error naming
+// the file when something is missing, of another type or out of range.
+template <class Read>
+auto settings_of(const std::filesystem::path& file, const Read& read) {
+  try {
+    auto settings = read();
+    check(settings);
+    return settings;
+  } catch (const nlohmann::json::exception&) {
+    throw_no_settings(file);
+  } catch (const UsageError& error) {
+    throw std::runtime_error('\'' + file.string() + "': " + error.what());
+  }
+}
 
 // What a file says, checked. Throw std::runtime_error naming the file when it is none of ours.
 TrainingSettings training_settings(const nlohmann::json& json, const std::filesystem::path& file);

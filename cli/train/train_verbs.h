@@ -7,5 +7,6 @@ namespace heed::cli {
 
 void add_train_copy(CLI::App& train);
 void add_train_lm(CLI::App& train);
+void add_train_translate(CLI::App& train);
 
 }  // namespace heed::cli

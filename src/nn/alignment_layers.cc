@@ -84,10 +84,23 @@ Alignment<T> AdditiveAttention<T>::forward(const Variable<T>& encoder_outputs,
                                            const Variable<T>& decoder_hidden,
                                            const std::vector<std::int64_t>& src_lengths) {
   check_states("AdditiveAttention", encoder_outputs, decoder_hidden, src_lengths);
-  const Variable<T> scores = additive_scores(encoder_projection_.forward(encoder_outputs),
-                                             as_steps(decoder_projection_.forward(decoder_hidden)),
-                                             as_vector(score_.weight()));
-  return align(scores, encoder_outputs, decoder_hidden, src_lengths);
+  return attend_to({encoder_outputs, project(encoder_outputs)}, decoder_hidden, src_lengths);
+}
+
+template <class T>
+Variable<T> AdditiveAttention<T>::project(const Variable<T>& encoder_outputs) {
+  return encoder_projection_.forward(encoder_outputs);
+}
+
+template <class T>
+Alignment<T> AdditiveAttention<T>::attend_to(const AlignmentSource<T>& source,
+                                             const Variable<T>& decoder_hidden,
+                                             const std::vector<std::int64_t>& src_lengths) {
+  check_states("AdditiveAttention", source.encoder_outputs, decoder_hidden, src_lengths);
+  const Variable<T> scores =
+      additive_scores(source.keys, as_steps(decoder_projection_.forward(decoder_hidden)),
+                      as_vector(score_.weight()));
+  return align(scores, source.encoder_outputs, decoder_hidden, src_lengths);
 }
 
 template <class T>
@@ -116,19 +129,26 @@ MultiplicativeAttention<T>::MultiplicativeAttention(std::int64_t encoder_dim,
   }
 }
 
+// kConcat: W [h; s] = W_h h + W_s s, so that no pair has to be written down.
 template <class T>
-Variable<T> MultiplicativeAttention<T>::scores(const Variable<T>& encoder_outputs,
+Variable<T> MultiplicativeAttention<T>::project(const Variable<T>& encoder_outputs) {
+  if (method_ != LuongScore::kConcat) return encoder_outputs;
+  const Variable<T>& weight = projection_->weight();
+  return linear(encoder_outputs, slice(weight, 1, 0, encoder_outputs.extent(-1)));
+}
+
+template <class T>
+Variable<T> MultiplicativeAttention<T>::scores(const Variable<T>& keys,
                                                const Variable<T>& decoder_states) {
   if (method_ == LuongScore::kConcat) {
-    // W [h; s] = W_h h + W_s s, so that no pair has to be written down.
-    const std::int64_t encoder_dim = encoder_outputs.extent(2);
     const Variable<T>& weight = projection_->weight();
-    return additive_scores(linear(encoder_outputs, slice(weight, 1, 0, encoder_dim)),
-                           linear(decoder_states, slice(weight, 1, encoder_dim, weight.extent(1))),
-                           as_vector(score_->weight()));
+    const std::int64_t width = weight.extent(1);
+    return additive_scores(
+        keys, linear(decoder_states, slice(weight, 1, width - decoder_states.extent(2), width)),
+        as_vector(score_->weight()));
   }
   return matmul(projection_ == nullptr ? decoder_states : projection_->forward(decoder_states),
-                transpose(encoder_outputs));
+                transpose(keys));
 }
 
 template <class T>
@@ -136,8 +156,16 @@ Alignment<T> MultiplicativeAttention<T>::forward(const Variable<T>& encoder_outp
                                                  const Variable<T>& decoder_hidden,
                                                  const std::vector<std::int64_t>& src_lengths) {
   check_states("MultiplicativeAttention", encoder_outputs, decoder_hidden, src_lengths);
-  return align(scores(encoder_outputs, as_steps(decoder_hidden)), encoder_outputs, decoder_hidden,
-               src_lengths);
+  return attend_to({encoder_outputs, project(encoder_outputs)}, decoder_hidden, src_lengths);
+}
+
+template <class T>
+Alignment<T> MultiplicativeAttention<T>::attend_to(const AlignmentSource<T>& source,
+                                                   const Variable<T>& decoder_hidden,
+                                                   const std::vector<std::int64_t>& src_lengths) {
+  check_states("MultiplicativeAttention", source.encoder_outputs, decoder_hidden, src_lengths);
+  return align(scores(source.keys, as_steps(decoder_hidden)), source.encoder_outputs,
+               decoder_hidden, src_lengths);
 }
 
 template class AdditiveAttention<float>;

@@ -153,48 +153,48 @@ double MultiHeadAttention<T>::scale() const noexcept {
 }
 
 template <class T>
-std::vector<Variable<T>> MultiHeadAttention<T>::project(const std::vector<Variable<T>>& inputs) {
-  const std::int64_t num_heads = config_.num_heads;
-  const std::int64_t head_dim = config_.head_dim;
-  if (inputs_.size() == 3) {
-    std::vector<Variable<T>> heads;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Variable<T> x = inputs_[i]->forward(inputs[i]);
-      heads.push_back(
-          permute(reshape(x, {x.extent(0), x.extent(1), num_heads, head_dim}), {0, 2, 1, 3}));
-    }
-    return heads;
-  }
-  const Variable<T> x = inputs_.front()->forward(inputs.front());
+void MultiHeadAttention<T>::check_input(const Variable<T>& input) const {
+  if (input.rank() == 3 && input.extent(2) == config_.embed_dim) return;
+  throw InvalidArgument(
+      fmt::format("{}: an input has shape {}, expected [batch, length, embed_dim = {}]",
+                  config_.class_name, to_string(input.shape()), config_.embed_dim));
+}
+
+template <class T>
+void MultiHeadAttention<T>::check_three_projections() const {
+  if (inputs_.size() == 3) return;
+  throw InvalidArgument(
+      fmt::format("{}: query, key and value differ, but {} projects one input to all three",
+                  config_.class_name, config_.inputs.front()));
+}
+
+template <class T>
+Variable<T> MultiHeadAttention<T>::as_heads(const Variable<T>& projected) const {
+  return permute(reshape(projected, {projected.extent(0), projected.extent(1), config_.num_heads,
+                                     config_.head_dim}),
+                 {0, 2, 1, 3});
+}
+
+template <class T>
+std::vector<Variable<T>> MultiHeadAttention<T>::project_together(const Variable<T>& input) {
+  const Variable<T> x = inputs_.front()->forward(input);
   const Variable<T> all =
-      permute(reshape(x, {x.extent(0), x.extent(1), 3, num_heads, head_dim}), {2, 0, 3, 1, 4});
+      permute(reshape(x, {x.extent(0), x.extent(1), 3, config_.num_heads, config_.head_dim}),
+              {2, 0, 3, 1, 4});
   return {select(all, 0, 0), select(all, 0, 1), select(all, 0, 2)};
 }
 
 template <class T>
-Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Variable<T>& key,
-                                           const Variable<T>& value, const AttendOptions& options) {
-  const std::vector<Variable<T>> inputs{query, key, value};
-  for (const auto& input : inputs) {
-    if (input.rank() == 3 && input.extent(2) == config_.embed_dim) continue;
-    throw InvalidArgument(
-        fmt::format("{}: an input has shape {}, expected [batch, length, embed_dim = {}]",
-                    config_.class_name, to_string(input.shape()), config_.embed_dim));
-  }
-  if (inputs_.size() == 1 && (key.node() != query.node() || value.node() != query.node())) {
-    throw InvalidArgument(
-        fmt::format("{}: query, key and value differ, but {} projects one input to all three",
-                    config_.class_name, config_.inputs.front()));
-  }
+Attended<T> MultiHeadAttention<T>::attend(const std::vector<Variable<T>>& heads,
+                                          const AttendOptions& options) {
   AttendOptions masked = options;
   if (config_.is_causal) masked.mask = masked.mask & causal();
-  const std::vector<Variable<T>> heads = project(inputs);
   auto [attended, weights] = scaled_dot_product_attention(
       heads[0], heads[1], heads[2], masked,
       weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
   Variable<T> out =
       reshape(permute(attended, {0, 2, 1, 3}),
-              {query.extent(0), query.extent(1), config_.num_heads * config_.head_dim});
+              {attended.extent(0), attended.extent(2), config_.num_heads * config_.head_dim});
   if (out_ != nullptr) out = out_->forward(out);
   if (out_dropout_ != nullptr) out = out_dropout_->forward(out);
   if (options.return_attention && !config_.has_head_axis) {
@@ -202,6 +202,43 @@ Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Varia
     weights = std::move(weights).reshaped(shape);
   }
   return {std::move(out), std::move(weights)};
+}
+
+template <class T>
+Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Variable<T>& key,
+                                           const Variable<T>& value, const AttendOptions& options) {
+  for (const auto* input : {&query, &key, &value}) check_input(*input);
+  if (key.node() != query.node() || value.node() != query.node()) check_three_projections();
+  if (inputs_.size() == 1) return attend(project_together(query), options);
+  const Variable<T> heads = as_heads(inputs_[0]->forward(query));
+  return attend({heads, as_heads(inputs_[1]->forward(key)), as_heads(inputs_[2]->forward(value))},
+                options);
+}
+
+template <class T>
+ProjectedSource<T> MultiHeadAttention<T>::project(const Variable<T>& source) {
+  check_input(source);
+  check_three_projections();
+  return {inputs_[1]->forward(source), inputs_[2]->forward(source)};
+}
+
+template <class T>
+Attended<T> MultiHeadAttention<T>::attend_to(const Variable<T>& query,
+                                             const ProjectedSource<T>& source,
+                                             const AttendOptions& options) {
+  check_input(query);
+  check_three_projections();
+  const std::int64_t width = config_.num_heads * config_.head_dim;
+  for (const auto* projected : {&source.key, &source.value}) {
+    if (projected->is_defined() && projected->rank() == 3 && projected->extent(2) == width) {
+      continue;
+    }
+    throw InvalidArgument(
+        fmt::format("{}: source has not been projected by this layer", config_.class_name));
+  }
+  return attend(
+      {as_heads(inputs_[0]->forward(query)), as_heads(source.key), as_heads(source.value)},
+      options);
 }
 
 template <class T>

@@ -76,7 +76,11 @@ Encoded<T> AttentionSeq2Seq<T>::encode(TensorView<const std::int64_t> src,
   Variable<T> x = embed(src_embedding_, src, 0);
   x = encoder_lstm_.forward(x, config_.packs_source ? lengths : std::vector<std::int64_t>()).out;
   const Variable<T> attended = encoder_attention_.forward(x, {.mask = source_mask(lengths)}).out;
-  return {encoder_norm_.forward(x + dropout_.forward(attended)), lengths};
+  Encoded<T> encoded{encoder_norm_.forward(x + dropout_.forward(attended)), lengths};
+  auto [key, value] = cross_attention_.project(encoded.outputs);
+  encoded.keys = std::move(key);
+  encoded.values = std::move(value);
+  return encoded;
 }
 
 template <class T>
@@ -86,8 +90,8 @@ Decoded<T> AttentionSeq2Seq<T>::decode(TensorView<const std::int64_t> tgt,
   check_batch("AttentionSeq2Seq::decode", tgt, encoded.outputs.extent(0));
   auto [x, lstm_state] =
       decoder_lstm_.forward(embed(tgt_embedding_, tgt, state.position), {}, state.lstm);
-  auto [attended, weights] = cross_attention_.forward(
-      x, encoded.outputs, encoded.outputs,
+  auto [attended, weights] = cross_attention_.attend_to(
+      x, {encoded.keys, encoded.values},
       {.mask = source_mask(encoded.lengths), .return_attention = return_attention});
   const Variable<T> normed = cross_norm_.forward(x + dropout_.forward(attended));
   return {output_projection_.forward(normed),

@@ -75,12 +75,13 @@ Variable<T> pick(const Variable<T>& state, const std::vector<std::int64_t>& rows
 // The source that all branches share, once for each of them.
 template <class T>
 Encoded<T> repeated(const Encoded<T>& encoded, std::int64_t count) {
-  const Shape& shape = encoded.outputs.shape();
-  Encoded<T> result{broadcast_to(encoded.outputs, {count, shape[1], shape[2]}), {}};
-  if (encoded.summary.is_defined()) {
-    result.summary = broadcast_to(encoded.summary, {count, encoded.summary.extent(1)});
-  }
-  return result;
+  const auto repeat = [count](const Variable<T>& one) {
+    if (!one.is_defined()) return one;
+    return one.rank() == 2 ? broadcast_to(one, {count, one.extent(1)})
+                           : broadcast_to(one, {count, one.extent(1), one.extent(2)});
+  };
+  return {repeat(encoded.outputs), {}, repeat(encoded.summary), {}, repeat(encoded.keys),
+          repeat(encoded.values)};
 }
 
 template <class T>

@@ -80,7 +80,7 @@ std::vector<Hypothesis<T>> greedy_search(Seq2Seq<T>& model, TensorView<const std
   DecoderState<T> state = encoded.start;
   Greedy<T> search(src.extent(0));
   while (state.position < options.max_len && !search.is_done()) {
-    const Decoded<T> step = model.decode(search.last(), encoded, state);
+    const Decoded<T> step = model.decode(search.last(), encoded, state, options.return_alignment);
     search.take(step);
     state = step.state;
   }

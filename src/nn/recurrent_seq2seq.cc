@@ -70,14 +70,22 @@ Encoded<T> RecurrentSeq2Seq<T>::encode(TensorView<const std::int64_t> src,
   return {outputs,
           lengths,
           select(hidden, 0, -1 + hidden.extent(0)),
-          {{hidden, joined_directions(state.cell)}, 0}};
+          {{hidden, joined_directions(state.cell)}, 0},
+          keys_of(outputs)};
+}
+
+template <class T>
+Variable<T> RecurrentSeq2Seq<T>::keys_of(const Variable<T>& outputs) {
+  if (additive_ != nullptr) return additive_->project(outputs);
+  return multiplicative_ == nullptr ? Variable<T>() : multiplicative_->project(outputs);
 }
 
 template <class T>
 Alignment<T> RecurrentSeq2Seq<T>::align(const Encoded<T>& encoded, const Variable<T>& states) {
-  if (additive_ != nullptr) return additive_->forward(encoded.outputs, states, encoded.lengths);
+  const AlignmentSource<T> source{encoded.outputs, encoded.keys};
+  if (additive_ != nullptr) return additive_->attend_to(source, states, encoded.lengths);
   if (multiplicative_ != nullptr) {
-    return multiplicative_->forward(encoded.outputs, states, encoded.lengths);
+    return multiplicative_->attend_to(source, states, encoded.lengths);
   }
   const std::int64_t batch = states.extent(0);
   const Variable<T> summary = reshape(encoded.summary, {batch, 1, config_.d_model});

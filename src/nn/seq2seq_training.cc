@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "heed/random.h"
 #include "heed/special_tokens.h"
 
 namespace heed::inline v0::nn {
@@ -20,8 +19,8 @@ std::int64_t length_of(const std::vector<std::int64_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-std::vector<std::int64_t> shuffled(std::int64_t count) {
-  const auto order = default_generator().randperm(count);
+std::vector<std::int64_t> shuffled(std::int64_t count, TorchGenerator& random) {
+  const auto order = random.randperm(count);
   return {order.elements().begin(), order.elements().end()};
 }
 
@@ -59,13 +58,14 @@ SequenceBatch make_batch(std::span<const SequencePair> pairs) {
 }
 
 std::vector<std::vector<std::int64_t>> shuffled_batches(std::span<const SequencePair> pairs,
-                                                        std::int64_t batch_size) {
+                                                        std::int64_t batch_size,
+                                                        TorchGenerator& random) {
   if (batch_size < 1) {
     throw InvalidArgument(
         fmt::format("shuffled_batches: batch_size is {}, expected at least 1", batch_size));
   }
   const auto count = static_cast<std::int64_t>(pairs.size());
-  std::vector<std::int64_t> order = shuffled(count);
+  std::vector<std::int64_t> order = shuffled(count, random);
   const auto at = [&order](std::int64_t index) { return order.begin() + index; };
   const auto lengths = [&pairs](std::int64_t index) {
     const auto& pair = pairs[static_cast<std::size_t>(index)];
@@ -83,7 +83,8 @@ std::vector<std::vector<std::int64_t>> shuffled_batches(std::span<const Sequence
     }
   }
   std::vector<std::vector<std::int64_t>> result;
-  for (const std::int64_t index : shuffled(static_cast<std::int64_t>(batches.size()))) {
+  const auto num_batches = static_cast<std::int64_t>(batches.size());
+  for (const std::int64_t index : shuffled(num_batches, random)) {
     result.push_back(std::move(batches[static_cast<std::size_t>(index)]));
   }
   return result;

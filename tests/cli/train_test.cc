@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "heed/io/safetensors.h"
+#include "support/child.h"
 #include "support/command.h"
 
 namespace heed {
@@ -16,61 +16,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::Child;
 using testing_support::CommandResult;
 using testing_support::read_text;
 using testing_support::run_command;
 using Arguments = std::vector<std::string>;
-
-// A command that runs beside the test; its stderr can be read as it comes.
-class Child {
- public:
-  // `prepare` is called in the new process before it becomes the command.
-  explicit Child(
-      const Arguments& arguments, const std::function<void()>& prepare = [] {}) {
-    int pipe[2];
-    if (::pipe(pipe) != 0) return;
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(pipe[1], STDERR_FILENO);
-      ::close(pipe[0]);
-      ::close(pipe[1]);
-      testing_support::detail::redirect(STDOUT_FILENO, "/dev/null");
-      prepare();
-      testing_support::detail::become_command(arguments, {});
-    }
-    ::close(pipe[1]);
-    err_ = pipe[0];
-  }
-  ~Child() { ::close(err_); }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  void wait_for(const std::string& text) {
-    while (text_.find(text) == std::string::npos && read_some()) {
-    }
-  }
-  void send(int signal) const { ::kill(pid_, signal); }
-  CommandResult finish() {
-    while (read_some()) {
-    }
-    return {testing_support::detail::exit_code_of(pid_), "", text_};
-  }
-
- private:
-  bool read_some() {
-    char buffer[512];
-    ssize_t count = 0;
-    do {
-      count = ::read(err_, buffer, sizeof buffer);
-    } while (count < 0 && errno == EINTR);
-    if (count > 0) text_.append(buffer, static_cast<std::size_t>(count));
-    return count > 0;
-  }
-
-  pid_t pid_ = -1;
-  int err_ = -1;
-  std::string text_;
-};
 
 class Train : public testing::Test {
  protected:
@@ -248,7 +198,7 @@ TEST_F(Train, GenerateNamesWhatIsWrong) {
 
 TEST_F(Train, MistakesAreUsageErrorsAndDataErrorsAreNot) {
   expect_error(2, {"train"}, "");
-  expect_error(2, {"train", "translate"}, "the verbs of 'train' are copy, lm");
+  expect_error(2, {"train", "draw"}, "the verbs of 'train' are copy, lm, translate");
   expect_error(2, {"train", "copy", "--steps", "0"}, "--steps is 0");
   expect_error(2, {"train", "copy", "--lr", "-1"}, "--lr is -1");
   expect_error(2, {"train", "lm", "--d-model", "10", "--heads", "4"}, "a multiple of --heads");

@@ -12,6 +12,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::gradient_error;
 using testing_support::kGradientTolerance;
+using testing_support::max_difference;
 using testing_support::normal_variable;
 
 TEST(AlignmentLayers, HaveTheParametersOfTheirTextbook) {
@@ -28,9 +29,11 @@ void expect_gradients(Attention& layer, std::int64_t encoder_dim, std::int64_t d
   auto inputs = layer.parameters();
   inputs.insert(inputs.end(), {encoder, decoder});
   const auto both = [&] {
-    const auto [context, weights] = layer.forward(encoder, decoder);
+    const auto [context, weights] = layer.attend_to({encoder, layer.project(encoder)}, decoder);
     return concat<double>({context, weights}, -1);
   };
+  const auto direct = layer.forward(encoder, decoder);
+  EXPECT_EQ(max_difference(both().value().slice(1, 0, encoder_dim), direct.context.value()), 0);
   EXPECT_EQ(both().shape(), (Shape{3, encoder_dim + 5}));
   EXPECT_LE(gradient_error(inputs, both), kGradientTolerance);
 }

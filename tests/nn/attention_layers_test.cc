@@ -143,6 +143,22 @@ TEST(AttentionLayers, CausalOnesSeeNoFuture) {
   same_but_last(single);
 }
 
+TEST(AttentionLayers, AProjectedSourceIsTheSameSource) {
+  MultiHeadAttention<double> layer(cross_projections(8, 2, 0));
+  const Variable<double> query = normal_variable({2, 3, 8}, 1);
+  const Variable<double> source = normal_variable({2, 5, 8}, 2);
+  const auto direct = layer.forward(query, source, source, {.return_attention = true});
+  const auto [out, weights] =
+      layer.attend_to(query, layer.project(source), {.return_attention = true});
+  EXPECT_EQ(max_difference(out.value(), direct.out.value()), 0);
+  EXPECT_EQ(max_difference<double>(weights, direct.weights), 0);
+  EXPECT_THAT(
+      [&] {
+        layer.attend_to(query, {query, {}});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("has not been projected by this layer")));
+}
+
 TEST(AttentionLayers, RefuseMisuse) {
   EXPECT_THAT([] { MultiHeadAttention<>(cross_projections(6, 4)); },
               ThrowsMessage<InvalidArgument>(HasSubstr("6 is not a multiple of num_heads, 4")));
@@ -157,6 +173,8 @@ TEST(AttentionLayers, RefuseMisuse) {
   const Variable<float> x(normal<float>({1, 3, 4}, 1));
   const Variable<float> y(normal<float>({1, 3, 4}, 2));
   EXPECT_THAT([&] { fused.forward(x, y, y); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("qkv_proj projects one input")));
+  EXPECT_THAT([&] { fused.project(x); },
               ThrowsMessage<InvalidArgument>(HasSubstr("qkv_proj projects one input")));
   EXPECT_THAT(
       [&] {

@@ -82,6 +82,28 @@ TEST(BeamSearch, OfOneIsGreedy) {
   }
 }
 
+TEST(BeamSearch, FollowsModelsOfEveryAttention) {
+  const Tensor<std::int64_t> src({1, 4}, {1, 5, 2, 6});
+  const auto agrees = [&](Seq2Seq<double>& model) {
+    const auto found = beam_search(model, src.view().select(0, 0), {.beam = 3, .max_len = 4});
+    ASSERT_EQ(found.size(), 3);
+    for (const auto& hypothesis : found) {
+      EXPECT_NEAR(log_probability(model, src, hypothesis.tokens, hypothesis.is_complete),
+                  hypothesis.log_probability, 1e-12);
+    }
+  };
+  set_seed(1);
+  AttentionSeq2Seq<double> multihead(
+      {.src_vocab_size = 7, .tgt_vocab_size = 6, .d_model = 8, .num_heads = 2, .num_layers = 1});
+  agrees(multihead);
+  for (const auto attention : {SourceAttention::kNone, SourceAttention::kAdditive,
+                               SourceAttention::kDot, SourceAttention::kConcat}) {
+    RecurrentSeq2Seq<double> model(
+        {.src_vocab_size = 7, .tgt_vocab_size = 6, .d_model = 8, .attention = attention});
+    agrees(model);
+  }
+}
+
 TEST(Search, SaysWhereEachTokenLooked) {
   set_seed(0);
   AttentionSeq2Seq<double> model(
@@ -102,6 +124,10 @@ TEST(Search, SaysWhereEachTokenLooked) {
       }
     }
   }
+  const auto unaligned =
+      greedy_search(model, src, {4, 2}, {.max_len = 5, .return_alignment = false});
+  EXPECT_TRUE(unaligned[0].alignment.empty());
+  EXPECT_EQ(unaligned[0].tokens, found[0].tokens);
   // The same alone, and with others beside it.
   const Tensor<std::int64_t> alone({2}, {3, 3});
   const auto beam = beam_search(model, alone, {.beam = 1, .max_len = 5}).front();

@@ -55,6 +55,8 @@ TEST(SequenceBatches, HoldEveryPairOnce) {
   set_seed(1);
   EXPECT_EQ(shuffled_batches(pairs, 4), batches);
   EXPECT_NE(shuffled_batches(pairs, 4), batches);
+  TorchGenerator random(1);
+  EXPECT_EQ(shuffled_batches(pairs, 4, random), batches);
   EXPECT_TRUE(shuffled_batches({}, 4).empty());
 }
 

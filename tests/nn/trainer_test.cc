@@ -77,6 +77,17 @@ TEST_F(TrainerTest, ACrashLosesOnlyWhatCameAfterTheLastCheckpoint) {
   EXPECT_EQ(read_safetensors(path("part")).metadata.at("note"), "n");
 }
 
+TEST_F(TrainerTest, NotesFollowTheRun) {
+  SmallRun run(path("c"));
+  EXPECT_FALSE(run.run([&run](const TrainingStep& done) {
+    run.trainer.set_note("seen", std::to_string(done.step));
+    return done.step < 6;
+  }));
+  const auto metadata = read_safetensors(path("c")).metadata;
+  EXPECT_EQ(metadata.at("seen"), "6");
+  EXPECT_EQ(metadata.at("note"), "n");
+}
+
 TEST_F(TrainerTest, AFinishedRunHasNothingLeftToDo) {
   SmallRun run(path("c"));
   run.run();

@@ -88,16 +88,25 @@ inline void redirect(int fd, const std::string& path) {
   ::close(file);
 }
 
+inline void read_from(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  if (file < 0 || ::dup2(file, STDIN_FILENO) < 0) ::_exit(126);
+  ::close(file);
+}
+
 }  // namespace detail
 
-// The command with its output in files. `out` may name another place for it, /dev/full say.
+// The command with its output in files. `out` may name another place for it, /dev/full say, and
+// `in` the file that it reads from.
 inline CommandResult run_command(const std::vector<std::string>& arguments,
-                                 const Environment& environment = {}, std::string out = "") {
+                                 const Environment& environment = {}, std::string out = "",
+                                 const std::string& in = "") {
   const TemporaryFolder folder;
   if (out.empty()) out = folder / "out";
   const std::string err = folder / "err";
   const pid_t child = ::fork();
   if (child == 0) {
+    if (!in.empty()) detail::read_from(in);
     detail::redirect(STDOUT_FILENO, out);
     detail::redirect(STDERR_FILENO, err);
     detail::become_command(arguments, environment);

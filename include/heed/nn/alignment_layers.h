@@ -19,6 +19,13 @@ struct Alignment {
   Variable<T> weights;  ///< [batch, src_len], part of the graph
 };
 
+/// A source as a layer sees it: for calls that look at the same source again and again.
+template <class T>
+struct AlignmentSource {
+  Variable<T> encoder_outputs;  ///< [batch, src_len, encoder_dim]
+  Variable<T> keys;             ///< [batch, src_len, …]: what scores are taken with
+};
+
 /// score = vᵀ · tanh(W1 · encoder + W2 · decoder), without biases.
 ///
 /// Source: Bahdanau et al., "Neural Machine Translation by Jointly Learning to Align and
@@ -36,6 +43,11 @@ class HEED_API AdditiveAttention : public Module<T> {
   /// @throws InvalidArgument when shapes or lengths do not fit.
   Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
                        const std::vector<std::int64_t>& src_lengths = {});
+  /// The keys of encoder_outputs: W1 · encoder. attend_to({h, project(h)}, s) is
+  /// forward(h, s).
+  Variable<T> project(const Variable<T>& encoder_outputs);
+  Alignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
+                         const std::vector<std::int64_t>& src_lengths = {});
   std::string class_name() const override { return "AdditiveAttention"; }
 
  private:
@@ -63,11 +75,16 @@ class HEED_API MultiplicativeAttention : public Module<T> {
   /// As AdditiveAttention::forward.
   Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
                        const std::vector<std::int64_t>& src_lengths = {});
+  /// The keys of encoder_outputs: for kConcat W [h; 0], else they themselves. attend_to({h,
+  /// project(h)}, s) is forward(h, s).
+  Variable<T> project(const Variable<T>& encoder_outputs);
+  Alignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
+                         const std::vector<std::int64_t>& src_lengths = {});
   std::string class_name() const override { return "MultiplicativeAttention"; }
 
  private:
   // decoder states [batch, steps, decoder_dim]: scores [batch, steps, src_len]
-  Variable<T> scores(const Variable<T>& encoder_outputs, const Variable<T>& decoder_states);
+  Variable<T> scores(const Variable<T>& keys, const Variable<T>& decoder_states);
 
   LuongScore method_;
   Linear<T>* projection_ = nullptr;

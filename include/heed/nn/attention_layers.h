@@ -92,6 +92,13 @@ HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t nu
 HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
                                        double dropout = 0.1);
 
+/// What a layer looks at, projected: for calls that look at the same source again and again.
+template <class T>
+struct ProjectedSource {
+  Variable<T> key;    ///< [batch, kv_len, num_heads · head_dim]
+  Variable<T> value;  ///< of the same shape
+};
+
 /// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …)))
 ///
 /// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
@@ -113,6 +120,13 @@ class HEED_API MultiHeadAttention : public Module<T> {
     return forward(x, x, x, options);
   }
 
+  /// Keys and values of `source` [batch, kv_len, embed_dim]; attend_to(query, project(x)) is
+  /// forward(query, x, x).
+  /// @throws InvalidArgument when the shape does not fit, or one projection gives all three.
+  ProjectedSource<T> project(const Variable<T>& source);
+  Attended<T> attend_to(const Variable<T>& query, const ProjectedSource<T>& source,
+                        const AttendOptions& options = {});
+
   std::int64_t num_heads() const noexcept { return config_.num_heads; }
   std::int64_t head_dim() const noexcept { return config_.head_dim; }
   /// What scores are multiplied by: 1/√head_dim.
@@ -121,8 +135,13 @@ class HEED_API MultiHeadAttention : public Module<T> {
   std::string class_name() const override { return config_.class_name; }
 
  private:
-  // query, key and value as heads [batch, num_heads, length, head_dim]
-  std::vector<Variable<T>> project(const std::vector<Variable<T>>& inputs);
+  void check_input(const Variable<T>& input) const;
+  void check_three_projections() const;
+  // A projection as heads [batch, num_heads, length, head_dim].
+  Variable<T> as_heads(const Variable<T>& projected) const;
+  // Of one input all three as heads.
+  std::vector<Variable<T>> project_together(const Variable<T>& x);
+  Attended<T> attend(const std::vector<Variable<T>>& heads, const AttendOptions& options);
 
   AttentionConfig config_;
   std::vector<Linear<T>*> inputs_;

@@ -23,7 +23,8 @@ struct Hypothesis {
 /// Both searches run the model in evaluation, whatever its mode, and restore the mode; nothing is
 /// recorded. kPadId and kBosId are never written.
 struct SearchOptions {
-  std::int64_t max_len = 100;  ///< of a target in tokens
+  std::int64_t max_len = 100;    ///< of a target in tokens
+  bool return_alignment = true;  ///< or the hypotheses have none, and are found sooner
 };
 
 /// The likeliest token at each step, for each source of a batch.

@@ -28,6 +28,10 @@ struct Encoded {
   std::vector<std::int64_t> lengths;  ///< of each source; none: none is padded
   Variable<T> summary = {};           ///< [batch, d_model]: a source as one vector, if it is used
   DecoderState<T> start = {};         ///< from which the decoder starts
+  /// What attention takes scores with and, where they differ from the outputs, what it averages:
+  /// projected once, however many tokens are written.
+  Variable<T> keys = {};    ///< [batch, src_len, …]
+  Variable<T> values = {};  ///< [batch, src_len, …]
 };
 
 /// What a decoder said to target tokens.
@@ -156,6 +160,7 @@ class HEED_API RecurrentSeq2Seq : public Seq2Seq<T> {
   std::string class_name() const override { return "RecurrentSeq2Seq"; }
 
  private:
+  Variable<T> keys_of(const Variable<T>& outputs);
   Alignment<T> align(const Encoded<T>& encoded, const Variable<T>& states);
 
   RecurrentSeq2SeqConfig config_;

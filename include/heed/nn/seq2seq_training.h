@@ -8,6 +8,7 @@
 #include "heed/config.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/seq2seq.h"
+#include "heed/random.h"
 
 namespace heed::inline v0::nn {
 
@@ -30,10 +31,11 @@ struct SequenceBatch {
 HEED_API SequenceBatch make_batch(std::span<const SequencePair> pairs);
 
 /// All pairs in batches of about equal lengths, so that little is padding: shuffled, sorted by
-/// length within every 32 batches, and shuffled batch by batch. Draws from default_generator().
+/// length within every 32 batches, and shuffled batch by batch. Draws from `random`.
 /// @throws InvalidArgument when batch_size is not positive.
 HEED_API std::vector<std::vector<std::int64_t>> shuffled_batches(
-    std::span<const SequencePair> pairs, std::int64_t batch_size);
+    std::span<const SequencePair> pairs, std::int64_t batch_size,
+    TorchGenerator& random = default_generator());
 
 /// The mean cross entropy of the targets that are not padding, each predicted from the true tokens
 /// before it (teacher forcing).

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "heed/config.h"
 #include "heed/nn/module.h"
@@ -63,6 +65,11 @@ class HEED_API Trainer {
   /// @throws InvalidArgument when a loss is not finite; the checkpoint is then the last one before.
   /// @throws IoError as write_safetensors().
   bool run(const Loss& loss, const AfterStep& after_step = {});
+
+  /// What the checkpoints say beside under this name, from now on.
+  void set_note(const std::string& name, std::string text) {
+    options_.notes[name] = std::move(text);
+  }
 
   /// Writes the checkpoint, if one is named.
   void save() const;

@@ -1,0 +1,157 @@
+// heed bench seq2seq: how many tokens a second sequence-to-sequence models learn from.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/bench_verbs.h"
+#include "bench/measurement.h"
+#include "heed/nn/optimizer.h"
+#include "heed/nn/seq2seq_training.h"
+#include "heed/parallel.h"
+#include "heed/random.h"
+#include "translation/translator.h"
+
+namespace heed::cli {
+
+namespace {
+
+// The tutorial's model on full batches of its sentences' lengths.
+constexpr VocabularySizes kSizes{10'000, 8'000};
+constexpr std::int64_t kSourceLength = 30;
+constexpr std::int64_t kTargetLength = 25;  // with the token that begins or ends it
+
+TranslatorSettings tutorial_model() {
+  TranslatorSettings model;
+  model.layers = 2;
+  model.d_model = 256;
+  model.heads = 8;
+  model.dropout = 0;
+  return model;
+}
+
+struct Seq2SeqArguments {
+  std::vector<std::string> attentions = kAttentionNames;
+  TranslatorSettings model = tutorial_model();
+  std::int64_t batch = 64;
+  int threads = 0;
+  int repetitions = 5;
+  bool as_json = false;
+};
+
+nn::SequenceBatch drawn_batch(std::int64_t batch) {
+  std::vector<nn::SequencePair> pairs;
+  const auto drawn = [](std::int64_t size, std::int64_t length) {
+    const auto ids = default_generator().randint(4, size, {length});
+    return std::vector<std::int64_t>(ids.elements().begin(), ids.elements().end());
+  };
+  for (std::int64_t i = 0; i < batch; ++i) {
+    pairs.push_back({drawn(kSizes.source, kSourceLength), drawn(kSizes.target, kTargetLength - 1)});
+  }
+  return nn::make_batch(pairs);
+}
+
+nlohmann::ordered_json measured(const Seq2SeqArguments& arguments, const std::string& attention,
+                                Progress& progress) {
+  set_seed(0);
+  TranslatorSettings settings = arguments.model;
+  settings.attention = attention;
+  const auto model = make_model(settings, kSizes);
+  nn::AdamW<> optimizer(model->parameters(), 1e-3);
+  const nn::SequenceBatch batch = drawn_batch(arguments.batch);
+  progress.start_case();
+  const Sampling sampling{.threads = arguments.threads,
+                          .warmups = 1,
+                          .repetitions = arguments.repetitions,
+                          .seconds_per_repetition = 0};
+  const auto repetitions = time_calls(
+      sampling, [&] { nn::train_step(*model, optimizer, batch); }, progress);
+  const Timing timing = summarize(repetitions, best_probe(repetitions));
+  const auto tokens = static_cast<double>(batch.num_targets);
+  return {{"attention", attention},
+          {"parameters", model->num_parameters()},
+          {"median_ms", 1e3 * timing.median_seconds},
+          {"best_ms", 1e3 * timing.best_seconds},
+          {"tokens_per_second", tokens / timing.median_seconds},
+          {"best_tokens_per_second", tokens / timing.best_seconds},
+          {"quiet", timing.quiet},
+          {"repetitions", timing.repetitions}};
+}
+
+void print(const Seq2SeqArguments& arguments, const nlohmann::ordered_json& results) {
+  std::cout << fmt::format(
+      "a step of training: batch={}, d_model={}, layers={}, source {} and target {} tokens,\n"
+      "threads={}\n\n"
+      "attention  parameters  median ms  best ms  target tokens/s     best  quiet\n",
+      arguments.batch, arguments.model.d_model, arguments.model.layers, kSourceLength,
+      kTargetLength, arguments.threads);
+  for (const auto& result : results) {
+    std::cout << fmt::format(
+        "{:9}  {:>10}  {:>9.1f}  {:>7.1f}  {:>15.0f}  {:>7.0f}  {}/{}\n",
+        result["attention"].get<std::string>(), result["parameters"].get<std::int64_t>(),
+        result["median_ms"].get<double>(), result["best_ms"].get<double>(),
+        result["tokens_per_second"].get<double>(), result["best_tokens_per_second"].get<double>(),
+        result["quiet"].get<int>(), result["repetitions"].get<int>());
+  }
+}
+
+void run_seq2seq(Seq2SeqArguments arguments) {
+  TranslationSettings settings;
+  settings.model = arguments.model;
+  settings.model.attention = "multihead";
+  check(settings);
+  if (arguments.threads == 0) arguments.threads = num_threads();
+  auto results = nlohmann::ordered_json::array();
+  {
+    Progress progress(static_cast<int>(arguments.attentions.size()));
+    for (const std::string& attention : arguments.attentions) {
+      results.push_back(measured(arguments, attention, progress));
+    }
+  }
+  if (arguments.as_json) {
+    const nlohmann::ordered_json json{{"batch", arguments.batch},
+                                      {"d_model", arguments.model.d_model},
+                                      {"layers", arguments.model.layers},
+                                      {"threads", arguments.threads},
+                                      {"results", results}};
+    std::cout << json.dump() << '\n';
+  } else {
+    print(arguments, results);
+  }
+}
+
+}  // namespace
+
+void add_bench_seq2seq(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "seq2seq", "A step of training of sequence-to-sequence models: tokens a second");
+  const auto arguments = std::make_shared<Seq2SeqArguments>();
+  verb->add_option("--attention", arguments->attentions, "Which kinds, joined by commas; all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(kAttentionNames).description(""))
+      ->type_name("NAMES");
+  const auto add = [&](const std::string& name, auto& value, auto most, const std::string& text) {
+    verb->add_option(name, value, text)
+        ->capture_default_str()
+        ->check(CLI::Range(decltype(most){1}, most).description(""))
+        ->type_name("N");
+  };
+  add("--batch", arguments->batch, std::int64_t{4096}, "Sentences in a batch");
+  add("--d-model", arguments->model.d_model, std::int64_t{1024}, "Even, a multiple of 8");
+  add("--layers", arguments->model.layers, std::int64_t{8}, "Of LSTM, on each side");
+  add("--repeat", arguments->repetitions, 1'000'000, "How many steps are measured");
+  verb->add_option("--threads", arguments->threads, "All the machine has, if not given")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+  verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the table");
+  verb->footer(
+      "Sentences of 30 and 25 tokens out of vocabularies of 10,000 and 8,000: loss, gradients,\n"
+      "clipping and AdamW. Tokens are those of the targets.");
+  verb->callback([arguments] { run_seq2seq(*arguments); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,123 @@
+// heed compare: what attention is worth, on one task and under one budget.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "heed/error.h"
+#include "heed/parallel.h"
+#include "output_files.h"
+#include "train/session.h"
+#include "translation/comparison.h"
+#include "translation/options.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct CompareArguments {
+  TranslationSettings settings;
+  std::vector<std::string> attentions = kAttentionNames;
+  ParallelFiles files;
+  std::string out;
+  std::int64_t sentences = 3;
+  int threads = 0;
+};
+
+constexpr const char* kReport = "report.json";
+constexpr const char* kTable = "table.csv";
+constexpr const char* kCurves = "learning_curves.csv";
+constexpr const char* kByLength = "bleu_by_length.csv";
+constexpr const char* kAlignments = "alignments.json";
+constexpr const char* kMarkdown = "report.md";
+
+// A folder in which there is no report yet. The models' folders refuse runs of their own.
+fs::path new_folder(const std::string& name) {
+  const fs::path folder = name;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw IoError(fmt::format("cannot make the folder '{}': {}", name, error.message()));
+  }
+  if (fs::exists(folder / kReport, error)) {
+    throw IoError(fmt::format("'{}' holds a report already", name));
+  }
+  return folder;
+}
+
+void write(const ComparisonReport& report, const fs::path& folder) {
+  OutputFiles files;
+  for (const char* name : {kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown}) {
+    files.reserve(name, folder / name);
+  }
+  files.write_text(kReport, to_json(report).dump(2) + '\n');
+  files.write_text(kTable, table_csv(report));
+  files.write_text(kCurves, learning_curves_csv(report));
+  files.write_text(kByLength, bleu_by_length_csv(report));
+  files.write_text(kAlignments, alignments_json(report).dump() + '\n');
+  files.write_text(kMarkdown, to_markdown(report));
+  files.commit();
+}
+
+void run_compare(const CLI::App& verb, CompareArguments& arguments) {
+  TranslationSettings& settings = arguments.settings;
+  settings.corpus.seed = settings.training.seed;
+  choose_corpus(verb, arguments.files, settings.corpus);
+  check(settings);
+  if (arguments.threads > 0) set_num_threads(arguments.threads);
+  const fs::path folder = new_folder(arguments.out);
+  const tasks::Corpus corpus = make_corpus(settings.corpus, arguments.files);
+  const ComparisonReport report =
+      compare(settings, corpus, arguments.attentions, folder, arguments.sentences);
+  write(report, folder);
+  std::cout << to_markdown(report)
+            << fmt::format("\nThe report, its numbers and the models are in '{}'.\n",
+                           folder.string());
+}
+
+}  // namespace
+
+void add_compare(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand(
+      "compare", "Train every kind of attention on one task, under one budget, and report");
+  const auto arguments = std::make_shared<CompareArguments>();
+  TranslationSettings& settings = arguments->settings;
+  settings.epochs.patience = 0;  // all models learn equally long
+  verb->add_option("--out", arguments->out, "The folder for report and models; made if not there")
+      ->required()
+      ->type_name("DIR");
+  verb->add_option("--attention", arguments->attentions, "Which kinds, joined by commas; all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(kAttentionNames).description(""))
+      ->type_name("NAMES");
+  add_corpus_options(*verb, settings.corpus);
+  add_parallel_option(*verb, arguments->files);
+  add_units_option(*verb, settings.corpus);
+  add_size_options(*verb, settings.model);
+  const auto add = [&](const std::string& name, auto& value, const std::string& text,
+                       const std::string& type) {
+    verb->add_option(name, value, text)->capture_default_str()->type_name(type);
+  };
+  add("--epochs", settings.epochs.epochs, "How often all examples are seen", "N");
+  add("--batch", settings.training.batch, "Examples in a batch", "N");
+  add("--lr", settings.training.learning_rate, "The largest learning rate", "NUMBER");
+  add("--seed", settings.training.seed, "Draws examples, parameters and batches", "N");
+  verb->add_option("--sentences", arguments->sentences, "Test examples whose alignments are kept")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000).description(""))
+      ->type_name("N");
+  add_threads_option(*verb, arguments->threads);
+  verb->footer(
+      "--d-model is that of dot; the others get the one with which they have about as many\n"
+      "parameters. DIR gets report.json, report.md, table.csv, learning_curves.csv,\n"
+      "bleu_by_length.csv, alignments.json and a folder for each model, which `heed translate`\n"
+      "and `heed evaluate` read.");
+  verb->callback([verb, arguments] { run_compare(*verb, *arguments); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,184 @@
+// heed translate: a trained model translates.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "heed/nn/search.h"
+#include "heed/viz/terminal.h"
+#include "translation/options.h"
+#include "translation/translator.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr std::size_t kMaxLine = 10'000;
+
+struct TranslateArguments {
+  std::string model;
+  std::vector<std::string> words;
+  std::int64_t beam = 1;
+  bool shows_alignment = false;
+  std::optional<std::int64_t> head;
+  bool as_json = false;
+};
+
+struct Translation {
+  std::vector<std::string> source;
+  std::vector<std::string> target;
+  std::string text;
+  nn::Hypothesis<float> hypothesis;
+};
+
+Translation translate(Translator& translator, const std::string& sentence, std::int64_t beam) {
+  const std::vector<std::int64_t> ids = translator.source.encode(sentence);
+  Translation result{tasks::split_units(sentence, translator.source.units()), {}, "", {}};
+  if (ids.empty()) return result;
+  const Tensor<std::int64_t> src({static_cast<std::int64_t>(ids.size())}, ids);
+  result.hypothesis = nn::beam_search(*translator.model, src,
+                                      {.beam = beam, .max_len = translator.settings.model.max_len})
+                          .front();
+  result.target = translator.target.tokens(result.hypothesis.tokens);
+  result.text = translator.target.decode(result.hypothesis.tokens);
+  return result;
+}
+
+// What the model has never seen it cannot translate: the reader should know.
+void warn_of_unknown(const Translator& translator, const Translation& translation) {
+  std::vector<std::string> unknown;
+  for (const std::string& token : translation.source) {
+    if (translator.source.id(token) == kUnknownId) unknown.push_back(sanitize_for_terminal(token));
+  }
+  if (unknown.empty()) return;
+  std::cerr << fmt::format("heed translate: the model has never seen {}\n",
+                           fmt::join(unknown, ", "));
+}
+
+// The mean of all heads, or one: [tokens, src_len].
+Tensor<float> weights_of(const Tensor<float>& alignment, std::optional<std::int64_t> head) {
+  if (head) return to_tensor(alignment.view().select(0, *head));
+  Tensor<float> mean({alignment.extent(1), alignment.extent(2)});
+  const auto share = 1 / static_cast<float>(alignment.extent(0));
+  for (std::int64_t h = 0; h < alignment.extent(0); ++h) {
+    const auto of_head = to_tensor(alignment.view().select(0, h));
+    float* sum = mean.data();
+    for (const float weight : of_head.elements()) *sum++ += share * weight;
+  }
+  return mean;
+}
+
+void check_head(const Translator& translator, const TranslateArguments& arguments) {
+  if (!arguments.shows_alignment) {
+    if (arguments.head) throw UsageError("--head is only for --show-alignment");
+    return;
+  }
+  if (!translator.has_attention()) {
+    throw std::runtime_error("the model has no attention, so there is no alignment to show");
+  }
+  const TranslatorSettings& model = translator.settings.model;
+  const std::int64_t heads = model.attention == "multihead" ? model.heads : 1;
+  if (arguments.head && (*arguments.head < 0 || *arguments.head >= heads)) {
+    throw UsageError(fmt::format("--head is {}, expected 0 to {}", *arguments.head, heads - 1));
+  }
+}
+
+void print_json(const Translation& translation, const TranslateArguments& arguments) {
+  nlohmann::json json{{"source", translation.source},
+                      {"target", translation.target},
+                      {"text", translation.text},
+                      {"log_probability", translation.hypothesis.log_probability},
+                      {"is_complete", translation.hypothesis.is_complete}};
+  const Tensor<float>& alignment = translation.hypothesis.alignment;
+  if (arguments.shows_alignment) {
+    json["alignment"] = nlohmann::json::array();
+    for (std::int64_t head = 0; alignment.rank() == 3 && head < alignment.extent(0); ++head) {
+      nlohmann::json rows = nlohmann::json::array();
+      for (std::int64_t row = 0; row < alignment.extent(1); ++row) {
+        rows.push_back(alignment.view().select(0, head).select(0, row).elements());
+      }
+      json["alignment"].push_back(std::move(rows));
+    }
+  }
+  std::cout << json.dump(-1, ' ', true) << std::endl;
+}
+
+void print(const Translation& translation, const TranslateArguments& arguments) {
+  std::cout << sanitize_for_terminal(translation.text) << std::endl;
+  const Tensor<float>& alignment = translation.hypothesis.alignment;
+  if (!arguments.shows_alignment || alignment.rank() != 3) return;
+  std::cout << '\n'
+            << render_heatmap(weights_of(alignment, arguments.head),
+                              {translation.target, translation.source},
+                              detect_terminal(STDOUT_FILENO))
+            << std::endl;
+}
+
+void translate_sentence(Translator& translator, const TranslateArguments& arguments,
+                        const std::string& sentence) {
+  const Translation translation = translate(translator, sentence, arguments.beam);
+  warn_of_unknown(translator, translation);
+  if (arguments.as_json) {
+    print_json(translation, arguments);
+  } else {
+    print(translation, arguments);
+  }
+}
+
+void translate_lines(Translator& translator, const TranslateArguments& arguments) {
+  std::int64_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.size() > kMaxLine) {
+      throw std::runtime_error(
+          fmt::format("line {} has {} bytes, expected at most {}", number, line.size(), kMaxLine));
+    }
+    try {
+      translate_sentence(translator, arguments, line);
+    } catch (const InvalidArgument& error) {
+      throw std::runtime_error(fmt::format("line {}: {}", number, error.what()));
+    }
+  }
+}
+
+void run_translate(const TranslateArguments& arguments) {
+  Translator translator = load_translator(arguments.model);
+  check_head(translator, arguments);
+  if (arguments.words.empty()) {
+    translate_lines(translator, arguments);
+  } else {
+    translate_sentence(translator, arguments, fmt::format("{}", fmt::join(arguments.words, " ")));
+  }
+}
+
+}  // namespace
+
+void add_translate(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand(
+      "translate", "Translate with a model that `heed train translate` has saved");
+  const auto arguments = std::make_shared<TranslateArguments>();
+  add_model_option(*verb, arguments->model);
+  verb->add_option("SENTENCE", arguments->words,
+                   "What to translate; if not given, standard input, a sentence a line");
+  add_beam_option(*verb, arguments->beam);
+  verb->add_flag("--show-alignment", arguments->shows_alignment,
+                 "Also draw where each produced token looked: the source across, what was "
+                 "produced down, the mean of all heads");
+  verb->add_option("--head", arguments->head, "Draw this head alone, counted from 0")
+      ->type_name("N");
+  verb->add_flag("--json", arguments->as_json, "Print one JSON object a sentence");
+  verb->footer(
+      "Example:\n"
+      "  heed translate --model fr \"twenty-three thousand eighty\" --show-alignment");
+  verb->callback([arguments] { run_translate(*arguments); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,25 @@
+// Says on stderr how much is written, where that takes longer than two seconds.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace heed::cli {
+
+class WritingProgress {
+ public:
+  explicit WritingProgress(std::size_t total) : total_(total) {}
+  ~WritingProgress();
+  WritingProgress(const WritingProgress&) = delete;
+  WritingProgress& operator=(const WritingProgress&) = delete;
+
+  // To be called often: it prints at most every two seconds.
+  void report(std::size_t done);
+
+ private:
+  std::size_t total_;
+  bool has_line_ = false;  // a line on the terminal that is rewritten in place
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace heed::cli
