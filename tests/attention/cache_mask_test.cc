@@ -52,8 +52,7 @@ TEST(CacheMask, IsBottomRightOfTheKeysThatAreThere) {
   const auto query = normal<float>({1, 2, 3, 8}, 1);
   const auto key = normal<float>({1, 2, 7, 8}, 2);
   const auto value = normal<float>({1, 2, 7, 8}, 3);
-  const auto cached =
-      attention(query, key, value, {.mask = causal(Alignment::bottom_right({{4}}))});
+  const auto cached = attention(query, key, value, {.mask = causal(Alignment::bottom_right({4}))});
   const auto cut = attention(query, key.view().slice(2, 0, 4), value.view().slice(2, 0, 4),
                              {.mask = causal_bottom_right()});
   EXPECT_TRUE(testing_support::same_bits(cached, cut));
@@ -95,7 +94,7 @@ void expect_refused(const Call& call, const char* text) {
 }
 
 TEST(CacheMask, RefusesMisuse) {
-  const auto check = [](std::vector<std::int64_t> lengths, std::int64_t query_offset = 0) {
+  const auto check = [](const std::vector<std::int64_t>& lengths, std::int64_t query_offset = 0) {
     ScoreShape shape = kShape;
     shape.query_offset = query_offset;
     return [=] { materialize_allow(causal(Alignment::bottom_right(lengths)), shape); };
