@@ -50,8 +50,8 @@ void bind_options(nb::module_& module) {
   nb::class_<Options>(module, "Options")
       .def(
           "__init__",
-          [](Options* self, const MaskObject* mask, nb::object score_mod, nb::object alibi_slopes,
-             nb::object bias, nb::object sinks, std::optional<double> scale, double softcap,
+          [](Options* self, const MaskObject* mask, nb::handle score_mod, nb::handle alibi_slopes,
+             nb::handle bias, nb::handle sinks, std::optional<double> scale, double softcap,
              float dropout, std::uint64_t seed, std::int64_t query_offset) {
             new (self) Options{.mask = mask == nullptr ? MaskObject{} : *mask,
                                .score_mod = optional_callable(score_mod),

@@ -50,7 +50,7 @@ nb::object statistics(nb::handle query, nb::handle key, std::int64_t top_k, cons
       return attention_statistics(view_of_rank_4<T>(operands.query),
                                   view_of_rank_4<T>(operands.key), *call, {.top_k = top_k});
     });
-    const auto object = [&](auto&& tensor, int rank) {
+    const auto object = [&](auto& tensor, int rank) {
       return to_object(std::move(tensor), operands.library, rank);
     };
     const int rank = operands.rank;
