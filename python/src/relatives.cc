@@ -150,7 +150,8 @@ nb::object feature_map(nb::handle query, nb::handle key, nb::handle value, const
 
 // A function of Python's that is given a matrix as a NumPy array and returns another of its shape.
 template <class Real>
-std::function<void(TensorView<Real>)> matrix_function(const char* name, nb::object function) {
+std::function<void(TensorView<Real>)> matrix_function(const char* name,
+                                                      const nb::object& function) {
   if (function.is_none()) return {};
   return [name, function](TensorView<Real> matrix) {
     const nb::object given = to_object(to_tensor(TensorView<const Real>(matrix)), Library::kNumpy);
