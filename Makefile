@@ -28,8 +28,8 @@ wheel: ## Build the Python package, a wheel in dist/
 	@scripts/inspect-wheel dist/heed-*.whl
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
-test: ## Build and run every test, the comparison with PyTorch among them
-	$(install) build test python
+test: ## Build and run every test, the comparison with PyTorch and those in a browser among them
+	$(install) build test python browser
 	@scripts/install-python
 	@scripts/build-and-test dev
 

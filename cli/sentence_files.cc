@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "explorer_file.h"
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "output_files.h"
@@ -62,7 +63,7 @@ std::string to_json(const SentenceAttention& attention) {
 
 void check_ending(const fs::path& path) {
   const std::string ending = path.extension().string();
-  for (const char* known : {".json", ".npy", ".npz", ".txt"}) {
+  for (const char* known : {".html", ".json", ".npy", ".npz", ".txt"}) {
     if (ending == known) return;
   }
   throw UsageError(fmt::format("{}: '{}' does not end in {}, which choose the format", kOption,
@@ -76,6 +77,8 @@ void write_sentence(const fs::path& path, const SentenceAttention& attention) {
   files.reserve(kOption, path);
   if (ending == ".json") {
     files.write_text(kOption, to_json(attention));
+  } else if (ending == ".html") {
+    files.write_text(kOption, explorer_file(attention));
   } else if (ending == ".txt") {
     files.write_text(kOption, picture(attention));
   } else {

@@ -13,13 +13,14 @@ namespace heed::cli {
 std::string to_json(const SentenceAttention& attention);
 
 // The endings that write_sentence knows, for help and messages.
-inline constexpr const char* kSentenceEndings = ".json, .npy, .npz or .txt";
+inline constexpr const char* kSentenceEndings = ".html, .json, .npy, .npz or .txt";
 
 // Throws UsageError unless `path` ends as one of kSentenceEndings.
 void check_ending(const std::filesystem::path& path);
 
 // Writes the file at `path` in the format that its ending names, whole or not at all: to_json();
-// the weights; the arrays weights, token_ids and visible; the picture in plain characters.
+// the explorer; the weights; the arrays weights, token_ids and visible; the picture in plain
+// characters.
 void write_sentence(const std::filesystem::path& path, const SentenceAttention& attention);
 
 }  // namespace heed::cli

@@ -5,6 +5,7 @@
 #include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
+#include "heed/diagnostics.h"
 #include "heed/dual.h"
 #include "heed/error.h"
 #include "heed/fma_rate.h"
@@ -32,6 +33,7 @@
 #include "heed/statistics.h"
 #include "heed/tensor.h"
 #include "heed/viz/colormap.h"
+#include "heed/viz/explorer.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 

@@ -10,6 +10,7 @@
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
 #include "heed/config.h"
+#include "heed/diagnostics.h"
 #include "heed/linear_attention.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"
@@ -125,6 +126,14 @@ HEED_API Tensor<float> feature_map_attention(FloatView query, FloatView key, Flo
                                              const FeatureMapOptions& options = {});
 HEED_API Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
                                               const FeatureMapOptions& options = {});
+
+/// heed::attention_diagnostics, row by row: the same shapes, options and errors.
+HEED_API AttentionDiagnostics attention_diagnostics(FloatView query, FloatView key,
+                                                    const AttentionOptions& options = {},
+                                                    const DiagnosticsOptions& diagnostics = {});
+HEED_API AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView key,
+                                                    const AttentionOptions64& options = {},
+                                                    const DiagnosticsOptions& diagnostics = {});
 
 /// softmax(x)ᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x) over the last dimension, any rank from 1. An
 /// entry of −infinity gets 0, and a row of nothing else is all 0.

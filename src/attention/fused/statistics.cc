@@ -13,20 +13,6 @@ namespace heed::inline v0::fused {
 
 namespace {
 
-// The queries of a head are divided into at most this many segments. The masses that keys receive
-// from each are added in order, so that threads may share a head and no bit depends on how: for
-// memory for this many masses.
-constexpr std::int64_t kMaxSegments = 8;
-
-// Queries that a segment has at least, if there are as many.
-constexpr std::int64_t kSegmentQueries = 192;
-
-// Whole panels, but for the last.
-std::int64_t queries_per_segment(std::int64_t q_len, std::int64_t panel_rows) {
-  const std::int64_t queries = std::max(q_len / kMaxSegments, kSegmentQueries);
-  return (queries + panel_rows - 1) / panel_rows * panel_rows;
-}
-
 // What a thread works with.
 class Worker {
  public:

@@ -80,6 +80,14 @@ void keep_largest(const WeightTile& tile, const PanelLargest& largest) {
   by_width<KeepLargest>(tile.vectors, tile, largest);
 }
 
+void count_seen(const ScoreTile& tile, float* counts) {
+  by_width<CountSeen>(tile.width / kLanes, tile, counts);
+}
+
+void add_products(const WeightTile& a, const WeightTile& b, float* sums) {
+  by_width<AddProducts>(a.vectors, a, b, sums);
+}
+
 void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass) {
   by_width<AddMass>(tile.vectors, tile, first, last, mass);
 }
@@ -193,6 +201,8 @@ const KernelTable* kernel_table() {
                                  .add_entropy = add_entropy,
                                  .keep_largest = keep_largest,
                                  .add_mass = add_mass,
+                                 .count_seen = count_seen,
+                                 .add_products = add_products,
                                  .pack = pack,
                                  .unpack = unpack,
                                  .is_finite = is_finite,

@@ -190,6 +190,12 @@ struct KernelTable {
   // mass[j] += Σ_r weights[j][r] over the rows first ≤ r < last.
   void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass);
 
+  // counts[r] += how many scores of the tile are not −infinity.
+  void (*count_seen)(const ScoreTile& tile, float* counts);
+
+  // sums[r] += Σ a · b over the keys that both tiles have; they are of the same keys and as wide.
+  void (*add_products)(const WeightTile& a, const WeightTile& b, float* sums);
+
   // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
   void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
                float* query);
