@@ -137,7 +137,7 @@ def _rows_of(tensor: Tensor) -> Tensor:
 def _what_is_lacking(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     """What heed cannot do and PyTorch may."""
     for tensor in (query, key, value):
-        if tensor.device.type != "cpu":
+        if not tensor.is_cpu:
             return f"tensors on the device {tensor.device.type}"
         if tensor.is_nested or tensor.layout != torch.strided:
             return "nested and sparse tensors"
@@ -177,6 +177,16 @@ def _to_rank_4(tensor: Tensor, leading: torch.Size) -> Tensor:
     if len(leading) > 2:
         return tensor.flatten(0, -4)
     return tensor[None] if leading else tensor[None, None]
+
+
+def _broadcast(tensors, enable_gqa: bool):
+    """The leading dimensions of the result, and the tensors with these, made rank 4."""
+    if enable_gqa:
+        batch = torch.broadcast_shapes(*(tensor.shape[:-3] for tensor in tensors))
+        leading = [torch.Size((*batch, tensor.shape[-3])) for tensor in tensors]
+    else:
+        leading = [torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors))] * 3
+    return leading[0], *(_to_rank_4(tensor, dims) for tensor, dims in zip(tensors, leading))
 
 
 def _mask_of_rank_4(attn_mask: Tensor, leading: torch.Size) -> Tensor:
@@ -240,18 +250,16 @@ def scaled_dot_product_attention(
         return _pytorch_attention(
             *given, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
         )
-    if enable_gqa:
-        batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
-        leading = [torch.Size((*batch, tensor.shape[-3])) for tensor in (query, key, value)]
-    else:
-        leading = [torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])] * 3
-    tensors = [_rows_of(_to_rank_4(x, dims)) for x, dims in zip((query, key, value), leading)]
+    leading = query.shape[:-2]
+    if not (query.dim() == 4 and leading == key.shape[:-2] == value.shape[:-2]):
+        leading, query, key, value = _broadcast((query, key, value), enable_gqa)
+    tensors = (_rows_of(query), _rows_of(key), _rows_of(value))
     if mask is not None:
-        mask = _mask_of_rank_4(mask, leading[0])
+        mask = _mask_of_rank_4(mask, leading)
     # Drawn where PyTorch draws, so that torch.manual_seed() decides.
     seed = torch.randint(2**63 - 1, (), dtype=torch.int64) if dropout_p > 0 else None
     out, _ = torch.ops.heed.scaled_dot_product_attention(*tensors, mask, seed, float(dropout_p), is_causal, scale)
-    return out.view(*leading[0], *out.shape[-2:])
+    return out if len(leading) == 2 else out.view(*leading, *out.shape[-2:])
 
 
 # --- in place of PyTorch's ----------------------------------------------------------------------------------------------

@@ -43,9 +43,12 @@ bool is_recorded(nb::handle object) {
 Library library_of(nb::handle object) {
   const nb::handle type = object.type();
   const nb::object module = nb::getattr(type, "__module__", nb::str(""));
-  const bool is_torch =
-      nb::isinstance<nb::str>(module) && std::string_view(nb::str(module).c_str()) == "torch";
-  if (is_torch) return Library::kTorch;
+  // The usual ones by their names, for looking for what is not there takes half a microsecond.
+  if (nb::isinstance<nb::str>(module)) {
+    const std::string_view name = nb::borrow<nb::str>(module).c_str();
+    if (name == "torch") return Library::kTorch;
+    if (name == "numpy") return Library::kNumpy;
+  }
   // A subclass of Tensor, such as Parameter, is known by the attribute that no array has.
   return nb::hasattr(type, "__torch_function__") ? Library::kTorch : Library::kNumpy;
 }
