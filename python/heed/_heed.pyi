@@ -56,18 +56,19 @@ class Mask:
         ###
         """
 
-def allow(array: Any) -> Mask:
+def allow(array: Any, *, kv_len: int | None = None) -> Mask:
     """
-    true = may attend. The array broadcasts, aligned at the right, to [batch, num_heads, q_len, kv_len]; the mask
-    refers to its memory.
+    true = may attend. The array broadcasts, aligned at the right, to [batch, num_heads, q_len, kv_len]; the mask refers
+    to its memory. With kv_len it is copied, and keys that it lacks at the end may not be attended to.
     """
 
 def block(array: Any) -> Mask:
     """true = may not attend; otherwise as allow()."""
 
-def additive(array: Any) -> Mask:
+def additive(array: Any, *, kv_len: int | None = None) -> Mask:
     """
-    Values added to the scores; -inf = may not attend. Float32 is referred to, other types are copied.
+    Values added to the scores; -inf = may not attend. Float32 is referred to, other types are copied, and so are masks
+    that kv_len makes longer, as in allow().
     """
 
 def where(visible: Callable) -> Mask:
@@ -84,18 +85,19 @@ def where(visible: Callable) -> Mask:
 def rows(ranges: Sequence[tuple[int, int]]) -> Mask:
     """One range of keys, (begin, end), for each of the q_len queries."""
 
-def causal(alignment: str | int = 'square') -> Mask:
+def causal(alignment: str | int | Sequence[int] = 'square') -> Mask:
     """
     A query sees the keys up to the position it stands at. "square" demands as many queries as keys; "top_left"
-    puts query 0 at key 0, "bottom_right" the last query at the last key, a number query 0 at that key.
+    puts query 0 at key 0, "bottom_right" the last query at the last key, a number query 0 at that key, a list the last
+    query of sequence b at the last of its first lengths[b] keys.
     """
 
-def sliding_window(left: int | None, right: int | None, alignment: str | int = 'square') -> Mask:
+def sliding_window(left: int | None, right: int | None, alignment: str | int | Sequence[int] = 'square') -> Mask:
     """
     A query sees itself, `left` keys before it and `right` keys after it; None: no bound.
     """
 
-def prefix(length: int, alignment: str | int = 'square') -> Mask:
+def prefix(length: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
     """
     Every query sees the first `length` keys, and the keys up to its own position.
     """
@@ -136,6 +138,43 @@ def attention_weights(
 def attention_statistics(query: Any, key: Any, top_k: int, options: Options, num_threads: int | None) -> Any: ...
 
 def reference_attention(query: Any, key: Any, value: Any, keep: Sequence[str], options: Options) -> Any: ...
+
+def rotary_embedding(
+    x: Any, cos: Any, sin: Any, *, position_ids: Any = None, interleaved: bool = False, rotary_dim: int | None = None,
+    offset: int = 0, num_heads: int | None = None,
+) -> Any:
+    """
+    x [batch, num_heads, length, head_dim], or [batch, length, num_heads * head_dim] with num_heads, with pairs of its
+    first rotary_dim dimensions turned. cos and sin are [max_len, rotary_dim / 2], whose rows position_ids (int64 [batch,
+    length]) or offset choose, or [batch, length, rotary_dim / 2].
+    """
+
+def linear_attention(
+    query: Any, key: Any, value: Any, *, decay: Any = None, beta: Any = None, state: Any = None, scale: float | None =
+    None,
+) -> Any:
+    """
+    (out, state) of the recurrence S = exp(decay) S + k v, out = scale S q; with beta, the delta rule. query [batch,
+    num_heads, length, head_dim], key and value [batch, num_kv_heads, length, ...], decay [batch, num_kv_heads, length,
+    head_dim or 1], beta [batch, num_kv_heads, length], state [batch, num_kv_heads, head_dim, value_dim].
+    """
+
+def reference_linear_attention(
+    query: Any, key: Any, value: Any, *, decay: Any = None, beta: Any = None, state: Any = None, scale: float | None =
+    None,
+) -> Any: ...
+
+def feature_map_attention(
+    query: Any, key: Any, value: Any, *, feature_map: str = 'elu+1', causal: bool = False, normalized: bool = True,
+) -> Any:
+    """
+    Attention in linear time whose weights are products of features, "elu+1" or "relu", of query and key; float32 or
+    float64.
+    """
+
+def reference_flex_attention(
+    query: Any, key: Any, value: Any, *, score_mod: Any = None, prob_mod: Any = None, scale: float | None = None,
+) -> Any: ...
 
 def colors_of(weights: Any) -> Any:
     """The colour of each weight from 0 to 1: uint8 [queries, keys, 3]."""

@@ -8,7 +8,7 @@ from . import _heed
 from ._options import make_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Unpack
 
@@ -49,3 +49,37 @@ def attention(query: Any, key: Any, value: Any, *, keep: Sequence[str] = (), **o
            [0.26, 0.26, 0.47]])
     """
     return Result(*_heed.reference_attention(query, key, value, list(keep), make_options(**options)))
+
+
+def linear_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    *,
+    decay: Any = None,
+    beta: Any = None,
+    state: Any = None,
+    scale: float | None = None,
+) -> tuple[Any, Any]:
+    """heed.linear_attention() token by token, float32 or float64."""
+    return _heed.reference_linear_attention(query, key, value, decay=decay, beta=beta, state=state, scale=scale)
+
+
+def flex_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    *,
+    score_mod: Callable[[Any], Any] | None = None,
+    prob_mod: Callable[[Any], Any] | None = None,
+    scale: float | None = None,
+) -> Any:
+    """Attention whose scores and weights pass through functions of whole matrices, NumPy arrays [batch, num_heads,
+    q_len, kv_len], float32 or float64: prob_mod(softmax(score_mod(scale * query @ key.T))) @ value.
+
+    >>> import heed.reference, numpy
+    >>> x = numpy.eye(3)[None, None]
+    >>> heed.reference.flex_attention(x, x, x, prob_mod=lambda weights: 2 * weights).sum(-1)
+    array([[[2., 2., 2.]]])
+    """
+    return _heed.reference_flex_attention(query, key, value, score_mod=score_mod, prob_mod=prob_mod, scale=scale)

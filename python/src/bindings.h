@@ -10,8 +10,8 @@ void bind_backward(nanobind::module_& module);
 void bind_picture(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_process(nanobind::module_& module);
-
 void bind_reference(nanobind::module_& module);
+void bind_relatives(nanobind::module_& module);
 void bind_statistics(nanobind::module_& module);
 
 }  // namespace heed::python

@@ -26,18 +26,22 @@ MaskObject operator&(const MaskObject& a, const MaskObject& b) {
 
 namespace {
 
-using AlignmentArgument = std::variant<std::string, std::int64_t>;
+using AlignmentArgument = std::variant<std::string, std::int64_t, std::vector<std::int64_t>>;
 
-// "square", "top_left", "bottom_right" or the position of query 0.
+// "square", "top_left", "bottom_right", the position of query 0, or how many keys each sequence has
+// up to its last query's.
 Alignment alignment_of(const char* function, const AlignmentArgument& argument) {
+  if (const auto* lengths = std::get_if<std::vector<std::int64_t>>(&argument)) {
+    return Alignment::bottom_right(*lengths);
+  }
   if (const auto* offset = std::get_if<std::int64_t>(&argument)) return Alignment::offset(*offset);
   const std::string& name = std::get<std::string>(argument);
   if (name == "square") return Alignment::square();
   if (name == "top_left") return Alignment::top_left();
   if (name == "bottom_right") return Alignment::bottom_right();
   throw InvalidArgument(
-      fmt::format("{}: alignment is \"{}\", expected \"square\", \"top_left\", \"bottom_right\" or "
-                  "a number of positions",
+      fmt::format("{}: alignment is \"{}\", expected \"square\", \"top_left\", "
+                  "\"bottom_right\", a number of positions or a list of lengths",
                   function, name));
 }
 
@@ -50,9 +54,11 @@ TensorView<const T> elements_of(const char* function, const Array& array, const 
   return view_of<T>(array);
 }
 
-MaskObject allow(nb::handle object) {
+MaskObject allow(nb::handle object, std::optional<std::int64_t> kv_len) {
   Array array = to_array("allow", "array", object);
-  return {Mask::allow(elements_of<bool>("allow", array, "bool: true = may attend")), {array}};
+  const auto view = elements_of<bool>("allow", array, "bool: true = may attend");
+  if (kv_len) return {Mask::allow(pad_keys(view, *kv_len))};
+  return {Mask::allow(view), {array}};
 }
 
 MaskObject block(nb::handle object) {
@@ -60,10 +66,11 @@ MaskObject block(nb::handle object) {
   return {Mask::block(elements_of<bool>("block", array, "bool: true = may not attend")), {array}};
 }
 
-MaskObject additive(nb::handle object) {
+MaskObject additive(nb::handle object, std::optional<std::int64_t> kv_len) {
   Array array = to_array("additive", "array", object);
   std::optional<Tensor<float>> copy;
   const FloatView view = as_real("additive", "array", array, copy);
+  if (kv_len) return {Mask::additive(pad_keys(view, *kv_len))};
   if (copy) return {Mask::additive(std::move(*copy))};
   return {Mask::additive(view), {array}};
 }
@@ -177,14 +184,17 @@ void bind_mask_class(nb::module_& module) {
 
 void bind_masks(nb::module_& module) {
   bind_mask_class(module);
-  module.def("allow", &allow, nb::arg("array").none(),
-             "true = may attend. The array broadcasts, aligned at the right, to [batch, num_heads, "
-             "q_len, kv_len]; the mask refers to its memory.");
+  module.def(
+      "allow", &allow, nb::arg("array").none(), nb::kw_only(), nb::arg("kv_len") = nb::none(),
+      "true = may attend. The array broadcasts, aligned at the right, to [batch, num_heads, "
+      "q_len, kv_len]; the mask refers to its memory. With kv_len it is copied, and keys that it "
+      "lacks at the end may not be attended to.");
   module.def("block", &block, nb::arg("array").none(),
              "true = may not attend; otherwise as allow().");
-  module.def("additive", &additive, nb::arg("array").none(),
+  module.def("additive", &additive, nb::arg("array").none(), nb::kw_only(),
+             nb::arg("kv_len") = nb::none(),
              "Values added to the scores; -inf = may not attend. Float32 is referred to, other "
-             "types are copied.");
+             "types are copied, and so are masks that kv_len makes longer, as in allow().");
   module.def(
       "where", &where, nb::arg("visible"),
       "A key is visible where visible(b, h, q_idx, kv_idx) is true.\n\n"
@@ -203,7 +213,8 @@ void bind_masks(nb::module_& module) {
       nb::arg("alignment") = "square",
       "A query sees the keys up to the position it stands at. \"square\" demands as many queries "
       "as keys; \"top_left\" puts query 0 at key 0, \"bottom_right\" the last query at the last "
-      "key, a number query 0 at that key.");
+      "key, a number query 0 at that key, a list the last query of sequence b at the last of its "
+      "first lengths[b] keys.");
   module.def("sliding_window", &sliding_window, nb::arg("left").none(), nb::arg("right").none(),
              nb::arg("alignment") = "square",
              "A query sees itself, `left` keys before it and `right` keys after it; None: no "

@@ -18,4 +18,5 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_reference(module);
   heed::python::bind_picture(module);
   heed::python::bind_plan(module);
+  heed::python::bind_relatives(module);
 }

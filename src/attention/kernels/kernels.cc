@@ -25,7 +25,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
-const BackwardTable* backward_table();  // in backward.cc
+const BackwardTable* backward_table();      // in backward.cc
+const RecurrenceTable* recurrence_table();  // in recurrence.cc
 
 #if !HEED_HAS_VECTORS
 
@@ -184,6 +185,7 @@ const KernelTable* kernel_table() {
                                  .lanes = kLanes,
                                  .tile_target = tile_target(),
                                  .backward = backward_table(),
+                                 .recurrence = recurrence_table(),
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,

@@ -134,6 +134,7 @@ struct PanelLargest {
 };
 
 struct BackwardTable;
+struct RecurrenceTable;
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
 struct KernelTable {
@@ -143,6 +144,8 @@ struct KernelTable {
   detail::TileTarget tile_target;
   // The kernels of the way back: backward.h.
   const BackwardTable* backward;
+  // Those of linear attention: recurrence.h.
+  const RecurrenceTable* recurrence;
 
   // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, Panel& panel, float* weights);
