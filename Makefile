@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build gallery bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
+.PHONY: help demo test build gallery wheel bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -24,9 +24,16 @@ gallery: build ## Draw the pictures of docs/gallery anew
 	$(say) 'drawing docs/gallery'
 	@build/release/heed gallery docs/gallery --light
 
+wheel: ## Build the Python package, a wheel in dist/
+	$(install) build python
+	$(say) 'building the wheel'
+	@python3 -m venv build/wheel-venv
+	@build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist .
+	@scripts/inspect-wheel dist/heed-*.whl
+
 # With assertions, which the release preset compiles out: they check every index into a tensor.
-test: ## Build and run every test, the comparison with PyTorch among them
-	$(install) build test python
+test: ## Build and run every test, the comparison with PyTorch and those in a browser among them
+	$(install) build test python browser
 	@scripts/install-python
 	@scripts/build-and-test dev
 

@@ -35,11 +35,13 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  heed demo                                watch attention work on one sentence\n"
     "  heed explain \"Time flies like an arrow\"  the same with your words\n"
+    "  heed serve                               play with it in a browser\n"
     "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --causal square\n"
     "                                           compute it on your own arrays\n"
     "  heed lesson softmax                      learn it, step by step\n"
     "  heed train lm --save story               train a model of text, and let it write:\n"
     "  heed generate --model story\n"
+    "  heed diagnose --model story              see what its heads have learned\n"
     "  heed train translate --save fr           train a model that translates numbers:\n"
     "  heed translate --model fr \"forty-two\"\n"
     "\n"
@@ -78,11 +80,13 @@ void add_verbs(CLI::App& command) {
   command.formatter(formatter);
   heed::cli::add_demo(command);
   heed::cli::add_explain(command);
+  heed::cli::add_serve(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);
   heed::cli::add_gallery(command);
   heed::cli::add_train(command);
   heed::cli::add_generate(command);
+  heed::cli::add_diagnose(command);
   heed::cli::add_translate(command);
   heed::cli::add_evaluate(command);
   heed::cli::add_compare(command);

@@ -7,7 +7,6 @@
 
 #include "heed/error.h"
 #include "heed/io/tokenizer.h"
-#include "heed/nn/functional.h"
 #include "heed/position.h"
 #include "heed/random.h"
 
@@ -55,11 +54,11 @@ SentenceAttention attend(const std::string& text, const SentenceSettings& settin
 
   TorchGenerator generator(settings.seed);
   result.vectors = embed(result.token_ids, tokenizer.vocab_size(), settings, generator);
-  const auto parameters = attention_init(generator, settings.d_model, settings.d_model);
+  result.parameters = attention_init(generator, settings.d_model, settings.d_model);
   const double scale =
       1 / (std::sqrt(static_cast<double>(settings.head_dim())) * settings.temperature);
   const FloatView x = result.vectors.view().to_rank(3);
-  auto attended = multi_head_attention(x, x, parameters, settings.num_heads,
+  auto attended = multi_head_attention(x, x, result.parameters, settings.num_heads,
                                        {.mask = settings.mask, .scale = static_cast<float>(scale)});
   result.weights =
       std::move(attended.weights).reshaped({settings.num_heads, num_tokens, num_tokens});

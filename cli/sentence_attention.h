@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/mask.h"
+#include "heed/nn/functional.h"
 #include "heed/tensor.h"
 
 namespace heed::cli {
@@ -29,8 +30,9 @@ struct SentenceAttention {
   std::vector<std::int64_t> token_ids;
   std::vector<std::string> labels;  // of the tokens, fit for a terminal
   Tensor<float> vectors;            // [num_tokens, d_model]: what attention is given
-  Tensor<float> weights;            // [num_heads, num_tokens, num_tokens]
-  Tensor<bool> visible;             // [num_tokens, num_tokens]
+  AttentionParameters<float> parameters;
+  Tensor<float> weights;  // [num_heads, num_tokens, num_tokens]
+  Tensor<bool> visible;   // [num_tokens, num_tokens]
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(token_ids.size()); }
 };

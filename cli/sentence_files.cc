@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "explorer_file.h"
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "output_files.h"
@@ -66,7 +67,9 @@ void check_ending(const fs::path& path) {
   for (const char* known : {".npy", ".npz", ".txt"}) {
     if (ending == known) return;
   }
-  const Picture known{.figure = [] { return Figure(); }, .json = [] { return std::string(); }};
+  const Picture known{.figure = [] { return Figure(); },
+                      .json = [] { return std::string(); },
+                      .page = [] { return std::string(); }};
   if (is_picture(path)) return check_picture(kOption, path, known);
   throw UsageError(fmt::format("{}: '{}' does not end in {}, which choose the format", kOption,
                                path.string(), kSentenceEndings));
@@ -81,7 +84,8 @@ void write_sentence(const fs::path& path, const SentenceAttention& attention,
   if (is_picture(path)) {
     write_picture(files, kOption, path,
                   {.figure = [&] { return draw_figure(attention, heads, arguments); },
-                   .json = [&] { return to_json(attention); }});
+                   .json = [&] { return to_json(attention); },
+                   .page = [&] { return explorer_file(attention); }});
   } else if (ending == ".txt") {
     files.write_text(kOption, picture(attention));
   } else {

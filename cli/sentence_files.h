@@ -15,14 +15,15 @@ namespace heed::cli {
 std::string to_json(const SentenceAttention& attention);
 
 // The endings that write_sentence knows, for help and messages.
-inline constexpr const char* kSentenceEndings = ".png, .svg, .pdf, .json, .npy, .npz or .txt";
+inline constexpr const char* kSentenceEndings =
+    ".png, .svg, .pdf, .html, .json, .npy, .npz or .txt";
 
 // Throws UsageError unless `path` ends as one of kSentenceEndings.
 void check_ending(const std::filesystem::path& path);
 
 // Writes the file at `path` in the format that its ending names, whole or not at all: a figure of
-// `heads` as `arguments` say; to_json(); the weights; the arrays weights, token_ids and visible;
-// the picture of all heads in plain characters.
+// `heads` as `arguments` say; the explorer; to_json(); the weights; the arrays weights, token_ids
+// and visible; the picture of all heads in plain characters.
 void write_sentence(const std::filesystem::path& path, const SentenceAttention& attention,
                     const std::vector<std::int64_t>& heads, const PictureArguments& arguments);
 

@@ -53,6 +53,8 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   return cases;
 }
 
+}  // namespace
+
 void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
                const std::string& help) {
   std::string type;
@@ -72,8 +74,6 @@ void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, st
       ->check(CLI::Range(std::int64_t{1}, most).description(""))
       ->type_name("N");
 }
-
-}  // namespace
 
 void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;

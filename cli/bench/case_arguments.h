@@ -23,6 +23,12 @@ struct CaseArguments {
   bool as_json = false;
 };
 
+// Options that take lists, of names that are allowed or of numbers from 1 to `most`.
+void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
+               const std::string& help);
+void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, std::int64_t most,
+                 const std::string& help);
+
 // Adds an option for each of them; dtypes are those that there are.
 void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes);
 

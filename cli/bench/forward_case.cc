@@ -48,9 +48,9 @@ Mask mask_of(const ForwardCase& forward) {
 double visible_pairs(const ForwardCase& forward) {
   std::int64_t pairs = forward.q_len * forward.kv_len;
   if (!forward.causal.empty() || !forward.window.empty()) {
-    const std::int64_t offset =
-        parse_alignment(forward.causal)
-            .resolve(forward.causal.empty() ? "sliding_window" : "causal", shape_of(forward));
+    const Alignment alignment = parse_alignment(forward.causal);
+    alignment.check(forward.causal.empty() ? "sliding_window" : "causal", shape_of(forward));
+    const std::int64_t offset = alignment.resolve(shape_of(forward), 0);
     WindowSides sides;
     if (!forward.window.empty()) sides = parse_window("--window", forward.window);
     if (!forward.causal.empty()) sides.right = 0;

@@ -55,6 +55,7 @@ Json to_json(const Outcome& outcome, const Probe& best) {
 }
 
 std::string to_text(const Json& value) {
+  if (value.is_null()) return "-";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 

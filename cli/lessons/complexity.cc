@@ -1,23 +1,11 @@
-#include <algorithm>
-#include <chrono>
-#include <limits>
-
 #include "heed/attention.h"
 #include "heed/random.h"
 #include "lessons/lesson.h"
+#include "lessons/numbers.h"
 
 namespace heed::cli {
 
 namespace {
-
-// 512000000 as "512,000,000".
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto place = static_cast<std::int64_t>(text.size()) - 3; place > 0; place -= 3) {
-    text.insert(static_cast<std::size_t>(place), ",");
-  }
-  return text;
-}
 
 void show_operations(Report& report) {
   report.step("Operations: more, but all at once");
@@ -59,19 +47,6 @@ void show_memory(Report& report) {
   report.record("lse_bytes", rows_only);
 }
 
-// The shortest of three runs, in milliseconds: what disturbs a run only makes it longer.
-double shortest_run(FloatView x) {
-  using Clock = std::chrono::steady_clock;
-  double shortest = std::numeric_limits<double>::infinity();
-  for (int run = 0; run < 3; ++run) {
-    const auto start = Clock::now();
-    attention(x, x, x);
-    const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
-    shortest = std::min(shortest, elapsed.count());
-  }
-  return shortest;
-}
-
 void show_times(Report& report) {
   report.step("Time: twice the words, four times the wait");
   report.say("attention(x, x, x), one head of width 32, measured here and now:");
@@ -82,7 +57,7 @@ void show_times(Report& report) {
   auto rows = nlohmann::json::array();
   for (const std::int64_t length : {64, 128, 256, 512}) {
     const auto x = generator.randn({1, 1, length, 32});
-    const double time = shortest_run(x);
+    const double time = shortest_run(3, [&x] { attention(x, x, x); });
     const std::int64_t operations = checked_multiply(checked_multiply(length, length), 32);
     const std::string growth = previous > 0 ? fmt::format("   × {:.1f}", time / previous) : "";
     report.say("  {:>5} {:>12} {:>9.3f} ms{}", length, grouped(operations), time, growth);

@@ -25,6 +25,13 @@ extern const Lesson kSelfAndCrossLesson;
 extern const Lesson kPositionLesson;
 extern const Lesson kComplexityLesson;
 extern const Lesson kVariationsLesson;
+extern const Lesson kRnnAgainstAttentionLesson;
+extern const Lesson kBottleneckLesson;
+extern const Lesson kBahdanauLesson;
+extern const Lesson kLuongLesson;
+extern const Lesson kSeq2SeqLesson;
+extern const Lesson kHeadsLearnLesson;
+extern const Lesson kDiagnoseLesson;
 
 std::span<const Lesson> all_lessons() {
   static const std::array lessons{
@@ -48,6 +55,13 @@ std::span<const Lesson> all_lessons() {
       kPositionLesson,
       kComplexityLesson,
       kVariationsLesson,
+      kRnnAgainstAttentionLesson,
+      kBottleneckLesson,
+      kBahdanauLesson,
+      kLuongLesson,
+      kSeq2SeqLesson,
+      kHeadsLearnLesson,
+      kDiagnoseLesson,
   };
   return lessons;
 }

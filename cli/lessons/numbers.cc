@@ -40,6 +40,14 @@ std::string list(FloatView vector, int decimals) {
   return fmt::format("[{:.{}f}]", fmt::join(to_tensor(vector).elements(), ", "), decimals);
 }
 
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto place = static_cast<std::int64_t>(text.size()) - 3; place > 0; place -= 3) {
+    text.insert(static_cast<std::size_t>(place), ",");
+  }
+  return text;
+}
+
 FloatView matrix_of(const Tensor<float>& scores, std::int64_t batch, std::int64_t head) {
   return scores.view().select(0, batch).select(0, head);
 }

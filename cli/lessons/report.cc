@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 
 namespace heed::cli {
@@ -64,6 +65,17 @@ Tensor<Real> row_sums(TensorView<const Real> matrix) {
 }
 
 }  // namespace
+
+void Report::say_wrapped(const std::string& text, const std::string& mark) {
+  const std::string lines = wrap_text(text, 80 - static_cast<int>(mark.size()));
+  std::string margin = mark;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = lines.find('\n', begin) + 1;
+    text_ += margin + lines.substr(begin, end - begin);
+    margin = std::string(mark.size(), ' ');
+    begin = end;
+  }
+}
 
 void Report::step(std::string_view title) { text_ += fmt::format("\n{}. {}\n\n", ++steps_, title); }
 

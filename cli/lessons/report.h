@@ -22,6 +22,17 @@ class Report {
   }
   void say() { text_ += '\n'; }
 
+  // The same for text of any length, on lines of at most 80 columns.
+  template <class... Arguments>
+  void paragraph(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    say_wrapped(fmt::format(text, std::forward<Arguments>(arguments)...), "");
+  }
+  // As an item of a list.
+  template <class... Arguments>
+  void item(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    say_wrapped(fmt::format(text, std::forward<Arguments>(arguments)...), "- ");
+  }
+
   // A numbered step with its title.
   void step(std::string_view title);
 
@@ -59,6 +70,9 @@ class Report {
   template <class Real>
   void show_as(const std::string& name, std::string_view title, TensorView<const Real> values,
                int decimals, const std::vector<std::string>& row_labels);
+
+  // The lines after the first are indented as far as `mark` is wide.
+  void say_wrapped(const std::string& text, const std::string& mark);
 
   std::string text_;
   nlohmann::json values_ = nlohmann::json::object();

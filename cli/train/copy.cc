@@ -1,13 +1,11 @@
 // heed train copy: attention learns to repeat a sequence.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include "heed/random.h"
-#include "train/language_model.h"
+#include "train/copy_task.h"
 #include "train/session.h"
 #include "train/train_verbs.h"
 #include "verbs.h"
@@ -23,60 +21,6 @@ struct CopyArguments {
   std::int64_t length = 10;
   std::int64_t symbols = 16;
 };
-
-// What the task is: `length` symbols, a separator, and the same symbols again.
-struct CopyTask {
-  std::int64_t length;
-  std::int64_t symbols;
-
-  std::int64_t separator() const { return symbols; }
-  // The last symbol is never read, only predicted.
-  std::int64_t sequence_length() const { return 2 * length; }
-};
-
-struct CopyBatch {
-  Tensor<std::int64_t> inputs;   // [batch, 2 · length]
-  Tensor<std::int64_t> targets;  // kIgnoreIndex before the separator: nobody can know the symbols
-};
-
-CopyBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random) {
-  const Tensor<std::int64_t> symbols = random.randint(0, task.symbols, {batch, task.length});
-  const Shape shape{batch, task.sequence_length()};
-  CopyBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
-  for (std::int64_t row = 0; row < batch; ++row) {
-    const auto* const drawn = symbols.view().select(0, row).data();
-    std::int64_t* const input = result.inputs.view().select(0, row).data();
-    std::copy_n(drawn, task.length, input);
-    input[task.length] = task.separator();
-    std::copy_n(drawn, task.length - 1, input + task.length + 1);
-    std::int64_t* const target = result.targets.view().select(0, row).data();
-    std::fill_n(target, task.length, nn::kIgnoreIndex);
-    std::copy_n(drawn, task.length, target + task.length);
-  }
-  return result;
-}
-
-// The share of `count` new sequences that are repeated without a mistake. Each symbol is predicted
-// from the true ones before it; where all are right, these are the predicted ones.
-double exact_match(CausalModel& model, const CopyTask& task, std::uint64_t seed,
-                   std::int64_t count) {
-  const nn::NoGrad no_grad;
-  model.eval();
-  TorchGenerator random(~seed);
-  const CopyBatch batch = draw_batch(task, count, random);
-  const auto logits = model.forward(batch.inputs).value();
-  std::int64_t exact = 0;
-  for (std::int64_t row = 0; row < count; ++row) {
-    bool is_exact = true;
-    for (std::int64_t i = task.length; i < task.sequence_length(); ++i) {
-      const auto scores = logits.select(0, row).select(0, i).elements();
-      const auto likeliest = std::max_element(scores.begin(), scores.end()) - scores.begin();
-      is_exact = is_exact && likeliest == batch.targets(row, i);
-    }
-    exact += is_exact ? 1 : 0;
-  }
-  return static_cast<double>(exact) / static_cast<double>(count);
-}
 
 nlohmann::json new_settings(const CopyArguments& arguments) {
   ModelSettings model;
@@ -116,16 +60,16 @@ void run_copy(const CopyArguments& arguments) {
       folder.is_resumed ? read_settings(folder, kTask) : new_settings(arguments);
   const TrainingSettings training = training_settings(settings, folder.checkpoint());
   const ModelSettings sizes = model_settings(settings, folder.checkpoint());
-  const CopyTask task{sizes.context / 2, sizes.vocab_size - 1};
+  const CopyTask task = CopyTask::of(sizes);
   set_seed(training.seed);
   CausalModel model(sizes);
   const auto loss = [&](std::int64_t) -> StepLoss {
-    const CopyBatch batch = draw_batch(task, training.batch, default_generator());
-    return {nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view())),
+    return {copy_loss(model, draw_batch(task, training.batch, default_generator())),
             training.batch};
   };
   train({model, loss, "sequences", settings}, folder);
-  print(arguments, settings, model, exact_match(model, task, training.seed, 1000));
+  TorchGenerator random(~training.seed);
+  print(arguments, settings, model, exact_match(model, task, draw_batch(task, 1000, random)));
 }
 
 }  // namespace

@@ -45,33 +45,43 @@ constexpr RowRange operator&(const RowRange& a, const RowRange& b) noexcept {
 }
 
 /// Which key position a query stands at when there may be more keys than queries. It is named,
-/// never guessed.
+/// never guessed. A value; copies share what it is made of.
 class Alignment {
  public:
   /// The last query stands at the last key, and the caller says so: query_offset + q_len == kv_len
   /// is demanded. Without a query_offset this means as many queries as keys.
-  static constexpr Alignment square() { return {Kind::kSquare, 0}; }
+  static Alignment square() { return {Kind::kSquare, 0}; }
   /// Query q stands at key q + query_offset.
-  static constexpr Alignment top_left() { return {Kind::kOffset, 0}; }
+  static Alignment top_left() { return {Kind::kOffset, 0}; }
   /// The last query stands at the last key: query q at key q + kv_len − q_len. A query_offset must
   /// agree or be 0.
-  static constexpr Alignment bottom_right() { return {Kind::kBottomRight, 0}; }
+  static Alignment bottom_right() { return {Kind::kBottomRight, 0}; }
+  /// The last query of sequence b stands at the last of its first lengths[b] keys: query q at key
+  /// q + lengths[b] − q_len, before the first key where there are more queries than keys. This is
+  /// for caches that are filled to different lengths; key_lengths(lengths) hides what lies beyond.
+  /// query_offset must be 0, and every length 0 to kv_len.
+  HEED_API static Alignment bottom_right(std::vector<std::int64_t> lengths);
   /// Query q stands at key q + query_offset + offset.
-  static constexpr Alignment offset(std::int64_t offset) { return {Kind::kOffset, offset}; }
+  static Alignment offset(std::int64_t offset) { return {Kind::kOffset, offset}; }
 
-  /// What to add to a query's index to get the key position it stands at.
+  /// Throws what resolve() may throw for any sequence of the batch.
   /// @throws InvalidArgument when the lengths are not what this alignment demands.
-  HEED_API std::int64_t resolve(std::string_view mask_name, const ScoreShape& shape) const;
+  HEED_API void check(std::string_view mask_name, const ScoreShape& shape) const;
 
-  /// As text: "", "top_left", "bottom_right" or the offset.
+  /// What to add to a query's index to get the key position it stands at, in a sequence of the
+  /// batch. check() passed for the same shape.
+  HEED_API std::int64_t resolve(const ScoreShape& shape, std::int64_t batch) const;
+
+  /// As text: "", "top_left", "bottom_right" with lengths if it has any, or the offset.
   HEED_API std::string description() const;
 
  private:
-  enum class Kind { kSquare, kBottomRight, kOffset };
-  constexpr Alignment(Kind kind, std::int64_t offset) : kind_(kind), offset_(offset) {}
+  enum class Kind { kSquare, kBottomRight, kLengths, kOffset };
+  Alignment(Kind kind, std::int64_t offset) : kind_(kind), offset_(offset) {}
 
   Kind kind_;
   std::int64_t offset_;
+  std::shared_ptr<const std::vector<std::int64_t>> lengths_;
 };
 
 namespace detail {
@@ -158,10 +168,10 @@ class HEED_API Mask {
   std::span<const std::shared_ptr<const detail::MaskPart>> parts() const noexcept { return parts_; }
   /// For the library's own use.
   explicit Mask(std::shared_ptr<const detail::MaskPart> part);
-
- private:
+  /// For the bindings of other languages: where() of a function that answers for whole tiles.
   static Mask where_function(std::shared_ptr<const detail::MaskFunction> function);
 
+ private:
   std::vector<std::shared_ptr<const detail::MaskPart>> parts_;
 };
 
@@ -192,6 +202,13 @@ HEED_API Mask prefix(std::int64_t length, Alignment alignment = Alignment::squar
 /// Sequence b of the batch has lengths[b] keys; the rest is padding that nobody sees.
 /// @throws InvalidArgument when a length is negative.
 HEED_API Mask key_lengths(std::vector<std::int64_t> lengths);
+
+/// A mask of fewer keys, whose last dimension is made kv_len long: the keys that are missing at the
+/// end may not be attended to. For Mask::allow of shape [..., keys] and Mask::additive; any rank
+/// from 1, whose last dimension never repeats.
+/// @throws InvalidArgument when the mask has more than kv_len keys or no dimension.
+HEED_API Tensor<bool> pad_keys(TensorView<const bool> allowed, std::int64_t kv_len);
+HEED_API Tensor<float> pad_keys(FloatView added, std::int64_t kv_len);
 
 /// Hides the keys whose token is `padding_id`. token_ids is [batch, kv_len]; the mask is that of
 /// shape [batch, 1, 1, kv_len].

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
 #include "heed/config.h"
+#include "heed/diagnostics.h"
+#include "heed/linear_attention.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"
 
@@ -55,6 +59,26 @@ HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView v
                                   const AttentionOptions64& options = {},
                                   Keep keep = Keep::kNothing);
 
+/// Attention in which functions see, and change, whole matrices [batch, num_heads, q_len, kv_len]
+/// at once: ONNX's operator FlexAttention.
+template <class Real>
+struct FlexOptions {
+  /// The scores, scale · query · key, before the softmax; −infinity hides a key, whose value may
+  /// then hold NaN.
+  std::function<void(TensorView<Real> scores)> score_mod = {};
+  /// The weights, after the softmax.
+  std::function<void(TensorView<Real> weights)> prob_mod = {};
+  std::optional<Real> scale = std::nullopt;  ///< 1/√head_dim when not given
+};
+
+/// prob_mod(softmax(score_mod(scale · query · keyᵀ))) · value, of the shapes that attention takes.
+/// @return [batch, num_heads, q_len, value_dim]
+/// @throws InvalidArgument when shapes or the scale do not fit; and what the functions throw.
+HEED_API Tensor<float> flex_attention(FloatView query, FloatView key, FloatView value,
+                                      const FlexOptions<float>& options = {});
+HEED_API Tensor<double> flex_attention(DoubleView query, DoubleView key, DoubleView value,
+                                       const FlexOptions<double>& options = {});
+
 template <class Real>
 using Gradients = AttentionGradients<Real>;
 
@@ -88,6 +112,28 @@ HEED_API AttentionStatistics attention_statistics(FloatView query, FloatView key
 HEED_API BasicAttentionStatistics<double> attention_statistics(
     DoubleView query, DoubleView key, const AttentionOptions64& options = {},
     const StatisticsOptions& statistics = {});
+
+/// heed::linear_attention token by token: the same shapes, options and errors.
+HEED_API LinearAttentionOutput<float> linear_attention(FloatView query, FloatView key,
+                                                       FloatView value,
+                                                       const LinearAttentionOptions& options = {});
+HEED_API LinearAttentionOutput<double> linear_attention(
+    DoubleView query, DoubleView key, DoubleView value,
+    const LinearAttentionOptions64& options = {});
+
+/// heed::feature_map_attention by its definition, in time quadratic in the length.
+HEED_API Tensor<float> feature_map_attention(FloatView query, FloatView key, FloatView value,
+                                             const FeatureMapOptions& options = {});
+HEED_API Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
+                                              const FeatureMapOptions& options = {});
+
+/// heed::attention_diagnostics, row by row: the same shapes, options and errors.
+HEED_API AttentionDiagnostics attention_diagnostics(FloatView query, FloatView key,
+                                                    const AttentionOptions& options = {},
+                                                    const DiagnosticsOptions& diagnostics = {});
+HEED_API AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView key,
+                                                    const AttentionOptions64& options = {},
+                                                    const DiagnosticsOptions& diagnostics = {});
 
 /// softmax(x)ᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x) over the last dimension, any rank from 1. An
 /// entry of −infinity gets 0, and a row of nothing else is all 0.

@@ -103,6 +103,10 @@ class ScoreMod {
   ScoreMod(F function)  // NOLINT(google-explicit-constructor)
       : function_(std::make_shared<detail::ScoreFunctionOf<F>>(std::move(function))) {}
 
+  /// For the bindings of other languages: a function that modifies whole tiles.
+  explicit ScoreMod(std::shared_ptr<const detail::ScoreFunction> function)
+      : function_(std::move(function)) {}
+
   /// Whether there is anything to apply.
   explicit operator bool() const noexcept { return function_ != nullptr; }
 

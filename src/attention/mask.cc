@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -162,6 +163,31 @@ Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_o
   return result;
 }
 
+template <class T>
+Tensor<T> padded(TensorView<const T> mask, std::int64_t kv_len, T fill) {
+  if (mask.rank() == 0 || mask.extent(-1) > kv_len) {
+    throw InvalidArgument(
+        fmt::format("pad_keys: the mask has shape {}, expected [..., keys] with at most {} keys",
+                    to_string(mask.shape()), kv_len));
+  }
+  std::array<std::int64_t, kMaxRank> extents{};
+  std::copy(mask.shape().begin(), mask.shape().end(), extents.begin());
+  const auto rank = static_cast<std::size_t>(mask.rank());
+  extents[rank - 1] = kv_len;
+  auto result = Tensor<T>::uninitialized(Shape(std::span(extents.data(), rank)));
+  std::fill_n(result.data(), result.num_elements(), fill);
+  T* out = result.data();
+  const std::int64_t keys = mask.extent(-1);
+  std::int64_t key = 0;
+  for_each_element(mask, [&](const T& element) {
+    *out++ = element;
+    if (++key < keys) return;
+    out += kv_len - keys;
+    key = 0;
+  });
+  return result;
+}
+
 void check_index(const char* name, std::int64_t index, std::int64_t extent) {
   if (index < 0 || index >= extent) {
     throw InvalidArgument(
@@ -207,6 +233,13 @@ Mask Mask::additive(Tensor<float>&& added) {
 }
 Mask Mask::where_function(std::shared_ptr<const detail::MaskFunction> function) {
   return Mask(std::make_shared<FunctionMask>(std::move(function)));
+}
+
+Tensor<bool> pad_keys(TensorView<const bool> allowed, std::int64_t kv_len) {
+  return padded(allowed, kv_len, false);
+}
+Tensor<float> pad_keys(FloatView added, std::int64_t kv_len) {
+  return padded(added, kv_len, -std::numeric_limits<float>::infinity());
 }
 
 Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t padding_id) {

@@ -189,6 +189,7 @@ Attended<T> MultiHeadAttention<T>::attend(const std::vector<Variable<T>>& heads,
                                           const AttendOptions& options) {
   AttendOptions masked = options;
   if (config_.is_causal) masked.mask = masked.mask & causal();
+  if (observer_) observer_({heads[0].value(), heads[1].value(), masked.mask});
   auto [attended, weights] = scaled_dot_product_attention(
       heads[0], heads[1], heads[2], masked,
       weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
@@ -242,6 +243,21 @@ Attended<T> MultiHeadAttention<T>::attend_to(const Variable<T>& query,
 }
 
 template <class T>
+AttentionObserver<T>::AttentionObserver(Module<T>& model, const Observe& observe) {
+  model.for_each_part([&](const std::string& name, Module<T>& part) {
+    auto* const layer = dynamic_cast<MultiHeadAttention<T>*>(&part);
+    if (layer == nullptr) return;
+    layers_.push_back(layer);
+    layer->observe([observe, name](const AttentionCall<T>& call) { observe(name, call); });
+  });
+}
+
+template <class T>
+AttentionObserver<T>::~AttentionObserver() {
+  for (auto* const layer : layers_) layer->observe({});
+}
+
+template <class T>
 SelfAttention<T>::SelfAttention(std::int64_t d_model)
     : MultiHeadAttention<T>({.class_name = "SelfAttention",
                              .embed_dim = d_model,
@@ -290,6 +306,8 @@ template class ScaledDotProductAttention<float>;
 template class ScaledDotProductAttention<double>;
 template class MultiHeadAttention<float>;
 template class MultiHeadAttention<double>;
+template class AttentionObserver<float>;
+template class AttentionObserver<double>;
 template class SelfAttention<float>;
 template class SelfAttention<double>;
 template class SingleHeadAttention<float>;

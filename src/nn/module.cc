@@ -56,6 +56,21 @@ void Module<T>::train(bool is_training) {
 }
 
 template <class T>
+void Module<T>::for_each_part(
+    const std::function<void(const std::string& name, Module& part)>& use) {
+  visit_parts("", use);
+}
+
+template <class T>
+void Module<T>::visit_parts(const std::string& prefix,
+                            const std::function<void(const std::string& name, Module& part)>& use) {
+  for (const auto& [name, part] : parts_) {
+    use(prefix + name, *part);
+    part->visit_parts(prefix + name + ".", use);
+  }
+}
+
+template <class T>
 void Module<T>::zero_grad() const {
   for (const auto& parameter : parameters()) parameter.zero_grad();
 }

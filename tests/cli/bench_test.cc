@@ -315,5 +315,34 @@ TEST(BenchBackward, MeasuresTheFusedKernels) {
   EXPECT_EQ(json.at("results").at(1).at("case").at("path"), "fused");
 }
 
+TEST(BenchLinear, ComparesWithSoftmaxAttention) {
+  const auto json = json_of({"bench", "linear", "--seq", "9", "--heads", "2", "--head-dim", "8",
+                             "--repeat", "2", "--threads", "1"});
+  const auto& results = json.at("results");
+  ASSERT_EQ(results.size(), 10U);
+  std::vector<std::string> methods;
+  for (const auto& result : results) {
+    const auto& named = result.at("case");
+    methods.push_back(named.at("method"));
+    EXPECT_GT(result.at("median_ms").get<double>(), 0);
+    if (methods.back() == "softmax") {
+      EXPECT_EQ(named.at("error"), 0);
+    } else if (methods.back() == "elu+1" || methods.back() == "relu") {
+      EXPECT_GT(named.at("error"), 0.01);
+      EXPECT_LT(named.at("error"), 3);
+    } else {
+      EXPECT_TRUE(named.at("error").is_null());
+    }
+  }
+  EXPECT_THAT(methods, testing::ElementsAre("softmax", "elu+1", "relu", "softmax", "elu+1", "relu",
+                                            "linear", "delta", "gated", "gated delta"));
+}
+
+TEST(BenchLinear, RefusesMisuse) {
+  const auto result = run_command({"bench", "linear", "--mask", "diagonal"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--mask"));
+}
+
 }  // namespace
 }  // namespace heed

@@ -16,6 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 using testing_support::CommandResult;
 using testing_support::read_text;
 using testing_support::run_command;
@@ -202,7 +203,8 @@ TEST(Explain, WritesTheFormatThatTheEndingNames) {
   EXPECT_EQ(shape(arrays.at("token_ids")), (Shape{6}));
 
   EXPECT_THAT(read_text(write("a.txt")), HasSubstr("cat .25 .75  ·   ·   ·   ·    cat .63 .37"));
-  EXPECT_EQ(folder.num_files(), 4U);
+  EXPECT_THAT(read_text(write("a.html")), StartsWith("<!DOCTYPE html>"));
+  EXPECT_EQ(folder.num_files(), 5U);
 }
 
 TEST(Explain, NothingIsWrittenOnError) {
@@ -226,7 +228,7 @@ TEST(Explain, RefusesSettingsThatMakeNoSense) {
   expect_usage_error({"--temperature", "nan"}, "--temperature is nan");
   expect_usage_error({"--seed", "-1"}, "--seed");
   expect_usage_error({"--out", "a.gif"},
-                     "'a.gif' does not end in .png, .svg, .pdf, .json, .npy, .npz or .txt");
+                     "'a.gif' does not end in .png, .svg, .pdf, .html, .json, .npy, .npz or .txt");
 }
 
 TEST(Explain, RefusesUnknownMasksAndListsTheKnown) {

@@ -72,16 +72,16 @@ class Translate : public testing::Test {
 class TrainedTranslator : public Translate {
  protected:
   static void SetUpTestSuite() {
-    shared_ = std::make_unique<testing_support::TemporaryFolder>();
-    trained_ = run_command(
-        {"train",      "translate", "--task",     "reverse", "--max-length", "3",
-         "--examples", "1500",      "--held-out", "60",      "--attention",  "general",
-         "--d-model",  "48",        "--batch",    "20",      "--epochs",     "12",
-         "--lr",       "0.01",      "--save",     model(),   "--json",       *shared_ / "log"});
+    shared = std::make_unique<testing_support::TemporaryFolder>();
+    trained = run_command({"train",       "translate",  "--task",    "reverse",      "--max-length",
+                           "3",           "--examples", "1500",      "--held-out",   "60",
+                           "--attention", "general",    "--d-model", "48",           "--batch",
+                           "20",          "--epochs",   "12",        "--lr",         "0.01",
+                           "--save",      model(),      "--json",    *shared / "log"});
   }
-  static void TearDownTestSuite() { shared_.reset(); }
-  static std::string model() { return *shared_ / "model"; }
-  static std::string log() { return *shared_ / "log"; }
+  static void TearDownTestSuite() { shared.reset(); }
+  static std::string model() { return *shared / "model"; }
+  static std::string log() { return *shared / "log"; }
   static nlohmann::json evaluated(const Arguments& more) {
     Arguments arguments{"evaluate", "--model", model(), "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -90,11 +90,11 @@ class TrainedTranslator : public Translate {
     return nlohmann::json::parse(result.out);
   }
 
-  static std::unique_ptr<testing_support::TemporaryFolder> shared_;
-  static CommandResult trained_;
+  static std::unique_ptr<testing_support::TemporaryFolder> shared;
+  static CommandResult trained;
 };
-std::unique_ptr<testing_support::TemporaryFolder> TrainedTranslator::shared_;
-CommandResult TrainedTranslator::trained_;
+std::unique_ptr<testing_support::TemporaryFolder> TrainedTranslator::shared;
+CommandResult TrainedTranslator::trained;
 
 TEST_F(Translate, AKilledRunResumesToTheSameBits) {
   for (const std::string attention : {"additive", "multihead"}) {
@@ -176,10 +176,10 @@ TEST_F(Translate, PatienceEndsTheRunAndTheBestModelIsKept) {
 }
 
 TEST_F(TrainedTranslator, LearnsToReverse) {
-  ASSERT_EQ(trained_.exit_code, 0) << trained_.err;
-  EXPECT_THAT(trained_.err, AllOf(HasSubstr("tokens/s"), HasSubstr("epoch 1/12  loss ")));
-  EXPECT_THAT(trained_.out, AllOf(HasSubstr("reverse up to 3 symbols: 1500 examples"),
-                                  HasSubstr("test   BLEU ")));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_THAT(trained.err, AllOf(HasSubstr("tokens/s"), HasSubstr("epoch 1/12  loss ")));
+  EXPECT_THAT(trained.out, AllOf(HasSubstr("reverse up to 3 symbols: 1500 examples"),
+                                 HasSubstr("test   BLEU ")));
   EXPECT_GT(evaluated({}).at("exact_match").get<double>(), 0.9);
 }
 
@@ -232,7 +232,7 @@ TEST_F(TrainedTranslator, EvaluatesWhatTrainingMeasured) {
   char line[64];
   std::snprintf(line, sizeof line, "test   BLEU %.2f, exact match %.1f %%",
                 test.at("bleu").get<double>(), 100 * test.at("exact_match").get<double>());
-  EXPECT_THAT(trained_.out, HasSubstr(line));
+  EXPECT_THAT(trained.out, HasSubstr(line));
   nlohmann::json best;
   for (const auto& epoch : epochs_of(log())) {
     if (epoch.at("is_best")) best = epoch;

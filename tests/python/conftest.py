@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +14,9 @@ import torch
 from cases import Case, Outputs
 
 Save = Callable[..., None]
+
+# The package as the build lays it out.
+sys.path.insert(0, str(pathlib.Path(os.environ["HEED_BUILD"]).resolve() / "python"))
 
 # The cases are small: more threads would only wait for each other.
 torch.set_num_threads(1)

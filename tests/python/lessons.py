@@ -11,6 +11,9 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import torch_layers as layers
+import torch_sequence as sequence
+
 Numbers = dict[str, np.ndarray | torch.Tensor | float]
 LESSONS: dict[str, Callable[[], Numbers]] = {}
 
@@ -276,4 +279,141 @@ def masked_rows() -> Numbers:
         "repaired_weights": weights.nan_to_num(),
         "weights": weights.nan_to_num(),
         "out": out,
+    }
+
+
+def influence(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """|∂ Σ out / ∂ word| for each word of x [1, length, width]."""
+    return torch.autograd.grad(out.sum(), x)[0][0].norm(dim=-1)
+
+
+@lesson("rnn-against-attention")
+def rnn_against_attention() -> Numbers:
+    torch.manual_seed(0)
+    lstm, attention = nn.LSTM(16, 16, batch_first=True), FourProjections(16)
+    x = torch.randn(1, 65, 16, requires_grad=True)
+    places = 64 - torch.tensor([0, 1, 2, 4, 8, 16, 32, 64])
+    n, d = 1000, 512
+    return {
+        "recurrent_operations": n * d * d,
+        "attention_operations": n * n * d,
+        "lstm_gradient": influence(lstm(x)[0][:, -1], x)[places],
+        "attention_gradient": influence(attention(x)[1][:, -1], x)[places],
+    }
+
+
+@lesson("bottleneck")
+def bottleneck() -> Numbers:
+    torch.manual_seed(0)
+    encoder = nn.LSTM(32, 32, batch_first=True)
+    x = torch.randn(1, 40, 32, requires_grad=True)
+    return {"influence": influence(encoder(x)[1][0], x), "source_words": 9, "target_words": 9}
+
+
+@lesson("bahdanau")
+def bahdanau() -> Numbers:
+    h, s = torch.tensor([[1.0, 0], [0, 1], [-1, -1]]), torch.tensor([0.5, -0.5])
+    scores = (h + s).tanh().sum(dim=-1)
+    weights = F.softmax(scores, dim=-1)
+    torch.manual_seed(0)
+    layer = layers.AdditiveAttention(512, 512, 256)
+    context, layer_weights = layer(torch.randn(8, 20, 512), torch.randn(8, 512))
+    return {
+        "by_hand_scores": scores,
+        "by_hand_weights": weights,
+        "by_hand_context": weights @ h,
+        "weights": layer_weights.reshape(8, 20),
+        "context": context.reshape(8, 512),
+        "parameters": sum(p.numel() for p in layer.parameters()),
+    }
+
+
+@lesson("luong")
+def luong() -> Numbers:
+    numbers: Numbers = {}
+    for method in ("dot", "general", "concat"):
+        torch.manual_seed(0)
+        layer = layers.MultiplicativeAttention(16, 16, method)
+        context, weights = layer(torch.randn(2, 6, 16), torch.randn(2, 16))
+        numbers[f"{method}_layer_weights"] = weights.reshape(2, 6)
+        numbers[f"{method}_layer_context"] = context.reshape(2, 16)
+        wide = layers.MultiplicativeAttention(512, 512, method)
+        numbers[f"{method}_parameters"] = sum(p.numel() for p in wide.parameters())
+    h, s = torch.tensor([[1.0, 0], [0, 1], [-1, -1]]), torch.tensor([0.5, -0.5])
+    numbers["dot_weights"] = numbers["general_weights"] = F.softmax(h @ s, dim=-1)
+    numbers["swapped_weights"] = F.softmax(h @ s.flip(0), dim=-1)
+    return numbers
+
+
+@lesson("seq2seq")
+def seq2seq() -> Numbers:
+    torch.manual_seed(0)
+    model = sequence.AttentionSeq2Seq(10000, 8000, 256, 8, 2)
+    src, tgt = torch.randint(0, 10000, (4, 30)), torch.randint(0, 8000, (4, 25))
+    with torch.no_grad():
+        logits, weights = model(src, tgt, None, True)
+    return {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "logits_shape": np.array(logits.shape),
+        "weights_shape": np.array(weights.shape),
+        "first_logits": logits[0, 0, :8],
+        "first_weights": weights[0, 0, 0],
+    }
+
+
+def simulated_heads() -> np.ndarray:
+    """The four patterns of the tutorial, over eight tokens."""
+    n = 8
+    adjacent = np.eye(n) * 0.4 + np.eye(n, k=1) * 0.3 + np.eye(n, k=-1) * 0.3
+    nouns = np.zeros((n, n))
+    nouns[:, [1, 5]] = 0.5
+    structural = np.eye(n) * 0.5
+    structural[0, 4] = structural[4, 0] = 0.5
+    structural[1, 5] = structural[5, 1] = 0.25
+    punctuation = np.zeros((n, n))
+    punctuation[:, -2] = 1.0
+    heads = np.stack([adjacent, nouns, structural, punctuation])
+    return heads / heads.sum(axis=-1, keepdims=True)
+
+
+@lesson("heads-learn")
+def heads_learn() -> Numbers:
+    heads = simulated_heads()
+    rows = heads[:, :7]  # the last token is padding
+    norms = np.linalg.norm(rows, axis=-1)
+    cosines = np.einsum("iqk,jqk->ijq", rows, rows) / np.einsum("iq,jq->ijq", norms, norms)
+    terms = rows * np.log(rows, where=rows > 0, out=np.zeros_like(rows))
+    # A key that is padding counts as seen where it has weight.
+    seen = 7 + (rows[..., 7] > 0)
+    return {
+        "illustrative": heads,
+        "illustrative_similarity": cosines.mean(axis=-1),
+        "illustrative_entropy": (-terms.sum(axis=-1) / np.log(seen)).mean(axis=-1),
+        "illustrative_padding": rows[..., 7].mean(axis=-1),
+        "illustrative_same": np.einsum("hqq->h", heads[:, :7, :7]) / 7,
+    }
+
+
+@lesson("diagnose")
+def diagnose() -> Numbers:
+    torch.manual_seed(0)
+    query, key = torch.randn(1, 8, 32, 16), torch.randn(1, 8, 32, 16)
+    weights = attend(query, key, key)[1][0]
+    cosine = F.cosine_similarity(weights[:, None], weights[None], dim=-1).mean(dim=-1)
+    torch.manual_seed(0)
+    x = torch.randn(2, 2, 6, 8)
+    ids = torch.tensor([[5, 3, 7, 2, 0, 0], [8, 1, 4, 6, 9, 0]])
+    is_padding = (ids == 0)[:, None, None]
+
+    def on_padding(hidden: torch.Tensor | None) -> torch.Tensor:
+        _, weights, _ = attend(x, x, x, hidden=hidden)
+        share = (weights * is_padding).sum(dim=-1)
+        return torch.cat([share[0, :, :4].flatten(), share[1, :, :5].flatten()]).mean()
+
+    return {
+        "random_similarity": cosine,
+        "no_mask": on_padding(None),
+        "wrong_polarity": on_padding(~is_padding),
+        "right_mask": on_padding(is_padding),
+        "bytes": 4096**2 * 12 * 4,
     }

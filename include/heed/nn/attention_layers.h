@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/attention.h"
@@ -92,6 +94,14 @@ HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t nu
 HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
                                        double dropout = 0.1);
 
+/// What an attention layer attends with in one call.
+template <class T>
+struct AttentionCall {
+  TensorView<const T> query;  ///< [batch, num_heads, q_len, head_dim], projected
+  TensorView<const T> key;    ///< [batch, num_heads, kv_len, head_dim], projected
+  const Mask& mask;
+};
+
 /// What a layer looks at, projected: for calls that look at the same source again and again.
 template <class T>
 struct ProjectedSource {
@@ -118,6 +128,11 @@ class HEED_API MultiHeadAttention : public Module<T> {
   /// Self-attention.
   Attended<T> forward(const Variable<T>& x, const AttendOptions& options = {}) {
     return forward(x, x, x, options);
+  }
+
+  /// Has each forward() show `observer` what it attends with; an empty function ends that.
+  void observe(std::function<void(const AttentionCall<T>&)> observer) {
+    observer_ = std::move(observer);
   }
 
   /// Keys and values of `source` [batch, kv_len, embed_dim]; attend_to(query, project(x)) is
@@ -148,6 +163,23 @@ class HEED_API MultiHeadAttention : public Module<T> {
   Linear<T>* out_ = nullptr;
   Dropout<T>* weight_dropout_ = nullptr;
   Dropout<T>* out_dropout_ = nullptr;
+  std::function<void(const AttentionCall<T>&)> observer_;
+};
+
+/// Observes every MultiHeadAttention of a model for as long as it lives.
+template <class T = float>
+class HEED_API AttentionObserver {
+ public:
+  using Observe = std::function<void(const std::string& layer, const AttentionCall<T>& call)>;
+
+  /// `layer` is the full name of the part, e.g. "blocks.0.attention". The model must live longer.
+  AttentionObserver(Module<T>& model, const Observe& observe);
+  ~AttentionObserver();
+  AttentionObserver(const AttentionObserver&) = delete;
+  AttentionObserver& operator=(const AttentionObserver&) = delete;
+
+ private:
+  std::vector<MultiHeadAttention<T>*> layers_;
 };
 
 /// W_q, W_k, W_v with biases, one head as wide as the input, no projection of the output.
@@ -205,6 +237,8 @@ extern template class ScaledDotProductAttention<float>;
 extern template class ScaledDotProductAttention<double>;
 extern template class MultiHeadAttention<float>;
 extern template class MultiHeadAttention<double>;
+extern template class AttentionObserver<float>;
+extern template class AttentionObserver<double>;
 extern template class SelfAttention<float>;
 extern template class SelfAttention<double>;
 extern template class SingleHeadAttention<float>;

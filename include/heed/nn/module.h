@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -68,6 +69,9 @@ class HEED_API Module {
   void eval() { train(false); }
   bool is_training() const noexcept { return is_training_; }
 
+  /// Calls use(full name, part) for every part and its parts, e.g. with "blocks.0.attention".
+  void for_each_part(const std::function<void(const std::string& name, Module& part)>& use);
+
   /// Forgets the gradients of all parameters.
   void zero_grad() const;
 
@@ -111,6 +115,8 @@ class HEED_API Module {
   std::vector<Slot> slots() const;
   void collect_parameters(const std::string& prefix, std::vector<NamedVariable<T>>& out) const;
   void collect_slots(const std::string& prefix, std::vector<Slot>& out) const;
+  void visit_parts(const std::string& prefix,
+                   const std::function<void(const std::string& name, Module& part)>& use);
 
   std::vector<NamedVariable<T>> parameters_;
   std::vector<Slot> buffers_;

@@ -23,9 +23,9 @@ constexpr std::int64_t kBlockBytes = 512 * 1024;
 constexpr std::int64_t kPanelsPerBlock = 4;
 
 // What one thread works with.
-class Worker {
+class BackwardWorker {
  public:
-  Worker(const Terms<float>& terms, const Schedule& schedule, Workspace& workspace)
+  BackwardWorker(const Terms<float>& terms, const Schedule& schedule, Workspace& workspace)
       : schedule_(schedule), reader_(schedule, workspace) {
     const auto panels = static_cast<std::size_t>(schedule.panels_per_block);
     panels_.reserve(panels);
@@ -113,7 +113,7 @@ class Work {
   }
 
   // The groups of all jobs are numbered through.
-  void compute(std::int64_t group, Worker& worker) {
+  void compute(std::int64_t group, BackwardWorker& worker) {
     const auto job = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), group) -
                                               ends_.begin());
     const BackwardDivision& division = divisions_[job];
@@ -160,19 +160,19 @@ void backward(std::span<const BackwardJob> jobs, const Schedule& schedule) {
   const Terms<float>& terms = jobs.front().terms();
   Workspace measured(kMeasureOnly);
   work.make_sums(lanes, measured);
-  for (std::int64_t w = 0; w < workers; ++w) Worker(terms, schedule, measured);
+  for (std::int64_t w = 0; w < workers; ++w) BackwardWorker(terms, schedule, measured);
   auto memory =
       Tensor<float>::uninitialized({static_cast<std::int64_t>(measured.bytes() / sizeof(float))});
   Workspace workspace(reinterpret_cast<std::byte*>(memory.data()));
   work.make_sums(lanes, workspace);
-  std::vector<Worker> all_workers;
+  std::vector<BackwardWorker> all_workers;
   all_workers.reserve(static_cast<std::size_t>(workers));
   for (std::int64_t w = 0; w < workers; ++w) all_workers.emplace_back(terms, schedule, workspace);
 
   std::atomic<std::int64_t> next = 0;
   parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t w = first; w < last; ++w) {
-      Worker& worker = all_workers[static_cast<std::size_t>(w)];
+      BackwardWorker& worker = all_workers[static_cast<std::size_t>(w)];
       for (std::int64_t group = next++; group < work.num_groups(); group = next++) {
         work.compute(group, worker);
       }

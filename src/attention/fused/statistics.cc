@@ -13,24 +13,10 @@ namespace heed::inline v0::fused {
 
 namespace {
 
-// The queries of a head are divided into at most this many segments. The masses that keys receive
-// from each are added in order, so that threads may share a head and no bit depends on how: for
-// memory for this many masses.
-constexpr std::int64_t kMaxSegments = 8;
-
-// Queries that a segment has at least, if there are as many.
-constexpr std::int64_t kSegmentQueries = 192;
-
-// Whole panels, but for the last.
-std::int64_t queries_per_segment(std::int64_t q_len, std::int64_t panel_rows) {
-  const std::int64_t queries = std::max(q_len / kMaxSegments, kSegmentQueries);
-  return (queries + panel_rows - 1) / panel_rows * panel_rows;
-}
-
 // What a thread works with.
-class Worker {
+class StatisticsWorker {
  public:
-  Worker(const Schedule& schedule, std::int64_t top_k, Workspace& workspace)
+  StatisticsWorker(const Schedule& schedule, std::int64_t top_k, Workspace& workspace)
       : table_(*schedule.table), block_(schedule, workspace) {
     for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
       panels_.emplace_back(schedule, top_k, workspace);
@@ -105,9 +91,9 @@ class AllRows {
     const std::int64_t group = job_.terms->heads_per_kv_head;
     const TensorView<float> masses = masses_of(segment);
     const std::int64_t top_k = statistics_.top_keys.extent(-1);
-    auto memory = memory_for([&](Workspace& all) { Worker(schedule_, top_k, all); });
+    auto memory = memory_for([&](Workspace& all) { StatisticsWorker(schedule_, top_k, all); });
     Workspace workspace = workspace_in(memory);
-    Worker worker(schedule_, top_k, workspace);
+    StatisticsWorker worker(schedule_, top_k, workspace);
     const std::int64_t first_query = segment * segment_queries_;
     const std::int64_t queries = std::min(segment_queries_, shape_.q_len - first_query);
     std::vector<RowIndex> rows;

@@ -7,6 +7,20 @@ namespace heed::inline v0::fused {
 
 using kernels::kTileKeys;
 
+namespace {
+
+constexpr std::int64_t kMaxSegments = 8;
+
+// Queries that a segment has at least, if there are as many.
+constexpr std::int64_t kSegmentQueries = 192;
+
+}  // namespace
+
+std::int64_t queries_per_segment(std::int64_t q_len, std::int64_t panel_rows) {
+  const std::int64_t queries = std::max(q_len / kMaxSegments, kSegmentQueries);
+  return (queries + panel_rows - 1) / panel_rows * panel_rows;
+}
+
 Schedule make_weight_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
                               const AttentionShapes& shapes, int threads) {
   Schedule schedule = make_schedule(table, terms, shapes, threads);

@@ -18,6 +18,11 @@ namespace heed::inline v0::fused {
 Schedule make_weight_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
                               const AttentionShapes& shapes, int threads);
 
+// How many queries of a head are taken together where something is added up over queries: whole
+// panels, but for the last. What segments have summed is added in order, so that threads may share
+// a head and no bit depends on how, for memory for a few sums.
+std::int64_t queries_per_segment(std::int64_t q_len, std::int64_t panel_rows);
+
 // Memory for what `build` makes of a workspace.
 template <class Build>
 Tensor<float> memory_for(Build build) {

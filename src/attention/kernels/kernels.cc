@@ -25,7 +25,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE {
 
-const BackwardTable* backward_table();  // in backward.cc
+const BackwardTable* backward_table();      // in backward.cc
+const RecurrenceTable* recurrence_table();  // in recurrence.cc
 
 #if !HEED_HAS_VECTORS
 
@@ -77,6 +78,14 @@ void add_entropy(const WeightTile& tile, float* sums) {
 
 void keep_largest(const WeightTile& tile, const PanelLargest& largest) {
   by_width<KeepLargest>(tile.vectors, tile, largest);
+}
+
+void count_seen(const ScoreTile& tile, float* counts) {
+  by_width<CountSeen>(tile.width / kLanes, tile, counts);
+}
+
+void add_products(const WeightTile& a, const WeightTile& b, float* sums) {
+  by_width<AddProducts>(a.vectors, a, b, sums);
 }
 
 void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass) {
@@ -176,6 +185,7 @@ const KernelTable* kernel_table() {
                                  .lanes = kLanes,
                                  .tile_target = tile_target(),
                                  .backward = backward_table(),
+                                 .recurrence = recurrence_table(),
                                  .attend = attend,
                                  .score = score,
                                  .absorb = absorb,
@@ -191,6 +201,8 @@ const KernelTable* kernel_table() {
                                  .add_entropy = add_entropy,
                                  .keep_largest = keep_largest,
                                  .add_mass = add_mass,
+                                 .count_seen = count_seen,
+                                 .add_products = add_products,
                                  .pack = pack,
                                  .unpack = unpack,
                                  .is_finite = is_finite,

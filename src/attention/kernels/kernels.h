@@ -134,6 +134,7 @@ struct PanelLargest {
 };
 
 struct BackwardTable;
+struct RecurrenceTable;
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
 struct KernelTable {
@@ -143,6 +144,8 @@ struct KernelTable {
   detail::TileTarget tile_target;
   // The kernels of the way back: backward.h.
   const BackwardTable* backward;
+  // Those of linear attention: recurrence.h.
+  const RecurrenceTable* recurrence;
 
   // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, Panel& panel, float* weights);
@@ -186,6 +189,12 @@ struct KernelTable {
 
   // mass[j] += Σ_r weights[j][r] over the rows first ≤ r < last.
   void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass);
+
+  // counts[r] += how many scores of the tile are not −infinity.
+  void (*count_seen)(const ScoreTile& tile, float* counts);
+
+  // sums[r] += Σ a · b over the keys that both tiles have; they are of the same keys and as wide.
+  void (*add_products)(const WeightTile& a, const WeightTile& b, float* sums);
 
   // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
   void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,

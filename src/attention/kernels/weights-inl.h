@@ -165,6 +165,47 @@ struct KeepLargest {
 };
 
 template <int kVectors>
+struct CountSeen {
+  static void run(const ScoreTile& tile, float* counts) {
+    constexpr int kWidth = kVectors * kLanes;
+    const Vec hidden = hn::Set(kFloats, kMinusInfinity);
+    for (int v = 0; v < kVectors; ++v) {
+      Vec count = hn::Load(kFloats, counts + v * kLanes);
+      for (std::int32_t key = tile.begin; key < tile.end; ++key) {
+        const Vec score = hn::Load(kFloats, tile.scores + key * kWidth + v * kLanes);
+        const Vec one = hn::Set(kFloats, 1);
+        count = hn::Add(count, hn::IfThenZeroElse(hn::Eq(score, hidden), one));
+      }
+      hn::Store(count, kFloats, counts + v * kLanes);
+    }
+  }
+};
+
+template <int kVectors>
+struct AddProducts {
+  static void run(const WeightTile& a, const WeightTile& b, float* sums) {
+    constexpr int kWidth = kVectors * kLanes;
+    const std::int32_t first = std::max(a.begin, b.begin);
+    const std::int32_t last = std::min(a.end, b.end);
+    for_each_part(first, last, [&](std::int32_t begin, std::int32_t end) HWY_ATTR {
+      Vec part[kVectors];
+      for (int v = 0; v < kVectors; ++v) part[v] = hn::Zero(kFloats);
+      for (std::int32_t key = begin; key < end; ++key) {
+        for (int v = 0; v < kVectors; ++v) {
+          const std::int32_t at = key * kWidth + v * kLanes;
+          part[v] = hn::MulAdd(hn::Load(kFloats, a.weights + at),
+                               hn::Load(kFloats, b.weights + at), part[v]);
+        }
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        float* sum = sums + v * kLanes;
+        hn::Store(hn::Add(hn::Load(kFloats, sum), part[v]), kFloats, sum);
+      }
+    });
+  }
+};
+
+template <int kVectors>
 struct AddMass {
   static void run(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass) {
     constexpr int kWidth = kVectors * kLanes;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
@@ -26,14 +27,29 @@ std::span<const T> row_of(TensorView<const T> x, std::int64_t row) {
   return {x.data() + row * x.extent(-1), static_cast<std::size_t>(x.extent(-1))};
 }
 
+// Σ x, in eight sums of which none waits for the others.
+template <class T>
+double sum_of(const T* x, std::size_t size) {
+  constexpr std::size_t kSums = 8;
+  std::array<double, kSums> sums{};
+  std::size_t i = 0;
+  for (; i + kSums <= size; i += kSums) {
+    for (std::size_t j = 0; j < kSums; ++j) sums[j] += x[i + j];
+  }
+  for (; i < size; ++i) sums[0] += x[i];
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
 // (x − max x) − log Σ exp(x − max x): in this order, for a log Σ exp(x) of 1000 would carry an
-// error of 3e-5 into every element.
+// error of 3e-5 into every element. The exponentials are written down first, which compilers turn
+// into vector code; added up as they come they took 9 % of a step of training with 8,000 words.
 template <class T>
 void log_softmax_row(std::span<const T> x, T* y) {
   const T largest = *std::max_element(x.begin(), x.end());
-  double sum = 0;
-  for (const T element : x) sum += heed::exp(element - largest);
-  const auto log_sum = static_cast<T>(std::log(sum));
+  std::transform(x.begin(), x.end(), y, [=](T element) { return heed::exp(element - largest); });
+  const auto log_sum = static_cast<T>(std::log(sum_of(y, x.size())));
   std::transform(x.begin(), x.end(), y, [=](T element) { return (element - largest) - log_sum; });
 }
 

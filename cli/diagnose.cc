@@ -1,0 +1,179 @@
+// heed diagnose: what the heads of a model have learned.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "array_attention.h"
+#include "diagnose/layer_report.h"
+#include "diagnose/measured_layer.h"
+#include "heed/error.h"
+#include "heed/viz/terminal.h"
+#include "mask_argument.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+struct DiagnoseArguments {
+  std::string model;
+  ModelInput input;
+  std::string weights;
+  std::vector<std::int64_t> lengths;
+  std::vector<std::int64_t> query_lengths;
+  std::string causal;
+  std::string window;
+  bool as_json = false;
+};
+
+void check_usage(const DiagnoseArguments& arguments) {
+  if (arguments.model.empty() == arguments.weights.empty()) {
+    throw UsageError("expected either --model or --weights");
+  }
+  if (!arguments.input.sentences.empty() && !arguments.input.text_file.empty()) {
+    throw UsageError("expected sentences or --text, not both");
+  }
+}
+
+// Weights of anybody's, as a layer.
+MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const ArrayFile& file) {
+  const Tensor<double> array = to_double(file.array);
+  const DoubleView weights = array.view().to_rank(4);
+  const bool is_square = weights.extent(2) == weights.extent(3);
+  DiagnosticsOptions options{arguments.query_lengths, arguments.lengths};
+  // In self-attention queries and keys are the same tokens.
+  if (options.q_lengths.empty() && is_square) options.q_lengths = arguments.lengths;
+  const Mask mask = parse_causal_and_window(arguments.causal, arguments.window);
+  return {describe(file), weight_diagnostics(weights, mask, options)};
+}
+
+// Whether nothing is ever looked at that comes later, which nobody said would be so.
+bool looks_causal(const DiagnoseArguments& arguments, const ArrayFile& file) {
+  const Tensor<double> array = to_double(file.array);
+  const DoubleView weights = array.view().to_rank(4);
+  if (!arguments.causal.empty() || weights.extent(2) != weights.extent(3) ||
+      weights.extent(3) < 2) {
+    return false;
+  }
+  for (std::int64_t b = 0; b < weights.extent(0); ++b) {
+    for (std::int64_t h = 0; h < weights.extent(1); ++h) {
+      for (std::int64_t q = 0; q < weights.extent(2); ++q) {
+        for (std::int64_t k = q + 1; k < weights.extent(3); ++k) {
+          if (weights(b, h, q, k) != 0) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+void print_json(const nlohmann::json& json) {
+  std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+void diagnose_model(const DiagnoseArguments& arguments) {
+  const ModelMeasurement measured = measure_model(arguments.model, arguments.input);
+  if (arguments.as_json) {
+    auto layers = nlohmann::json::array();
+    for (const MeasuredLayer& layer : measured.layers) layers.push_back(to_json(layer));
+    print_json({{"model", arguments.model},
+                {"task", measured.task},
+                {"sequences", measured.sequences},
+                {"layers", layers}});
+    return;
+  }
+  std::cout << fmt::format("model     {}, of `heed train {}`\nmeasured  {}\n",
+                           sanitize_for_terminal(arguments.model), measured.task,
+                           measured.sequences);
+  for (const MeasuredLayer& layer : measured.layers) std::cout << '\n' << text_of(layer);
+  if (measured.layers.empty()) std::cout << "\nThe model has no attention.\n";
+}
+
+void diagnose_weights(const DiagnoseArguments& arguments) {
+  const ArrayFile file = read_operand(arguments.weights);
+  const MeasuredLayer layer = measure_weights(arguments, file);
+  const bool is_causal = looks_causal(arguments, file);
+  if (arguments.as_json) {
+    nlohmann::json json = to_json(layer.diagnostics);
+    json["weights"] = arguments.weights;
+    json["looks_causal"] = is_causal;
+    print_json(json);
+    return;
+  }
+  std::cout << text_of({sanitize_for_terminal(layer.name), layer.diagnostics});
+  if (is_causal) {
+    std::cout << "\nAll weights on later keys are 0: if a causal mask made them so, say --causal\n"
+                 "square, for entropies are relative to the number of keys that were visible.\n";
+  }
+}
+
+void add_weight_options(CLI::App& verb, DiagnoseArguments& arguments) {
+  constexpr const char* kWeights = "Weights";
+  verb.add_option("--weights", arguments.weights,
+                  "Instead of a model: weights that you have, [batch, num_heads, q_len, kv_len]; "
+                  "missing leading dimensions are 1")
+      ->type_name("FILE")
+      ->group(kWeights);
+  verb.add_option(
+          "--lengths", arguments.lengths,
+          "How many tokens of each sequence are real: of the keys, and of the queries where "
+          "there are as many")
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->group(kWeights)
+      ->needs("--weights");
+  verb.add_option("--query-lengths", arguments.query_lengths,
+                  "The same of the queries, where they differ")
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->group(kWeights)
+      ->needs("--weights");
+  verb.add_option("--causal", arguments.causal, "The mask that was used, as in `heed run`")
+      ->check(CLI::IsMember(kAlignmentNames).description(""))
+      ->type_name("top-left|bottom-right|square")
+      ->group(kWeights)
+      ->needs("--weights");
+  verb.add_option("--window", arguments.window, "The window that was used, as in `heed run`")
+      ->type_name("LEFT,RIGHT")
+      ->group(kWeights)
+      ->needs("--weights");
+}
+
+}  // namespace
+
+void add_diagnose(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand(
+      "diagnose", "Tell what attention has learned: idle, alike and specialised heads");
+  const auto arguments = std::make_shared<DiagnoseArguments>();
+  verb->add_option("--model", arguments->model,
+                   "The folder that `heed train ... --save` named, or a file of it")
+      ->type_name("DIR");
+  verb->add_option("SENTENCE", arguments->input.sentences,
+                   "What the model reads; without it, what it was trained for")
+      ->needs("--model");
+  verb->add_option("--text", arguments->input.text_file, "Or a file, read in pieces")
+      ->type_name("FILE")
+      ->needs("--model");
+  verb->add_flag("--json", arguments->as_json,
+                 "Print every measure and finding as one JSON object");
+  add_weight_options(*verb, *arguments);
+  verb->footer(
+      "Measures are means over the rows that see two keys at least: entropy relative to\n"
+      "that of equal weights, the weight on padding, on the first token, on the previous,\n"
+      "the same and the next position, on the best constant offset, and on the one key\n"
+      "that receives most. `!` marks a problem, `-` a pattern.");
+  verb->callback([arguments] {
+    check_usage(*arguments);
+    if (arguments->model.empty()) {
+      diagnose_weights(*arguments);
+    } else {
+      diagnose_model(*arguments);
+    }
+  });
+}
+
+}  // namespace heed::cli

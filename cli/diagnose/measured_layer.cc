@@ -1,0 +1,66 @@
+#include "diagnose/measured_layer.h"
+
+#include <algorithm>
+
+#include "heed/nn/tape.h"
+#include "heed/special_tokens.h"
+
+namespace heed::cli {
+
+namespace {
+
+// How many tokens of each target count: those up to and with the end.
+std::vector<std::int64_t> target_lengths(const nn::SequenceBatch& batch) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t b = 0; b < batch.tgt_out.extent(0); ++b) {
+    const auto ids = batch.tgt_out.view().select(0, b).elements();
+    lengths.push_back(std::find(ids.begin(), ids.end(), kPadId) - ids.begin());
+  }
+  return lengths;
+}
+
+// In evaluation, and without a graph; the mode is restored.
+template <class Run>
+void run_quietly(nn::Module<>& model, Run run) {
+  const nn::NoGrad no_grad;
+  const bool was_training = model.is_training();
+  model.eval();
+  run();
+  model.train(was_training);
+}
+
+}  // namespace
+
+std::vector<MeasuredLayer> measure_layers(CausalModel& model, TensorView<const std::int64_t> ids,
+                                          const std::vector<std::int64_t>& lengths) {
+  std::vector<MeasuredLayer> layers;
+  const nn::AttentionObserver<> observer(
+      model, [&](const std::string& name, const nn::AttentionCall<float>& call) {
+        layers.push_back({name, attention_diagnostics(call.query, call.key, {.mask = call.mask},
+                                                      {lengths, lengths})});
+      });
+  run_quietly(model, [&] { model.forward(ids); });
+  return layers;
+}
+
+std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model, const nn::SequenceBatch& batch) {
+  const std::vector<std::int64_t> targets = target_lengths(batch);
+  std::vector<MeasuredLayer> layers;
+  const nn::AttentionObserver<> observer(
+      model, [&](const std::string& name, const nn::AttentionCall<float>& call) {
+        const bool is_cross = name.find("cross") != std::string::npos;
+        const DiagnosticsOptions lengths{is_cross ? targets : batch.src_lengths, batch.src_lengths};
+        layers.push_back(
+            {name, attention_diagnostics(call.query, call.key, {.mask = call.mask}, lengths)});
+      });
+  run_quietly(model, [&] {
+    const auto decoded = model.forward(batch.src, batch.tgt_in, batch.src_lengths);
+    // A recurrent model has no layer to observe, but its weights.
+    if (!layers.empty() || decoded.weights.num_elements() == 0) return;
+    layers.push_back(
+        {"attention", weight_diagnostics(decoded.weights, {}, {targets, batch.src_lengths})});
+  });
+  return layers;
+}
+
+}  // namespace heed::cli

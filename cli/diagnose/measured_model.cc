@@ -1,0 +1,178 @@
+// Saved models, and the sequences they are shown.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+#include "diagnose/measured_layer.h"
+#include "heed/error.h"
+#include "heed/io/safetensors.h"
+#include "heed/nn/search.h"
+#include "heed/nn/state_file.h"
+#include "train/characters.h"
+#include "train/copy_task.h"
+#include "train/text_file.h"
+#include "translation/translator.h"
+
+namespace heed::cli {
+
+namespace {
+
+// As many sequences as are looked at; more would say the same.
+constexpr std::int64_t kSequences = 32;
+
+// Sequences side by side, filled up with 0.
+struct Padded {
+  Tensor<std::int64_t> ids;
+  std::vector<std::int64_t> lengths;
+};
+
+Padded side_by_side(const std::vector<std::vector<std::int64_t>>& sequences) {
+  std::size_t longest = 0;
+  for (const auto& sequence : sequences) longest = std::max(longest, sequence.size());
+  Padded result{Tensor<std::int64_t>({static_cast<std::int64_t>(sequences.size()),
+                                      static_cast<std::int64_t>(longest)}),
+                {}};
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    std::copy(sequences[i].begin(), sequences[i].end(),
+              result.ids.view().select(0, static_cast<std::int64_t>(i)).data());
+    result.lengths.push_back(static_cast<std::int64_t>(sequences[i].size()));
+  }
+  return result;
+}
+
+// A model and where it came from.
+struct SavedModel {
+  std::filesystem::path path;
+  nlohmann::json settings;
+};
+
+SavedModel read_model(std::filesystem::path path) {
+  if (std::filesystem::is_directory(path)) path /= "model.safetensors";
+  Safetensors file = read_safetensors(path);
+  auto settings = nlohmann::json::parse(file.metadata["settings"], nullptr, false);
+  if (!settings.is_object() || !settings.contains("task") || !settings["task"].is_string()) {
+    throw std::runtime_error(
+        fmt::format("'{}' does not hold the settings of a model of heed", path.string()));
+  }
+  return {std::move(path), std::move(settings)};
+}
+
+ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) {
+  if (!input.sentences.empty() || !input.text_file.empty()) {
+    throw InvalidArgument(
+        "a model of `heed train copy` reads symbols of its own, not text; expected neither "
+        "sentences nor --text");
+  }
+  const ModelSettings sizes = model_settings(saved.settings, saved.path);
+  CausalModel model(sizes);
+  nn::load(saved.path, model);
+  const CopyTask task = CopyTask::of(sizes);
+  TorchGenerator random(0);
+  const CopyBatch batch = draw_batch(task, kSequences, random);
+  return {"copy",
+          fmt::format("{} sequences of {} symbols, a separator and {} of the same symbols again",
+                      kSequences, task.length, task.length - 1),
+          measure_layers(model, batch.inputs)};
+}
+
+// Each sentence, or neighbouring parts of a text.
+std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
+                                                    const Characters& characters,
+                                                    std::int64_t context) {
+  std::vector<std::vector<std::int64_t>> sequences;
+  sequences.reserve(input.sentences.size());
+  for (const std::string& sentence : input.sentences) {
+    sequences.push_back(characters.encode(sentence));
+  }
+  if (!sequences.empty()) return sequences;
+  const bool is_shipped = input.text_file.empty();
+  const auto ids =
+      characters.encode(is_shipped ? std::string(shipped_text()) : read_text_file(input.text_file));
+  // Of the text that models learn from, the part that they do not.
+  std::size_t first = is_shipped ? ids.size() - ids.size() / 10 : 0;
+  const auto length = std::min(static_cast<std::size_t>(context), ids.size() - first);
+  while (length > 0 && first + length <= ids.size() &&
+         static_cast<std::int64_t>(sequences.size()) < kSequences) {
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
+    sequences.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(length));
+    first += length;
+  }
+  return sequences;
+}
+
+ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
+  const ModelSettings sizes = model_settings(saved.settings, saved.path);
+  const Characters characters(saved.settings.value("characters", ""));
+  if (characters.size() != sizes.vocab_size) {
+    throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
+                                         saved.path.string(), characters.size(), sizes.vocab_size));
+  }
+  CausalModel model(sizes);
+  nn::load(saved.path, model);
+  const auto sequences = sequences_of(input, characters, sizes.context);
+  const Padded padded = side_by_side(sequences);
+  const std::int64_t longest = padded.ids.extent(1);
+  if (longest < 2) throw InvalidArgument("the text has less than two characters: nothing to see");
+  if (longest > model.max_length()) {
+    throw InvalidArgument(
+        fmt::format("a sentence has {} characters, and the model's positions end "
+                    "at {}",
+                    longest, model.max_length()));
+  }
+  return {"lm",
+          fmt::format("{} sequence{} of {} characters{}", sequences.size(),
+                      sequences.size() == 1 ? "" : "s", longest,
+                      input.sentences.size() > 1 ? " at most" : ""),
+          measure_layers(model, padded.ids, padded.lengths)};
+}
+
+// What a translator is to be measured on: the sentences given, with what it makes of them, or
+// examples of its task that it has not seen, with their translations.
+std::vector<nn::SequencePair> pairs_of(Translator& translator, const ModelInput& input) {
+  std::vector<std::string> sentences = input.sentences;
+  if (!input.text_file.empty()) {
+    std::istringstream lines(read_text_file(input.text_file));
+    for (std::string line; std::getline(lines, line);) sentences.push_back(line);
+  }
+  if (sentences.empty()) {
+    auto examples = make_corpus(translator.settings.corpus, {}).test;
+    examples.resize(std::min(examples.size(), static_cast<std::size_t>(kSequences)));
+    return translator.encode(examples);
+  }
+  std::vector<nn::SequencePair> pairs;
+  pairs.reserve(sentences.size());
+  for (const std::string& sentence : sentences)
+    pairs.push_back({translator.source.encode(sentence), {}});
+  const nn::SequenceBatch batch = nn::make_batch(pairs);
+  const auto written = nn::greedy_search(*translator.model, batch.src, batch.src_lengths,
+                                         {.max_len = translator.settings.model.max_len});
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].target = written[i].tokens;
+  return pairs;
+}
+
+ModelMeasurement measure_translator(const SavedModel& saved, const ModelInput& input) {
+  Translator translator = load_translator(saved.path.parent_path());
+  const auto pairs = pairs_of(translator, input);
+  return {kTranslateTask,
+          fmt::format("{} sentence{} and {}", pairs.size(), pairs.size() == 1 ? "" : "s",
+                      input.sentences.empty() && input.text_file.empty()
+                          ? "their translations, not seen in training"
+                          : "what the model makes of them"),
+          measure_layers(*translator.model, nn::make_batch(pairs))};
+}
+
+}  // namespace
+
+ModelMeasurement measure_model(const std::filesystem::path& model, const ModelInput& input) {
+  const SavedModel saved = read_model(model);
+  const auto task = saved.settings["task"].get<std::string>();
+  if (task == "copy") return measure_copy(saved, input);
+  if (task == "lm") return measure_lm(saved, input);
+  if (task == kTranslateTask) return measure_translator(saved, input);
+  throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected copy, lm or translate",
+                                       saved.path.string(), task));
+}
+
+}  // namespace heed::cli

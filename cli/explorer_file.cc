@@ -1,0 +1,45 @@
+#include "explorer_file.h"
+
+#include <fmt/format.h>
+
+#include "heed/nn/functional.h"
+
+namespace heed::cli {
+
+namespace {
+
+// x · weightᵀ + bias, as [num_heads, num_tokens, head_dim].
+Tensor<float> projected(const SentenceAttention& attention,
+                        const LinearParameters<float>& projection) {
+  const Tensor<float> all = linear(attention.vectors.view().to_rank(3), projection);
+  return to_tensor(split_heads(all, attention.settings.num_heads).select(0, 0));
+}
+
+}  // namespace
+
+ExplorerSentence to_explorer(const SentenceAttention& attention) {
+  const SentenceSettings& settings = attention.settings;
+  ExplorerSentence sentence;
+  sentence.title = attention.text;
+  sentence.note = fmt::format(
+      "Computed by heed with random parameters (seed {}), which have learned nothing: it shows how "
+      "attention works, not what a language model knows.",
+      settings.seed);
+  sentence.tokens = attention.labels;
+  sentence.query = projected(attention, attention.parameters.query);
+  sentence.key = projected(attention, attention.parameters.key);
+  sentence.value = projected(attention, attention.parameters.value);
+  sentence.weights = attention.weights;
+  sentence.visible = attention.visible;
+  sentence.mask = settings.mask.description();
+  sentence.temperature = settings.temperature;
+  // A width that is odd has no position encoding: the page shows that of the next.
+  sentence.d_model = settings.d_model + settings.d_model % 2;
+  return sentence;
+}
+
+std::string explorer_file(const SentenceAttention& attention) {
+  return explorer_page({{explorer_example(), to_explorer(attention)}});
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,36 @@
+// A model that learns to copy, small enough to be trained while a reader waits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "diagnose/measured_layer.h"
+#include "lessons/report.h"
+#include "train/copy_task.h"
+
+namespace heed::cli {
+
+// One layer of 4 heads, width 32, drawn from seed 0, which is to repeat 5 of 8 symbols.
+class TinyCopy {
+ public:
+  explicit TinyCopy(const std::string& positions = "sinusoidal");
+
+  // So many steps of AdamW on 32 sequences each; returns the last loss.
+  double train(std::int64_t steps, double lr);
+
+  // Over 64 sequences that training never draws again.
+  double exact() { return exact_match(*model_, task_, probe_); }
+  MeasuredLayer measure() { return measure_layers(*model_, probe_.inputs).front(); }
+
+ private:
+  CopyTask task_{5, 8};
+  std::unique_ptr<CausalModel> model_;
+  CopyBatch probe_;
+};
+
+// The table of a layer's heads, its findings in a line each, and the similarity; recorded as
+// values()[name].
+void show_heads(Report& report, const std::string& name, const AttentionDiagnostics& diagnostics);
+
+}  // namespace heed::cli

@@ -1,0 +1,120 @@
+#include "serve/requests.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "explorer_file.h"
+#include "heed/error.h"
+#include "sentence_attention.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr std::int64_t kMaxHeads = 64;
+constexpr int kHttpPort = 80;
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return result;
+}
+
+bool is_numeric_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+// "name", "name:port" or "[address]:port"; port -1 where it makes no sense.
+Address split_host(std::string_view header) {
+  std::size_t end = header.find(':');
+  std::string_view host = header.substr(0, end);
+  if (!header.empty() && header.front() == '[') {
+    end = std::min(header.find(']'), header.size() - 1) + 1;
+    host = header.substr(1, end - 2);
+  }
+  if (end >= header.size()) return {lower_case(host), kHttpPort};
+  const std::string_view digits = header.substr(end + 1);
+  int port = -1;
+  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  const bool is_whole = error == std::errc() && stopped == digits.data() + digits.size();
+  return {lower_case(host), is_whole && header[end] == ':' ? port : -1};
+}
+
+// The value of a member that may be missing. Throws InvalidArgument unless it is a whole number in
+// [low, high].
+std::int64_t integer(const nlohmann::json& request, const char* name, std::int64_t fallback,
+                     std::int64_t high) {
+  const auto found = request.find(name);
+  if (found == request.end()) return fallback;
+  if (!found->is_number_integer() || *found < 0 || *found > high) {
+    throw InvalidArgument(
+        fmt::format("{} is {}, expected a whole number from 0 to {}", name, found->dump(), high));
+  }
+  return found->get<std::int64_t>();
+}
+
+SentenceSettings settings_of(const nlohmann::json& request) {
+  SentenceSettings settings;
+  settings.num_heads = integer(request, "heads", settings.num_heads, kMaxHeads);
+  settings.seed = static_cast<std::uint64_t>(
+      integer(request, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
+  if (settings.num_heads < 1 || settings.d_model % settings.num_heads != 0) {
+    throw InvalidArgument(
+        fmt::format("heads is {}, expected 1, 2, 4, 8, 16, 32 or 64", settings.num_heads));
+  }
+  return settings;
+}
+
+}  // namespace
+
+bool is_own_host(std::string_view host_header, const Address& address) {
+  const Address asked = split_host(host_header);
+  if (asked.port != address.port) return false;
+  const std::string own = lower_case(address.host);
+  if (asked.host == own || is_loopback(asked.host)) {
+    return asked.host == own || asked.host == "localhost" || is_numeric_address(asked.host);
+  }
+  return !is_loopback(own) && is_numeric_address(asked.host);
+}
+
+bool is_own_origin(std::string_view origin, std::string_view host_header) {
+  return origin.empty() || lower_case(origin) == "http://" + lower_case(host_header);
+}
+
+Answer error_answer(int status, std::string_view message) {
+  constexpr bool kAsciiOnly = true;
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  const nlohmann::json json{{"error", message}};
+  return {status, json.dump(-1, ' ', kAsciiOnly, kReplace)};
+}
+
+Answer answer_attention(std::string_view body) {
+  constexpr bool kThrows = false;
+  const auto request = nlohmann::json::parse(body, nullptr, kThrows);
+  if (!request.is_object() || !request.contains("sentence") || !request["sentence"].is_string()) {
+    return error_answer(kBadRequest, R"(expected a JSON object with a string "sentence")");
+  }
+  try {
+    const auto attention = attend(request["sentence"].get<std::string>(), settings_of(request));
+    return {kOk, explorer_json(to_explorer(attention))};
+  } catch (const InvalidArgument& error) {
+    return error_answer(kBadRequest, error.what());
+  }
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,49 @@
+#include "train/copy_task.h"
+
+#include <algorithm>
+
+#include "heed/nn/ops.h"
+#include "heed/nn/tape.h"
+
+namespace heed::cli {
+
+CopyBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random) {
+  const Tensor<std::int64_t> symbols = random.randint(0, task.symbols, {batch, task.length});
+  const Shape shape{batch, task.sequence_length()};
+  CopyBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  for (std::int64_t row = 0; row < batch; ++row) {
+    const auto* const drawn = symbols.view().select(0, row).data();
+    std::int64_t* const input = result.inputs.view().select(0, row).data();
+    std::copy_n(drawn, task.length, input);
+    input[task.length] = task.separator();
+    std::copy_n(drawn, task.length - 1, input + task.length + 1);
+    std::int64_t* const target = result.targets.view().select(0, row).data();
+    std::fill_n(target, task.length, nn::kIgnoreIndex);
+    std::copy_n(drawn, task.length, target + task.length);
+  }
+  return result;
+}
+
+nn::Variable<> copy_loss(CausalModel& model, const CopyBatch& batch) {
+  return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
+}
+
+double exact_match(CausalModel& model, const CopyTask& task, const CopyBatch& batch) {
+  const nn::NoGrad no_grad;
+  model.eval();
+  const auto logits = model.forward(batch.inputs).value();
+  const std::int64_t count = batch.inputs.extent(0);
+  std::int64_t exact = 0;
+  for (std::int64_t row = 0; row < count; ++row) {
+    bool is_exact = true;
+    for (std::int64_t i = task.length; i < task.sequence_length(); ++i) {
+      const auto scores = logits.select(0, row).select(0, i).elements();
+      const auto likeliest = std::max_element(scores.begin(), scores.end()) - scores.begin();
+      is_exact = is_exact && likeliest == batch.targets(row, i);
+    }
+    exact += is_exact ? 1 : 0;
+  }
+  return static_cast<double>(exact) / static_cast<double>(count);
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,33 @@
+# The explorer's page as one C++ source: the files of src/viz/explorer joined, with the SHA-256 of what the page's
+# Content-Security-Policy allows to run. The order is that of use: a script may call those above it as it starts.
+set(heed_explorer_dir ${CMAKE_CURRENT_SOURCE_DIR}/src/viz/explorer)
+set(heed_explorer_scripts dom data attention color state painter figure heatmap arcs heads steps positions table
+  controls export server main)
+
+set(heed_explorer_files page.html style.css)
+foreach(script IN LISTS heed_explorer_scripts)
+  list(APPEND heed_explorer_files ${script}.js)
+endforeach()
+foreach(file IN LISTS heed_explorer_files)
+  file(READ ${heed_explorer_dir}/${file} text)
+  # What would end the element or the C++ literal too early, and what an HTML parser changes before it is hashed.
+  foreach(forbidden "</scr" "</sty" "<!--" ")explorer\"" "\r")
+    string(FIND "${text}" "${forbidden}" position)
+    if(NOT position EQUAL -1 AND NOT file STREQUAL page.html)
+      message(FATAL_ERROR "${heed_explorer_dir}/${file} contains '${forbidden}', which cannot be embedded in the page")
+    endif()
+  endforeach()
+  if(file STREQUAL page.html)
+    set(heed_explorer_page "${text}")
+  elseif(file STREQUAL style.css)
+    set(heed_explorer_style "\n${text}")
+  else()
+    string(APPEND heed_explorer_modules "${text}\n")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${heed_explorer_dir}/${file})
+endforeach()
+set(heed_explorer_script "\n(() => {\n'use strict';\n${heed_explorer_modules}})();\n")
+string(SHA256 heed_explorer_style_hash "${heed_explorer_style}")
+string(SHA256 heed_explorer_script_hash "${heed_explorer_script}")
+configure_file(${heed_explorer_dir}/sources.cc.in explorer_sources.cc @ONLY)
+target_sources(heed PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/explorer_sources.cc)

@@ -1,0 +1,18 @@
+# What goes into a wheel: the extension, and beside it, in heed/libs, the shared libraries it was linked with.
+#
+# The extension finds them by its RPATH, which, other than RUNPATH, also tells where theirs are found.
+set_target_properties(heed_python PROPERTIES INSTALL_RPATH "$ORIGIN/libs" BUILD_WITH_INSTALL_RPATH ON)
+target_link_options(heed_python PRIVATE -Wl,--disable-new-dtags)
+install(TARGETS heed_python LIBRARY DESTINATION heed COMPONENT python)
+
+# Libraries of the C and C++ runtime come with every system on which Python runs, as PEP 600 has it.
+set(heed_system_libraries "^ld-linux|^lib(c|m|rt|dl|pthread|gcc_s|stdc\\+\\+)\\.so")
+install(CODE "
+  file(GET_RUNTIME_DEPENDENCIES MODULES \"$<TARGET_FILE:heed_python>\"
+    RESOLVED_DEPENDENCIES_VAR libraries PRE_EXCLUDE_REGEXES [[${heed_system_libraries}]])
+  foreach(library IN LISTS libraries)
+    # A wheel holds no links: the file itself goes by the name it is asked for.
+    file(REAL_PATH \"\${library}\" file)
+    get_filename_component(name \"\${library}\" NAME)
+    file(INSTALL \"\${file}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/heed/libs\" RENAME \"\${name}\")
+  endforeach()" COMPONENT python)

@@ -1,0 +1,201 @@
+"""The operator with the keywords of Python. Everything is computed by the library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _heed
+from ._options import make_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+
+class AttentionGradients(NamedTuple):
+    """The derivatives of a loss with respect to what attention was given, each in the shape of the thing it belongs to;
+    None for what was not given."""
+
+    query: Any
+    key: Any
+    value: Any
+    alibi_slopes: Any
+    bias: Any
+    sinks: Any
+
+
+class AttentionStatistics(NamedTuple):
+    """What attention weights are like. A query that sees no key has entropy 0, max_weight 0 and max_key -1."""
+
+    lse: Any
+    """[batch, num_heads, q_len]: the natural logarithm of the softmax's denominator, the sink included"""
+    entropy: Any
+    """[batch, num_heads, q_len], in nats: 0 when one key has all the weight, ln n for n equal weights"""
+    max_weight: Any
+    """[batch, num_heads, q_len]"""
+    max_key: Any
+    """int64 [batch, num_heads, q_len]: the first of equals"""
+    top_weights: Any
+    """[batch, num_heads, q_len, top_k], in falling order"""
+    top_keys: Any
+    """int64 [batch, num_heads, q_len, top_k]; -1 where fewer keys have a weight above 0"""
+    key_mass: Any
+    """[batch, num_heads, kv_len]: the attention a key receives, summed over the queries"""
+
+
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    *,
+    mask: _heed.Mask | None = None,
+    causal: bool | str | int = False,
+    window: int | tuple[int | None, int | None] | None = None,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    score_mod: Callable[..., Any] | None = None,
+    bias: Any = None,
+    alibi_slopes: Any = None,
+    sinks: Any = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+    query_offset: int = 0,
+    return_lse: bool = False,
+    weights_of: Sequence[tuple[int, int, int]] | None = None,
+    num_threads: int | None = None,
+) -> Any:
+    """softmax(scale · query · keyᵀ) · value, in one pass and in memory linear in the lengths.
+
+    query: [batch, num_heads, q_len, head_dim]
+    key:   [batch, num_kv_heads, kv_len, head_dim]
+    value: [batch, num_kv_heads, kv_len, value_dim]
+
+    Arrays of NumPy, PyTorch or anything else with DLPack or the buffer protocol, in the processor's memory, all float32,
+    float16, bfloat16 or float64. Strides may be any but in the last dimension, whose elements lie side by side; nothing
+    is copied. Dimensions in front may be left out. num_heads is a multiple of num_kv_heads. Half precision is computed
+    in float32 and only the result is rounded; float64 is computed in float64, by plain loops.
+
+    In this order: scale, softcap, score_mod, ALiBi, bias, mask, sinks, softmax, dropout, values.
+
+    mask          a heed.Mask, made by name and combined with &
+    causal        True: as many queries as keys, each sees the keys up to itself; "top_left", "bottom_right" or the
+                  position of query 0 where there are not as many
+    window        (left, right): a query sees that many keys besides itself, None all; n is (n, n). It stands where
+                  `causal` says
+    scale         1/√head_dim when not given
+    softcap       c > 0: a score s becomes c · tanh(s / c)
+    score_mod     score_mod(score, b, h, q_idx, kv_idx) -> score, called with NumPy arrays for a tile of scores:
+                  score [keys, rows], h and q_idx [rows], kv_idx [keys, 1]; it must work element by element, and is
+                  called from any thread. Hundreds of times slower than the options by name
+    bias          added to the scores; broadcasts to [batch, num_heads, q_len, kv_len]
+    alibi_slopes  [num_heads]: the score falls by slope · distance; heed.alibi_slopes(num_heads)
+    sinks         [num_heads]: one more logit in the softmax's denominator, without a value
+    dropout       the probability with which a weight becomes 0; which ones is decided by `seed`
+    query_offset  the position of query 0 in the sequence
+    num_threads   at most so many
+
+    bias, alibi_slopes and sinks are float32 (float64 for float64 queries); other floating-point types are copied.
+
+    Returns out [batch, num_heads, q_len, value_dim], an array of the query's kind. With return_lse also
+    lse [batch, num_heads, q_len], float32 for half precision: log Σ exp(score). With weights_of, rows (batch, head,
+    query), also their weights [rows, kv_len], before dropout. A query that sees no key gets 0.
+
+    Raises ValueError, before anything is computed, when shapes or options do not fit.
+
+    >>> import heed, numpy
+    >>> x = numpy.random.randn(1, 8, 128, 64).astype("float32")
+    >>> out, lse, weights = heed.attention(x, x, x, causal=True, return_lse=True, weights_of=[(0, 3, 127)])
+    >>> out.shape, lse.shape, weights.shape
+    ((1, 8, 128, 64), (1, 8, 128), (1, 128))
+    """
+    options = make_options(
+        mask=mask,
+        causal=causal,
+        window=window,
+        scale=scale,
+        softcap=softcap,
+        score_mod=score_mod,
+        bias=bias,
+        alibi_slopes=alibi_slopes,
+        sinks=sinks,
+        dropout=dropout,
+        seed=seed,
+        query_offset=query_offset,
+    )
+    result = _heed.attention(query, key, value, options, return_lse, num_threads)
+    if weights_of is None:
+        return result
+    weights = _heed.attention_weights(query, key, weights_of, options, num_threads)
+    return (*result, weights) if return_lse else (result, weights)
+
+
+def attention_backward(
+    grad_out: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    out: Any,
+    lse: Any,
+    *,
+    num_threads: int | None = None,
+    **options: Unpack[Options],
+) -> AttentionGradients:
+    """The gradients of attention(query, key, value, **options), given grad_out [batch, num_heads, q_len, value_dim], the
+    derivative of the loss with respect to out, and what attention(…, return_lse=True) returned.
+
+    float32 and float64. The options are those of attention() but for score_mod.
+
+    >>> out, lse = heed.attention(x, x, x, causal=True, return_lse=True)
+    >>> gradients = heed.attention_backward(numpy.ones_like(out), x, x, x, out, lse, causal=True)
+    >>> gradients.query.shape
+    (1, 8, 128, 64)
+    """
+    made = make_options(**options)
+    return AttentionGradients(*_heed.attention_backward(grad_out, query, key, value, out, lse, made, num_threads))
+
+
+def attention_weights(
+    query: Any,
+    key: Any,
+    rows: Sequence[tuple[int, int, int]],
+    *,
+    num_threads: int | None = None,
+    **options: Unpack[Options],
+) -> Any:
+    """The weights of some rows, (batch, head, query): [rows, kv_len]. Nothing is computed of other rows.
+
+    Weights are those of the softmax, before dropout. The options are those of attention().
+    """
+    return _heed.attention_weights(query, key, rows, make_options(**options), num_threads)
+
+
+def attention_statistics(
+    query: Any, key: Any, *, top_k: int = 0, num_threads: int | None = None, **options: Unpack[Options]
+) -> AttentionStatistics:
+    """Entropy, largest weights and what each key receives, for every row, in memory linear in the lengths.
+
+    top_k: how many of each row's largest weights to keep. The options are those of attention().
+
+    >>> found = heed.attention_statistics(x, x, top_k=3, causal=True)
+    >>> found.entropy.shape, found.top_keys.shape
+    ((1, 8, 128), (1, 8, 128, 3))
+    """
+    return AttentionStatistics(*_heed.attention_statistics(query, key, top_k, make_options(**options), num_threads))
+
+
+def plan(query: Any, key: Any, value: Any, *, dtype: str = "float32", **options: Unpack[Options]) -> _heed.Plan:
+    """What attention will do for these shapes: a Plan, which prints itself with its reasons and runs as often as wanted.
+
+    query, key, value: arrays, of which only shape, layout and type are looked at, or tuples of extents, with dtype
+    "float32", "float16" or "bfloat16". The options are those of attention(); their arrays must not change.
+
+    >>> shape = (1, 8, 512, 64)
+    >>> print(heed.plan(shape, shape, shape, causal=True))
+    attention   query [1, 8, 512, 64], key [1, 8, 512, 64], value [1, 8, 512, 64], float32
+    mask        causal
+    kernel      ...
+    """
+    return _heed.plan(query, key, value, dtype, make_options(**options))

@@ -1,0 +1,1 @@
+"""The test cases of the ONNX standard, run on heed: python -m heed.conformance FOLDER."""

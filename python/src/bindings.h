@@ -1,0 +1,17 @@
+// Each file of bindings adds its functions to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace heed::python {
+
+void bind_attention(nanobind::module_& module);
+void bind_backward(nanobind::module_& module);
+void bind_picture(nanobind::module_& module);
+void bind_plan(nanobind::module_& module);
+void bind_process(nanobind::module_& module);
+void bind_reference(nanobind::module_& module);
+void bind_relatives(nanobind::module_& module);
+void bind_statistics(nanobind::module_& module);
+
+}  // namespace heed::python

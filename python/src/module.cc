@@ -1,0 +1,22 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+#include "heed/error.h"
+#include "masks.h"
+#include "options.h"
+
+// InvalidArgument is a std::invalid_argument, which nanobind raises as ValueError with its text.
+NB_MODULE(_heed, module) {  // NOLINT
+  // What lives as long as the process is not worth a warning at its end.
+  nanobind::set_leak_warnings(false);
+  heed::python::bind_process(module);
+  heed::python::bind_masks(module);
+  heed::python::bind_options(module);
+  heed::python::bind_attention(module);
+  heed::python::bind_backward(module);
+  heed::python::bind_statistics(module);
+  heed::python::bind_reference(module);
+  heed::python::bind_picture(module);
+  heed::python::bind_plan(module);
+  heed::python::bind_relatives(module);
+}

@@ -1,0 +1,37 @@
+#include "operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace heed::python {
+
+Array array_of_type(const char* function, const char* name, nb::handle object, DataType dtype) {
+  Array array = to_array(function, name, object);
+  const DataType found = data_type_of(function, name, array);
+  if (found != dtype) {
+    throw InvalidArgument(fmt::format("{}: {} is {}, expected {} as the query", function, name,
+                                      to_string(found), to_string(dtype)));
+  }
+  return array;
+}
+
+Operands operands_of(const char* function, nb::handle query, nb::handle key, nb::handle value) {
+  Array first = to_array(function, "query", query);
+  const DataType dtype = data_type_of(function, "query", first);
+  const auto rank = static_cast<int>(first.ndim());
+  if (rank < 2) {
+    throw InvalidArgument(
+        fmt::format("{}: query has shape {}, expected at least 2 dimensions [length, dim]",
+                    function, to_string(shape_of(first))));
+  }
+  return {.query = first,
+          .key = array_of_type(function, "key", key, dtype),
+          .value = value.is_valid() ? array_of_type(function, "value", value, dtype) : Array{},
+          .dtype = dtype,
+          .library = library_of(query),
+          .rank = std::min(rank, 4)};
+}
+
+}  // namespace heed::python

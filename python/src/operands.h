@@ -1,0 +1,48 @@
+// What every binding of the operator does first: read the caller's arrays.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <type_traits>
+
+#include "arrays.h"
+
+namespace heed::python {
+
+// Arrays of one type, the first of which is the query. They have two to four dimensions; those in
+// front may be missing, and are then missing in what is returned.
+struct Operands {
+  Array query, key, value;
+  DataType dtype;
+  Library library;
+  int rank;  // of the query, and of what is returned
+};
+
+// @throws InvalidArgument when one is no array of floating-point numbers, types differ, or there
+// are fewer than two dimensions. Whether shapes fit is for attention to say.
+Operands operands_of(const char* function, nb::handle query, nb::handle key, nb::handle value);
+
+// An array that must have the type of others.
+Array array_of_type(const char* function, const char* name, nb::handle object, DataType dtype);
+
+// What scores of T are computed in.
+template <class T>
+using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Calls use(T{}) with the type of the numbers.
+template <class Use>
+auto with_type(DataType dtype, Use use) {
+  switch (dtype) {
+    case DataType::kFloat16:
+      return use(Float16{});
+    case DataType::kBFloat16:
+      return use(BFloat16{});
+    case DataType::kFloat64:
+      return use(double{});
+    case DataType::kFloat32:
+      break;
+  }
+  return use(float{});
+}
+
+}  // namespace heed::python

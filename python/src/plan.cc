@@ -1,0 +1,168 @@
+#include "heed/plan.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "operands.h"
+#include "options.h"
+
+namespace heed::python {
+
+namespace {
+
+constexpr const char* kPlan = "plan";
+
+// Shape and layout of what will be given to attention: of an array, or of a tuple of extents.
+struct Planned {
+  Shape shape;                    // [batch, heads, length, dim]
+  std::int64_t stride = 0;        // from one key to the next; 0: without gaps
+  std::optional<DataType> dtype;  // of an array
+};
+
+Shape to_rank_4(const Shape& shape) {
+  const float* no_elements = nullptr;
+  return shape.rank() < 4 ? FloatView(no_elements, shape).to_rank(4).shape() : shape;
+}
+
+Planned planned(const char* name, nb::handle object) {
+  if (nb::isinstance<nb::tuple>(object) || nb::isinstance<nb::list>(object)) {
+    std::vector<std::int64_t> extents;
+    for (const nb::handle extent : object) extents.push_back(nb::cast<std::int64_t>(extent));
+    return {.shape = to_rank_4(Shape(extents)), .dtype = {}};
+  }
+  const Array array = to_array(kPlan, name, object);
+  const TensorView<const char> view = view_of_rank_4<char>(array);
+  return {.shape = view.shape(),
+          .stride = view.rank() == 4 ? view.stride(2) : 0,
+          .dtype = data_type_of(kPlan, name, array)};
+}
+
+void check_rank(const char* name, const Shape& shape) {
+  if (shape.rank() == 4) return;
+  throw InvalidArgument(
+      fmt::format("{}: {} has shape {}, expected at most 4 dimensions [batch, "
+                  "heads, length, dim]",
+                  kPlan, name, to_string(shape)));
+}
+
+DataType data_type_named(const std::string& name) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16}) {
+    if (name == to_string(type)) return type;
+  }
+  throw InvalidArgument(
+      fmt::format("{}: dtype is \"{}\", expected float32, float16 or bfloat16", kPlan, name));
+}
+
+AttentionShapes shapes_of(nb::handle query, nb::handle key, nb::handle value,
+                          const std::string& dtype) {
+  const Planned q = planned("query", query);
+  const Planned k = planned("key", key);
+  const Planned v = planned("value", value);
+  check_rank("query", q.shape);
+  check_rank("key", k.shape);
+  check_rank("value", v.shape);
+  return {.batch = q.shape[0],
+          .num_heads = q.shape[1],
+          .num_kv_heads = k.shape[1],
+          .q_len = q.shape[2],
+          .kv_len = k.shape[2],
+          .head_dim = q.shape[3],
+          .value_dim = v.shape[3],
+          .dtype = q.dtype ? *q.dtype : data_type_named(dtype),
+          .key_stride = k.stride,
+          .value_stride = v.stride};
+}
+
+// A plan, and what it refers to.
+class PlanObject {
+ public:
+  PlanObject(const AttentionShapes& shapes, const Options& options)
+      : options_(options), call_(kPlan, options_), plan_(heed::plan(shapes, *call_)) {}
+  PlanObject(const PlanObject&) = delete;
+  PlanObject& operator=(const PlanObject&) = delete;
+
+  const AttentionPlan& plan() const noexcept { return plan_; }
+
+  nb::object run(nb::handle query, nb::handle key, nb::handle value) const {
+    const Operands operands = operands_of("Plan.run", query, key, value);
+    return with_type(operands.dtype, [&](auto number) -> nb::object {
+      using T = decltype(number);
+      if constexpr (std::is_same_v<T, double>) {
+        throw InvalidArgument("Plan.run: query is float64, which is not planned");
+      } else {
+        Tensor<T> out = unlocked(options_, std::nullopt, [&] {
+          return plan_.run(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
+                           view_of_rank_4<T>(operands.value));
+        });
+        return to_object(std::move(out), operands.library, operands.rank);
+      }
+    });
+  }
+
+ private:
+  Options options_;
+  CallOptions<float> call_;
+  AttentionPlan plan_;
+};
+
+nb::dict tiles(const PlanObject& self) {
+  const TileCounts counts = self.plan().tiles();
+  nb::dict result;
+  result["total"] = counts.total;
+  result["skipped"] = counts.skipped;
+  result["mixed"] = counts.mixed;
+  return result;
+}
+
+// A property of the plan itself.
+template <auto kMember>
+auto property() {
+  return [](const PlanObject& self) { return (self.plan().*kMember)(); };
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& module) {
+  nb::class_<PlanObject>(module, "Plan",
+                         "A decision how to compute attention, made once and run as often as "
+                         "wanted, by any number of threads at once.")
+      .def("run", &PlanObject::run, nb::arg("query").none(), nb::arg("key").none(),
+           nb::arg("value").none(),
+           "Attention of arrays whose shapes and type are those planned for.")
+      .def("__call__", &PlanObject::run, nb::arg("query").none(), nb::arg("key").none(),
+           nb::arg("value"))
+      .def("__str__", property<&AttentionPlan::to_string>())
+      .def("__repr__", property<&AttentionPlan::to_string>())
+      .def("tiles", &tiles,
+           "How much of the score matrix is computed: tiles in total, skipped, and mixed, of which "
+           "some query does not see all keys.")
+      .def_prop_ro("target", property<&AttentionPlan::target>(), "The kernels' instruction set.")
+      .def_prop_ro("num_threads", property<&AttentionPlan::num_threads>())
+      .def_prop_ro("splits_keys", property<&AttentionPlan::splits_keys>(),
+                   "Whether threads share the keys of a row.")
+      .def_prop_ro("stages_keys", property<&AttentionPlan::stages_keys>(),
+                   "Whether keys are first copied, a tile at a time.")
+      .def_prop_ro("stages_values", property<&AttentionPlan::stages_values>())
+      .def_prop_ro("workspace_bytes", property<&AttentionPlan::workspace_bytes>());
+  module.def(
+      "plan",
+      [](nb::handle query, nb::handle key, nb::handle value, const std::string& dtype,
+         const Options& options) {
+        return std::make_unique<PlanObject>(shapes_of(query, key, value, dtype), options);
+      },
+      nb::arg("query").none(), nb::arg("key").none(), nb::arg("value").none(), nb::arg("dtype"),
+      nb::arg("options"));
+}
+
+}  // namespace heed::python

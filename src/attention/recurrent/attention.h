@@ -1,0 +1,15 @@
+// Linear attention by the kernels of one instruction set.
+#pragma once
+
+#include "attention/kernels/kernels.h"
+#include "attention/recurrent/problem.h"
+
+namespace heed::inline v0::recurrent {
+
+LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table,
+                                               const Problem<float>& problem);
+
+Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView query, FloatView key,
+                                 FloatView value, const FeatureMapOptions& options);
+
+}  // namespace heed::inline v0::recurrent

@@ -1,0 +1,104 @@
+#include "attention/recurrent/problem.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "attention/problem.h"
+
+namespace heed::inline v0::recurrent {
+
+namespace {
+
+template <class Real>
+TensorView<const Real> broadcast(const char* function, const char* name,
+                                 TensorView<const Real> view, const Shape& shape) {
+  try {
+    return view.broadcast_to(shape);
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument(fmt::format("{}: {} has shape {}, which does not broadcast to {}",
+                                      function, name, to_string(view.shape()), to_string(shape)));
+  }
+}
+
+void check_heads(const char* function, const AttentionShapes& shapes) {
+  if (shapes.num_kv_heads == 0 ? shapes.num_heads != 0
+                               : shapes.num_heads % shapes.num_kv_heads != 0) {
+    throw InvalidArgument(
+        fmt::format("{}: num_heads is {}, expected a multiple of num_kv_heads, {}", function,
+                    shapes.num_heads, shapes.num_kv_heads));
+  }
+}
+
+}  // namespace
+
+template <class T>
+Sizes check_sizes(const char* function, TensorView<const T> query, TensorView<const T> key,
+                  TensorView<const T> value) {
+  const AttentionShapes shapes = check_shapes(function, query, key, value);
+  if (shapes.q_len != shapes.kv_len) {
+    throw InvalidArgument(fmt::format("{}: query has {} tokens but key {}; a token is both",
+                                      function, shapes.q_len, shapes.kv_len));
+  }
+  check_heads(function, shapes);
+  return {
+      .batch = shapes.batch,
+      .num_heads = shapes.num_heads,
+      .num_kv_heads = shapes.num_kv_heads,
+      .length = shapes.q_len,
+      .head_dim = shapes.head_dim,
+      .value_dim = shapes.value_dim,
+      .heads_per_kv_head = shapes.num_kv_heads == 0 ? 0 : shapes.num_heads / shapes.num_kv_heads};
+}
+
+template <class Real>
+Terms<Real> check_terms(const char* function, const Sizes& sizes,
+                        const BasicLinearAttentionOptions<Real>& options) {
+  if (options.scale && !std::isfinite(*options.scale)) {
+    throw InvalidArgument(
+        fmt::format("{}: scale is {}, expected a finite number", function, *options.scale));
+  }
+  const Real default_scale =
+      sizes.head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(sizes.head_dim));
+  Terms<Real> terms{options.scale.value_or(default_scale), {}, {}, options.state};
+  const Shape tokens{sizes.batch, sizes.num_kv_heads, sizes.length};
+  if (options.decay) {
+    terms.decay = broadcast(function, "decay", *options.decay,
+                            Shape{sizes.batch, sizes.num_kv_heads, sizes.length, sizes.head_dim});
+    const std::int64_t step = terms.decay->stride(-1);
+    if (sizes.head_dim > 1 && step != 0 && step != 1) {
+      throw InvalidArgument(fmt::format(
+          "{}: decay has stride {} in its innermost dimension, expected 1", function, step));
+    }
+  }
+  if (options.beta) terms.beta = broadcast(function, "beta", *options.beta, tokens);
+  if (options.state) check_tensor(function, "state", *options.state, sizes.state());
+  return terms;
+}
+
+template <class Real>
+AttentionShapes check_feature_map(const char* function, TensorView<const Real> query,
+                                  TensorView<const Real> key, TensorView<const Real> value,
+                                  const FeatureMapOptions& options) {
+  const AttentionShapes shapes = check_shapes(function, query, key, value);
+  check_heads(function, shapes);
+  if (options.causal && shapes.q_len != shapes.kv_len) {
+    throw InvalidArgument(
+        fmt::format("{}: causal: q_len is {} but kv_len is {}; expected as many queries as keys",
+                    function, shapes.q_len, shapes.kv_len));
+  }
+  return shapes;
+}
+
+template AttentionShapes check_feature_map(const char*, FloatView, FloatView, FloatView,
+                                           const FeatureMapOptions&);
+template AttentionShapes check_feature_map(const char*, DoubleView, DoubleView, DoubleView,
+                                           const FeatureMapOptions&);
+template Sizes check_sizes(const char*, FloatView, FloatView, FloatView);
+template Sizes check_sizes(const char*, DoubleView, DoubleView, DoubleView);
+template Sizes check_sizes(const char*, Float16View, Float16View, Float16View);
+template Sizes check_sizes(const char*, BFloat16View, BFloat16View, BFloat16View);
+template Terms<float> check_terms(const char*, const Sizes&, const LinearAttentionOptions&);
+template Terms<double> check_terms(const char*, const Sizes&, const LinearAttentionOptions64&);
+
+}  // namespace heed::inline v0::recurrent

@@ -1,0 +1,62 @@
+// The arguments of linear attention after they were checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "heed/linear_attention.h"
+#include "heed/plan.h"
+
+namespace heed::inline v0::recurrent {
+
+struct Sizes {
+  std::int64_t batch;
+  std::int64_t num_heads;
+  std::int64_t num_kv_heads;
+  std::int64_t length;
+  std::int64_t head_dim;
+  std::int64_t value_dim;
+  std::int64_t heads_per_kv_head;
+
+  Shape out() const { return {batch, num_heads, length, value_dim}; }
+  Shape state() const { return {batch, num_kv_heads, head_dim, value_dim}; }
+};
+
+template <class Real>
+struct Terms {
+  Real scale;
+  // Broadcast to [batch, num_kv_heads, length, head_dim].
+  std::optional<TensorView<const Real>> decay;
+  std::optional<TensorView<const Real>> beta;  // broadcast to [batch, num_kv_heads, length]
+  std::optional<TensorView<const Real>>
+      initial_state;  // [batch, num_kv_heads, head_dim, value_dim]
+};
+
+template <class Real>
+struct Problem : Sizes, Terms<Real> {
+  TensorView<const Real> query;  // [batch, num_heads, length, head_dim]
+  TensorView<const Real> key;    // [batch, num_kv_heads, length, head_dim]
+  TensorView<const Real> value;  // [batch, num_kv_heads, length, value_dim]
+};
+
+// All of these throw InvalidArgument, with `function` in front, when anything does not fit.
+// T is float, double, Float16 or BFloat16.
+template <class T>
+Sizes check_sizes(const char* function, TensorView<const T> query, TensorView<const T> key,
+                  TensorView<const T> value);
+
+template <class Real>
+Terms<Real> check_terms(const char* function, const Sizes& sizes,
+                        const BasicLinearAttentionOptions<Real>& options);
+
+// The shapes of what feature_map_attention is given.
+template <class Real>
+AttentionShapes check_feature_map(const char* function, TensorView<const Real> query,
+                                  TensorView<const Real> key, TensorView<const Real> value,
+                                  const FeatureMapOptions& options);
+
+// By plain loops.
+template <class Real>
+LinearAttentionOutput<Real> attend_by_reference(const Problem<Real>& problem);
+
+}  // namespace heed::inline v0::recurrent

@@ -1,0 +1,30 @@
+// What heads do, by plain loops over rows of weights that anybody may have computed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attention/pattern_sums.h"
+#include "attention/problem.h"
+#include "heed/function_ref.h"
+
+namespace heed::inline v0::reference {
+
+// The weights of a query in one head; keys that it does not see have 0.
+struct SeenWeights {
+  std::vector<double> weights;  // [kv_len]
+  std::vector<bool> seen;       // [kv_len]
+};
+
+// Fills in the row of a query.
+using WeightsOf =
+    FunctionRef<void(std::int64_t batch, std::int64_t head, std::int64_t q, SeenWeights& row)>;
+
+// The lengths are checked.
+AttentionDiagnostics diagnose_rows(const ScoreShape& shape, const DiagnosticsOptions& lengths,
+                                   WeightsOf weights_of);
+
+template <class Real>
+AttentionDiagnostics diagnose(const Problem<Real>& problem, const DiagnosticsOptions& lengths);
+
+}  // namespace heed::inline v0::reference

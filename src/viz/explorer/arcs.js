@@ -1,0 +1,157 @@
+// The tokens in a row, and arcs from the one that asks to those it listens to.
+
+const arcHeight = 150;
+const arcsPerToken = 3;       // where the rows of all tokens are shown at once
+const roomyTokens = 10;       // so few stand further apart, which spreads their arcs
+let stripSentence = null;
+let stripTokens = [];
+let revealed = null;          // the token that was last scrolled to
+
+function buildStrip(sentence) {
+  stripSentence = sentence;
+  revealed = null;
+  const strip = byId('strip');
+  stripTokens = sentence.tokens.map((token, index) => {
+    const button = make('button', {type: 'button', textContent: token, dir: 'auto', tabIndex: index ? -1 : 0});
+    button.dataset.index = index;
+    return button;
+  });
+  strip.replaceChildren(...stripTokens);
+  strip.classList.toggle('roomy', sentence.length <= roomyTokens);
+}
+
+// Scrolls to the chosen token, once, where it is out of sight.
+function revealToken(box) {
+  if (revealed === state.q) return;
+  revealed = state.q;
+  const token = stripTokens[state.q];
+  const place = token.offsetLeft - box.scrollLeft;
+  if (place < 0 || place + token.offsetWidth > box.clientWidth) {
+    box.scrollLeft = token.offsetLeft - (box.clientWidth - token.offsetWidth) / 2;
+  }
+}
+
+// The arcs to draw: [query, key, weight], weakest first.
+function arcsOf(sentence, weights, query) {
+  const {length} = sentence;
+  const skipped = state.hidesSink ? 0 : -1;
+  const arcs = [];
+  for (let q = query ?? 0; q < (query === null ? length : query + 1); ++q) {
+    const row = [];
+    for (let k = 0; k < length; ++k) {
+      const weight = weights[q * length + k];
+      if (weight > 0.004 && k !== skipped) row.push([q, k, weight]);
+    }
+    row.sort((a, b) => a[2] - b[2]);
+    arcs.push(...(query === null ? row.slice(-arcsPerToken) : row));
+  }
+  return arcs.sort((a, b) => a[2] - b[2]);
+}
+
+// Arcs above a line at `height`; `places` are the tokens' middles, `reach` the part of them on show.
+function drawArcs(painter, arcs, places, {height, reach: [from, to], theme, isFaint}) {
+  const furthest = Math.max(1, ...arcs.map(([q, k]) => Math.abs(places[q] - places[k])));
+  const labels = [];
+  const strongest = Math.max(...arcs.map(([, , weight]) => weight), 0.001);
+  for (const [q, k, weight] of arcs) {
+    const [a, b] = [places[q], places[k]];
+    if (Math.max(a, b) < from || Math.min(a, b) > to) continue;
+    painter.strokeStyle = theme.accent;
+    painter.globalAlpha = (isFaint ? 0.55 : 1) * clamp(0.12 + 0.88 * weight / strongest, 0, 1);
+    painter.lineWidth = 0.8 + 7 * weight;
+    painter.beginPath();
+    const top = q === k ? height - 34 : height - 26 - (height - 44) * Math.abs(a - b) / furthest;
+    const control = height - 4 - (height - 4 - top) * 4 / 3;
+    const lean = q === k ? 13 : 0;
+    painter.moveTo(a, height - 4);
+    painter.bezierCurveTo(a - lean, control, b + lean, control, b, height - 4);
+    painter.stroke();
+    labels.push({x: (a + b) / 2, y: top, weight});
+  }
+  painter.globalAlpha = 1;
+  if (!isFaint) drawArcLabels(painter, labels.reverse().slice(0, 8), theme);
+}
+
+// The weights on top of the strongest arcs, as far as they do not lie on each other.
+function drawArcLabels(painter, labels, theme) {
+  const taken = [];
+  painter.font = fontOf(12, 600);
+  painter.textAlign = 'center';
+  painter.textBaseline = 'middle';
+  for (const {x, y, weight} of labels) {
+    const at = Math.max(9, y - 1);
+    if (taken.some((other) => Math.abs(other.x - x) < 38 && Math.abs(other.at - at) < 17)) continue;
+    taken.push({x, at});
+    painter.fillStyle = theme.card;
+    painter.fillRect(x - 17, at - 8, 34, 16);
+    painter.fillStyle = theme.ink;
+    painter.fillText(numberText(weight, 2), x, at);
+  }
+}
+
+function renderStrip(theme) {
+  const sentence = shown();
+  if (sentence !== stripSentence) buildStrip(sentence);
+  const weights = weightsOf(sentence, state.head, state.mask, state.temperature);
+  const query = shownQuery();
+  const cell = query === null ? null : chosenCell();
+  const table = tableOf(mapOf(state));
+  const scale = colorScale(state.scale, [weights], sentence.length, state.hidesSink);
+  stripTokens.forEach((button, index) => {
+    const isAttended = query !== null && !(state.hidesSink && index === 0);
+    const weight = isAttended ? weights[query * sentence.length + index] : 0;
+    const color = weight > 0 ? colorAt(table, scale.position(weight, query, 0)) : null;
+    button.style.backgroundColor = color ? cssOf(color) : '';
+    button.style.color = color ? textOn(color) : '';
+    button.classList.toggle('query', index === query);
+    button.classList.toggle('key', cell !== null && index === cell.k);
+    button.setAttribute('aria-pressed', String(state.held && index === state.q));
+  });
+  setRover(stripTokens, state.q);
+
+  const box = byId('strip-box');
+  const canvas = byId('arcs');
+  canvas.style.width = `${box.clientWidth}px`;
+  revealToken(box);
+  const {context, width} = canvasOf(canvas);
+  const start = box.getBoundingClientRect().left;
+  const places = stripTokens.map((button) => {
+    const place = button.getBoundingClientRect();
+    return place.left + place.width / 2 - start;
+  });
+  drawArcs(context, arcsOf(sentence, weights, query), places,
+    {height: arcHeight, reach: [0, width], theme, isFaint: query === null});
+  byId('readout').replaceChildren(...readoutOf(sentence, weights, cell));
+}
+
+function readoutOf(sentence, weights, cell) {
+  if (cell === null) return ['All tokens at once. Point at one to see what it attends to.'];
+  const {q, k} = cell;
+  const index = q * sentence.length + k;
+  const query = make('b', {textContent: sentence.tokens[q], className: 'query', dir: 'auto'});
+  const key = make('b', {textContent: sentence.tokens[k], className: 'key', dir: 'auto'});
+  if (!visibleOf(sentence, state.mask)[index]) return [query, ' does not see ', key, ': the mask hides it.'];
+  return [query, ' attends to ', key, ` with ${numberText(weights[index], 4)}.`];
+}
+
+function setUpStrip() {
+  const strip = byId('strip');
+  const indexOf = (event) => (event.target.dataset?.index === undefined ? null : Number(event.target.dataset.index));
+  const point = (index) => {
+    Object.assign(pointer, state.held ? {q: null, k: index} : {q: index, k: null});
+    requestRender();
+  };
+  strip.addEventListener('pointerover', (event) => { if (event.pointerType === 'mouse') point(indexOf(event)); });
+  strip.addEventListener('pointerleave', () => point(null));
+  strip.addEventListener('click', (event) => {
+    const index = indexOf(event);
+    if (index === null) return;
+    Object.assign(pointer, {q: null, k: null});
+    const isSame = state.held && state.q === index;
+    if (isSame) pointer.q = index;
+    update({q: index, k: null, held: !isSame});
+  });
+  rove(strip, point);
+  strip.addEventListener('focusout', () => point(null));
+  byId('strip-box').addEventListener('scroll', requestRender, {passive: true});
+}

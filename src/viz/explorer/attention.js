@@ -1,0 +1,140 @@
+// Attention: weights = softmax(scale · query · key / temperature) over the keys that the mask shows.
+
+// query · key of one head, [T, T]. Where only weights are known, their logarithms at temperature 1:
+// the constant that each row lacks makes no difference to a softmax.
+function productsOf(sentence, head) {
+  if (sentence.products[head]) return sentence.products[head];
+  const {length, headDim, query, key, weights} = sentence;
+  const products = new Float64Array(length * length);
+  const first = head * length;
+  for (let q = 0; q < length; ++q) {
+    for (let k = 0; k < length; ++k) {
+      const cell = q * length + k;
+      if (!query) {
+        products[cell] = Math.log(weights[first * length + cell]) * sentence.temperature;
+        continue;
+      }
+      let sum = 0;
+      for (let i = 0, a = (first + q) * headDim, b = (first + k) * headDim; i < headDim; ++i) {
+        sum += query[a + i] * key[b + i];
+      }
+      products[cell] = sum;
+    }
+  }
+  return (sentence.products[head] = products);
+}
+
+const scaleOf = (sentence) => (sentence.query ? sentence.scale : 1);
+
+const maskKey = (mask) => [mask.causal && 'causal', mask.window && `window:${mask.window}`,
+  mask.padding > 0 && `padding:${mask.padding}`, mask.given && 'given'].filter(Boolean).join('+') || 'none';
+
+// Which of the keys each query sees, [T, T] of 0 and 1. All the masks that are on must allow a key.
+function visibleOf(sentence, mask) {
+  const name = maskKey(mask);
+  if (sentence.visibleName === name) return sentence.visible;
+  const {length} = sentence;
+  const visible = new Uint8Array(length * length);
+  const [left, right] = mask.window || [Infinity, Infinity];
+  for (let q = 0; q < length; ++q) {
+    for (let k = 0; k < length; ++k) {
+      const cell = q * length + k;
+      visible[cell] = (!mask.causal || k <= q) && q - k <= left && k - q <= right &&
+        k < length - mask.padding && (!mask.given || !sentence.given || sentence.given(cell)) ? 1 : 0;
+    }
+  }
+  sentence.visibleName = name;
+  return (sentence.visible = visible);
+}
+
+// The softmax of scores[first …] where `visible`, into weights[first …]. The largest score is taken
+// off first, so that nothing overflows. Temperature 0 is its limit, the largest scores alone, and
+// Infinity all visible keys evenly; a row that sees nothing is 0.
+function softmaxRow(scores, visible, first, length, factor, temperature, weights) {
+  let largest = -Infinity;
+  for (let i = first; i < first + length; ++i) {
+    if (visible[i]) largest = Math.max(largest, factor * scores[i]);
+  }
+  let sum = 0;
+  for (let i = first; i < first + length; ++i) {
+    const score = factor * scores[i];
+    let power = 0;
+    if (visible[i] && score > -Infinity) {
+      if (temperature === 0) power = score === largest ? 1 : 0;
+      else power = Math.exp((score - largest) / temperature);
+    }
+    weights[i] = power;
+    sum += power;
+  }
+  if (sum > 0) for (let i = first; i < first + length; ++i) weights[i] /= sum;
+  return {largest, sum};
+}
+
+// [T, T] of one head at the given settings; the last is kept.
+function weightsOf(sentence, head, mask, temperature) {
+  const name = `${maskKey(mask)}@${temperature}`;
+  const known = sentence.computed[head];
+  if (known && known.name === name) return known.weights;
+  const {length} = sentence;
+  const weights = known ? known.weights : new Float64Array(length * length);
+  const products = productsOf(sentence, head);
+  const visible = visibleOf(sentence, mask);
+  for (let q = 0; q < length; ++q) {
+    softmaxRow(products, visible, q * length, length, scaleOf(sentence), temperature, weights);
+  }
+  sentence.computed[head] = {name, weights};
+  return weights;
+}
+
+// −Σ w ln w of one row, in nats.
+function entropyOf(weights, first, length) {
+  let entropy = 0;
+  for (let i = first; i < first + length; ++i) if (weights[i] > 0) entropy -= weights[i] * Math.log(weights[i]);
+  return entropy;
+}
+
+function meanEntropy(weights, length) {
+  let sum = 0;
+  for (let q = 0; q < length; ++q) sum += entropyOf(weights, q * length, length);
+  return sum / length;
+}
+
+// The key with the largest weight of a row; what `skips` says is passed over.
+function strongestKey(weights, first, length, skips = -1) {
+  let best = skips === 0 && length > 1 ? 1 : 0;
+  for (let k = best + 1; k < length; ++k) if (k !== skips && weights[first + k] > weights[first + best]) best = k;
+  return best;
+}
+
+const vectorOf = (array, sentence, head, token, width) =>
+  array.subarray((head * sentence.length + token) * width, (head * sentence.length + token + 1) * width);
+
+// Σ w · value over the keys: what the query's token becomes in this head.
+function outputOf(sentence, head, weights, q) {
+  const {length, valueDim, value} = sentence;
+  const output = new Float64Array(valueDim);
+  for (let k = 0; k < length; ++k) {
+    const weight = weights[q * length + k];
+    const from = (head * length + k) * valueDim;
+    for (let i = 0; weight > 0 && i < valueDim; ++i) output[i] += weight * value[from + i];
+  }
+  return output;
+}
+
+// The largest difference between heed's weights and the page's at heed's settings, or null.
+function agreementOf(sentence) {
+  if (!sentence.weights || !sentence.query) return null;
+  const size = sentence.length ** 2;
+  let largest = 0;
+  for (let head = 0; head < sentence.numHeads; ++head) {
+    const weights = weightsOf(sentence, head, sentence.openingMask, sentence.temperature);
+    for (let i = 0; i < size; ++i) largest = Math.max(largest, Math.abs(weights[i] - sentence.weights[head * size + i]));
+  }
+  return largest;
+}
+
+// PE(position, 2i) = sin(position / 10000^(2i / dModel)), PE(position, 2i + 1) the cosine of the same.
+function positionValue(position, dim, dModel) {
+  const angle = position / 10000 ** ((dim - (dim % 2)) / dModel);
+  return dim % 2 ? Math.cos(angle) : Math.sin(angle);
+}

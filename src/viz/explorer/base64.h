@@ -1,0 +1,19 @@
+// Bytes as text.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::explorer {
+
+// Base64 with padding: RFC 4648, section 4.
+std::string base64(std::span<const std::byte> bytes);
+
+// The same of the bytes that pairs of hexadecimal digits stand for.
+std::string base64_of_hex(std::string_view digits);
+
+}  // namespace heed::inline v0::explorer

@@ -1,0 +1,65 @@
+// Weights to colours, and the theme.
+
+const scales = {linear: 'Linear', log: 'Log', row: 'Per row'};
+const smallestLogWeight = 1e-4;
+const manyTokens = 32;
+
+const tableOf = (name) => colorTables[name];
+
+function colorAt(table, position) {
+  const at = 3 * Math.round(255 * clamp(position, 0, 1));
+  return [table[at], table[at + 1], table[at + 2]];
+}
+
+const cssOf = ([red, green, blue]) => `rgb(${red}, ${green}, ${blue})`;
+
+// Black or white, whichever contrasts more by WCAG 2's relative luminance.
+function textOn(color) {
+  const [red, green, blue] = color.map((channel) => {
+    const part = channel / 255;
+    return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000000' : '#ffffff';
+}
+
+// 1, 2 or 5 times a power of ten, not below the value.
+function roundUp(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((digit) => digit * power).find((end) => end >= value * 0.999999);
+}
+
+// How the weights of matrices [T, T] become positions on a colour map. Linear ends at 1 where tokens
+// are few; where they are many, at what a row's largest weight typically is. Per row, every row's
+// largest weight is at the end. The sink, when hidden, counts for nothing.
+function colorScale(kind, matrices, length, hidesSink) {
+  const rowEnds = matrices.map((weights) => {
+    const ends = new Float64Array(length);
+    for (let q = 0; q < length; ++q) {
+      for (let k = hidesSink ? 1 : 0; k < length; ++k) ends[q] = Math.max(ends[q], weights[q * length + k]);
+    }
+    return ends;
+  });
+  let end = 1;
+  if (kind === 'linear' && length > manyTokens) {
+    const sorted = rowEnds.flatMap((ends) => [...ends]).sort((a, b) => a - b);
+    end = Math.min(1, roundUp(sorted[sorted.length >> 1] || 1));
+  }
+  const position = {
+    linear: (weight) => weight / end,
+    log: (weight) => (weight > 0 ? 1 - Math.log10(weight) / Math.log10(smallestLogWeight) : 0),
+    row: (weight, q, index) => (rowEnds[index][q] > 0 ? weight / rowEnds[index][q] : 0),
+  }[kind];
+  return {kind, end, position};
+}
+
+const systemIsDark = window.matchMedia('(prefers-color-scheme: dark)');
+const isDark = (state) => (state.theme === 'auto' ? systemIsDark.matches : state.theme === 'dark');
+
+// The colours of the page as it is now, for canvases and exports.
+function themeColors() {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(['page', 'card', 'ink', 'soft', 'line', 'faint', 'accent', 'hatch', 'hidden', 'query', 'key']
+    .map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+const mapOf = (state) => (state.map === 'auto' ? (isDark(state) ? 'viridis' : 'Blues') : state.map);

@@ -1,0 +1,190 @@
+// The matrix of weights and its colour bar, drawn on a canvas or into an SVG.
+
+const fontOf = (size, weight = 400) =>
+  `${weight} ${size}px system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif`;
+const smallestDrawnCell = 7;
+const smallestCellWithValue = 27;
+const largestPicture = 2048;
+
+// What is drawn: `index` counts the matrices that share the scale.
+function matrixModel(sentence, head, index, scale) {
+  return {sentence, head, index, scale,
+    weights: weightsOf(sentence, head, state.mask, state.temperature),
+    visible: visibleOf(sentence, state.mask),
+    table: tableOf(mapOf(state)), hidesSink: state.hidesSink};
+}
+
+// The cells on show: all, or what the zoom says.
+function windowOf(length) {
+  const span = clamp(Math.round(zoom.span === Infinity ? length : zoom.span), Math.min(4, length), length);
+  return {span, q: clamp(Math.round(zoom.q), 0, length - span), k: clamp(Math.round(zoom.k), 0, length - span)};
+}
+
+// Where the plot stands in a box of this size, beside its labels.
+function layoutOf(painter, tokens, view, size) {
+  painter.font = fontOf(13);
+  const names = (from) => tokens.slice(from, from + view.span);
+  const widest = (from) => Math.max(...names(from).slice(0, 200).map((token) => painter.measureText(token).width));
+  const room = Math.min(110, size * 0.26);
+  const left = Math.min(room, widest(view.q) + 10);
+  const keyWidth = Math.min(room, widest(view.k) + 8);
+  const plot = size - left - 2;
+  const isUpright = keyWidth > plot / view.span;
+  const top = isUpright ? Math.min(keyWidth + 4, size - 2 - plot * 0.7) : 24;
+  const side = Math.min(plot, size - top - 2);
+  return {left, top, side, cell: side / view.span, isUpright, room: isUpright ? top - 6 : side / view.span};
+}
+
+const hides = (model, cell, k) => !model.visible[cell] || (model.hidesSink && k === 0);
+
+// One pixel per block of cells, the largest weight of each: a strong cell stays however small.
+function pictureOf(model, view, theme, pixels) {
+  const {sentence: {length}, weights, scale, index, table} = model;
+  const side = Math.min(view.span, Math.max(1, Math.round(pixels)), largestPicture);
+  const canvas = document.createElement('canvas');
+  canvas.width = canvas.height = side;
+  const image = canvas.getContext('2d').createImageData(side, side);
+  const largest = new Float64Array(side * side).fill(-1);
+  for (let row = 0; row < view.span; ++row) {
+    const q = view.q + row;
+    const base = Math.floor(row * side / view.span) * side;
+    for (let column = 0; column < view.span; ++column) {
+      const k = view.k + column;
+      const cell = q * length + k;
+      if (hides(model, cell, k)) continue;
+      const pixel = base + Math.floor(column * side / view.span);
+      const position = scale.position(weights[cell], q, index);
+      if (position > largest[pixel]) largest[pixel] = position;
+    }
+  }
+  for (let pixel = 0; pixel < side * side; ++pixel) {
+    if (largest[pixel] < 0) continue;
+    image.data.set(colorAt(table, largest[pixel]), 4 * pixel);
+    image.data[4 * pixel + 3] = 255;
+  }
+  canvas.getContext('2d').putImageData(image, 0, 0);
+  return canvas;
+}
+
+// Runs of hidden cells as rectangles, row by row.
+function hiddenRectangles(model, view, layout) {
+  const {length} = model.sentence;
+  const rectangles = [];
+  for (let row = 0; row < view.span; ++row) {
+    for (let column = 0, start = -1; column <= view.span; ++column) {
+      const k = view.k + column;
+      const isHidden = column < view.span && hides(model, (view.q + row) * length + k, k);
+      if (isHidden && start < 0) start = column;
+      if (isHidden || start < 0) continue;
+      rectangles.push([layout.left + start * layout.cell, layout.top + row * layout.cell,
+        (column - start) * layout.cell, layout.cell]);
+      start = -1;
+    }
+  }
+  return rectangles;
+}
+
+function drawCells(painter, model, view, layout) {
+  const {sentence: {length}, weights, scale, index, table} = model;
+  const {cell, left, top} = layout;
+  const gap = cell > 12 ? 1 : 0;
+  painter.textAlign = 'center';
+  painter.textBaseline = 'middle';
+  painter.font = fontOf(clamp(cell * 0.34, 10, 14));
+  for (let row = 0; row < view.span; ++row) {
+    for (let column = 0; column < view.span; ++column) {
+      const [q, k] = [view.q + row, view.k + column];
+      if (hides(model, q * length + k, k)) continue;
+      const weight = weights[q * length + k];
+      const color = colorAt(table, scale.position(weight, q, index));
+      painter.fillStyle = cssOf(color);
+      painter.fillRect(left + column * cell, top + row * cell, cell - gap, cell - gap);
+      if (cell < smallestCellWithValue) continue;
+      painter.fillStyle = textOn(color);
+      painter.fillText(cellText(weight), left + (column + 0.5) * cell - gap / 2, top + (row + 0.5) * cell);
+    }
+  }
+}
+
+function drawLabels(painter, model, view, layout, {theme, cursor}) {
+  const {tokens} = model.sentence;
+  const {cell, left, top, isUpright} = layout;
+  const size = clamp(cell * 0.8, 9, 13);
+  const every = Math.ceil((size + 1) / cell);
+  // Every so many, but for those that the chosen one would lie on.
+  const isFree = (i, first, chosen) =>
+    i % every === 0 && (every === 1 || chosen === null || Math.abs(first + i - chosen) >= every);
+  const style = (isChosen, color) => {
+    painter.fillStyle = isChosen ? color : theme.soft;
+    painter.font = fontOf(size, isChosen ? 700 : 400);
+  };
+  painter.textBaseline = 'middle';
+  for (let i = 0; i < view.span; ++i) {
+    const isChosenQuery = cursor && cursor.q === view.q + i;
+    if (isChosenQuery || isFree(i, view.q, cursor && cursor.q)) {
+      style(isChosenQuery, theme.query);
+      painter.textAlign = 'right';
+      painter.fillText(fitText(painter, tokens[view.q + i], left - 8), left - 6, top + (i + 0.5) * cell);
+    }
+    const isChosenKey = cursor && cursor.k === view.k + i;
+    if (!isChosenKey && !isFree(i, view.k, cursor && cursor.k)) continue;
+    style(isChosenKey, theme.key);
+    painter.save();
+    painter.translate(left + (i + 0.5) * cell, top - (isUpright ? 6 : 12));
+    if (isUpright) painter.rotate(-Math.PI / 2);
+    painter.textAlign = isUpright ? 'left' : 'center';
+    painter.fillText(fitText(painter, tokens[view.k + i], layout.room), 0, 0);
+    painter.restore();
+  }
+}
+
+// The whole of it in a square of `size` at the origin. `cursor` is the cell that is framed, or null.
+function drawMatrix(painter, model, size, {theme, cursor}) {
+  const view = windowOf(model.sentence.length);
+  const layout = layoutOf(painter, model.sentence.tokens, view, size);
+  const {left, top, side, cell} = layout;
+  const hidden = hiddenRectangles(model, view, layout);
+  painter.fillStyle = theme.hidden;
+  painter.fillRect(left, top, side, side);
+  drawHatch(painter, hidden, theme.hatch);
+  if (cell >= smallestDrawnCell) {
+    drawCells(painter, model, view, layout);
+  } else {
+    painter.imageSmoothingEnabled = false;
+    painter.drawImage(pictureOf(model, view, theme, side * 2), left, top, side, side);
+  }
+  drawLabels(painter, model, view, layout, {theme, cursor});
+  if (cursor) {
+    const [x, y] = [left + (cursor.k - view.k) * cell, top + (cursor.q - view.q) * cell];
+    const isInside = x >= left - 0.01 && y >= top - 0.01 && x < left + side - 0.01 && y < top + side - 0.01;
+    painter.strokeStyle = theme.query;
+    painter.lineWidth = 2;
+    if (isInside) painter.strokeRect(x, y, Math.max(3, cell - 1), Math.max(3, cell - 1));
+  }
+  return {view, layout};
+}
+
+// The colours and what they stand for, in a box [x, y, width] of 46 pixels' height.
+function drawColorBar(painter, scale, [x, y, width], theme) {
+  const table = tableOf(mapOf(state));
+  const [first, last] = [x + 20, x + width - 20];
+  const pieces = 128;
+  for (let i = 0; i < pieces; ++i) {
+    painter.fillStyle = cssOf(colorAt(table, (i + 0.5) / pieces));
+    painter.fillRect(first + i * (last - first) / pieces, y + 6, (last - first) / pieces + 0.5, 10);
+  }
+  const labels = {
+    linear: [[0, '0'], [0.5, String(Number((scale.end / 2).toPrecision(2)))],
+      [1, (scale.end < 1 ? '≥ ' : '') + String(Number(scale.end.toPrecision(2)))]],
+    log: [[0, '≤ 0.0001'], [0.25, '0.001'], [0.5, '0.01'], [0.75, '0.1'], [1, '1']],
+    row: [[0, '0'], [1, 'row’s largest']],
+  }[scale.kind];
+  painter.font = fontOf(12);
+  painter.fillStyle = theme.soft;
+  painter.textBaseline = 'middle';
+  for (const [position, label] of labels) {
+    painter.textAlign = position === 1 && label.length > 6 ? 'right' : 'center';
+    const shift = painter.textAlign === 'right' ? 20 : 0;
+    painter.fillText(label, first + position * (last - first) + shift, y + 30);
+  }
+}

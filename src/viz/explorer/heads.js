@@ -1,0 +1,75 @@
+// Every head as a small picture. Those of long sentences are computed one per frame, so that nothing
+// stutters; the one that is shown comes first.
+
+const thumbnailPixels = 72;
+let headsSentence = null;
+let headButtons = [];
+let headQueue = [];
+let headNamesDrawn = [];     // by head, the settings its picture is of
+
+function buildHeads(sentence) {
+  headsSentence = sentence;
+  headNamesDrawn = [];
+  headButtons = Array.from({length: sentence.numHeads}, (_, head) => make('button', {type: 'button', title: headName(sentence, head)},
+    make('canvas', {width: thumbnailPixels, height: thumbnailPixels}),
+    make('span', {textContent: `Head ${head}`}), make('span', {className: 'hint'})));
+  headButtons.forEach((button, head) => button.addEventListener('click', () => update({head})));
+  byId('heads').replaceChildren(...headButtons);
+  byId('heads').classList.toggle('few', sentence.numHeads <= 4);
+  const none = make('option', {value: '', textContent: 'no other'});
+  byId('other').replaceChildren(none, ...headButtons.map((_, head) =>
+    make('option', {value: String(head), textContent: headName(sentence, head)})));
+}
+
+function drawThumbnail(sentence, head, theme) {
+  const canvas = headButtons[head].querySelector('canvas');
+  const weights = weightsOf(sentence, head, state.mask, state.temperature);
+  const scale = colorScale(state.scale, [weights], sentence.length, state.hidesSink);
+  const whole = {span: sentence.length, q: 0, k: 0};
+  const context = canvas.getContext('2d');
+  context.fillStyle = theme.hidden;
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.imageSmoothingEnabled = false;
+  const picture = pictureOf(matrixModel(sentence, head, 0, scale), whole, theme, thumbnailPixels);
+  context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  const entropy = meanEntropy(weights, sentence.length);
+  headButtons[head].lastChild.textContent = `${numberText(entropy, 2)} nats`;
+}
+
+function renderHeads(theme) {
+  const sentence = shown();
+  if (sentence !== headsSentence) buildHeads(sentence);
+  headButtons.forEach((button, head) => button.setAttribute('aria-pressed', String(head === state.head)));
+  if (!headButtons.includes(document.activeElement)) setRover(headButtons, state.head);
+  byId('other').value = state.other === null ? '' : String(state.other);
+  const name = [maskKey(state.mask), state.temperature, state.scale, state.hidesSink, mapOf(state), theme.hidden].join('|');
+  headQueue = headButtons.map((_, head) => head).filter((head) => headNamesDrawn[head] !== name);
+  const isLong = sentence.length > 128;
+  const drawNext = () => {
+    if (headsSentence !== sentence || headQueue.length === 0) return;
+    const head = headQueue.shift();
+    if (headNamesDrawn[head] !== name) drawThumbnail(sentence, head, theme);
+    headNamesDrawn[head] = name;
+  };
+  if (!isLong) {
+    while (headQueue.length) drawNext();
+    return;
+  }
+  const queue = headQueue;
+  const oneAFrame = () => {
+    if (headQueue !== queue || queue.length === 0) return;
+    drawNext();
+    requestAnimationFrame(oneAFrame);
+  };
+  requestAnimationFrame(oneAFrame);
+}
+
+function moveHead(step) {
+  update({head: (state.head + step + shown().numHeads) % shown().numHeads});
+}
+
+function setUpHeads() {
+  rove(byId('heads'));
+  byId('other').addEventListener('change', (event) =>
+    update({other: event.target.value === '' ? null : Number(event.target.value)}));
+}

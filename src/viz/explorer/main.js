@@ -1,0 +1,46 @@
+// Puts the parts together.
+
+function render() {
+  renderControls();
+  const theme = themeColors();
+  renderSentences();
+  renderStrip(theme);
+  renderHeatmaps(theme);
+  renderSteps(theme);
+  renderFigures();
+  renderHeads(theme);
+  renderPositions(theme);
+  renderTable();
+}
+
+function showAgreement() {
+  const own = sentences.map(agreementOf).filter((difference) => difference !== null);
+  if (own.length === 0) return;
+  const largest = Math.max(...own);
+  byId('agreement').textContent = largest === 0 ? 'Its weights are heed’s.' :
+    `Its weights and heed’s differ by at most ${largest.toExponential(0).replace('-', '−')}.`;
+}
+
+setUpStrip();
+setUpHeatmaps();
+setUpHeads();
+setUpPositions();
+setUpControls();
+setUpExport();
+listenToKeys();
+byId('table-box').addEventListener('toggle', requestRender);
+systemIsDark.addEventListener('change', requestRender);
+window.addEventListener('hashchange', readFragment);
+new ResizeObserver(requestRender).observe(document.body);
+renderer = render;
+readFragment();
+render();
+showAgreement();
+setUpServer();
+
+// For the console, and for tests: the numbers behind the pictures.
+window.heed = {
+  state, sentences, update,
+  weights: (head = state.head) => Array.from(weightsOf(shown(), head, state.mask, state.temperature)),
+  svg: svgOfView,
+};

@@ -1,0 +1,83 @@
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "heed/error.h"
+#include "heed/viz/colormap.h"
+#include "heed/viz/explorer.h"
+#include "viz/explorer/base64.h"
+#include "viz/explorer/sources.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+// The 256 colours of a map as base64 of 768 bytes.
+std::string colors_of(ColorMap map) {
+  constexpr int kColors = 256;
+  std::array<std::uint8_t, 3 * kColors> channels{};
+  for (std::size_t i = 0; i < kColors; ++i) {
+    const Rgb color = colormap(map, static_cast<float>(i) / (kColors - 1));
+    channels[3 * i] = color.red;
+    channels[3 * i + 1] = color.green;
+    channels[3 * i + 2] = color.blue;
+  }
+  return explorer::base64(std::as_bytes(std::span(channels)));
+}
+
+std::string color_maps() {
+  constexpr std::array<std::pair<std::string_view, ColorMap>, 5> kMaps{
+      {{"viridis", ColorMap::kViridis},
+       {"Blues", ColorMap::kBlues},
+       {"YlOrRd", ColorMap::kYlOrRd},
+       {"RdBu", ColorMap::kRdBu},
+       {"Greys", ColorMap::kGreys}}};
+  std::string json;
+  for (const auto& [name, map] : kMaps) {
+    json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":\"" + colors_of(map) + '"';
+  }
+  return json + '}';
+}
+
+std::string data_json(const ExplorerData& data) {
+  if (data.sentences.empty()) {
+    throw InvalidArgument("explorer_page: sentences is empty, expected at least one");
+  }
+  std::string sentences;
+  for (const ExplorerSentence& sentence : data.sentences) {
+    sentences += (sentences.empty() ? "" : ",\n") + explorer_json(sentence);
+  }
+  return std::string("{\"hasServer\":") + (data.has_server ? "true" : "false") +
+         ",\"maps\":" + color_maps() + ",\n\"sentences\":[" + sentences + "]}";
+}
+
+// Nothing is loaded; pictures come from the page itself, which makes them for export.
+std::string policy(bool has_server) {
+  return "default-src 'none'; script-src 'sha256-" +
+         explorer::base64_of_hex(explorer::script_sha256()) + "'; style-src 'sha256-" +
+         explorer::base64_of_hex(explorer::style_sha256()) +
+         "'; img-src data: blob:; connect-src " + (has_server ? "'self'" : "'none'") +
+         "; base-uri 'none'; form-action 'none'";
+}
+
+}  // namespace
+
+std::string explorer_page(const ExplorerData& data) {
+  const std::array<std::pair<std::string_view, std::string>, 4> parts{
+      {{"@POLICY@", policy(data.has_server)},
+       {"@STYLE@", std::string(explorer::style_source())},
+       {"@DATA@", data_json(data)},
+       {"@SCRIPT@", std::string(explorer::script_source())}}};
+  std::string_view rest = explorer::page_source();
+  std::string page;
+  // In the order of the page, so that nothing is looked for in what was put in.
+  for (const auto& [name, text] : parts) {
+    const std::size_t at = rest.find(name);
+    page.append(rest.substr(0, at)).append(text);
+    rest.remove_prefix(at + name.size());
+  }
+  return page.append(rest);
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "heed/error.h"
+#include "heed/viz/explorer.h"
+#include "heed/viz/terminal.h"
+#include "viz/explorer/base64.h"
+
+static_assert(std::endian::native == std::endian::little, "the page reads little-endian floats");
+
+namespace heed::inline v0 {
+
+namespace {
+
+constexpr std::int64_t kMaxEmbeddedWeights = 1 << 16;
+
+template <class Found>
+[[noreturn]] void refuse(const char* field, const Found& found, const std::string& expected) {
+  throw InvalidArgument(
+      fmt::format("explorer_json: {} is {}, expected {}", field, found, expected));
+}
+
+std::int64_t num_heads_of(const ExplorerSentence& sentence) {
+  const Tensor<float>& array = sentence.query.empty() ? sentence.weights : sentence.query;
+  return array.rank() == 3 ? array.extent(0) : 0;
+}
+
+// [num_heads, T, width], where a width of 0 stands for any.
+void check_array(const char* field, const Tensor<float>& array, const ExplorerSentence& sentence,
+                 std::int64_t width = 0) {
+  const auto length = static_cast<std::int64_t>(sentence.tokens.size());
+  const std::int64_t heads = num_heads_of(sentence);
+  const bool fits = array.rank() == 3 && heads > 0 && array.extent(0) == heads &&
+                    array.extent(1) == length && array.extent(2) > 0 &&
+                    (width == 0 || array.extent(2) == width);
+  if (!fits) {
+    refuse(
+        field, to_string(array.shape()),
+        fmt::format("[{}, {}, {}] for {} tokens", heads > 0 ? fmt::to_string(heads) : "num_heads",
+                    length, width > 0 ? fmt::to_string(width) : "width", length));
+  }
+  for (const float number : array.elements()) {
+    if (!std::isfinite(number)) refuse(field, number, "finite numbers");
+  }
+}
+
+void check_arrays(const ExplorerSentence& sentence) {
+  const auto length = static_cast<std::int64_t>(sentence.tokens.size());
+  if (sentence.query.empty() != sentence.key.empty()) {
+    refuse("key", to_string(sentence.key.shape()), "query and key, or neither");
+  }
+  if (sentence.query.empty() && sentence.weights.empty()) {
+    refuse("weights", "empty", "weights where there is no query and key");
+  }
+  if (!sentence.query.empty()) {
+    check_array("query", sentence.query, sentence);
+    check_array("key", sentence.key, sentence, sentence.query.extent(2));
+  }
+  if (!sentence.value.empty()) check_array("value", sentence.value, sentence);
+  if (!sentence.weights.empty()) {
+    check_array("weights", sentence.weights, sentence, length);
+    for (const float weight : sentence.weights.elements()) {
+      if (weight < 0) refuse("weights", weight, "numbers from 0");
+    }
+  }
+  if (!sentence.visible.empty() && sentence.visible.shape() != Shape{length, length}) {
+    refuse("visible", to_string(sentence.visible.shape()), fmt::format("[{0}, {0}]", length));
+  }
+}
+
+void check(const ExplorerSentence& sentence) {
+  if (sentence.tokens.empty()) refuse("tokens", "empty", "at least one");
+  check_arrays(sentence);
+  const auto heads = static_cast<std::size_t>(num_heads_of(sentence));
+  if (!sentence.heads.empty() && sentence.heads.size() != heads) {
+    refuse("heads", fmt::format("{} names", sentence.heads.size()),
+           fmt::format("{} or none", heads));
+  }
+  if (!(sentence.temperature > 0) || !std::isfinite(sentence.temperature)) {
+    refuse("temperature", sentence.temperature, "a positive number");
+  }
+  const auto length = static_cast<std::int64_t>(sentence.tokens.size());
+  const std::int64_t opening = sentence.opening_query.value_or(0);
+  if (opening < 0 || opening >= length) {
+    refuse("opening_query", opening, fmt::format("0 to {}", length - 1));
+  }
+  if (sentence.scale && !std::isfinite(*sentence.scale)) {
+    refuse("scale", *sentence.scale, "a finite number");
+  }
+  if (sentence.d_model < 2 || sentence.d_model % 2 != 0) {
+    refuse("d_model", sentence.d_model, "an even number from 2");
+  }
+}
+
+std::vector<std::string> harmless(const std::vector<std::string>& texts) {
+  std::vector<std::string> result;
+  result.reserve(texts.size());
+  for (const std::string& text : texts) result.push_back(sanitize_for_terminal(text));
+  return result;
+}
+
+std::string encoded(const Tensor<float>& array) {
+  return explorer::base64(std::as_bytes(array.elements()));
+}
+
+// "none", "causal", or one bit a cell, row after row, the first in the highest bit of a byte.
+nlohmann::json encoded(const Tensor<bool>& visible) {
+  bool is_full = true;
+  bool is_causal = true;
+  std::vector<std::byte> bits(static_cast<std::size_t>((visible.num_elements() + 7) / 8));
+  const std::int64_t length = visible.empty() ? 0 : visible.extent(0);
+  for (std::int64_t cell = 0; cell < length * length; ++cell) {
+    const bool sees = visible.data()[cell];
+    is_full = is_full && sees;
+    is_causal = is_causal && sees == (cell % length <= cell / length);
+    if (sees) bits[static_cast<std::size_t>(cell / 8)] |= std::byte{0x80} >> (cell % 8);
+  }
+  if (is_full) return "none";
+  if (is_causal) return "causal";
+  return {{"bits", explorer::base64(bits)}};
+}
+
+}  // namespace
+
+std::string explorer_json(const ExplorerSentence& sentence) {
+  check(sentence);
+  const auto length = static_cast<std::int64_t>(sentence.tokens.size());
+  nlohmann::json json{{"title", sanitize_for_terminal(sentence.title)},
+                      {"note", sanitize_for_terminal(sentence.note)},
+                      {"tokens", harmless(sentence.tokens)},
+                      {"numHeads", num_heads_of(sentence)},
+                      {"headNames", harmless(sentence.heads)},
+                      {"mask", encoded(sentence.visible)},
+                      {"maskName", sanitize_for_terminal(sentence.mask)},
+                      {"temperature", sentence.temperature},
+                      {"openingQuery", sentence.opening_query.value_or(length - 1)},
+                      {"dModel", sentence.d_model}};
+  if (!sentence.query.empty()) {
+    const auto head_dim = static_cast<double>(sentence.query.extent(2));
+    json["headDim"] = sentence.query.extent(2);
+    json["scale"] = sentence.scale.value_or(1 / std::sqrt(head_dim));
+    json["query"] = encoded(sentence.query);
+    json["key"] = encoded(sentence.key);
+  }
+  if (!sentence.value.empty()) {
+    json["valueDim"] = sentence.value.extent(2);
+    json["value"] = encoded(sentence.value);
+  }
+  if (!sentence.weights.empty() &&
+      (sentence.query.empty() || sentence.weights.num_elements() <= kMaxEmbeddedWeights)) {
+    json["weights"] = encoded(sentence.weights);
+  }
+  constexpr int kOneLine = -1;
+  constexpr bool kAsciiOnly = true;
+  std::string text;
+  // These stand only inside strings, where an escape means the same.
+  for (const char character : json.dump(kOneLine, ' ', kAsciiOnly)) {
+    if (character == '<' || character == '>' || character == '&') {
+      text += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+    } else {
+      text += character;
+    }
+  }
+  return text;
+}
+
+}  // namespace heed::inline v0

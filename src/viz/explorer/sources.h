@@ -1,0 +1,20 @@
+// The files beside this one, as the build embedded them.
+#pragma once
+
+#include <string_view>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::explorer {
+
+// page.html, with @POLICY@, @STYLE@, @DATA@ and @SCRIPT@ where those belong.
+std::string_view page_source();
+std::string_view style_source();
+// Every .js file, in one function.
+std::string_view script_source();
+
+// SHA-256 in hexadecimal digits of the two texts above.
+std::string_view style_sha256();
+std::string_view script_sha256();
+
+}  // namespace heed::inline v0::explorer

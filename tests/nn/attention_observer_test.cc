@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "heed/diagnostics.h"
+#include "heed/nn/attention_layers.h"
+#include "heed/nn/seq2seq.h"
+#include "heed/random.h"
+
+namespace heed::nn {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(AttentionObserver, SeesWhatEveryLayerAttendsWith) {
+  set_seed(0);
+  AttentionSeq2Seq<> model({.src_vocab_size = 9,
+                            .tgt_vocab_size = 7,
+                            .d_model = 8,
+                            .num_heads = 2,
+                            .num_layers = 1,
+                            .dropout = 0});
+  const auto src = default_generator().randint(0, 9, {2, 5});
+  const auto tgt = default_generator().randint(0, 7, {2, 3});
+  std::vector<std::string> layers;
+  AttentionDiagnostics cross;
+  Tensor<float> weights;
+  {
+    const AttentionObserver<> observer(
+        model, [&](const std::string& layer, const AttentionCall<float>& call) {
+          layers.push_back(layer);
+          EXPECT_EQ(call.key.shape(), (Shape{2, 2, 5, 4}));
+          cross = attention_diagnostics(call.query, call.key, {.mask = call.mask},
+                                        {.kv_lengths = {5, 3}});
+        });
+    weights = model.forward(src, tgt, {5, 3}).weights;
+  }
+  EXPECT_THAT(layers, ElementsAre("encoder_attention", "cross_attention"));
+  const auto of_weights = weight_diagnostics(weights, {}, {.kv_lengths = {5, 3}});
+  ASSERT_EQ(cross.heads.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(cross.heads[i].entropy, of_weights.heads[i].entropy, 1e-6);
+    EXPECT_NEAR(cross.heads[i].vertical, of_weights.heads[i].vertical, 1e-6);
+    EXPECT_EQ(cross.heads[i].padding, 0);
+  }
+  // Nobody looks on any more.
+  model.forward(src, tgt);
+  EXPECT_EQ(layers.size(), 2U);
+}
+
+TEST(AttentionObserver, IsShownTheMaskOfTheLayerToo) {
+  set_seed(0);
+  CausalMultiHeadAttention<double> layer(4, 2, 10, 0);
+  int calls = 0;
+  const AttentionObserver<double> observer(
+      layer, [&](const std::string& name, const AttentionCall<double>& call) {
+        ++calls;
+        EXPECT_EQ(name, "mha");
+        EXPECT_EQ(call.mask.description(), causal().description());
+      });
+  layer.forward(Variable<double>(default_generator().randn<double>({1, 3, 4})));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Module, CallsForEachPartByItsFullName) {
+  set_seed(0);
+  CausalSelfAttention<> model(4, 2);
+  std::vector<std::string> names;
+  model.for_each_part([&](const std::string& name, Module<>& part) {
+    names.push_back(name + " " + part.class_name());
+  });
+  EXPECT_THAT(names, ElementsAre("mha MultiHeadAttention", "mha.W_q Linear", "mha.W_k Linear",
+                                 "mha.W_v Linear", "mha.W_o Linear", "mha.dropout Dropout"));
+}
+
+}  // namespace
+}  // namespace heed::nn
