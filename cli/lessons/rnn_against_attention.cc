@@ -125,13 +125,14 @@ void show_times(Report& report) {
 
 void show_rest(Report& report) {
   report.step("What else is said of the two");
-  report.say(
-      "- Interpretability: a hidden state is opaque; weights say where a model looked. That");
-  report.say("  is not yet why it decided as it did: see `heed lesson diagnose`.");
-  report.say("- Order: a recurrence has it for nothing; attention needs positions:");
-  report.say("  `heed lesson position`.");
-  report.say("- Memory: a recurrence keeps one state however long the sequence; attention keeps");
-  report.say("  every key and value: `heed lesson complexity`.");
+  report.item(
+      "Interpretability: a hidden state is opaque; weights say where a model looked. That is not "
+      "yet why it decided as it did: see `heed lesson diagnose`.");
+  report.item(
+      "Order: a recurrence has it for nothing; attention needs positions: `heed lesson position`.");
+  report.item(
+      "Memory: a recurrence keeps one state however long the sequence; attention keeps every key "
+      "and value: `heed lesson complexity`.");
 }
 
 void teach(Report& report) {

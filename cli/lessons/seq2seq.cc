@@ -88,7 +88,7 @@ void show_illustration(Report& report) {
 
 void show_training(Report& report) {
   report.step("An alignment as it is measured");
-  constexpr std::int64_t kSteps = 400;
+  constexpr std::int64_t kSteps = 800;
   const TinyTask task = tiny_reversal(6, 2000);
   set_seed(0);
   nn::AttentionSeq2Seq<> model({.src_vocab_size = task.source.size(),
@@ -97,7 +97,7 @@ void show_training(Report& report) {
                                 .num_heads = 2,
                                 .num_layers = 1,
                                 .dropout = 0});
-  const TinyTraining training = train_tiny(model, task, kSteps, 1e-2);
+  const TinyTraining training = train_tiny(model, task, kSteps, 5e-3);
   const auto score = score_tiny(model, task, task.corpus.test, 6);
   report.paragraph(
       "The same model with width 32 and 2 heads, {} parameters, learns for {} steps to spell words "
