@@ -193,8 +193,8 @@ struct AddProducts {
       for (std::int32_t key = begin; key < end; ++key) {
         for (int v = 0; v < kVectors; ++v) {
           const std::int32_t at = key * kWidth + v * kLanes;
-          part[v] = hn::MulAdd(hn::Load(kFloats, a.weights + at),
-                               hn::Load(kFloats, b.weights + at), part[v]);
+          part[v] = hn::MulAdd(hn::Load(kFloats, a.weights + at), hn::Load(kFloats, b.weights + at),
+                               part[v]);
         }
       }
       for (int v = 0; v < kVectors; ++v) {
