@@ -110,7 +110,7 @@ TEST_F(Diagnose, ReadsTextAndSentences) {
 
 TEST_F(Diagnose, LooksAtTranslators) {
   const auto tiny = [&](const std::string& attention) {
-    const std::string folder = path(attention);
+    std::string folder = path(attention);
     const Arguments arguments{"train",    "translate",  "--task",    "reverse",    "--max-length",
                               "4",        "--examples", "40",        "--held-out", "10",
                               "--epochs", "1",          "--d-model", "8",          "--attention",

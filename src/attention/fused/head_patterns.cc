@@ -24,7 +24,7 @@ HeadPatterns::Head::Head(const Schedule& schedule, Workspace& workspace)
       squares(workspace.floats(schedule.panel_rows)) {}
 
 HeadPatterns::HeadPatterns(const Schedule& schedule, std::int64_t num_heads, Workspace& workspace)
-    : schedule_(schedule), table_(*schedule.table), reader_(schedule, workspace) {
+    : table_(*schedule.table), reader_(schedule, workspace) {
   const auto count = static_cast<std::size_t>(num_heads);
   heads_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) heads_.emplace_back(schedule, workspace);

@@ -50,7 +50,6 @@ class HeadPatterns {
   template <class Use>
   void for_each_tile(Use use) const;
 
-  const Schedule& schedule_;
   const kernels::KernelTable& table_;
   const Job* job_ = nullptr;
   std::int64_t batch_ = 0;
