@@ -3,13 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "heed/error.h"
 #include "heed/parallel.h"
 #include "output_files.h"
 #include "train/session.h"
 #include "translation/comparison.h"
+#include "translation/comparison_figures.h"
 #include "translation/options.h"
 #include "verbs.h"
 
@@ -35,9 +38,23 @@ constexpr const char* kByLength = "bleu_by_length.csv";
 constexpr const char* kAlignments = "alignments.json";
 constexpr const char* kMarkdown = "report.md";
 
+// The pictures of a report: their names and what they show.
+std::map<std::string, Figure> figures_of(const ComparisonReport& report) {
+  std::map<std::string, Figure> figures{{"learning_curves.svg", learning_curves_figure(report)},
+                                        {"bleu_by_length.svg", bleu_by_length_figure(report)}};
+  for (const ComparedModel& model : report.models) {
+    for (std::size_t i = 0; i < model.alignments.size(); ++i) {
+      if (model.alignments[i].weights.empty()) continue;
+      figures.emplace(fmt::format("alignment_{}_{}.svg", i + 1, model.attention),
+                      alignment_figure(model, i));
+    }
+  }
+  return figures;
+}
+
 // A folder in which there is no report yet. The models' folders refuse runs of their own.
 fs::path new_folder(const std::string& name) {
-  const fs::path folder = name;
+  fs::path folder = name;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -50,16 +67,21 @@ fs::path new_folder(const std::string& name) {
 }
 
 void write(const ComparisonReport& report, const fs::path& folder) {
+  const std::map<std::string, Figure> figures = figures_of(report);
   OutputFiles files;
   for (const char* name : {kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown}) {
     files.reserve(name, folder / name);
   }
+  for (const auto& [name, figure] : figures) files.reserve(name, folder / name);
   files.write_text(kReport, to_json(report).dump(2) + '\n');
   files.write_text(kTable, table_csv(report));
   files.write_text(kCurves, learning_curves_csv(report));
   files.write_text(kByLength, bleu_by_length_csv(report));
   files.write_text(kAlignments, alignments_json(report).dump() + '\n');
   files.write_text(kMarkdown, to_markdown(report));
+  for (const auto& [name, figure] : figures) {
+    files.write_text(name, render_figure(figure, FigureFormat::kSvg));
+  }
   files.commit();
 }
 
@@ -115,8 +137,8 @@ void add_compare(CLI::App& command) {
   verb->footer(
       "--d-model is that of dot; the others get the one with which they have about as many\n"
       "parameters. DIR gets report.json, report.md, table.csv, learning_curves.csv,\n"
-      "bleu_by_length.csv, alignments.json and a folder for each model, which `heed translate`\n"
-      "and `heed evaluate` read.");
+      "bleu_by_length.csv, alignments.json, pictures of these as .svg, and a folder for each\n"
+      "model, which `heed translate` and `heed evaluate` read.");
   verb->callback([verb, arguments] { run_compare(*verb, *arguments); });
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "heed/error.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
+#include "output_files.h"
+#include "picture_file.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -28,9 +31,19 @@ struct DiagnoseArguments {
   std::string causal;
   std::string window;
   bool as_json = false;
+  std::string out;
+  PictureArguments picture;
 };
 
+constexpr const char* kOut = "--out";
+
+// What --out can be asked for.
+Picture known_pictures() {
+  return {.figure = [] { return Figure(); }};
+}
+
 void check_usage(const DiagnoseArguments& arguments) {
+  if (!arguments.out.empty()) check_picture(kOut, arguments.out, known_pictures());
   if (arguments.model.empty() == arguments.weights.empty()) {
     throw UsageError("expected either --model or --weights");
   }
@@ -75,8 +88,46 @@ void print_json(const nlohmann::json& json) {
   std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
+// How alike the patterns of each layer's heads are, a panel for each layer.
+Figure similarity_figure(const std::vector<MeasuredLayer>& layers,
+                         const PictureArguments& arguments) {
+  const Shape heads = layers.front().diagnostics.similarity.shape();
+  Tensor<float> similarity({static_cast<std::int64_t>(layers.size()), heads[0], heads[1]});
+  std::vector<std::string> names;
+  float* cell = similarity.data();
+  for (const MeasuredLayer& layer : layers) {
+    if (layer.diagnostics.similarity.shape() != heads) {
+      throw std::runtime_error("the layers have different numbers of heads: there is no picture");
+    }
+    names.push_back(layer.name);
+    for (const double element : layer.diagnostics.similarity.elements()) {
+      *cell++ = static_cast<float>(element);
+    }
+  }
+  AttentionFigureOptions options = figure_options(arguments);
+  options.title = "How alike the heads are";
+  options.note = "cosine similarity of their patterns";
+  options.query_title = "head";
+  options.key_title = "head";
+  options.panels = names;
+  options.scale_max = 1;
+  return attention_figure(similarity, options);
+}
+
+void write_similarity(const std::vector<MeasuredLayer>& layers,
+                      const DiagnoseArguments& arguments) {
+  if (arguments.out.empty()) return;
+  if (layers.empty()) throw std::runtime_error("the model has no attention to draw");
+  OutputFiles files;
+  files.reserve(kOut, arguments.out);
+  write_picture(files, kOut, arguments.out,
+                {.figure = [&] { return similarity_figure(layers, arguments.picture); }});
+  files.commit();
+}
+
 void diagnose_model(const DiagnoseArguments& arguments) {
   const ModelMeasurement measured = measure_model(arguments.model, arguments.input);
+  write_similarity(measured.layers, arguments);
   if (arguments.as_json) {
     auto layers = nlohmann::json::array();
     for (const MeasuredLayer& layer : measured.layers) layers.push_back(to_json(layer));
@@ -96,6 +147,7 @@ void diagnose_model(const DiagnoseArguments& arguments) {
 void diagnose_weights(const DiagnoseArguments& arguments) {
   const ArrayFile file = read_operand(arguments.weights);
   const MeasuredLayer layer = measure_weights(arguments, file);
+  write_similarity({layer}, arguments);
   const bool is_causal = looks_causal(arguments, file);
   if (arguments.as_json) {
     nlohmann::json json = to_json(layer.diagnostics);
@@ -160,6 +212,12 @@ void add_diagnose(CLI::App& command) {
       ->needs("--model");
   verb->add_flag("--json", arguments->as_json,
                  "Print every measure and finding as one JSON object");
+  verb->add_option(kOut, arguments->out,
+                   "Also draw how alike the heads of each layer are into a file; its ending "
+                   "chooses the format: " +
+                       picture_endings(known_pictures()))
+      ->type_name("FILE");
+  add_picture_options(*verb, arguments->picture);
   add_weight_options(*verb, *arguments);
   verb->footer(
       "Measures are means over the rows that see two keys at least: entropy relative to\n"

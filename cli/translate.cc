@@ -12,6 +12,9 @@
 
 #include "heed/nn/search.h"
 #include "heed/viz/terminal.h"
+#include "output_files.h"
+#include "picture_file.h"
+#include "translation/alignment.h"
 #include "translation/options.h"
 #include "translation/translator.h"
 #include "verbs.h"
@@ -21,6 +24,14 @@ namespace heed::cli {
 namespace {
 
 constexpr std::size_t kMaxLine = 10'000;
+constexpr const char* kOut = "--out";
+
+std::string dump(const nlohmann::json& json) { return json.dump(-1, ' ', true) + '\n'; }
+
+// What --out can be asked for.
+Picture known_pictures() {
+  return {.figure = [] { return Figure(); }, .json = [] { return std::string(); }};
+}
 
 struct TranslateArguments {
   std::string model;
@@ -29,6 +40,8 @@ struct TranslateArguments {
   bool shows_alignment = false;
   std::optional<std::int64_t> head;
   bool as_json = false;
+  std::string out;
+  PictureArguments picture;
 };
 
 struct Translation {
@@ -64,20 +77,12 @@ void warn_of_unknown(const Translator& translator, const Translation& translatio
 
 // The mean of all heads, or one: [tokens, src_len].
 Tensor<float> weights_of(const Tensor<float>& alignment, std::optional<std::int64_t> head) {
-  if (head) return to_tensor(alignment.view().select(0, *head));
-  Tensor<float> mean({alignment.extent(1), alignment.extent(2)});
-  const auto share = 1 / static_cast<float>(alignment.extent(0));
-  for (std::int64_t h = 0; h < alignment.extent(0); ++h) {
-    const auto of_head = to_tensor(alignment.view().select(0, h));
-    float* sum = mean.data();
-    for (const float weight : of_head.elements()) *sum++ += share * weight;
-  }
-  return mean;
+  return head ? to_tensor(alignment.view().select(0, *head)) : mean_of_heads(alignment);
 }
 
 void check_head(const Translator& translator, const TranslateArguments& arguments) {
-  if (!arguments.shows_alignment) {
-    if (arguments.head) throw UsageError("--head is only for --show-alignment");
+  if (!arguments.shows_alignment && arguments.out.empty()) {
+    if (arguments.head) throw UsageError("--head is only for --show-alignment and --out");
     return;
   }
   if (!translator.has_attention()) {
@@ -90,14 +95,14 @@ void check_head(const Translator& translator, const TranslateArguments& argument
   }
 }
 
-void print_json(const Translation& translation, const TranslateArguments& arguments) {
+nlohmann::json to_json(const Translation& translation, bool with_alignment) {
   nlohmann::json json{{"source", translation.source},
                       {"target", translation.target},
                       {"text", translation.text},
                       {"log_probability", translation.hypothesis.log_probability},
                       {"is_complete", translation.hypothesis.is_complete}};
   const Tensor<float>& alignment = translation.hypothesis.alignment;
-  if (arguments.shows_alignment) {
+  if (with_alignment) {
     json["alignment"] = nlohmann::json::array();
     for (std::int64_t head = 0; alignment.rank() == 3 && head < alignment.extent(0); ++head) {
       nlohmann::json rows = nlohmann::json::array();
@@ -107,7 +112,24 @@ void print_json(const Translation& translation, const TranslateArguments& argume
       json["alignment"].push_back(std::move(rows));
     }
   }
-  std::cout << json.dump(-1, ' ', true) << std::endl;
+  return json;
+}
+
+// The picture of one sentence's alignment, written whole or not at all.
+void write_alignment(const Translation& translation, const TranslateArguments& arguments) {
+  const Tensor<float>& alignment = translation.hypothesis.alignment;
+  if (alignment.rank() != 3 || alignment.empty()) {
+    throw std::runtime_error("nothing was written, so there is no alignment to draw");
+  }
+  const auto figure = [&] {
+    return alignment_figure(weights_of(alignment, arguments.head), translation.source,
+                            translation.target, figure_options(arguments.picture));
+  };
+  OutputFiles files;
+  files.reserve(kOut, arguments.out);
+  write_picture(files, kOut, arguments.out,
+                {.figure = figure, .json = [&] { return dump(to_json(translation, true)); }});
+  files.commit();
 }
 
 void print(const Translation& translation, const TranslateArguments& arguments) {
@@ -126,10 +148,11 @@ void translate_sentence(Translator& translator, const TranslateArguments& argume
   const Translation translation = translate(translator, sentence, arguments.beam);
   warn_of_unknown(translator, translation);
   if (arguments.as_json) {
-    print_json(translation, arguments);
+    std::cout << dump(to_json(translation, arguments.shows_alignment)) << std::flush;
   } else {
     print(translation, arguments);
   }
+  if (!arguments.out.empty()) write_alignment(translation, arguments);
 }
 
 void translate_lines(Translator& translator, const TranslateArguments& arguments) {
@@ -150,6 +173,10 @@ void translate_lines(Translator& translator, const TranslateArguments& arguments
 }
 
 void run_translate(const TranslateArguments& arguments) {
+  if (!arguments.out.empty()) {
+    check_picture(kOut, arguments.out, known_pictures());
+    if (arguments.words.empty()) throw UsageError("--out draws one SENTENCE, and none was given");
+  }
   Translator translator = load_translator(arguments.model);
   check_head(translator, arguments);
   if (arguments.words.empty()) {
@@ -174,6 +201,12 @@ void add_translate(CLI::App& command) {
                  "produced down, the mean of all heads");
   verb->add_option("--head", arguments->head, "Draw this head alone, counted from 0")
       ->type_name("N");
+  verb->add_option(kOut, arguments->out,
+                   "Also draw the alignment of SENTENCE into a file; its ending chooses the "
+                   "format: " +
+                       picture_endings(known_pictures()))
+      ->type_name("FILE");
+  add_picture_options(*verb, arguments->picture);
   verb->add_flag("--json", arguments->as_json, "Print one JSON object a sentence");
   verb->footer(
       "Example:\n"

@@ -50,8 +50,10 @@ Figure draw_causal_mask(Theme theme) {
 }
 
 Figure draw_mask_digits(Theme theme) {
+  constexpr int kPositions = 6;
   std::vector<std::string> names;
-  for (int i = 0; i < 6; ++i) names.push_back("Pos " + std::to_string(i));
+  names.reserve(kPositions);
+  for (int i = 0; i < kPositions; ++i) names.push_back("Pos " + std::to_string(i));
   // The ends of the tutorial's map, red over yellow to green.
   return mask_figure(causal_of_six(), {.title = "Causal Mask (1 = Masked, 0 = Visible)",
                                        .queries = names,

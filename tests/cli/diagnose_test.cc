@@ -16,6 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing_support::CommandResult;
+using testing_support::read_text;
 using testing_support::run_command;
 using Arguments = std::vector<std::string>;
 
@@ -192,6 +193,15 @@ TEST_F(Diagnose, InputThatDoesNotSuitTheModel) {
   expect_error(1, {"diagnose", "--model", lm, std::string(2049, 'a')}, "positions end at 2048");
   const std::string copy = train("copy", {"--length", "2", "--steps", "1", "--batch", "1"});
   expect_error(1, {"diagnose", "--model", copy, "abc"}, "reads symbols of its own, not text");
+}
+
+TEST_F(Diagnose, DrawsHowAlikeHeadsAre) {
+  const std::string picture = path("heads.svg");
+  const CommandResult drawn = run_command({"diagnose", "--weights", weights(), "--out", picture});
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_THAT(read_text(picture), HasSubstr("<svg"));
+  expect_error(2, {"diagnose", "--weights", weights(), "--out", path("a.json")},
+               "does not end in .png, .svg or .pdf");
 }
 
 }  // namespace

@@ -222,6 +222,19 @@ TEST_F(TrainedTranslator, ShowsWhereItLooked) {
   }
 }
 
+TEST_F(TrainedTranslator, DrawsWhereItLooked) {
+  const testing_support::TemporaryFolder folder;
+  const std::string picture = folder / "alignment.svg";
+  const CommandResult drawn =
+      run_command({"translate", "--model", model(), "a b c", "--out", picture});
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_EQ(drawn.out, "c b a\n");
+  EXPECT_THAT(read_text(picture), HasSubstr("<svg"));
+  expect_error(2, {"translate", "--model", model(), "a", "--out", folder / "a.html"},
+               "does not end in .png, .svg, .pdf or .json");
+  expect_error(2, {"translate", "--model", model(), "--out", picture}, "--out draws one SENTENCE");
+}
+
 TEST_F(TrainedTranslator, EvaluatesWhatTrainingMeasured) {
   const auto test = evaluated({});
   EXPECT_EQ(test.at("examples"), "test");
@@ -366,7 +379,9 @@ TEST_F(Translate, ModelsWithoutAttentionHaveNoAlignment) {
   expect_error(1, {"translate", "--model", path("m"), "a", "--show-alignment"},
                "the model has no attention");
   expect_error(2, {"translate", "--model", path("m"), "a", "--head", "1"},
-               "--head is only for --show-alignment");
+               "--head is only for --show-alignment and --out");
+  expect_error(1, {"translate", "--model", path("m"), "a", "--out", path("a.png")},
+               "the model has no attention");
   const CommandResult bytes = run_command({"translate", "--model", path("m"), "\xFF"});
   EXPECT_EQ(bytes.exit_code, 1);
   EXPECT_THAT(bytes.err, HasSubstr("not valid UTF-8"));
@@ -409,6 +424,9 @@ TEST_F(Translate, ComparesAttentionsAndReports) {
   EXPECT_EQ(lines_of(read_text(path("report/table.csv"))).size(), 4U);
   EXPECT_EQ(lines_of(read_text(path("report/learning_curves.csv"))).size(), 7U);
   EXPECT_GE(lines_of(read_text(path("report/bleu_by_length.csv"))).size(), 4U);
+  for (const char* figure : {"report/learning_curves.svg", "report/bleu_by_length.svg"}) {
+    EXPECT_THAT(read_text(path(figure)), HasSubstr("<svg")) << figure;
+  }
   const auto alignments = nlohmann::json::parse(read_text(path("report/alignments.json")));
   const auto& models = alignments.at("models");
   ASSERT_EQ(models.size(), 3U);
