@@ -28,6 +28,7 @@ Figure draw_figure(const SentenceAttention& attention, const std::vector<std::in
                    const PictureArguments& arguments) {
   const SentenceSettings& settings = attention.settings;
   std::vector<std::string> titles;
+  titles.reserve(heads.size());
   for (const std::int64_t head : heads) titles.push_back(fmt::format("Head {}", head));
   const std::string note = fmt::format(
       "Row: the token that asks; column: the token that is listened to. Mask {}, temperature {}, "

@@ -18,7 +18,7 @@ add_test(NAME consumer.install_static
 add_consumer_test(static -DCMAKE_PREFIX_PATH=${static_prefix})
 
 # heed inside the consumer's own build, shared and without layers; installed from there, it serves the next test.
-add_consumer_test(subdirectory -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF
+add_consumer_test(subdirectory -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF -DHEED_BUILD_FIGURES=OFF
   -DHEED_UNITY_BUILD=ON -DHEED_INSTALL=ON)
 add_test(NAME consumer.install_shared
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR}/consumer-subdirectory --prefix ${shared_prefix})
