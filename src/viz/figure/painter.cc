@@ -96,10 +96,10 @@ class PanelPainter {
   }
 
   Box cell_box(std::int64_t cell, Size size) const {
-    const auto row = static_cast<double>(cell / panel_.cells.columns);
-    const auto column = static_cast<double>(cell % panel_.cells.columns);
-    return {plot().x + column * size.width, plot().y + row * size.height, size.width - 1,
-            size.height - 1};
+    const std::int64_t row = cell / panel_.cells.columns;
+    const std::int64_t column = cell % panel_.cells.columns;
+    return {plot().x + static_cast<double>(column) * size.width,
+            plot().y + static_cast<double>(row) * size.height, size.width - 1, size.height - 1};
   }
 
   // The largest of a few sizes at which every text fits in its cell, or no text at all.

@@ -29,12 +29,13 @@ HEED_RUN_ON_EVERY_TARGET(ScoreKernels);
 TEST_P(ScoreKernels, CapWithinFourUnitsInTheLastPlace) {
   constexpr std::int32_t kKeys = 128;
   const std::int32_t width = table().lanes;
+  const std::int32_t cells = kKeys * width;
   alignas(64) float scores[kKeys * 16];
   for (float scale = 0x1p-40F; scale < 32; scale *= 1.07F) {
     std::vector<float> given;
-    given.reserve(static_cast<std::size_t>(kKeys * width));
-    for (std::int32_t i = 0; i < kKeys * width; ++i) {
-      const float x = scale * (1 + static_cast<float>(i) / static_cast<float>(kKeys * width));
+    given.reserve(static_cast<std::size_t>(cells));
+    for (std::int32_t i = 0; i < cells; ++i) {
+      const float x = scale * (1 + static_cast<float>(i) / static_cast<float>(cells));
       given.push_back(i % 2 == 0 ? x : -x);
       scores[i] = given.back();
     }
