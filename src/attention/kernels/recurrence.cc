@@ -50,6 +50,9 @@ class State {
  private:
   struct Row {
     Vec part[kVectors];
+    // An implicit constructor would be of the baseline's instruction set, and NEON's vectors have
+    // one that must be inlined.
+    HWY_INLINE Row() {}  // NOLINT(modernize-use-equals-default)
   };
 
   HWY_INLINE Row load(const float* at) const {
