@@ -59,11 +59,14 @@ std::span<const GalleryPicture> all_pictures() {
                      kComputed, "masks", draw_causal_mask},
       GalleryPicture{"padding-mask", "Padding masks of two sentences",
                      "Whole columns: nobody looks at padding.", kComputed, "", draw_padding_mask},
-      GalleryPicture{"eight-causal-heads", "Attention patterns across different heads",
-                     "Each head has its own scale: compare shapes, not colours.", kComputed, "",
-                     draw_eight_causal_heads},
+      GalleryPicture{
+          "eight-causal-heads", "Attention patterns across different heads",
+          "Each head has its own scale: compare shapes, not colours. The tutorial does not "
+          "show its layer: heed's with seed 42 stands in.",
+          kComputed, "", draw_eight_causal_heads},
       GalleryPicture{"sentence-head", "The cat sat on the mat",
-                     "Words instead of positions. A model that is not trained knows no cats.",
+                     "Words instead of positions. A model that is not trained knows no cats. The "
+                     "tutorial does not show its layer: heed's with seed 42 stands in.",
                      kComputed, "", draw_sentence_head},
       GalleryPicture{"running-example", "I love AI !",
                      "The weights that the tutorial prints, drawn.", kComputed, "running-example",
