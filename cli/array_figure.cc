@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <variant>
+
+#include "explorer_file.h"
 
 namespace heed::cli {
 
@@ -29,33 +33,91 @@ Tensor<float> float_weights(const ArrayResult& result) {
   return std::move(weights).reshaped(four);
 }
 
+[[noreturn]] void refuse_empty(const Tensor<float>& weights) {
+  throw InvalidArgument(
+      fmt::format("the weights are {}: there is nothing to draw", to_string(weights.shape())));
+}
+
+// Which keys the weights of this shape may see.
+Tensor<bool> visible_keys(const ArrayProblem& problem, const Shape& weights) {
+  return materialize_allow(problem.mask, {.batch = weights[0],
+                                          .num_heads = weights[1],
+                                          .q_len = weights[2],
+                                          .kv_len = weights[3],
+                                          .query_offset = problem.query_offset});
+}
+
+// Which part of the weights a picture of so many heads shows; empty where it shows all.
+std::string shown_part(const Tensor<float>& weights, std::int64_t num_heads) {
+  std::string text;
+  if (weights.extent(0) > 1) text = fmt::format(" Batch entry 0 of {}.", weights.extent(0));
+  if (weights.extent(1) > num_heads) {
+    text += fmt::format(" Heads 0 to {} of {}.", num_heads - 1, weights.extent(1));
+  }
+  return text;
+}
+
 Figure draw(const ArrayProblem& problem, const ArrayResult& result,
             const PictureArguments& arguments) {
   const Tensor<float> weights = float_weights(result);
-  if (weights.empty()) {
-    throw InvalidArgument(
-        fmt::format("the weights are {}: there is nothing to draw", to_string(weights.shape())));
-  }
+  if (weights.empty()) refuse_empty(weights);
   const std::int64_t num_heads = std::min(weights.extent(1), kMaxHeads);
-  const ScoreShape scores{.batch = weights.extent(0),
-                          .num_heads = weights.extent(1),
-                          .q_len = weights.extent(2),
-                          .kv_len = weights.extent(3),
-                          .query_offset = problem.query_offset};
-  const Tensor<bool> visible = materialize_allow(problem.mask, scores);
+  const Tensor<bool> visible = visible_keys(problem, weights.shape());
   AttentionFigureOptions options = figure_options(arguments);
   options.title = "Attention weights";
-  options.note = fmt::format("Row: a query; column: a key. Mask {}.", problem.mask.description());
-  if (weights.extent(0) > 1) {
-    options.note += fmt::format(" Batch entry 0 of {}.", weights.extent(0));
-  }
-  if (weights.extent(1) > num_heads) {
-    options.note += fmt::format(" Heads 0 to {} of {}.", num_heads - 1, weights.extent(1));
-  }
+  options.note = fmt::format("Row: a query; column: a key. Mask {}.{}", problem.mask.description(),
+                             shown_part(weights, num_heads));
   const auto shown = visible.view().select(0, 0).slice(0, 0, num_heads);
   const FloatView heads = weights.view().select(0, 0).slice(0, 0, num_heads);
   options.visible = num_heads == 1 ? shown.select(0, 0) : shown;
   return attention_figure(num_heads == 1 ? heads.select(0, 0) : heads, options);
+}
+
+// The heads [num_heads, length, width] of the first batch entry, each as often as so many queries'
+// heads share it.
+Tensor<float> heads_of(const ArrayFile& file, std::int64_t num_heads, std::int64_t shown) {
+  const Tensor<float> array = to_float(file.array);
+  const FloatView all = array.view().to_rank(4).select(0, 0);
+  const std::int64_t sharing = num_heads / all.extent(0);
+  Tensor<float> heads({shown, all.extent(1), all.extent(2)});
+  float* out = heads.data();
+  for (std::int64_t head = 0; head < shown; ++head) {
+    const auto elements = all.select(0, head / sharing).elements();
+    out = std::copy(elements.begin(), elements.end(), out);
+  }
+  return heads;
+}
+
+bool is_same_in_all_heads(TensorView<const bool> visible) {
+  const auto first = visible.select(0, 0).elements();
+  for (std::int64_t head = 1; head < visible.extent(0); ++head) {
+    const auto other = visible.select(0, head).elements();
+    if (!std::equal(first.begin(), first.end(), other.begin())) return false;
+  }
+  return true;
+}
+
+// The page computes all from queries and keys where its formula is the one that was computed.
+std::string explore(const ArrayProblem& problem, const ArrayResult& result) {
+  const Tensor<float> weights = float_weights(result);
+  if (weights.empty()) refuse_empty(weights);
+  const std::int64_t num_heads = weights.extent(1);
+  const std::int64_t shown = std::min(num_heads, kMaxHeads);
+  ExplorerSentence sentence = to_explorer(
+      "Attention weights", to_tensor(weights.view().select(0, 0).slice(0, 0, shown)), {});
+  sentence.note = fmt::format("What `heed run` computed.{}", shown_part(weights, shown));
+  const Tensor<bool> all_visible = visible_keys(problem, weights.shape());
+  const auto visible = all_visible.view().select(0, 0).slice(0, 0, shown);
+  if (problem.bias || problem.softcap != 0 || !is_same_in_all_heads(visible)) {
+    return explorer_page({{std::move(sentence)}});
+  }
+  sentence.query = heads_of(problem.query, num_heads, shown);
+  sentence.key = heads_of(problem.key, num_heads, shown);
+  sentence.value = heads_of(problem.value, num_heads, shown);
+  sentence.visible = to_tensor(visible.select(0, 0));
+  sentence.mask = problem.mask.description();
+  sentence.scale = problem.scale;
+  return explorer_page({{std::move(sentence)}});
 }
 
 // Nested lists, as deep as the tensor's rank.
@@ -76,7 +138,8 @@ Picture picture_of(const ArrayProblem& problem, const ArrayResult& result,
                 const nlohmann::json json{{"mask", problem.mask.description()},
                                           {"weights", nested_lists(float_weights(result))}};
                 return json.dump() + '\n';
-              }};
+              },
+          .page = [&] { return explore(problem, result); }};
 }
 
 }  // namespace heed::cli

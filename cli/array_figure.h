@@ -6,8 +6,8 @@
 
 namespace heed::cli {
 
-// A figure of every head of batch entry 0, masked keys hatched; all weights as JSON. Problem and
-// result outlive the picture, and the result has weights.
+// A figure of every head of batch entry 0, masked keys hatched; the explorer with these heads; all
+// weights as JSON. Problem and result outlive the picture, and the result has weights.
 Picture picture_of(const ArrayProblem& problem, const ArrayResult& result,
                    const PictureArguments& arguments);
 

@@ -10,6 +10,7 @@
 #include "heed/error.h"
 #include "heed/parallel.h"
 #include "output_files.h"
+#include "picture_file.h"
 #include "train/session.h"
 #include "translation/comparison.h"
 #include "translation/comparison_figures.h"
@@ -37,6 +38,8 @@ constexpr const char* kCurves = "learning_curves.csv";
 constexpr const char* kByLength = "bleu_by_length.csv";
 constexpr const char* kAlignments = "alignments.json";
 constexpr const char* kMarkdown = "report.md";
+constexpr const char* kPage = "report.html";
+constexpr const char* kOut = "--out";
 
 // The pictures of a report: their names and what they show.
 std::map<std::string, Figure> figures_of(const ComparisonReport& report) {
@@ -69,7 +72,7 @@ fs::path new_folder(const std::string& name) {
 void write(const ComparisonReport& report, const fs::path& folder) {
   const std::map<std::string, Figure> figures = figures_of(report);
   OutputFiles files;
-  for (const char* name : {kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown}) {
+  for (const char* name : {kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown, kPage}) {
     files.reserve(name, folder / name);
   }
   for (const auto& [name, figure] : figures) files.reserve(name, folder / name);
@@ -79,10 +82,17 @@ void write(const ComparisonReport& report, const fs::path& folder) {
   files.write_text(kByLength, bleu_by_length_csv(report));
   files.write_text(kAlignments, alignments_json(report).dump() + '\n');
   files.write_text(kMarkdown, to_markdown(report));
+  files.write_text(kPage, figure_page(report_figure(report)));
   for (const auto& [name, figure] : figures) {
     files.write_text(name, render_figure(figure, FigureFormat::kSvg));
   }
   files.commit();
+}
+
+// What --out shows of a report where it names a file.
+Picture picture_of(const ComparisonReport& report) {
+  return {.figure = [&report] { return report_figure(report); },
+          .json = [&report] { return to_json(report).dump(2) + '\n'; }};
 }
 
 void run_compare(const CLI::App& verb, CompareArguments& arguments) {
@@ -91,13 +101,20 @@ void run_compare(const CLI::App& verb, CompareArguments& arguments) {
   choose_corpus(verb, arguments.files, settings.corpus);
   check(settings);
   if (arguments.threads > 0) set_num_threads(arguments.threads);
-  const fs::path folder = new_folder(arguments.out);
+  const bool is_file = is_picture(arguments.out);
+  OutputFiles file;
+  if (is_file) file.reserve(kOut, arguments.out);
+  const fs::path folder = is_file ? fs::path() : new_folder(arguments.out);
   const tasks::Corpus corpus = make_corpus(settings.corpus, arguments.files);
   const ComparisonReport report =
       compare(settings, corpus, arguments.attentions, folder, arguments.sentences);
+  std::cout << to_markdown(report);
+  if (is_file) {
+    write_picture(file, kOut, arguments.out, picture_of(report));
+    return file.commit();
+  }
   write(report, folder);
-  std::cout << to_markdown(report)
-            << fmt::format("\nThe report, its numbers and the models are in '{}'.\n",
+  std::cout << fmt::format("\nThe report, its numbers and the models are in '{}'.\n",
                            folder.string());
 }
 
@@ -109,9 +126,12 @@ void add_compare(CLI::App& command) {
   const auto arguments = std::make_shared<CompareArguments>();
   TranslationSettings& settings = arguments->settings;
   settings.epochs.patience = 0;  // all models learn equally long
-  verb->add_option("--out", arguments->out, "The folder for report and models; made if not there")
+  verb->add_option(kOut, arguments->out,
+                   "The folder for report and models, made if not there; or a file that ends in " +
+                       picture_endings(picture_of({})) +
+                       ", for the report's picture or numbers alone: no model is kept")
       ->required()
-      ->type_name("DIR");
+      ->type_name("DIR|FILE");
   verb->add_option("--attention", arguments->attentions, "Which kinds, joined by commas; all")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -137,8 +157,8 @@ void add_compare(CLI::App& command) {
   verb->footer(
       "--d-model is that of dot; the others get the one with which they have about as many\n"
       "parameters. DIR gets report.json, report.md, table.csv, learning_curves.csv,\n"
-      "bleu_by_length.csv, alignments.json, pictures of these as .svg, and a folder for each\n"
-      "model, which `heed translate` and `heed evaluate` read.");
+      "bleu_by_length.csv, alignments.json, pictures of these as .svg and report.html, and a\n"
+      "folder for each model, which `heed translate` and `heed evaluate` read.");
   verb->callback([verb, arguments] { run_compare(*verb, *arguments); });
 }
 

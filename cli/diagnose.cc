@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array_attention.h"
 #include "diagnose/layer_report.h"
 #include "diagnose/measured_layer.h"
+#include "explorer_file.h"
 #include "heed/error.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
@@ -39,7 +41,9 @@ constexpr const char* kOut = "--out";
 
 // What --out can be asked for.
 Picture known_pictures() {
-  return {.figure = [] { return Figure(); }};
+  return {.figure = [] { return Figure(); },
+          .json = [] { return std::string(); },
+          .page = [] { return std::string(); }};
 }
 
 void check_usage(const DiagnoseArguments& arguments) {
@@ -61,7 +65,9 @@ MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const ArrayFil
   // In self-attention queries and keys are the same tokens.
   if (options.q_lengths.empty() && is_square) options.q_lengths = arguments.lengths;
   const Mask mask = parse_causal_and_window(arguments.causal, arguments.window);
-  return {describe(file), weight_diagnostics(weights, mask, options)};
+  const Tensor<float> numbers = to_float(file.array);
+  return {describe(file), weight_diagnostics(weights, mask, options),
+          to_tensor(numbers.view().to_rank(4).select(0, 0))};
 }
 
 // Whether nothing is ever looked at that comes later, which nobody said would be so.
@@ -84,8 +90,8 @@ bool looks_causal(const DiagnoseArguments& arguments, const ArrayFile& file) {
   return true;
 }
 
-void print_json(const nlohmann::json& json) {
-  std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << '\n';
+std::string dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 // How alike the patterns of each layer's heads are, a panel for each layer.
@@ -111,30 +117,58 @@ Figure similarity_figure(const std::vector<MeasuredLayer>& layers,
   options.key_title = "head";
   options.panels = names;
   options.scale_max = 1;
-  return attention_figure(similarity, options);
+  Figure figure = attention_figure(similarity, options);
+  for (Panel& panel : figure.panels) {
+    if (panel.color_bar && options.scale != ColorScale::kPerRow) {
+      panel.color_bar->axis.label = "cosine similarity";
+    }
+  }
+  return figure;
 }
 
-void write_similarity(const std::vector<MeasuredLayer>& layers,
+// The names that fit the weights of a layer: a decoder looks at itself and at the source.
+TokenNames names_of(const MeasuredLayer& layer, const ModelMeasurement& measured) {
+  const bool is_decoder = layer.name.find("decoder") != std::string::npos;
+  const bool is_cross = layer.name.find("cross") != std::string::npos || layer.name == "attention";
+  TokenNames names{.queries = is_decoder || is_cross ? measured.target : measured.source};
+  if (is_cross) names.keys = measured.source;
+  return names;
+}
+
+// A tab for each layer: where its heads looked in the first sequence.
+std::string explore(const ModelMeasurement& measured) {
+  ExplorerData data;
+  for (const MeasuredLayer& layer : measured.layers) {
+    ExplorerSentence sentence = to_explorer(layer.name, layer.weights, names_of(layer, measured));
+    sentence.note = fmt::format("The first of {}.", measured.sequences);
+    data.sentences.push_back(std::move(sentence));
+  }
+  return explorer_page(data);
+}
+
+void write_picture_of(const ModelMeasurement& measured, const nlohmann::json& json,
                       const DiagnoseArguments& arguments) {
   if (arguments.out.empty()) return;
-  if (layers.empty()) throw std::runtime_error("the model has no attention to draw");
+  if (measured.layers.empty()) throw std::runtime_error("the model has no attention to draw");
   OutputFiles files;
   files.reserve(kOut, arguments.out);
   write_picture(files, kOut, arguments.out,
-                {.figure = [&] { return similarity_figure(layers, arguments.picture); }});
+                {.figure = [&] { return similarity_figure(measured.layers, arguments.picture); },
+                 .json = [&] { return dump(json); },
+                 .page = [&] { return explore(measured); }});
   files.commit();
 }
 
 void diagnose_model(const DiagnoseArguments& arguments) {
   const ModelMeasurement measured = measure_model(arguments.model, arguments.input);
-  write_similarity(measured.layers, arguments);
+  nlohmann::json json{{"model", arguments.model},
+                      {"task", measured.task},
+                      {"sequences", measured.sequences},
+                      {"layers", nlohmann::json::array()}};
+  for (const MeasuredLayer& layer : measured.layers) json["layers"].push_back(to_json(layer));
+  write_picture_of(measured, json, arguments);
   if (arguments.as_json) {
-    auto layers = nlohmann::json::array();
-    for (const MeasuredLayer& layer : measured.layers) layers.push_back(to_json(layer));
-    print_json({{"model", arguments.model},
-                {"task", measured.task},
-                {"sequences", measured.sequences},
-                {"layers", layers}});
+    std::cout << dump(json);
     return;
   }
   std::cout << fmt::format("model     {}, of `heed train {}`\nmeasured  {}\n",
@@ -147,13 +181,13 @@ void diagnose_model(const DiagnoseArguments& arguments) {
 void diagnose_weights(const DiagnoseArguments& arguments) {
   const ArrayFile file = read_operand(arguments.weights);
   const MeasuredLayer layer = measure_weights(arguments, file);
-  write_similarity({layer}, arguments);
   const bool is_causal = looks_causal(arguments, file);
+  nlohmann::json json = to_json(layer.diagnostics);
+  json["weights"] = arguments.weights;
+  json["looks_causal"] = is_causal;
+  write_picture_of({.sequences = "the sequences in the file", .layers = {layer}}, json, arguments);
   if (arguments.as_json) {
-    nlohmann::json json = to_json(layer.diagnostics);
-    json["weights"] = arguments.weights;
-    json["looks_causal"] = is_causal;
-    print_json(json);
+    std::cout << dump(json);
     return;
   }
   std::cout << text_of({sanitize_for_terminal(layer.name), layer.diagnostics});
@@ -213,8 +247,8 @@ void add_diagnose(CLI::App& command) {
   verb->add_flag("--json", arguments->as_json,
                  "Print every measure and finding as one JSON object");
   verb->add_option(kOut, arguments->out,
-                   "Also draw how alike the heads of each layer are into a file; its ending "
-                   "chooses the format: " +
+                   "Also draw how alike the heads of each layer are into a file, or, as .html, "
+                   "where they looked in the first sequence; its ending chooses the format: " +
                        picture_endings(known_pictures()))
       ->type_name("FILE");
   add_picture_options(*verb, arguments->picture);

@@ -2,11 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "heed/error.h"
 #include "heed/nn/functional.h"
 
 namespace heed::cli {
 
 namespace {
+
+constexpr std::int64_t kMostPageTokens = 1024;
+
+std::vector<std::string> numbered(const std::string& what, std::int64_t count) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", what, i));
+  return names;
+}
 
 // x · weightᵀ + bias, as [num_heads, num_tokens, head_dim].
 Tensor<float> projected(const SentenceAttention& attention,
@@ -40,6 +51,22 @@ ExplorerSentence to_explorer(const SentenceAttention& attention) {
 
 std::string explorer_file(const SentenceAttention& attention) {
   return explorer_page({{explorer_example(), to_explorer(attention)}});
+}
+
+ExplorerSentence to_explorer(const std::string& title, Tensor<float> weights,
+                             const TokenNames& names) {
+  const std::int64_t q_len = weights.extent(1);
+  const std::int64_t kv_len = weights.extent(2);
+  if (q_len > kMostPageTokens || kv_len > kMostPageTokens) {
+    throw InvalidArgument(fmt::format("a page shows at most {} queries and keys, found {} and {}",
+                                      kMostPageTokens, q_len, kv_len));
+  }
+  const bool is_cross = q_len != kv_len || !names.keys.empty();
+  ExplorerSentence sentence{.title = title, .tokens = names.queries};
+  if (sentence.tokens.empty()) sentence.tokens = numbered(is_cross ? "query " : "", q_len);
+  if (is_cross) sentence.keys = names.keys.empty() ? numbered("key ", kv_len) : names.keys;
+  sentence.weights = std::move(weights);
+  return sentence;
 }
 
 }  // namespace heed::cli

@@ -129,8 +129,8 @@ void add_lesson(CLI::App& command) {
   verb->add_flag("--json", arguments->as_json,
                  "Print the list, or every number of the lesson, as JSON");
   verb->add_option("--out", arguments->out,
-                   "Also write a picture of the lesson to a file that ends in .png, .svg or .pdf, "
-                   "or its numbers to .json")
+                   "Also write a picture of the lesson to a file that ends in .png, .svg, .pdf or "
+                   ".html, or its numbers to .json")
       ->type_name("FILE")
       ->needs(name);
   verb->add_flag("--dark", arguments->picture.is_dark, "Draw the picture on a dark ground");

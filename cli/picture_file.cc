@@ -32,8 +32,8 @@ bool is_figure(const std::string& ending) {
 
 bool has(const Picture& picture, const std::string& ending) {
   if (ending == ".json") return picture.json != nullptr;
-  if (ending == ".html") return picture.page != nullptr;
-  return is_figure(ending) && picture.figure != nullptr;
+  if (ending == ".html" && picture.page != nullptr) return true;
+  return (is_figure(ending) || ending == ".html") && picture.figure != nullptr;
 }
 
 }  // namespace
@@ -90,7 +90,9 @@ void write_picture(OutputFiles& files, const std::string& option, const fs::path
   check_picture(option, path, picture);
   const std::string ending = ending_of(path);
   if (ending == ".json") return files.write_text(option, picture.json());
-  if (ending == ".html") return files.write_text(option, picture.page());
+  if (ending == ".html") {
+    return files.write_text(option, picture.page ? picture.page() : figure_page(picture.figure()));
+  }
   files.write_text(option, render_figure(picture.figure(), figure_format(path)));
 }
 

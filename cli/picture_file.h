@@ -34,7 +34,7 @@ AttentionFigureOptions figure_options(const PictureArguments& arguments);
 struct Picture {
   std::function<Figure()> figure = {};     // .png, .svg, .pdf
   std::function<std::string()> json = {};  // .json: the numbers
-  std::function<std::string()> page = {};  // .html: the page to play with
+  std::function<std::string()> page = {};  // .html: the page to play with; without it, the figure
 };
 
 // Whether the ending is one that a Picture may have, in any case.

@@ -164,7 +164,8 @@ void add_files(CLI::App& verb, RunArguments& arguments) {
       ->type_name("FILE");
   verb.add_option("--out", arguments.out,
                   "Written: [batch, num_heads, q_len, value_dim], or a picture of the weights "
-                  "where it ends in .png, .svg or .pdf, or the weights as .json")
+                  "where it ends in .png, .svg or .pdf, the explorer as .html, or the weights as "
+                  ".json")
       ->required()
       ->type_name("FILE");
   verb.add_option("--weights", arguments.weights,

@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
+#include "explorer_file.h"
 #include "heed/nn/search.h"
 #include "heed/viz/terminal.h"
 #include "output_files.h"
@@ -30,7 +32,9 @@ std::string dump(const nlohmann::json& json) { return json.dump(-1, ' ', true) +
 
 // What --out can be asked for.
 Picture known_pictures() {
-  return {.figure = [] { return Figure(); }, .json = [] { return std::string(); }};
+  return {.figure = [] { return Figure(); },
+          .json = [] { return std::string(); },
+          .page = [] { return std::string(); }};
 }
 
 struct TranslateArguments {
@@ -125,10 +129,18 @@ void write_alignment(const Translation& translation, const TranslateArguments& a
     return alignment_figure(weights_of(alignment, arguments.head), translation.source,
                             translation.target, figure_options(arguments.picture));
   };
+  const auto page = [&] {
+    ExplorerSentence sentence =
+        to_explorer(fmt::format("{} → {}", fmt::join(translation.source, " "), translation.text),
+                    alignment, {.queries = translation.target, .keys = translation.source});
+    sentence.note = "What each token that was written attended to in the source.";
+    return explorer_page({{std::move(sentence)}});
+  };
   OutputFiles files;
   files.reserve(kOut, arguments.out);
-  write_picture(files, kOut, arguments.out,
-                {.figure = figure, .json = [&] { return dump(to_json(translation, true)); }});
+  write_picture(
+      files, kOut, arguments.out,
+      {.figure = figure, .json = [&] { return dump(to_json(translation, true)); }, .page = page});
   files.commit();
 }
 

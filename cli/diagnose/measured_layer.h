@@ -16,6 +16,7 @@ namespace heed::cli {
 struct MeasuredLayer {
   std::string name;
   AttentionDiagnostics diagnostics;
+  Tensor<float> weights = {};  // of the first sequence without padding: [num_heads, q_len, kv_len]
 };
 
 // The layers of self-attention of a model that reads ids [batch, length], of which so many of each
@@ -29,9 +30,11 @@ std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model, const nn::Sequen
 
 // A saved model on sequences.
 struct ModelMeasurement {
-  std::string task;       // of `heed train`
+  std::string task = {};  // of `heed train`
   std::string sequences;  // in words: what was read
   std::vector<MeasuredLayer> layers;
+  std::vector<std::string> source = {};  // the tokens of the first sequence, or of its source
+  std::vector<std::string> target = {};  // what the decoder is given, where there is one
 };
 
 // What a model is shown: sentences, or the text of a file, or, with neither, what its task has.

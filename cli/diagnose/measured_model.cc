@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "diagnose/measured_layer.h"
 #include "heed/error.h"
@@ -59,6 +60,21 @@ SavedModel read_model(std::filesystem::path path) {
   return {std::move(path), std::move(settings)};
 }
 
+// Ids as their own names.
+std::vector<std::string> names_of(TensorView<const std::int64_t> ids) {
+  std::vector<std::string> names;
+  for (const std::int64_t id : ids.elements()) names.push_back(fmt::format("{}", id));
+  return names;
+}
+
+// Each character on its own.
+std::vector<std::string> characters_of(const Characters& characters,
+                                       const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> names;
+  for (const std::int64_t id : ids) names.push_back(characters[id]);
+  return names;
+}
+
 ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) {
   if (!input.sentences.empty() || !input.text_file.empty()) {
     throw InvalidArgument(
@@ -74,7 +90,9 @@ ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) 
   return {"copy",
           fmt::format("{} sequences of {} symbols, a separator and {} of the same symbols again",
                       kSequences, task.length, task.length - 1),
-          measure_layers(model, batch.inputs)};
+          measure_layers(model, batch.inputs),
+          names_of(batch.inputs.view().select(0, 0)),
+          {}};
 }
 
 // Each sentence, or neighbouring parts of a text.
@@ -125,7 +143,9 @@ ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
           fmt::format("{} sequence{} of {} characters{}", sequences.size(),
                       sequences.size() == 1 ? "" : "s", longest,
                       input.sentences.size() > 1 ? " at most" : ""),
-          measure_layers(model, padded.ids, padded.lengths)};
+          measure_layers(model, padded.ids, padded.lengths),
+          characters_of(characters, sequences.front()),
+          {}};
 }
 
 // What a translator is to be measured on: the sentences given, with what it makes of them, or
@@ -155,12 +175,18 @@ std::vector<nn::SequencePair> pairs_of(Translator& translator, const ModelInput&
 ModelMeasurement measure_translator(const SavedModel& saved, const ModelInput& input) {
   Translator translator = load_translator(saved.path.parent_path());
   const auto pairs = pairs_of(translator, input);
+  // The decoder is given the beginning first, and each token to write the next.
+  std::vector<std::string> target{"<bos>"};
+  for (std::string& token : translator.target.tokens(pairs.front().target)) {
+    target.push_back(std::move(token));
+  }
   return {kTranslateTask,
           fmt::format("{} sentence{} and {}", pairs.size(), pairs.size() == 1 ? "" : "s",
                       input.sentences.empty() && input.text_file.empty()
                           ? "their translations, not seen in training"
                           : "what the model makes of them"),
-          measure_layers(*translator.model, nn::make_batch(pairs))};
+          measure_layers(*translator.model, nn::make_batch(pairs)),
+          translator.source.tokens(pairs.front().source), std::move(target)};
 }
 
 }  // namespace

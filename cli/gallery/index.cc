@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kIntroduction =
     "The pictures of the tutorials that heed grew from, and a few more. All but the illustrative "
-    "ones, whose numbers a tutorial made up, are drawn from what heed computes.";
+    "ones, whose numbers a tutorial made up, are drawn from what heed computes or measured.";
 
 constexpr std::string_view kHtmlHead = R"(<!DOCTYPE html>
 <html lang="en">
@@ -30,6 +30,8 @@ std::string_view describe(Origin origin) {
       return "Computed by heed from the tutorial's inputs.";
     case Origin::kIllustrative:
       return "Illustrative: the tutorial made the numbers up.";
+    case Origin::kMeasured:
+      return "Measured with heed, on the machine that the note names; not measured anew.";
     case Origin::kOwn:
       break;
   }

@@ -96,7 +96,15 @@ std::span<const GalleryPicture> all_pictures() {
       GalleryPicture{"operations", "Operations against length",
                      "Both axes are logarithmic: the slope is the power. The lines cross where the "
                      "length equals the width.",
-                     kOwn, "complexity", draw_operations}};
+                     kOwn, "complexity", draw_operations},
+      GalleryPicture{"time-against-length", "Time against length",
+                     "Slope 2 is quadratic, slope 1 linear: what the operations promise, a clock "
+                     "confirms.",
+                     kMeasured, "", draw_time_against_length},
+      GalleryPicture{"learning-curve", "A learning curve",
+                     "Without positions the layer cannot tell which symbol is next, and its loss "
+                     "stays where guessing among those it saw leaves it.",
+                     kOwn, "", draw_learning_curve}};
   return pictures;
 }
 

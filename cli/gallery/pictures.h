@@ -13,6 +13,7 @@ enum class Origin {
   kComputed,      // by heed, from the tutorial's inputs
   kIllustrative,  // a tutorial made them up
   kOwn,           // by heed; no tutorial has the picture
+  kMeasured,      // times of a machine that the picture names
 };
 
 struct GalleryPicture {
@@ -62,5 +63,8 @@ Figure draw_difference(Theme theme);
 Figure draw_first_key_hidden(Theme theme);
 Figure draw_head_entropy(Theme theme);
 Figure draw_operations(Theme theme);
+
+Figure draw_time_against_length(Theme theme);
+Figure draw_learning_curve(Theme theme);
 
 }  // namespace heed::cli

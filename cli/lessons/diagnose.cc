@@ -39,7 +39,7 @@ void show_uniform(Report& report) {
                          Run{"low_rate", "learning rate 0.00001", 1e-5, "sinusoidal"},
                          Run{"no_positions", "0.01, but no positions", 1e-2, "none"}}) {
     TinyCopy copy(run.positions);
-    const double loss = copy.train(100, run.lr);
+    const double loss = copy.train(100, run.lr).back();
     const double exact = copy.exact();
     const double entropy = mean_entropy(copy.measure().diagnostics);
     report.say("  {:<34} {:>8.3f} {:>11.1f} % {:>8.3f}", run.cause, loss, 100 * exact, entropy);

@@ -102,7 +102,7 @@ void show_training(Report& report) {
   report.record("exact_before", copy.exact());
 
   report.step("After training");
-  const double loss = copy.train(kSteps, 1e-2);
+  const double loss = copy.train(kSteps, 1e-2).back();
   const double exact = copy.exact();
   report.say("{} steps later (loss {:.3f}), {:.1f} % of 64 new sequences are repeated exactly:",
              kSteps, loss, 100 * exact);

@@ -19,18 +19,18 @@ TinyCopy::TinyCopy(const std::string& positions) {
   probe_ = draw_batch(task_, 64, random);
 }
 
-double TinyCopy::train(std::int64_t steps, double lr) {
+std::vector<double> TinyCopy::train(std::int64_t steps, double lr) {
   nn::AdamW<> optimizer(model_->parameters(), lr);
-  double last = 0;
+  std::vector<double> losses;
   model_->train();
   for (std::int64_t step = 0; step < steps; ++step) {
     optimizer.zero_grad();
     const auto loss = copy_loss(*model_, draw_batch(task_, 32, default_generator()));
     loss.backward();
     optimizer.step();
-    last = static_cast<double>(loss.item());
+    losses.push_back(static_cast<double>(loss.item()));
   }
-  return last;
+  return losses;
 }
 
 void show_heads(Report& report, const std::string& name, const AttentionDiagnostics& diagnostics) {

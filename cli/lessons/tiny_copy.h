@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "diagnose/measured_layer.h"
 #include "lessons/report.h"
@@ -16,8 +17,8 @@ class TinyCopy {
  public:
   explicit TinyCopy(const std::string& positions = "sinusoidal");
 
-  // So many steps of AdamW on 32 sequences each; returns the last loss.
-  double train(std::int64_t steps, double lr);
+  // So many steps of AdamW on 32 sequences each; returns the loss of each.
+  std::vector<double> train(std::int64_t steps, double lr);
 
   // Over 64 sequences that training never draws again.
   double exact() { return exact_match(*model_, task_, probe_); }

@@ -116,10 +116,13 @@ ComparisonReport compare(const TranslationSettings& settings, const tasks::Corpu
     own.model.attention = attention;
     own.model.d_model = matching_d_model(own.model, reference.sizes(), target);
     Translator translator = new_translator(own, corpus);
-    const RunFolder run_folder = new_run(folder / attention);
-    write_description(run_folder.path, translator);
-    TranslationRun run = train_translator(
-        translator, corpus, {run_folder, folder / attention / "epochs.jsonl", attention});
+    RunPlace place{{}, {}, attention};
+    if (!folder.empty()) {
+      place.folder = new_run(folder / attention);
+      place.log = folder / attention / "epochs.jsonl";
+      write_description(place.folder.path, translator);
+    }
+    TranslationRun run = train_translator(translator, corpus, place);
     report.models.push_back(measured(translator, corpus, shown, std::move(run)));
   }
   return report;

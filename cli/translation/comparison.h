@@ -16,7 +16,8 @@ std::int64_t matching_d_model(const TranslatorSettings& model, const VocabularyS
                               std::int64_t target);
 
 // One translator after the other with the same corpus, seed and epochs. `folder` gets one run for
-// each, under its name. `sentences` are test examples whose alignments are kept.
+// each, under its name; where it is empty none is kept. `sentences` are test examples whose
+// alignments are kept.
 ComparisonReport compare(const TranslationSettings& settings, const tasks::Corpus& corpus,
                          const std::vector<std::string>& attentions,
                          const std::filesystem::path& folder, std::int64_t sentences);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/chart.h"
 #include "translation/alignment.h"
@@ -42,6 +45,15 @@ Figure bleu_by_length_figure(const ComparisonReport& report) {
                                 .y_title = "test BLEU",
                                 .y_low = 0,
                                 .y_high = 100});
+}
+
+Figure report_figure(const ComparisonReport& report) {
+  Figure figure{.title = "Attentions compared", .note = report.task, .columns = 2};
+  for (Figure& part : std::array{learning_curves_figure(report), bleu_by_length_figure(report)}) {
+    figure.panels.push_back(std::move(part.panels.front()));
+    figure.panels.back().title = part.title;
+  }
+  return figure;
 }
 
 Figure alignment_figure(const ComparedModel& model, std::size_t sentence) {

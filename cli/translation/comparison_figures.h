@@ -15,6 +15,9 @@ Figure learning_curves_figure(const ComparisonReport& report);
 // model without any.
 Figure bleu_by_length_figure(const ComparisonReport& report);
 
+// Both side by side.
+Figure report_figure(const ComparisonReport& report);
+
 // Where a model looked while it wrote one of the sentences: the mean of its heads. It must have
 // attention and have written something.
 Figure alignment_figure(const ComparedModel& model, std::size_t sentence);

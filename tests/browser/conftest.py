@@ -6,31 +6,17 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+from heed_command import build, heed  # noqa: E402, F401
+
 SENTENCE = "The quick brown fox jumps over the lazy dog"
-
-
-@pytest.fixture(scope="session")
-def build() -> pathlib.Path:
-    return pathlib.Path(os.environ["HEED_BUILD"]).resolve()
-
-
-@pytest.fixture(scope="session")
-def heed(build: pathlib.Path) -> Callable[..., str]:
-    """Runs the command with the given arguments and returns what it prints; fails when it fails."""
-
-    def run(*arguments: object) -> str:
-        command = [str(build / "heed"), *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-
-    return run
 
 
 @pytest.fixture(scope="session")

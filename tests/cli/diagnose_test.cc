@@ -134,6 +134,12 @@ TEST_F(Diagnose, LooksAtTranslators) {
   ASSERT_EQ(dot["layers"].size(), 1U);
   EXPECT_EQ(dot["layers"][0]["heads"].size(), 1U);
   EXPECT_EQ(dot["layers"][0]["heads"][0]["padding"], 0);
+  for (const char* attention : {"multihead", "dot"}) {
+    const CommandResult page = run_command(
+        {"diagnose", "--model", path(attention), "a b c", "d a", "--out", path("p.html")});
+    EXPECT_EQ(page.exit_code, 0) << page.err;
+    EXPECT_THAT(read_text(path("p.html")), HasSubstr(R"("keys":["a","b","c"])")) << attention;
+  }
   EXPECT_THAT(run_command({"diagnose", "--model", tiny("none")}).out,
               HasSubstr("The model has no attention."));
 }
@@ -200,8 +206,26 @@ TEST_F(Diagnose, DrawsHowAlikeHeadsAre) {
   const CommandResult drawn = run_command({"diagnose", "--weights", weights(), "--out", picture});
   ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
   EXPECT_THAT(read_text(picture), HasSubstr("<svg"));
-  expect_error(2, {"diagnose", "--weights", weights(), "--out", path("a.json")},
-               "does not end in .png, .svg or .pdf");
+  expect_error(2, {"diagnose", "--weights", weights(), "--out", path("a.gif")},
+               "does not end in .png, .svg, .pdf, .json or .html");
+}
+
+TEST_F(Diagnose, WritesItsNumbersAndWhereHeadsLooked) {
+  const auto written = [&](Arguments arguments, const std::string& name) {
+    arguments.insert(arguments.end(), {"--out", path(name)});
+    const CommandResult result = run_command(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return read_text(path(name));
+  };
+  const Arguments of_weights{"diagnose", "--weights", weights()};
+  EXPECT_EQ(json::parse(written(of_weights, "w.json")),
+            parsed({"diagnose", "--weights", weights(), "--json"}));
+  EXPECT_THAT(written(of_weights, "w.html"), HasSubstr(R"("tokens":["0","1","2","3","4"])"));
+  const Arguments of_model{"diagnose", "--model", tiny_lm(), "the sea"};
+  EXPECT_EQ(json::parse(written(of_model, "m.json"))["layers"].size(), 2U);
+  EXPECT_THAT(written(of_model, "m.html"),
+              AllOf(HasSubstr(R"("tokens":["t","h","e"," ","s","e","a"])"),
+                    HasSubstr(R"("title":"blocks.1.attention")")));
 }
 
 }  // namespace

@@ -118,6 +118,9 @@ TEST(Pictures, LessonsAreDrawn) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(read_text(path), HasSubstr("</svg>"));
   }
+  const std::string page = folder / "t.html";
+  ASSERT_EQ(run_command({"lesson", "temperature", "--out", page, "--dark"}).exit_code, 0);
+  EXPECT_THAT(read_text(page), AllOf(HasSubstr("data-theme=\"dark\""), HasSubstr("<td>0.53</td>")));
   const CommandResult result = run_command({"lesson", "softmax", "--out", folder / "s.json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(nlohmann::json::parse(read_text(folder / "s.json")).is_object());
@@ -146,6 +149,28 @@ TEST(Pictures, RunDrawsTheWeightsOfItsArrays) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(read_text(folder / "w.json"));
   EXPECT_EQ(json["weights"][1][1][1], (std::vector<double>{0.5, 0.5, 0, 0, 0}));
+}
+
+TEST(Pictures, RunWritesThePageOfItsArrays) {
+  const TemporaryFolder folder;
+  write_npy(folder / "q.npy", Tensor<double>({2, 4, 2, 3}).view());
+  write_npy(folder / "k.npy", Tensor<double>({2, 2, 5, 3}).view());
+  const auto page = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{
+        "run",     "--query",        folder / "q.npy", "--key",          folder / "k.npy",
+        "--value", folder / "k.npy", "--out",          folder / "p.html"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const CommandResult result = run_command(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::string text = read_text(folder / "p.html");
+    return text.substr(text.find("id=\"data\""));
+  };
+  EXPECT_THAT(page({"--causal", "bottom-right"}),
+              AllOf(HasSubstr(R"("keys":["key 0","key 1")"), HasSubstr(R"("numHeads":4)"),
+                    HasSubstr("Batch entry 0 of 2."), HasSubstr(R"("query":)")));
+  // A cap is not in the page's formula: it gets what was computed.
+  EXPECT_THAT(page({"--softcap", "5"}),
+              AllOf(HasSubstr(R"("weights":)"), testing::Not(HasSubstr(R"("query":)"))));
 }
 
 }  // namespace

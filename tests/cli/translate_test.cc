@@ -230,8 +230,12 @@ TEST_F(TrainedTranslator, DrawsWhereItLooked) {
   ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
   EXPECT_EQ(drawn.out, "c b a\n");
   EXPECT_THAT(read_text(picture), HasSubstr("<svg"));
-  expect_error(2, {"translate", "--model", model(), "a", "--out", folder / "a.html"},
-               "does not end in .png, .svg, .pdf or .json");
+  const std::string page = folder / "alignment.html";
+  ASSERT_EQ(run_command({"translate", "--model", model(), "a b c", "--out", page}).exit_code, 0);
+  EXPECT_THAT(read_text(page),
+              AllOf(HasSubstr("attention explorer"), HasSubstr(R"("keys":["a","b","c"])")));
+  expect_error(2, {"translate", "--model", model(), "a", "--out", folder / "a.gif"},
+               "does not end in .png, .svg, .pdf, .json or .html");
   expect_error(2, {"translate", "--model", model(), "--out", picture}, "--out draws one SENTENCE");
 }
 
@@ -439,7 +443,22 @@ TEST_F(Translate, ComparesAttentionsAndReports) {
       run_command({"evaluate", "--model", path("report/additive"), "--json"});
   EXPECT_EQ(nlohmann::json::parse(evaluated.out).at("bleu"),
             report.at("models")[1].at("test").at("bleu"));
+  EXPECT_THAT(read_text(path("report/report.html")),
+              AllOf(HasSubstr("Attentions compared"), HasSubstr("<caption>BLEU against length")));
   expect_error(1, arguments, "holds a report already");
+}
+
+TEST_F(Translate, ComparesForAPictureAlone) {
+  const auto compared = [&](const std::string& file) {
+    return run_command({"compare", "--task", "copy", "--max-length", "3", "--examples", "20",
+                        "--held-out", "4", "--d-model", "8", "--epochs", "1", "--heads", "2",
+                        "--attention", "none", "--out", path(file)});
+  };
+  ASSERT_EQ(compared("c.html").exit_code, 0);
+  EXPECT_THAT(read_text(path("c.html")), HasSubstr("<caption>BLEU while learning"));
+  ASSERT_EQ(compared("c.json").exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_text(path("c.json"))).at("models").size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
 }
 
 }  // namespace

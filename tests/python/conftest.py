@@ -13,6 +13,9 @@ import torch
 
 from cases import Case, Outputs
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+from heed_command import build, heed  # noqa: E402, F401
+
 Save = Callable[..., None]
 
 # The package as the build lays it out.
@@ -20,24 +23,6 @@ sys.path.insert(0, str(pathlib.Path(os.environ["HEED_BUILD"]).resolve() / "pytho
 
 # The cases are small: more threads would only wait for each other.
 torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def build() -> pathlib.Path:
-    return pathlib.Path(os.environ["HEED_BUILD"]).resolve()
-
-
-@pytest.fixture(scope="session")
-def heed(build: pathlib.Path) -> Callable[..., str]:
-    """Runs the command with the given arguments and returns what it prints; fails when it fails."""
-
-    def run(*arguments: object) -> str:
-        command = [str(build / "heed"), *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-
-    return run
 
 
 def in_memory_layout(case: Case, name: str) -> np.ndarray:

@@ -58,6 +58,25 @@ TEST(Explorer, TheSentenceIsWhatItWasGiven) {
   EXPECT_EQ(nlohmann::json::parse(explorer_json(sentence)).at("mask").at("bits"), "kA==");
 }
 
+TEST(Explorer, KeysMayBeOtherTokensThanQueries) {
+  ExplorerSentence sentence{
+      .title = "cross", .tokens = {"le", "chat"}, .keys = {"the", "<b>", "."}};
+  sentence.weights = Tensor<float>({1, 2, 3}, {1, 0, 0, 0, 0.5F, 0.5F});
+  sentence.visible = Tensor<bool>({2, 3}, {true, false, false, true, true, false});
+  auto json = nlohmann::json::parse(explorer_json(sentence));
+  EXPECT_EQ(json.at("keys"), (nlohmann::json{"the", "<b>", "."}));
+  EXPECT_EQ(json.at("mask"), "causal");
+  EXPECT_EQ(json.at("openingQuery"), 1);
+  sentence.visible(0, 2) = true;
+  json = nlohmann::json::parse(explorer_json(sentence));
+  EXPECT_EQ(json.at("mask").at("bits"), "uA==");  // 101 110
+  sentence.visible = Tensor<bool>({2, 2});
+  expect_refused(sentence, "visible is [2, 2], expected [2, 3]");
+  sentence.visible = {};
+  sentence.weights = Tensor<float>({1, 3, 2});
+  expect_refused(sentence, "weights is [1, 3, 2], expected [1, 2, 3]");
+}
+
 TEST(Explorer, TextsAreHarmless) {
   ExplorerSentence sentence = two_tokens();
   sentence.title = "</script><img src=x>&\xff\x1b\u202e";

@@ -18,16 +18,19 @@ namespace heed::inline v0 {
 ///
 /// Texts are shown as text, never read as markup; control characters, bidirectional overrides and
 /// bytes that are not UTF-8 become visible escapes (sanitize_for_terminal).
+///
+/// In cross-attention `keys` names what the T tokens attend to, S of it; without it S = T.
 struct ExplorerSentence {
-  std::string title;                ///< on the tab by which it is chosen
-  std::string note = {};            ///< a sentence or two: what there is to see
-  std::vector<std::string> tokens;  ///< at least one; T is their number
+  std::string title;                   ///< on the tab by which it is chosen
+  std::string note = {};               ///< a sentence or two: what there is to see
+  std::vector<std::string> tokens;     ///< at least one: what asks; T is their number
+  std::vector<std::string> keys = {};  ///< what they attend to; empty: to each other
 
   Tensor<float> query = {};    ///< [num_heads, T, head_dim], with `key`
-  Tensor<float> key = {};      ///< [num_heads, T, head_dim]
-  Tensor<float> value = {};    ///< [num_heads, T, value_dim], or empty
-  Tensor<float> weights = {};  ///< [num_heads, T, T], or empty; beside query and key a check
-  Tensor<bool> visible = {};   ///< [T, T], true where the query sees the key; empty: everything
+  Tensor<float> key = {};      ///< [num_heads, S, head_dim]
+  Tensor<float> value = {};    ///< [num_heads, S, value_dim], or empty
+  Tensor<float> weights = {};  ///< [num_heads, T, S], or empty; beside query and key a check
+  Tensor<bool> visible = {};   ///< [T, S], true where the query sees the key; empty: everything
 
   std::string mask = "none";            ///< what `visible` is called
   std::optional<double> scale = {};     ///< of query · key; 1/√head_dim when not given

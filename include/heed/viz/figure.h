@@ -112,6 +112,12 @@ HEED_API FigureFormat figure_format(const std::filesystem::path& path);
 /// std::runtime_error when the drawing library fails.
 HEED_API std::string render_figure(const Figure& figure, FigureFormat format);
 
+/// One HTML file that needs nothing else: the figure as SVG and its numbers, as far as the figure
+/// holds them, as tables for those who cannot see it. A Content-Security-Policy keeps it from
+/// loading or running anything.
+/// @throws as render_figure.
+HEED_API std::string figure_page(const Figure& figure);
+
 /// Writes the figure in the format that the path's ending names, whole or not at all.
 /// @throws InvalidArgument as above, before anything is written; IoError when the operating system
 /// refuses.

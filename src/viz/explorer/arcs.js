@@ -14,6 +14,7 @@ function buildStrip(sentence) {
   stripTokens = sentence.tokens.map((token, index) => {
     const button = make('button', {type: 'button', textContent: token, dir: 'auto', tabIndex: index ? -1 : 0});
     button.dataset.index = index;
+    button.classList.toggle('first-query', index > 0 && index === sentence.firstQuery);
     return button;
   });
   strip.replaceChildren(...stripTokens);
@@ -138,7 +139,8 @@ function setUpStrip() {
   const strip = byId('strip');
   const indexOf = (event) => (event.target.dataset?.index === undefined ? null : Number(event.target.dataset.index));
   const point = (index) => {
-    Object.assign(pointer, state.held ? {q: null, k: index} : {q: index, k: null});
+    const isKey = state.held || (index !== null && index < shown().firstQuery);
+    Object.assign(pointer, isKey ? {q: null, k: index} : {q: index, k: null});
     requestRender();
   };
   strip.addEventListener('pointerover', (event) => { if (event.pointerType === 'mouse') point(indexOf(event)); });
@@ -147,6 +149,7 @@ function setUpStrip() {
     const index = indexOf(event);
     if (index === null) return;
     Object.assign(pointer, {q: null, k: null});
+    if (index < shown().firstQuery) return update({k: index});
     const isSame = state.held && state.q === index;
     if (isSame) pointer.q = index;
     update({q: index, k: null, held: !isSame});

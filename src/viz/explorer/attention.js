@@ -1,6 +1,6 @@
 // Attention: weights = softmax(scale · query · key / temperature) over the keys that the mask shows.
 
-// query · key of one head, [T, T]. Where only weights are known, their logarithms at temperature 1:
+// query · key of one head, [T, T] for all T tokens. Where only weights are known, their logarithms at temperature 1:
 // the constant that each row lacks makes no difference to a softmax.
 function productsOf(sentence, head) {
   if (sentence.products[head]) return sentence.products[head];
@@ -33,17 +33,19 @@ const maskKey = (mask) => [mask.causal && 'causal', mask.window && `window:${mas
 function visibleOf(sentence, mask) {
   const name = maskKey(mask);
   if (sentence.visibleName === name) return sentence.visible;
-  const {length} = sentence;
+  const {length, firstQuery, numQueries, numKeys} = sentence;
   const visible = new Uint8Array(length * length);
+  let numVisible = 0;
   const [left, right] = mask.window || [Infinity, Infinity];
-  for (let q = 0; q < length; ++q) {
-    for (let k = 0; k < length; ++k) {
-      const cell = q * length + k;
-      visible[cell] = (!mask.causal || k <= q) && q - k <= left && k - q <= right &&
-        k < length - mask.padding && (!mask.given || !sentence.given || sentence.given(cell)) ? 1 : 0;
+  for (let q = 0; q < numQueries; ++q) {
+    for (let k = 0; k < numKeys; ++k) {
+      const sees = (!mask.causal || k <= q) && q - k <= left && k - q <= right &&
+        k < numKeys - mask.padding && (!mask.given || !sentence.given || sentence.given(q, k)) ? 1 : 0;
+      visible[(firstQuery + q) * length + k] = sees;
+      numVisible += sees;
     }
   }
-  sentence.visibleName = name;
+  Object.assign(sentence, {visibleName: name, numVisible});
   return (sentence.visible = visible);
 }
 
@@ -93,10 +95,10 @@ function entropyOf(weights, first, length) {
   return entropy;
 }
 
-function meanEntropy(weights, length) {
+function meanEntropy(weights, {length, firstQuery, numQueries}) {
   let sum = 0;
-  for (let q = 0; q < length; ++q) sum += entropyOf(weights, q * length, length);
-  return sum / length;
+  for (let q = firstQuery; q < length; ++q) sum += entropyOf(weights, q * length, length);
+  return sum / numQueries;
 }
 
 // The key with the largest weight of a row; what `skips` says is passed over.

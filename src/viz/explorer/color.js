@@ -41,7 +41,7 @@ function colorScale(kind, matrices, length, hidesSink) {
   });
   let end = 1;
   if (kind === 'linear' && length > manyTokens) {
-    const sorted = rowEnds.flatMap((ends) => [...ends]).sort((a, b) => a - b);
+    const sorted = rowEnds.flatMap((ends) => [...ends]).filter((most) => most > 0).sort((a, b) => a - b);
     end = Math.min(1, roundUp(sorted[sorted.length >> 1] || 1));
   }
   const position = {

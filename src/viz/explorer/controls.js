@@ -44,8 +44,8 @@ function renderControls() {
     setField(byId('window-right'), mask.window[1]);
   }
   if (mask.padding) setField(byId('padding-count'), mask.padding);
-  byId('padding-count').max = sentence.length - 1;
-  byId('mask-padding').disabled = sentence.length < 2;
+  byId('padding-count').max = sentence.numKeys - 1;
+  byId('mask-padding').disabled = sentence.numKeys < 2;
   for (const button of byId('scales').children) button.setAttribute('aria-checked', String(button.value === state.scale));
   setRover([...byId('scales').children], Object.keys(scales).indexOf(state.scale));
   byId('sink').checked = state.hidesSink;
@@ -65,7 +65,7 @@ function renderFigures() {
   const sees = visibleOf(sentence, state.mask).subarray(q * length, (q + 1) * length).includes(1);
   byId('entropy').textContent = sees ? `${numberText(entropy)} nats` : '—';
   byId('perplexity').textContent = sees ? `${numberText(Math.exp(entropy), 2)} keys` : '—';
-  byId('mean-entropy').textContent = `${numberText(meanEntropy(weights, length))} nats`;
+  byId('mean-entropy').textContent = `${numberText(meanEntropy(weights, sentence))} nats`;
 }
 
 function renderSentences() {
@@ -97,14 +97,14 @@ function setUpMasks() {
   byId('window-right').value = 0;
   byId('padding-count').value = 1;
   const window = () => [countOf('window-left', 0), countOf('window-right', 0)];
-  const padding = () => clamp(countOf('padding-count', 1), 1, shown().length - 1);
+  const padding = () => clamp(countOf('padding-count', 1), 1, shown().numKeys - 1);
   byId('mask-none').addEventListener('click', () => setMask({causal: false, window: null, padding: 0, given: false}));
   byId('mask-causal').addEventListener('change', (event) => setMask({causal: event.target.checked}));
   byId('mask-given').addEventListener('change', (event) => setMask({given: event.target.checked}));
   byId('mask-window').addEventListener('change', (event) => setMask({window: event.target.checked ? window() : null}));
   byId('mask-padding').addEventListener('change', (event) => setMask({padding: event.target.checked ? padding() : 0}));
   for (const id of ['window-left', 'window-right']) byId(id).addEventListener('input', () => setMask({window: window()}));
-  byId('padding-count').addEventListener('input', () => { if (shown().length > 1) setMask({padding: padding()}); });
+  byId('padding-count').addEventListener('input', () => { if (shown().numKeys > 1) setMask({padding: padding()}); });
 }
 
 function setUpControls() {

@@ -9,23 +9,46 @@ function bytesOf(base64) {
 
 const floatsOf = (base64) => (base64 === undefined ? null : new Float32Array(bytesOf(base64).buffer));
 
-// One sentence; its arrays are rows of heads of tokens: query[(head · T + token) · headDim + i].
+// Rows of `width` for each of `count` tokens, by heads, as rows for all `length` tokens: those from
+// `first`, and 0 for the others.
+function spread(rows, heads, [count, width], length, [first, wide] = [0, width]) {
+  if (!rows || (count === length && width === wide)) return rows;
+  const all = new Float32Array(heads * length * wide);
+  for (let row = 0; row < heads * count; ++row) {
+    const to = (Math.floor(row / count) * length + first + row % count) * wide;
+    all.set(rows.subarray(row * width, (row + 1) * width), to);
+  }
+  return all;
+}
+
+// One sentence; its arrays are rows of heads of tokens: query[(head · T + token) · headDim + i]. In
+// cross-attention the keys' tokens come first: those before firstQuery ask nothing, those from
+// numKeys are not listened to.
 function sentenceOf(json) {
+  const firstQuery = json.keys.length;
+  const tokens = [...json.keys, ...json.tokens];
+  const {numHeads} = json;
+  const {length} = tokens;
+  const numQueries = length - firstQuery;
+  const numKeys = firstQuery || length;
   const sentence = {
-    ...json,
-    length: json.tokens.length,
-    query: floatsOf(json.query),
-    key: floatsOf(json.key),
-    value: floatsOf(json.value),
-    weights: floatsOf(json.weights),
-    given: null,       // bits of a mask that is neither full nor causal
+    ...json, tokens, length, firstQuery, numQueries, numKeys,
+    openingQuery: firstQuery + json.openingQuery,
+    query: spread(floatsOf(json.query), numHeads, [numQueries, json.headDim], length, [firstQuery, json.headDim]),
+    key: spread(floatsOf(json.key), numHeads, [numKeys, json.headDim], length),
+    value: spread(floatsOf(json.value), numHeads, [numKeys, json.valueDim], length),
+    weights: spread(floatsOf(json.weights), numHeads, [numQueries, numKeys], length, [firstQuery, length]),
+    given: null,       // whether query q sees key k, of a mask that is neither full nor causal
     products: [],      // by head, once they are asked for
     computed: [],      // weights by head, with the settings they are of
   };
   sentence.openingMask = {causal: json.mask === 'causal', window: null, padding: 0, given: false};
   if (json.mask.bits !== undefined) {
     const bits = bytesOf(json.mask.bits);
-    sentence.given = (cell) => (bits[cell >> 3] >> (7 - (cell & 7))) & 1;
+    sentence.given = (q, k) => {
+      const cell = q * numKeys + k;
+      return (bits[cell >> 3] >> (7 - (cell & 7))) & 1;
+    };
     sentence.openingMask.given = true;
   }
   return sentence;

@@ -4,11 +4,12 @@ const mostTokensInPicture = 60;
 const matrixSize = 460;
 
 // The tokens side by side; their middles and the width they take.
-function pictureTokens(painter, tokens) {
+function pictureTokens(painter, {tokens, firstQuery}) {
   painter.font = fontOf(15);
   let x = 24;
-  const places = tokens.map((token) => {
+  const places = tokens.map((token, index) => {
     const width = Math.max(24, painter.measureText(token).width + 16);
+    if (index > 0 && index === firstQuery) x += 24;
     const place = {x, width, middle: x + width / 2};
     x += width + 6;
     return place;
@@ -49,7 +50,7 @@ function pictureOfView() {
   const sentence = shown();
   const heads = state.other === null ? [state.head] : [state.head, state.other];
   const hasArcs = sentence.length <= mostTokensInPicture;
-  const tokens = pictureTokens(measuring, sentence.tokens);
+  const tokens = pictureTokens(measuring, sentence);
   const width = Math.ceil(Math.max(heads.length * (matrixSize + 30) + 20, 560, hasArcs ? tokens.width : 0));
   const arcsTop = 50;
   const heatTop = hasArcs ? arcsTop + arcHeight + 62 : arcsTop + 20;

@@ -14,25 +14,36 @@ function matrixModel(sentence, head, index, scale) {
     table: tableOf(mapOf(state)), hidesSink: state.hidesSink};
 }
 
-// The cells on show: all, or what the zoom says.
-function windowOf(length) {
-  const span = clamp(Math.round(zoom.span === Infinity ? length : zoom.span), Math.min(4, length), length);
-  return {span, q: clamp(Math.round(zoom.q), 0, length - span), k: clamp(Math.round(zoom.k), 0, length - span)};
+// The cells on show: at most `span` rows and columns, the first of them (q, k).
+function wholeOf({firstQuery, numQueries, numKeys}) {
+  return {span: Math.max(numQueries, numKeys), rows: numQueries, columns: numKeys, q: firstQuery, k: 0};
+}
+
+// All of them, or what the zoom says.
+function windowOf(sentence) {
+  const whole = wholeOf(sentence);
+  const span = clamp(Math.round(Math.min(zoom.span, whole.span)), Math.min(4, whole.span), whole.span);
+  const [rows, columns] = [Math.min(span, whole.rows), Math.min(span, whole.columns)];
+  return {span, rows, columns, q: clamp(Math.round(zoom.q), whole.q, whole.q + whole.rows - rows),
+    k: clamp(Math.round(zoom.k), 0, whole.columns - columns)};
 }
 
 // Where the plot stands in a box of this size, beside its labels.
 function layoutOf(painter, tokens, view, size) {
   painter.font = fontOf(13);
-  const names = (from) => tokens.slice(from, from + view.span);
-  const widest = (from) => Math.max(...names(from).slice(0, 200).map((token) => painter.measureText(token).width));
+  const widest = (from, count) =>
+    Math.max(...tokens.slice(from, from + Math.min(count, 200)).map((token) => painter.measureText(token).width));
   const room = Math.min(110, size * 0.26);
-  const left = Math.min(room, widest(view.q) + 10);
-  const keyWidth = Math.min(room, widest(view.k) + 8);
+  const left = Math.min(room, widest(view.q, view.rows) + 10);
+  const keyWidth = Math.min(room, widest(view.k, view.columns) + 8);
   const plot = size - left - 2;
   const isUpright = keyWidth > plot / view.span;
   const top = isUpright ? Math.min(keyWidth + 4, size - 2 - plot * 0.7) : 24;
-  const side = Math.min(plot, size - top - 2);
-  return {left, top, side, cell: side / view.span, isUpright, room: isUpright ? top - 6 : side / view.span};
+  const cell = Math.min(plot / view.columns, (size - top - 2) / view.rows);
+  const width = cell * view.columns;
+  // What is higher than wide stands in the middle.
+  const indent = view.columns < view.rows ? (plot - width) / 2 : 0;
+  return {left: left + indent, top, width, height: cell * view.rows, cell, isUpright, room: isUpright ? top - 6 : cell};
 }
 
 const hides = (model, cell, k) => !model.visible[cell] || (model.hidesSink && k === 0);
@@ -40,24 +51,25 @@ const hides = (model, cell, k) => !model.visible[cell] || (model.hidesSink && k 
 // One pixel per block of cells, the largest weight of each: a strong cell stays however small.
 function pictureOf(model, view, theme, pixels) {
   const {sentence: {length}, weights, scale, index, table} = model;
-  const side = Math.min(view.span, Math.max(1, Math.round(pixels)), largestPicture);
+  const most = Math.min(Math.max(1, Math.round(pixels)), largestPicture);
+  const [wide, high] = [Math.min(view.columns, most), Math.min(view.rows, most)];
   const canvas = document.createElement('canvas');
-  canvas.width = canvas.height = side;
-  const image = canvas.getContext('2d').createImageData(side, side);
-  const largest = new Float64Array(side * side).fill(-1);
-  for (let row = 0; row < view.span; ++row) {
+  Object.assign(canvas, {width: wide, height: high});
+  const image = canvas.getContext('2d').createImageData(wide, high);
+  const largest = new Float64Array(wide * high).fill(-1);
+  for (let row = 0; row < view.rows; ++row) {
     const q = view.q + row;
-    const base = Math.floor(row * side / view.span) * side;
-    for (let column = 0; column < view.span; ++column) {
+    const base = Math.floor(row * high / view.rows) * wide;
+    for (let column = 0; column < view.columns; ++column) {
       const k = view.k + column;
       const cell = q * length + k;
       if (hides(model, cell, k)) continue;
-      const pixel = base + Math.floor(column * side / view.span);
+      const pixel = base + Math.floor(column * wide / view.columns);
       const position = scale.position(weights[cell], q, index);
       if (position > largest[pixel]) largest[pixel] = position;
     }
   }
-  for (let pixel = 0; pixel < side * side; ++pixel) {
+  for (let pixel = 0; pixel < wide * high; ++pixel) {
     if (largest[pixel] < 0) continue;
     image.data.set(colorAt(table, largest[pixel]), 4 * pixel);
     image.data[4 * pixel + 3] = 255;
@@ -70,10 +82,10 @@ function pictureOf(model, view, theme, pixels) {
 function hiddenRectangles(model, view, layout) {
   const {length} = model.sentence;
   const rectangles = [];
-  for (let row = 0; row < view.span; ++row) {
-    for (let column = 0, start = -1; column <= view.span; ++column) {
+  for (let row = 0; row < view.rows; ++row) {
+    for (let column = 0, start = -1; column <= view.columns; ++column) {
       const k = view.k + column;
-      const isHidden = column < view.span && hides(model, (view.q + row) * length + k, k);
+      const isHidden = column < view.columns && hides(model, (view.q + row) * length + k, k);
       if (isHidden && start < 0) start = column;
       if (isHidden || start < 0) continue;
       rectangles.push([layout.left + start * layout.cell, layout.top + row * layout.cell,
@@ -91,8 +103,8 @@ function drawCells(painter, model, view, layout) {
   painter.textAlign = 'center';
   painter.textBaseline = 'middle';
   painter.font = fontOf(clamp(cell * 0.34, 10, 14));
-  for (let row = 0; row < view.span; ++row) {
-    for (let column = 0; column < view.span; ++column) {
+  for (let row = 0; row < view.rows; ++row) {
+    for (let column = 0; column < view.columns; ++column) {
       const [q, k] = [view.q + row, view.k + column];
       if (hides(model, q * length + k, k)) continue;
       const weight = weights[q * length + k];
@@ -119,13 +131,14 @@ function drawLabels(painter, model, view, layout, {theme, cursor}) {
     painter.font = fontOf(size, isChosen ? 700 : 400);
   };
   painter.textBaseline = 'middle';
-  for (let i = 0; i < view.span; ++i) {
+  painter.textAlign = 'right';
+  for (let i = 0; i < view.rows; ++i) {
     const isChosenQuery = cursor && cursor.q === view.q + i;
-    if (isChosenQuery || isFree(i, view.q, cursor && cursor.q)) {
-      style(isChosenQuery, theme.query);
-      painter.textAlign = 'right';
-      painter.fillText(fitText(painter, tokens[view.q + i], left - 8), left - 6, top + (i + 0.5) * cell);
-    }
+    if (!isChosenQuery && !isFree(i, view.q, cursor && cursor.q)) continue;
+    style(isChosenQuery, theme.query);
+    painter.fillText(fitText(painter, tokens[view.q + i], left - 8), left - 6, top + (i + 0.5) * cell);
+  }
+  for (let i = 0; i < view.columns; ++i) {
     const isChosenKey = cursor && cursor.k === view.k + i;
     if (!isChosenKey && !isFree(i, view.k, cursor && cursor.k)) continue;
     style(isChosenKey, theme.key);
@@ -140,23 +153,23 @@ function drawLabels(painter, model, view, layout, {theme, cursor}) {
 
 // The whole of it in a square of `size` at the origin. `cursor` is the cell that is framed, or null.
 function drawMatrix(painter, model, size, {theme, cursor}) {
-  const view = windowOf(model.sentence.length);
+  const view = windowOf(model.sentence);
   const layout = layoutOf(painter, model.sentence.tokens, view, size);
-  const {left, top, side, cell} = layout;
+  const {left, top, width, height, cell} = layout;
   const hidden = hiddenRectangles(model, view, layout);
   painter.fillStyle = theme.hidden;
-  painter.fillRect(left, top, side, side);
+  painter.fillRect(left, top, width, height);
   drawHatch(painter, hidden, theme.hatch);
   if (cell >= smallestDrawnCell) {
     drawCells(painter, model, view, layout);
   } else {
     painter.imageSmoothingEnabled = false;
-    painter.drawImage(pictureOf(model, view, theme, side * 2), left, top, side, side);
+    painter.drawImage(pictureOf(model, view, theme, Math.max(width, height) * 2), left, top, width, height);
   }
   drawLabels(painter, model, view, layout, {theme, cursor});
   if (cursor) {
     const [x, y] = [left + (cursor.k - view.k) * cell, top + (cursor.q - view.q) * cell];
-    const isInside = x >= left - 0.01 && y >= top - 0.01 && x < left + side - 0.01 && y < top + side - 0.01;
+    const isInside = x >= left - 0.01 && y >= top - 0.01 && x < left + width - 0.01 && y < top + height - 0.01;
     painter.strokeStyle = theme.query;
     painter.lineWidth = 2;
     if (isInside) painter.strokeRect(x, y, Math.max(3, cell - 1), Math.max(3, cell - 1));

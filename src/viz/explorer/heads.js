@@ -25,14 +25,13 @@ function drawThumbnail(sentence, head, theme) {
   const canvas = headButtons[head].querySelector('canvas');
   const weights = weightsOf(sentence, head, state.mask, state.temperature);
   const scale = colorScale(state.scale, [weights], sentence.length, state.hidesSink);
-  const whole = {span: sentence.length, q: 0, k: 0};
   const context = canvas.getContext('2d');
   context.fillStyle = theme.hidden;
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.imageSmoothingEnabled = false;
-  const picture = pictureOf(matrixModel(sentence, head, 0, scale), whole, theme, thumbnailPixels);
+  const picture = pictureOf(matrixModel(sentence, head, 0, scale), wholeOf(sentence), theme, thumbnailPixels);
   context.drawImage(picture, 0, 0, canvas.width, canvas.height);
-  const entropy = meanEntropy(weights, sentence.length);
+  const entropy = meanEntropy(weights, sentence);
   headButtons[head].lastChild.textContent = `${numberText(entropy, 2)} nats`;
 }
 

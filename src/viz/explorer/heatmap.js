@@ -24,12 +24,13 @@ function renderHeatmaps(theme) {
 }
 
 function heatNote(sentence, {view, layout}) {
-  const hidden = visibleOf(sentence, state.mask).includes(0);
+  visibleOf(sentence, state.mask);
+  const hidden = sentence.numVisible < sentence.numQueries * sentence.numKeys;
   return ['A row is the token that asks, a column a token that is listened to.',
     hidden ? 'Hatched: what the mask hides.' : '',
     state.hidesSink ? 'The first column is left out of picture and scale.' : '',
     layout.cell < 1 ? 'Each point is the largest of several weights.' : '',
-    view.span < sentence.length ? `Tokens ${view.q} to ${view.q + view.span - 1} ask.` : ''].filter(Boolean).join(' ');
+    view.rows < sentence.numQueries ? `Tokens ${view.q - sentence.firstQuery} to ${view.q - sentence.firstQuery + view.rows - 1} ask.` : ''].filter(Boolean).join(' ');
 }
 
 function cellAt(canvas, event) {
@@ -37,35 +38,35 @@ function cellAt(canvas, event) {
   const box = canvas.getBoundingClientRect();
   const q = Math.floor((event.clientY - box.top - layout.top) / layout.cell);
   const k = Math.floor((event.clientX - box.left - layout.left) / layout.cell);
-  return q >= 0 && k >= 0 && q < view.span && k < view.span ? {q: q + view.q, k: k + view.k} : null;
+  return q >= 0 && k >= 0 && q < view.rows && k < view.columns ? {q: q + view.q, k: k + view.k} : null;
 }
 
 // Shows so many cells, those around (q, k) where they were.
 function zoomTo(span, center) {
-  const {length} = shown();
-  const view = windowOf(length);
-  const next = clamp(Math.round(span), Math.min(4, length), length);
+  const view = windowOf(shown());
+  const most = wholeOf(shown()).span;
+  const next = clamp(Math.round(span), Math.min(4, most), most);
   const share = {q: (center.q - view.q + 0.5) / view.span, k: (center.k - view.k + 0.5) / view.span};
   Object.assign(zoom, {span: next, q: center.q + 0.5 - share.q * next, k: center.k + 0.5 - share.k * next});
   requestRender();
 }
-const zoomIn = (center) => zoomTo(Math.floor(windowOf(shown().length).span / 1.5), center);
-const zoomOut = (center) => zoomTo(Math.ceil(windowOf(shown().length).span * 1.5), center);
+const zoomIn = (center) => zoomTo(Math.floor(windowOf(shown()).span / 1.5), center);
+const zoomOut = (center) => zoomTo(Math.ceil(windowOf(shown()).span * 1.5), center);
 
 // Moves the window so that a cell is in it.
 function reveal({q, k}) {
-  const view = windowOf(shown().length);
-  Object.assign(zoom, {q: clamp(view.q, q - view.span + 1, q), k: clamp(view.k, k - view.span + 1, k)});
+  const view = windowOf(shown());
+  Object.assign(zoom, {q: clamp(view.q, q - view.rows + 1, q), k: clamp(view.k, k - view.columns + 1, k)});
 }
 
 function moveCursor(event) {
   const steps = {ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1]};
   const cell = chosenCell();
-  const last = shown().length - 1;
-  const ends = {Home: {q: cell.q, k: 0}, End: {q: cell.q, k: last}};
+  const {length, firstQuery, numKeys} = shown();
+  const ends = {Home: {q: cell.q, k: 0}, End: {q: cell.q, k: numKeys - 1}};
   if (event.key in steps) {
     const [down, right] = steps[event.key];
-    Object.assign(cell, {q: clamp(cell.q + down, 0, last), k: clamp(cell.k + right, 0, last)});
+    Object.assign(cell, {q: clamp(cell.q + down, firstQuery, length - 1), k: clamp(cell.k + right, 0, numKeys - 1)});
   } else if (event.key in ends) {
     Object.assign(cell, ends[event.key]);
   } else if (event.key === 'Enter' || event.key === ' ') {
@@ -95,7 +96,7 @@ function listenToHeatmap(canvas) {
     requestRender();
   });
   canvas.addEventListener('pointerdown', (event) => {
-    dragged = {x: event.clientX, y: event.clientY, q: windowOf(shown().length).q, k: windowOf(shown().length).k, moved: false};
+    dragged = {x: event.clientX, y: event.clientY, q: windowOf(shown()).q, k: windowOf(shown()).k, moved: false};
   });
   canvas.addEventListener('click', (event) => {
     const cell = cellAt(canvas, event);
@@ -105,7 +106,7 @@ function listenToHeatmap(canvas) {
   });
   canvas.addEventListener('wheel', (event) => {
     const cell = cellAt(canvas, event);
-    if (!cell || !(event.ctrlKey || event.shiftKey || windowOf(shown().length).span < shown().length)) return;
+    if (!cell || !(event.ctrlKey || event.shiftKey || windowOf(shown()).span < wholeOf(shown()).span)) return;
     event.preventDefault();
     (event.deltaY + event.deltaX < 0 ? zoomIn : zoomOut)(cell);
   }, {passive: false});

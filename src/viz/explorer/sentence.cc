@@ -31,11 +31,18 @@ std::int64_t num_heads_of(const ExplorerSentence& sentence) {
   return array.rank() == 3 ? array.extent(0) : 0;
 }
 
-// [num_heads, T, width], where a width of 0 stands for any.
-void check_array(const char* field, const Tensor<float>& array, const ExplorerSentence& sentence,
-                 std::int64_t width = 0) {
-  const auto length = static_cast<std::int64_t>(sentence.tokens.size());
-  const std::int64_t heads = num_heads_of(sentence);
+std::int64_t num_queries(const ExplorerSentence& sentence) {
+  return static_cast<std::int64_t>(sentence.tokens.size());
+}
+
+std::int64_t num_keys(const ExplorerSentence& sentence) {
+  const auto& keys = sentence.keys.empty() ? sentence.tokens : sentence.keys;
+  return static_cast<std::int64_t>(keys.size());
+}
+
+// [num_heads, length, width], where a width of 0 stands for any.
+void check_array(const char* field, const Tensor<float>& array, std::int64_t heads,
+                 std::int64_t length, std::int64_t width = 0) {
   const bool fits = array.rank() == 3 && heads > 0 && array.extent(0) == heads &&
                     array.extent(1) == length && array.extent(2) > 0 &&
                     (width == 0 || array.extent(2) == width);
@@ -51,7 +58,9 @@ void check_array(const char* field, const Tensor<float>& array, const ExplorerSe
 }
 
 void check_arrays(const ExplorerSentence& sentence) {
-  const auto length = static_cast<std::int64_t>(sentence.tokens.size());
+  const std::int64_t heads = num_heads_of(sentence);
+  const std::int64_t queries = num_queries(sentence);
+  const std::int64_t keys = num_keys(sentence);
   if (sentence.query.empty() != sentence.key.empty()) {
     refuse("key", to_string(sentence.key.shape()), "query and key, or neither");
   }
@@ -59,18 +68,18 @@ void check_arrays(const ExplorerSentence& sentence) {
     refuse("weights", "empty", "weights where there is no query and key");
   }
   if (!sentence.query.empty()) {
-    check_array("query", sentence.query, sentence);
-    check_array("key", sentence.key, sentence, sentence.query.extent(2));
+    check_array("query", sentence.query, heads, queries);
+    check_array("key", sentence.key, heads, keys, sentence.query.extent(2));
   }
-  if (!sentence.value.empty()) check_array("value", sentence.value, sentence);
+  if (!sentence.value.empty()) check_array("value", sentence.value, heads, keys);
   if (!sentence.weights.empty()) {
-    check_array("weights", sentence.weights, sentence, length);
+    check_array("weights", sentence.weights, heads, queries, keys);
     for (const float weight : sentence.weights.elements()) {
       if (weight < 0) refuse("weights", weight, "numbers from 0");
     }
   }
-  if (!sentence.visible.empty() && sentence.visible.shape() != Shape{length, length}) {
-    refuse("visible", to_string(sentence.visible.shape()), fmt::format("[{0}, {0}]", length));
+  if (!sentence.visible.empty() && sentence.visible.shape() != Shape{queries, keys}) {
+    refuse("visible", to_string(sentence.visible.shape()), fmt::format("[{}, {}]", queries, keys));
   }
 }
 
@@ -114,11 +123,11 @@ nlohmann::json encoded(const Tensor<bool>& visible) {
   bool is_full = true;
   bool is_causal = true;
   std::vector<std::byte> bits(static_cast<std::size_t>((visible.num_elements() + 7) / 8));
-  const std::int64_t length = visible.empty() ? 0 : visible.extent(0);
-  for (std::int64_t cell = 0; cell < length * length; ++cell) {
+  const std::int64_t keys = visible.empty() ? 0 : visible.extent(1);
+  for (std::int64_t cell = 0; cell < visible.num_elements(); ++cell) {
     const bool sees = visible.data()[cell];
     is_full = is_full && sees;
-    is_causal = is_causal && sees == (cell % length <= cell / length);
+    is_causal = is_causal && sees == (cell % keys <= cell / keys);
     if (sees) bits[static_cast<std::size_t>(cell / 8)] |= std::byte{0x80} >> (cell % 8);
   }
   if (is_full) return "none";
@@ -134,6 +143,7 @@ std::string explorer_json(const ExplorerSentence& sentence) {
   nlohmann::json json{{"title", sanitize_for_terminal(sentence.title)},
                       {"note", sanitize_for_terminal(sentence.note)},
                       {"tokens", harmless(sentence.tokens)},
+                      {"keys", harmless(sentence.keys)},
                       {"numHeads", num_heads_of(sentence)},
                       {"headNames", harmless(sentence.heads)},
                       {"mask", encoded(sentence.visible)},

@@ -82,7 +82,7 @@ function parseMask(text, sentence) {
     if (part === 'causal') mask.causal = true;
     else if (part === 'given') mask.given = sentence.given !== null;
     else if (window) mask.window = [Number(window[1]), Number(window[2])];
-    else if (padding) mask.padding = clamp(Number(padding[1]), 0, sentence.length - 1);
+    else if (padding) mask.padding = clamp(Number(padding[1]), 0, sentence.numKeys - 1);
   }
   return mask;
 }

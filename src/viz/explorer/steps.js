@@ -94,7 +94,7 @@ function renderSteps(theme) {
       line('Without it long vectors would make large scores, and the softmax would pick one key.', 'hint')),
     step(3, 'Mask', line(path.isVisible ? 'The query sees this key: the score stays.' : 'Hidden from this query: the score becomes', 'formula'),
       line(path.isVisible ? numberText(path.scaled, 4) : '−∞', 'result'),
-      line(`It sees ${path.visibleKeys} of ${sentence.length} keys.`, 'hint')),
+      line(`It sees ${path.visibleKeys} of ${sentence.numKeys} keys.`, 'hint')),
     step(4, 'Softmax', ...softmaxLines(path), line(numberText(path.weight, 6), 'result'), bars),
     valueStep(sentence, head, q, k, path));
   byId('steps').lastChild.previousSibling.querySelector('.result').id = 'steps-weight';

@@ -11,10 +11,14 @@ function weightCell(weight, isVisible) {
 }
 
 function fullTable(sentence, weights, visible) {
-  const {tokens, length} = sentence;
-  const head = make('tr', {}, headerCell('asks \\ listens to', 'col'), ...tokens.map((token) => headerCell(token, 'col')));
-  const rows = tokens.map((token, q) => make('tr', {}, headerCell(token, 'row'),
-    ...tokens.map((_, k) => weightCell(weights[q * length + k], visible[q * length + k]))));
+  const {length, firstQuery, numKeys} = sentence;
+  const keys = sentence.tokens.slice(0, numKeys);
+  const head = make('tr', {}, headerCell('asks \\ listens to', 'col'), ...keys.map((token) => headerCell(token, 'col')));
+  const rows = sentence.tokens.slice(firstQuery).map((token, row) => {
+    const first = (firstQuery + row) * length;
+    return make('tr', {}, headerCell(token, 'row'),
+      ...keys.map((_, k) => weightCell(weights[first + k], visible[first + k])));
+  });
   return [head, ...rows];
 }
 

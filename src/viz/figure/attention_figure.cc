@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/error.h"
+#include "viz/figure/axis.h"
 #include "viz/figure/color_scale.h"
 #include "viz/figure/matrix_panel.h"
 
@@ -204,7 +205,12 @@ Figure overview_figure(FloatView weights, const AttentionFigureOptions& options)
     panel.y.label = head == 0 ? fmt::format("layer {}", layer) : "";
     panel.x.ticks.clear();
     panel.y.ticks.clear();
-    if (panel.color_bar) panel.color_bar->axis.label.clear();
+    if (!panel.color_bar) continue;
+    Axis& bar = panel.color_bar->axis;
+    bar.label.clear();
+    // Few ticks, so that both ends have one.
+    if (options.scale != ColorScale::kLog)
+      bar = figure::number_axis("", bar.low, bar.high, false, 3);
   }
   return result;
 }

@@ -85,7 +85,7 @@ ColorBar color_bar(const ColorRange& range, std::string label) {
   } else if (range.scale == ColorScale::kLog && !range.is_signed()) {
     bar.axis = number_axis(std::move(label), max * std::pow(10.0, -kDecades), max, true, 5);
   } else if (range.scale == ColorScale::kLog) {
-    // The middle half holds what is below the last decade shown.
+    // Four decades to each side of what is smaller than they are.
     bar.axis = {.label = std::move(label), .low = -1, .high = 1};
     for (const double end : {-1.0, 1.0}) {
       bar.axis.ticks.push_back({end, fmt::format("{:.2g}", end * max)});

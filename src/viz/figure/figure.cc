@@ -165,7 +165,8 @@ std::string render_figure(const Figure& figure, FigureFormat format) {
   cairo_surface_finish(surface.get());
   check(cairo_surface_status(surface.get()));
   if (format == FigureFormat::kPdf) return bytes;
-  return figure::with_title(figure::compacted(figure::with_stable_names(bytes)), title);
+  const std::string svg = figure::compacted(figure::with_stable_names(bytes));
+  return figure::with_title(figure::without_styles(svg), title);
 }
 
 void write_figure(const std::filesystem::path& path, const Figure& figure) {

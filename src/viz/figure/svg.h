@@ -1,4 +1,4 @@
-// What cairo's SVG lacks: names that do not depend on what was drawn before, and a title.
+// What cairo's SVG lacks: names that do not depend on what was drawn before, brevity, and a title.
 #pragma once
 
 #include <string>
@@ -10,8 +10,15 @@ namespace heed::inline v0::figure {
 // in the order of its document.
 std::string with_stable_names(std::string_view svg);
 
-// The same picture in two thirds of the bytes: without what is SVG's default, with short colours.
+// The same picture in half of the bytes: without what is SVG's default, with short colours and
+// paths.
 std::string compacted(std::string_view svg);
+
+// Style attributes, which a Content-Security-Policy forbids in pages, as attributes of their own.
+std::string without_styles(std::string_view svg);
+
+// Text as it stands within an element of SVG or HTML.
+std::string escaped(std::string_view text);
 
 // The document with `title`, any valid text, for those who hear the picture.
 std::string with_title(std::string svg, std::string_view title);

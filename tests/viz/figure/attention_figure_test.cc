@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,20 @@ TEST(AttentionFigure, HeadsShareOneScaleUnlessToldOtherwise) {
   const Figure apart = attention_figure(weights, {.scales_panels_apart = true});
   EXPECT_EQ(apart.panels[0].cells.colors[0], end_of(ColorMap::kViridis));
   EXPECT_TRUE(apart.panels[0].color_bar && apart.panels[1].color_bar);
+}
+
+TEST(AttentionFigure, TheLogarithmOfSignedNumbersGoesToBothSides) {
+  const Tensor<float> weights({1, 6}, {2, 0.02F, 1e-7F, 0, -0.02F, -2});
+  const Panel panel =
+      attention_figure(weights, {.color_map = ColorMap::kRdBu, .scale = ColorScale::kLog})
+          .panels[0];
+  const auto color = [](float place) { return colormap(ColorMap::kRdBu, place); };
+  EXPECT_THAT(panel.cells.colors, ElementsAre(color(1), color(0.75F), color(0.5F), color(0.5F),
+                                              color(0.25F), color(0)));
+  std::map<std::string, double> places;
+  for (const Tick& tick : panel.color_bar->axis.ticks) places[tick.label] = tick.at;
+  EXPECT_EQ(places, (std::map<std::string, double>{
+                        {"-2", -1}, {"-0.02", -0.5}, {"0", 0}, {"0.02", 0.5}, {"2", 1}}));
 }
 
 TEST(AttentionFigure, ScalesByRowOrByLogarithm) {

@@ -11,6 +11,7 @@
 
 #include "heed/error.h"
 #include "viz/figure/axis.h"
+#include "viz/figure/golden_versions.h"
 #include "viz/figure/sample_figures.h"
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
@@ -32,24 +33,6 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// The outlines in the golden files are those of these versions; another's differ a little.
-constexpr const char* kGoldenVersions = "cairo 1.16.0, pango 1.50.12";
-
-std::string versions() {
-  return std::string("cairo ") + cairo_version_string() + ", pango " + pango_version_string();
-}
-
-std::string font_in_use() {
-  const figure::Fonts fonts;
-  const auto layout = fonts.lay_out("x", {});
-  const figure::GObject<PangoFont> font(pango_context_load_font(
-      pango_layout_get_context(layout.get()), pango_layout_get_font_description(layout.get())));
-  PangoFontDescription* description = pango_font_describe(font.get());
-  std::string family = pango_font_description_get_family(description);
-  pango_font_description_free(description);
-  return family;
-}
-
 // To make the files anew: HEED_WRITE_GOLDEN=1 heed_tests --gtest_filter='Figure.*Golden*'
 void expect_golden(const std::string& name, const Figure& figure) {
   const std::string path = std::string(HEED_TEST_DATA) + "/figures/" + name + ".svg";
@@ -59,9 +42,9 @@ void expect_golden(const std::string& name, const Figure& figure) {
 }
 
 TEST(Figure, SvgIsTheGoldenOne) {
-  if (versions() != kGoldenVersions || font_in_use() != "DejaVu Sans") {
-    GTEST_SKIP() << "the golden files are of " << kGoldenVersions << " with DejaVu Sans, here are "
-                 << versions() << " with " << font_in_use();
+  if (testing_support::drawing_versions() != testing_support::kGoldenVersions) {
+    GTEST_SKIP() << "the golden files are of " << testing_support::kGoldenVersions << ", here are "
+                 << testing_support::drawing_versions();
   }
   expect_golden("weights", sample_weights());
   expect_golden("weights-dark", sample_weights(Theme::kDark));
@@ -129,6 +112,31 @@ TEST(Figure, SvgNamesAreNumberedFromTheStart) {
 TEST(Figure, SvgIsWrittenShort) {
   EXPECT_EQ(figure::compacted("fill-opacity:1;fill:rgb(12.549%,50.196078%,100%);rgb(x) 1.23456"),
             "fill:#2080ff;rgb(x) 1.234");
+  EXPECT_EQ(figure::compacted(R"(<path d="M 1 2.3456 L -3 4.5 Z M 5 6 L 0.704 7.001 Z M 5 6 "/>)"),
+            R"(<path d="M1 2.34L-3 4.5ZM5 6L0.7 7Z"/>)");
+  EXPECT_EQ(figure::compacted(R"(<path d=""/><path d="M 1 2 ")"), R"(<path d=""/><path d="M1 2")");
+}
+
+TEST(Figure, SvgHasNoStyleAttributes) {
+  EXPECT_EQ(figure::without_styles(R"(<g style=""><a style=" fill:none;stroke:#fff" b="c"/></g>)"),
+            R"(<g><a fill="none" stroke="#fff" b="c"/></g>)");
+  EXPECT_THAT(render_figure(sample_weights(), FigureFormat::kSvg), Not(HasSubstr("style=")));
+}
+
+TEST(Figure, APageHasThePictureAndItsNumbers) {
+  const std::string page = figure_page(sample_weights());
+  EXPECT_THAT(page, AllOf(HasSubstr("<title>Three &lt;words&gt; &amp; a mask</title>"),
+                          HasSubstr("<svg role=\"img\""), HasSubstr("default-src 'none'"),
+                          HasSubstr("<th scope=\"row\">&lt;b&gt;&amp;</th><td>0.25</td><td>0.75"
+                                    "</td><td>masked</td>"),
+                          Not(HasSubstr("<script")), Not(HasSubstr("<b>"))));
+  EXPECT_THAT(page, Not(HasSubstr("style=\"")));
+  EXPECT_THAT(figure_page(testing_support::sample_curves()),
+              HasSubstr("<th scope=\"row\">64</th><td>4096</td><td>64</td>"));
+  EXPECT_THAT(figure_page(testing_support::sample_bars()),
+              HasSubstr("<th scope=\"row\">general</th><td>2</td><td>0.5</td>"));
+  EXPECT_THAT(figure_page(testing_support::sample_positions()),
+              HasSubstr("16 × 20 colours, without numbers"));
 }
 
 TEST(Figure, RefusesWhatDoesNotFit) {

@@ -1,0 +1,91 @@
+"""How smooth the explorer is while the pointer moves and the slider is dragged, at 512 tokens and 12 heads: the time from
+one frame to the next, and the page's processor time for each, which other programs on the machine hardly change.
+
+Usage: .venv/bin/python tests/browser/frame_times.py HEED CHROMIUM [SCREENSHOTS]
+HEED is the command, CHROMIUM the browser; into the folder SCREENSHOTS, where it is given, the pictures of
+docs/explorer.md are written.
+"""
+
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+
+FRAMES = 120
+
+# Calls act(i) before each frame; the milliseconds from one frame to the next.
+MEASURE = """async ([act, frames]) => {
+  const acts = {
+    hover: (i) => {
+      const box = document.getElementById('heat').getBoundingClientRect();
+      const at = {clientX: box.left + box.width * (0.3 + 0.5 * ((i * 37) % 101) / 101),
+        clientY: box.top + box.height * (0.3 + 0.5 * ((i * 53) % 103) / 103)};
+      document.getElementById('heat').dispatchEvent(new PointerEvent('pointermove', {...at, bubbles: true}));
+    },
+    slider: (i) => {
+      const slider = document.getElementById('temperature');
+      slider.value = String(200 + 5 * i);
+      slider.dispatchEvent(new Event('input', {bubbles: true}));
+    },
+  };
+  const times = [];
+  let last = 0;
+  for (let i = 0; i <= frames; ++i) {
+    acts[act](i);
+    const now = await new Promise((done) => requestAnimationFrame(done));
+    if (i > 0) times.push(now - last);
+    last = now;
+  }
+  return times;
+}"""
+
+
+def explain(heed: str, sentence: str, *arguments: object) -> pathlib.Path:
+    path = pathlib.Path(tempfile.mkdtemp()) / "page.html"
+    subprocess.run([heed, "explain", "--out", path, *map(str, arguments), "--", sentence], check=True, capture_output=True)
+    return path
+
+
+def processor_seconds(session: CDPSession) -> float:
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+
+def measure(page: Page, session: CDPSession, act: str) -> str:
+    before = processor_seconds(session)
+    times = sorted(page.evaluate(MEASURE, [act, FRAMES]))
+    busy = 1000 * (processor_seconds(session) - before) / FRAMES
+    return (f"busy {busy:.1f} ms a frame; from one to the next median {statistics.median(times):.1f}, "
+            f"95 % below {times[int(0.95 * len(times))]:.1f} ms")
+
+
+def screenshots(browser: Browser, heed: str, folder: pathlib.Path) -> None:
+    path = explain(heed, "Time flies like an arrow")
+    for name, width, height, scheme in (("explorer", 1280, 1000, "light"), ("explorer-narrow", 400, 860, "dark")):
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.goto(path.as_uri())
+        page.screenshot(path=folder / f"{name}.png")
+
+
+def main() -> None:
+    heed, chromium = sys.argv[1:3]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium)
+        if len(sys.argv) > 3:
+            screenshots(browser, heed, pathlib.Path(sys.argv[3]))
+        sentence = " ".join(f"word{i % 97}" for i in range(512))
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(explain(heed, sentence, "--heads", 12, "--d-model", 96).as_uri() + "#s=1&held=0")
+        page.wait_for_timeout(5000)
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        for act in ("hover", "slider"):
+            print(f"{act:7} {measure(page, session, act)}")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
