@@ -5,11 +5,15 @@ const arcsPerToken = 3;       // where the rows of all tokens are shown at once
 const roomyTokens = 10;       // so few stand further apart, which spreads their arcs
 let stripSentence = null;
 let stripTokens = [];
+let stripLooks = [];          // by token, how it looks: only what changes costs time
+let stripPlaces = {name: '', middles: []};
 let revealed = null;          // the token that was last scrolled to
 
 function buildStrip(sentence) {
   stripSentence = sentence;
   revealed = null;
+  stripLooks = [];
+  stripPlaces = {name: '', middles: []};
   const strip = byId('strip');
   stripTokens = sentence.tokens.map((token, index) => {
     const button = make('button', {type: 'button', textContent: token, dir: 'auto', tabIndex: index ? -1 : 0});
@@ -90,6 +94,19 @@ function drawArcLabels(painter, labels, theme) {
   }
 }
 
+// Where the tokens' middles are in the box.
+function middlesOfTokens(box, width) {
+  const name = `${box.scrollLeft}|${width}`;
+  if (stripPlaces.name !== name) {
+    const start = box.getBoundingClientRect().left;
+    stripPlaces = {name, middles: stripTokens.map((button) => {
+      const place = button.getBoundingClientRect();
+      return place.left + place.width / 2 - start;
+    })};
+  }
+  return stripPlaces.middles;
+}
+
 function renderStrip(theme) {
   const sentence = shown();
   if (sentence !== stripSentence) buildStrip(sentence);
@@ -102,25 +119,26 @@ function renderStrip(theme) {
     const isAttended = query !== null && !(state.hidesSink && index === 0);
     const weight = isAttended ? weights[query * sentence.length + index] : 0;
     const color = weight > 0 ? colorAt(table, scale.position(weight, query, 0)) : null;
+    const isQuery = index === query;
+    const isKey = cell !== null && index === cell.k;
+    const isHeld = state.held && index === state.q;
+    const look = [color && cssOf(color), isQuery, isKey, isHeld, index === state.q].join();
+    if (stripLooks[index] === look) return;
+    stripLooks[index] = look;
     button.style.backgroundColor = color ? cssOf(color) : '';
     button.style.color = color ? textOn(color) : '';
-    button.classList.toggle('query', index === query);
-    button.classList.toggle('key', cell !== null && index === cell.k);
-    button.setAttribute('aria-pressed', String(state.held && index === state.q));
+    button.classList.toggle('query', isQuery);
+    button.classList.toggle('key', isKey);
+    button.setAttribute('aria-pressed', String(isHeld));
+    button.tabIndex = index === state.q ? 0 : -1;
   });
-  setRover(stripTokens, state.q);
 
   const box = byId('strip-box');
   const canvas = byId('arcs');
   canvas.style.width = `${box.clientWidth}px`;
   revealToken(box);
   const {context, width} = canvasOf(canvas);
-  const start = box.getBoundingClientRect().left;
-  const places = stripTokens.map((button) => {
-    const place = button.getBoundingClientRect();
-    return place.left + place.width / 2 - start;
-  });
-  drawArcs(context, arcsOf(sentence, weights, query), places,
+  drawArcs(context, arcsOf(sentence, weights, query), middlesOfTokens(box, width),
     {height: arcHeight, reach: [0, width], theme, isFaint: query === null});
   byId('readout').replaceChildren(...readoutOf(sentence, weights, cell));
 }

@@ -72,6 +72,14 @@ function softmaxRow(scores, visible, first, length, factor, temperature, weights
   return {largest, sum};
 }
 
+// What follows from weights is kept beside them until their settings or `settings` are others, for
+// most frames change neither.
+function kept(weights, slot, settings, compute) {
+  const name = `${weights.settings}|${settings}`;
+  if (!weights[slot] || weights[slot].name !== name) weights[slot] = {name, value: compute()};
+  return weights[slot].value;
+}
+
 // [T, T] of one head at the given settings; the last is kept.
 function weightsOf(sentence, head, mask, temperature) {
   const name = `${maskKey(mask)}@${temperature}`;
@@ -85,6 +93,7 @@ function weightsOf(sentence, head, mask, temperature) {
     softmaxRow(products, visible, q * length, length, scaleOf(sentence), temperature, weights);
   }
   sentence.computed[head] = {name, weights};
+  weights.settings = name;
   return weights;
 }
 
@@ -96,9 +105,11 @@ function entropyOf(weights, first, length) {
 }
 
 function meanEntropy(weights, {length, firstQuery, numQueries}) {
-  let sum = 0;
-  for (let q = firstQuery; q < length; ++q) sum += entropyOf(weights, q * length, length);
-  return sum / numQueries;
+  return kept(weights, 'meanEntropy', '', () => {
+    let sum = 0;
+    for (let q = firstQuery; q < length; ++q) sum += entropyOf(weights, q * length, length);
+    return sum / numQueries;
+  });
 }
 
 // The key with the largest weight of a row; what `skips` says is passed over.

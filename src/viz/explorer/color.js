@@ -32,13 +32,13 @@ function roundUp(value) {
 // are few; where they are many, at what a row's largest weight typically is. Per row, every row's
 // largest weight is at the end. The sink, when hidden, counts for nothing.
 function colorScale(kind, matrices, length, hidesSink) {
-  const rowEnds = matrices.map((weights) => {
+  const rowEnds = matrices.map((weights) => kept(weights, 'rowEnds', hidesSink, () => {
     const ends = new Float64Array(length);
     for (let q = 0; q < length; ++q) {
       for (let k = hidesSink ? 1 : 0; k < length; ++k) ends[q] = Math.max(ends[q], weights[q * length + k]);
     }
     return ends;
-  });
+  }));
   let end = 1;
   if (kind === 'linear' && length > manyTokens) {
     const sorted = rowEnds.flatMap((ends) => [...ends]).filter((most) => most > 0).sort((a, b) => a - b);
@@ -56,10 +56,14 @@ const systemIsDark = window.matchMedia('(prefers-color-scheme: dark)');
 const isDark = (state) => (state.theme === 'auto' ? systemIsDark.matches : state.theme === 'dark');
 
 // The colours of the page as it is now, for canvases and exports.
+let knownColors = {theme: ''};
 function themeColors() {
+  const {theme} = document.documentElement.dataset;
+  if (knownColors.theme === theme) return knownColors;
   const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(['page', 'card', 'ink', 'soft', 'line', 'faint', 'accent', 'hatch', 'hidden', 'query', 'key']
+  knownColors = Object.fromEntries(['page', 'card', 'ink', 'soft', 'line', 'faint', 'accent', 'hatch', 'hidden', 'query', 'key']
     .map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return Object.assign(knownColors, {theme});
 }
 
 const mapOf = (state) => (state.map === 'auto' ? (isDark(state) ? 'viridis' : 'Blues') : state.map);

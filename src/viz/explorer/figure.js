@@ -156,7 +156,8 @@ function drawMatrix(painter, model, size, {theme, cursor}) {
   const view = windowOf(model.sentence);
   const layout = layoutOf(painter, model.sentence.tokens, view, size);
   const {left, top, width, height, cell} = layout;
-  const hidden = hiddenRectangles(model, view, layout);
+  const place = [...Object.values(view), model.hidesSink].join();
+  const hidden = kept(model.weights, 'hidden', [place, left, top, cell].join(), () => hiddenRectangles(model, view, layout));
   painter.fillStyle = theme.hidden;
   painter.fillRect(left, top, width, height);
   drawHatch(painter, hidden, theme.hatch);
@@ -164,7 +165,11 @@ function drawMatrix(painter, model, size, {theme, cursor}) {
     drawCells(painter, model, view, layout);
   } else {
     painter.imageSmoothingEnabled = false;
-    painter.drawImage(pictureOf(model, view, theme, Math.max(width, height) * 2), left, top, width, height);
+    const pixels = Math.max(width, height) * 2;
+    const {kind, end} = model.scale;
+    const picture = kept(model.weights, 'picture', [place, kind, end, mapOf(state), pixels].join(),
+      () => pictureOf(model, view, theme, pixels));
+    painter.drawImage(picture, left, top, width, height);
   }
   drawLabels(painter, model, view, layout, {theme, cursor});
   if (cursor) {

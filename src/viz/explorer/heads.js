@@ -1,10 +1,13 @@
-// Every head as a small picture. Those of long sentences are computed one per frame, so that nothing
-// stutters; the one that is shown comes first.
+// Every head as a small picture. Those of long sentences are computed one per frame, once the settings
+// rest, so that nothing stutters.
 
 const thumbnailPixels = 72;
 let headsSentence = null;
 let headButtons = [];
 let headQueue = [];
+let headsName = '';          // the settings of the last frame
+let headsTimer = 0;
+const rest = 120;            // milliseconds
 let headNamesDrawn = [];     // by head, the settings its picture is of
 
 function buildHeads(sentence) {
@@ -60,7 +63,9 @@ function renderHeads(theme) {
     drawNext();
     requestAnimationFrame(oneAFrame);
   };
-  requestAnimationFrame(oneAFrame);
+  clearTimeout(headsTimer);
+  headsTimer = setTimeout(() => requestAnimationFrame(oneAFrame), name === headsName ? 0 : rest);
+  headsName = name;
 }
 
 function moveHead(step) {

@@ -28,12 +28,12 @@ function pathOf(sentence, head, q, k) {
   const first = q * length;
   const products = productsOf(sentence, head);
   const visible = visibleOf(sentence, state.mask);
-  const row = new Float64Array(products.length);
-  const {largest, sum} = softmaxRow(products, visible, first, length, scaleOf(sentence), state.temperature, row);
+  const row = new Float64Array(length);
+  const [scores, sees] = [products, visible].map((cells) => cells.subarray(first, first + length));
+  const {largest, sum} = softmaxRow(scores, sees, 0, length, scaleOf(sentence), state.temperature, row);
   const scaled = products[first + k] * scaleOf(sentence);
   return {product: products[first + k], scale: scaleOf(sentence), scaled, isVisible: visible[first + k] === 1,
-    visibleKeys: visible.subarray(first, first + length).reduce((count, sees) => count + sees, 0),
-    largest, sum, weight: row[first + k], row: row.subarray(first, first + length)};
+    visibleKeys: sees.reduce((count, one) => count + one, 0), largest, sum, weight: row[k], row};
 }
 
 function softmaxLines(path) {
