@@ -28,12 +28,14 @@ struct KeySums {
 struct BackwardTable {
   std::int32_t column_vectors;
 
-  // weights = 2^((score − lse) · log2 e), below 2⁻¹⁰⁰ exactly 0, with the tile's scores from a
-  // query that was multiplied by scale alone. Rows whose lse is infinite weigh nothing. Cells
-  // outside the panel's segments are not written.
+  // weights = 2^(exponent + m − lse · log2 e), below 2⁻¹⁰⁰ exactly 0, with the exponents and the m
+  // of attend(): tiles must come in the same order, and the panel's state begin with every chunk of
+  // keys; its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside
+  // the panel's segments are not written.
   void (*weigh)(const Tile& tile, Panel& panel, const float* lse, float* weights);
 
-  // The same, in place and for every cell, from scores that somebody modified.
+  // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
+  // that somebody modified.
   void (*weigh_scores)(const Tile& tile, Panel& panel, const float* lse, float* scores);
 
   // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where the panel's query is
