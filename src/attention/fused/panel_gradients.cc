@@ -195,14 +195,14 @@ void PanelGradients::add_to_options(const detail::ScoreTile& place,
 
 void PanelGradients::add_bias(const detail::ScoreTile& place, const float* grad_scores) const {
   const BiasSums& bias = sums_.bias;
+  std::array<float*, kernels::kMaxPanelWidth> rows;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    float* sums = bias.data + (rows_.head(r) - first_head_) * bias.head_stride +
-                  (rows_.query(r) - task_.queries.begin) * bias.query_stride +
-                  place.first_key * bias.key_stride;
-    for (std::int32_t j = place.begin; j < place.end; ++j) {
-      sums[j * bias.key_stride] += grad_scores[std::int64_t{j} * rows_.width() + r];
-    }
+    rows[static_cast<std::size_t>(r)] = bias.data +
+                                        (rows_.head(r) - first_head_) * bias.head_stride +
+                                        (rows_.query(r) - task_.queries.begin) * bias.query_stride +
+                                        place.first_key * bias.key_stride;
   }
+  table_.add_to_rows(place, grad_scores, {rows.data(), bias.key_stride});
 }
 
 void PanelGradients::write(const BackwardJob& job) const {

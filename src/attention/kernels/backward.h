@@ -23,6 +23,13 @@ struct KeySums {
   std::int64_t stride = 0;
 };
 
+// What one tile's scores are added to: that of row r and key j at data[r] + j · key_stride. Rows
+// may share what they add to.
+struct SumRows {
+  float* const* data = nullptr;  // [num_rows]
+  std::int64_t key_stride = 0;
+};
+
 // A panel's weights are those before dropout. Arrays called weights, grad_scores, factors and
 // numbers are [kTileKeys][width]; 0 stands for every cell that is hidden.
 struct BackwardTable {
@@ -58,6 +65,9 @@ struct BackwardTable {
 
   // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
   void (*sum_distances)(const ScoreTile& tile, const float* grad_scores, float* sums);
+
+  // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
+  void (*add_to_rows)(const ScoreTile& tile, const float* numbers, const SumRows& rows);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
   void (*multiply)(const Tile& tile, Panel& panel, const float* factors, float* numbers);
