@@ -39,7 +39,7 @@ struct PanelKernel {
   // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
-  // The rows' ranges, counted from the tile's first key.
+  // The rows' ranges, counted from the tile's first key; only of interest where it is mixed.
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
 
@@ -48,11 +48,10 @@ struct PanelKernel {
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
-    if (!is_mixed) return;
-    find_segments();
+    if (is_mixed) find_segments();
     for (int v = 0; v < kVectors; ++v) {
-      row_begin[v] = relative(panel.begin + v * kLanes);
-      row_end[v] = relative(panel.end + v * kLanes);
+      row_begin[v] = is_mixed ? relative(panel.begin + v * kLanes) : hn::Zero(kFloats);
+      row_end[v] = is_mixed ? relative(panel.end + v * kLanes) : hn::Zero(kFloats);
     }
   }
 
