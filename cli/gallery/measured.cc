@@ -30,10 +30,10 @@ Curve learning_curve(const char* name, const char* positions) {
 }  // namespace
 
 Figure draw_learning_curve(Theme theme) {
-  static const std::array kCurves{learning_curve("with positions", "sinusoidal"),
+  static const std::array curves{learning_curve("with positions", "sinusoidal"),
                                   learning_curve("without", "none")};
   return curves_figure(
-      kCurves, {.title = "Learning to copy",
+      curves, {.title = "Learning to copy",
                 .note = "One layer of four heads, trained as this was drawn, to repeat five "
                         "symbols of eight; the mean of each ten steps. A guess has ln 8 = "
                         "2.08.",
