@@ -63,6 +63,7 @@ SavedModel read_model(std::filesystem::path path) {
 // Ids as their own names.
 std::vector<std::string> names_of(TensorView<const std::int64_t> ids) {
   std::vector<std::string> names;
+  names.reserve(ids.elements().size());
   for (const std::int64_t id : ids.elements()) names.push_back(fmt::format("{}", id));
   return names;
 }
@@ -71,6 +72,7 @@ std::vector<std::string> names_of(TensorView<const std::int64_t> ids) {
 std::vector<std::string> characters_of(const Characters& characters,
                                        const std::vector<std::int64_t>& ids) {
   std::vector<std::string> names;
+  names.reserve(ids.size());
   for (const std::int64_t id : ids) names.push_back(characters[id]);
   return names;
 }
