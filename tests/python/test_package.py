@@ -64,6 +64,34 @@ def test_a_parameter_is_a_tensor() -> None:
         assert isinstance(heed.attention(parameter, KEY, VALUE), torch.Tensor)
 
 
+def test_a_tensor_without_elements_in_memory_is_refused() -> None:
+    shape = (1, 1, 2, 4)
+    with torch._subclasses.FakeTensorMode():
+        made_up = torch.zeros(shape)
+    for x in (torch.zeros(shape, device="meta"), torch.zeros(shape).to_sparse(), made_up):
+        with pytest.raises(ValueError, match="expected an array in the processor's memory"):
+            heed.attention(x, x, x)
+
+
+def test_a_tensor_and_what_is_made_of_it_live_as_long_as_they_are_used() -> None:
+    tensor = torch.from_numpy(QUERY.copy())
+    alive = weakref.ref(tensor)
+    out = heed.attention(tensor, tensor, tensor)
+    expected = out.clone()
+    bias = heed.additive(torch.zeros(QUERY.shape[-2]))
+    del tensor
+    gc.collect()
+    assert alive() is None
+    out += 1
+    torch.testing.assert_close(out - 1, expected)
+    assert "additive" in str(bias)
+    before = resident_bytes()
+    large = torch.zeros(1, 1, 8, 1 << 17)  # 4 MiB
+    for _ in range(50):
+        heed.attention(large, large, large, return_lse=True)
+    assert resident_bytes() - before < 100 << 20
+
+
 def test_nothing_is_copied() -> None:
     """What lies behind a window is not even read: an array whose pages nobody has touched takes no memory."""
     length = 1 << 22
