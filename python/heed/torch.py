@@ -19,13 +19,23 @@ import torch
 
 from . import _heed
 from ._options import make_options
+from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-__all__ = ["disable", "enable", "enabled", "scaled_dot_product_attention"]
+__all__ = [
+    "attention_packed",
+    "disable",
+    "enable",
+    "enabled",
+    "feature_map_attention",
+    "linear_attention",
+    "rotary_embedding",
+    "scaled_dot_product_attention",
+]
 
 _pytorch_attention = torch.nn.functional.scaled_dot_product_attention
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
@@ -90,7 +100,7 @@ def _backward(
 ):  # fmt: skip
     settings = (attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask)
     with torch.no_grad():
-        tensors = (_rows_of(tensor) for tensor in (grad_out, query, key, value, out))
+        tensors = (rows_of(tensor) for tensor in (grad_out, query, key, value, out))
         gradients = _gradients(*tensors, lse, *settings)
     # An operator's results are tensors, all of them.
     return tuple(lse.new_empty(0) if gradient is None else gradient for gradient in gradients)
@@ -106,9 +116,9 @@ def _gradients(
         # Half precision goes back in float32. The rounded output would cost the gradients most of their digits,
         # so it is computed again: 6e-4 became 9e-3 with it where weights are even, in bfloat16.
         grad_out, *operands = (tensor.to(lse.dtype) for tensor in (grad_out, *operands))
-        operands = [_rows_of(tensor) for tensor in operands]
+        operands = [rows_of(tensor) for tensor in operands]
         out, lse = _heed.attention(*operands, options, True, threads)
-    found = _heed.attention_backward(_rows_of(grad_out), *operands, out, lse, options, threads)
+    found = _heed.attention_backward(rows_of(grad_out), *operands, out, lse, options, threads)
     gradients = [tensor.to(query.dtype) for tensor in found[:3]] if is_half else list(found[:3])
     return *gradients, found[4].to(attn_mask.dtype) if needs_grad_mask else None
 
@@ -195,11 +205,6 @@ def _compute(query, key, value, attn_mask, *others):
 
 
 # --- PyTorch's function -----------------------------------------------------------------------------------------------
-
-
-def _rows_of(tensor: Tensor) -> Tensor:
-    """The tensor with a contiguous last dimension: a copy where it is not."""
-    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] <= 1 else tensor.contiguous()
 
 
 def _what_is_lacking(query: Tensor, key: Tensor, value: Tensor) -> str | None:
@@ -321,7 +326,7 @@ def scaled_dot_product_attention(
     leading = query.shape[:-2]
     if not (query.dim() == 4 and leading == key.shape[:-2] == value.shape[:-2]):
         leading, query, key, value = _broadcast((query, key, value), enable_gqa)
-    tensors = (_rows_of(query), _rows_of(key), _rows_of(value))
+    tensors = (rows_of(query), rows_of(key), rows_of(value))
     if mask is not None:
         mask = _mask_of_rank_4(mask, leading)
     # Drawn where PyTorch draws, so that torch.manual_seed() decides.
