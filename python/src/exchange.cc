@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -50,8 +51,15 @@ const Table* find_table() {
   return table;
 }
 
+// Two threads may both look for it: one that waited for the other would wait with the interpreter's
+// lock, which the other needs.
 const Table* pytorch_table() {
-  static const Table* const table = find_table();
+  static std::atomic<const Table*> table{nullptr};
+  static std::atomic<bool> is_known{false};
+  if (!is_known) {
+    table = find_table();
+    is_known = true;
+  }
   return table;
 }
 

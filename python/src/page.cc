@@ -54,7 +54,7 @@ void stand_behind_keys(ExplorerSentence& sentence, std::int64_t q_len, std::int6
       std::exchange(sentence.weights, Tensor<float>({sentence.weights.extent(0), length, length}));
   sentence.visible = Tensor<bool>({length, length});
   sentence.mask = "queries see keys";
-  for (std::int64_t q = 0; q < q_len; ++q) {
+  for (std::int64_t q = 0; kv_len > 0 && q < q_len; ++q) {
     std::fill_n(&sentence.visible(kv_len + q, 0), kv_len, true);
     for (std::int64_t head = 0; head < weights.extent(0); ++head) {
       std::copy_n(&weights(head, q, 0), kv_len, &sentence.weights(head, kv_len + q, 0));
@@ -168,7 +168,7 @@ ExplorerSentence attention_of(const Operands& operands, const Options& options,
                    [](auto weight) { return static_cast<float>(weight); });
     ExplorerSentence sentence = sentence_of(std::move(floats), labels);
     if (head) sentence.heads = {fmt::format("head {}", *head)};
-    if (!sentence.visible.empty() || !are_plain(options)) return sentence;
+    if (!sentence.visible.empty() || !are_plain(options) || heads.count == 0) return sentence;
     if (auto visible = visible_keys(options, shape, heads)) {
       sentence.visible = *std::move(visible);
       sentence.mask = options.mask.mask.description();

@@ -126,13 +126,14 @@ ELEMENTWISE = function_of(
     node("Add", "weighed scores", "sum"),
     node("Where", "is_near sum hidden", "out"),
     zero=np.int64(0), one=np.int64(1), two=np.int64(2), three=np.int64(3), last=np.array([-1]), bias=BIAS,
-    widths=np.arange(-30, 50, 20).reshape(4, 1, 1), hidden=np.float32(-np.inf),
+    widths=np.arange(-30, 50, 20).reshape(4, 1, 1), hidden=np.full((1, 1, 1, 1), -np.inf, np.float32),
 )  # fmt: skip
 
 
 def run_flex(attributes: dict, path: str) -> np.ndarray:
     random = np.random.default_rng(1)
-    arrays = [random.standard_normal((2, heads, length, 16)).astype(np.float32) for heads, length in ((4, 70), (2, 90), (2, 90))]
+    shapes = [(2, heads, length, 16) for heads, length in ((4, 70), (2, 90), (2, 90))]
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
     flex = messages.Node("ai.onnx.preview", "FlexAttention", ["Q", "K", "V"], ["Y"], attributes)
     return operators.run(flex, arrays, path)[0]
 

@@ -399,7 +399,11 @@ def test_everything_public_is_documented() -> None:
             assert inspect.getdoc(public), name
 
 
-@pytest.mark.parametrize("module", [heed, heed._operator, heed._relatives, heed._show, heed.reference], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [heed, heed._operator, heed._relatives, heed._show, heed.reference],
+    ids=lambda module: module.__name__,
+)
 def test_examples_in_docstrings(module) -> None:
     names = {"heed": heed, "numpy": np, "x": draw(1, 8, 128, 64)}
     results = doctest.testmod(module, extraglobs=names, optionflags=doctest.ELLIPSIS)
@@ -469,6 +473,7 @@ def test_show_puts_queries_behind_keys_that_are_others() -> None:
     assert sentence["tokens"] == ["a", "b", "q"]
     np.testing.assert_array_equal(numbers_of(sentence["weights"], 3, 3), [[0, 0, 0], [0, 0, 0], [0.25, 0.75, 0]])
     assert sentence_of(heed.show(QUERY, KEY[:, :, :1]))["tokens"][:2] == ["key 0", "query 0"]
+    assert len(sentence_of(heed.show(QUERY, KEY[:, :, :0]))["tokens"]) == QUERY.shape[2]
 
 
 def test_show_refuses_what_does_not_fit() -> None:
@@ -478,6 +483,8 @@ def test_show_refuses_what_does_not_fit() -> None:
         "batch is -1, of": lambda: heed.show(QUERY, KEY, batch=-1),
         r"weights has shape \[3\]": lambda: heed.show(np.ones(3)),
         "softcap": lambda: heed.show(QUERY, KEY, softcap=-1.0),
+        "tokens is empty": lambda: heed.show(QUERY[:, :, :0], KEY[:, :, :0]),
+        "expected .* for 7 tokens": lambda: heed.show(QUERY[:, :0, :7], KEY[:, :0, :7]),
     }.items():
         with pytest.raises(ValueError, match=message):
             call()

@@ -151,9 +151,8 @@ def test_packed_sequences_are_computed_one_by_one(options: dict) -> None:
     out, lse = heed.attention_packed(*operands, QUERIES, KEYS, return_lse=True, **options, **learned)
     assert out.shape == (8, 4, 5) and lse.shape == (4, 8)
     grad_out = draw(*out.shape, dtype=torch.float32).detach().numpy()
-    found = heed.attention_packed_backward(
-        grad_out, *operands, out, lse, np.array(QUERIES, np.int32), torch.tensor(KEYS, dtype=torch.int32), **options, **learned
-    )  # fmt: skip
+    boundaries = (np.array(QUERIES, np.int32), torch.tensor(KEYS, dtype=torch.int32))
+    found = heed.attention_packed_backward(grad_out, *operands, out, lse, *boundaries, **options, **learned)
     sums = {"sinks": 0, "alibi_slopes": 0}
     tensors = [torch.from_numpy(x) for x in operands]
     for parts, q, k in alone(tensors):
@@ -222,7 +221,9 @@ def test_misuse_is_a_value_error_with_the_librarys_words() -> None:
         "query is float64, expected float32, float16 or bfloat16": lambda: heed.attention_packed(
             *[tokens.astype(np.float64)] * 3, [0, 7]
         ),
-        "attention_packed: the boundaries of query end at 3, but it has 7 rows": lambda: heed.attention_packed(*[tokens] * 3, [0, 3]),
+        "attention_packed: the boundaries of query end at 3, but it has 7 rows": lambda: heed.attention_packed(
+            *[tokens] * 3, [0, 3]
+        ),
         "score_mod is a function of Python's": lambda: heed.attention_packed_backward(
             tokens, *[tokens] * 3, tokens, tokens, [0, 7], score_mod=lambda score, *_: score
         ),

@@ -219,10 +219,10 @@ def as_score_mod(graph: Graph, shape: tuple[int, ...]) -> Callable[..., np.ndarr
     if split is None:
         return None
     program, known = split
-    whole = {name: array if array.size == 1 else np.broadcast_to(array, shape) for name, array in known.items()}
+    whole = {name: array.reshape(()) if array.size == 1 else np.broadcast_to(array, shape) for name, array in known.items()}
 
     def score_mod(score, b, h, q_idx, kv_idx):
-        values = {name: array if array.size == 1 else array[b, h, q_idx, kv_idx] for name, array in whole.items()}
+        values = {name: array[b, h, q_idx, kv_idx] if array.ndim else array for name, array in whole.items()}
         values[graph.inputs[0]] = score
         for node in program:
             inputs = [values[name] if name else None for name in node.inputs]
