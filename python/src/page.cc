@@ -132,6 +132,7 @@ Heads heads_of(const ScoreShape& shape, std::int64_t batch, std::optional<std::i
     if (found >= 0 && found < count) return;
     throw InvalidArgument(fmt::format("{}: {} is {}, of {}", kFunction, name, found, count));
   };
+  if (shape.num_heads == 0) throw InvalidArgument(fmt::format("{}: there are no heads", kFunction));
   check("batch", batch, shape.batch);
   if (!head) return {batch, 0, shape.num_heads};
   check("head", *head, shape.num_heads);
@@ -168,7 +169,7 @@ ExplorerSentence attention_of(const Operands& operands, const Options& options,
                    [](auto weight) { return static_cast<float>(weight); });
     ExplorerSentence sentence = sentence_of(std::move(floats), labels);
     if (head) sentence.heads = {fmt::format("head {}", *head)};
-    if (!sentence.visible.empty() || !are_plain(options) || heads.count == 0) return sentence;
+    if (!sentence.visible.empty() || !are_plain(options)) return sentence;
     if (auto visible = visible_keys(options, shape, heads)) {
       sentence.visible = *std::move(visible);
       sentence.mask = options.mask.mask.description();

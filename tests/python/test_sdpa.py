@@ -368,7 +368,7 @@ def test_casts_where_autocast_does() -> None:
 def heed_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """Records the shapes of queries that heed is given."""
     calls: list[tuple] = []
-    forward = heed.torch._heed.attention
+    forward = heed._heed.attention
 
     class Recording:
         def __getattr__(self, name: str):
@@ -378,7 +378,7 @@ def heed_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
             calls.append(tuple(query.shape))
             return forward(query, *rest)
 
-    monkeypatch.setattr(heed.torch, "_heed", Recording())
+    monkeypatch.setattr(heed._sdpa, "_heed", Recording())
     return calls
 
 
