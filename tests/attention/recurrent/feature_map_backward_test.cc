@@ -20,11 +20,11 @@ using testing_support::normal;
 using testing_support::same_bits;
 
 template <class Real>
-struct Case {
+struct FeatureMapCase {
   FeatureMapOptions options;
   Tensor<Real> query, key, value, grad_out;
 
-  Case(const FeatureMapOptions& o, std::int64_t q_len, std::int64_t kv_len)
+  FeatureMapCase(const FeatureMapOptions& o, std::int64_t q_len, std::int64_t kv_len)
       : options(o),
         query(normal<Real>({2, 4, q_len, 3}, 1)),
         key(normal<Real>({2, 2, kv_len, 3}, 2)),
@@ -45,8 +45,8 @@ struct Case {
   }
 };
 
-void expect_central_differences(const Case<double>& c, Tensor<double>& at,
-                                const Tensor<double>& grad, const std::string& what) {
+void expect_feature_map_differences(const FeatureMapCase<double>& c, Tensor<double>& at,
+                                    const Tensor<double>& grad, const std::string& what) {
   ASSERT_EQ(grad.shape(), at.shape()) << what;
   double largest = 0;
   for (std::size_t i = 0; i < at.elements().size(); ++i) {
@@ -68,14 +68,14 @@ TEST(FeatureMapBackward, IsTheDerivative) {
   for (const FeatureMap map : {FeatureMap::kEluPlusOne, FeatureMap::kRelu}) {
     for (const bool causal : {false, true}) {
       for (const bool normalized : {false, true}) {
-        Case<double> c({map, causal, normalized}, 4, causal ? 4 : 6);
+        FeatureMapCase<double> c({map, causal, normalized}, 4, causal ? 4 : 6);
         const auto gradients = c.gradients();
         const std::string what = std::string(map == FeatureMap::kRelu ? "relu" : "elu") +
                                  (causal ? ", causal" : "") +
                                  (normalized ? ", normalized, " : ", ");
-        expect_central_differences(c, c.query, gradients.query, what + "query");
-        expect_central_differences(c, c.key, gradients.key, what + "key");
-        expect_central_differences(c, c.value, gradients.value, what + "value");
+        expect_feature_map_differences(c, c.query, gradients.query, what + "query");
+        expect_feature_map_differences(c, c.key, gradients.key, what + "key");
+        expect_feature_map_differences(c, c.value, gradients.value, what + "value");
       }
     }
   }
@@ -83,19 +83,19 @@ TEST(FeatureMapBackward, IsTheDerivative) {
 
 TEST(FeatureMapBackward, FloatIsCloseAndTheSameOnAnyThreads) {
   const FeatureMapOptions options{.causal = true};
-  const auto exact = Case<double>(options, 40, 40).gradients();
-  const auto found = Case<float>(options, 40, 40).gradients();
+  const auto exact = FeatureMapCase<double>(options, 40, 40).gradients();
+  const auto found = FeatureMapCase<float>(options, 40, 40).gradients();
   double largest = 0;
   for (std::size_t i = 0; i < found.key.elements().size(); ++i) {
     largest = std::max(largest, std::abs(found.key.elements()[i] - exact.key.elements()[i]));
   }
   EXPECT_LE(largest, 1e-4);
   const ThreadLimit limit(1);
-  EXPECT_TRUE(same_bits(Case<float>(options, 40, 40).gradients().key, found.key));
+  EXPECT_TRUE(same_bits(FeatureMapCase<float>(options, 40, 40).gradients().key, found.key));
 }
 
 TEST(FeatureMapBackward, QueriesThatMatchNothingGiveAndGetNone) {
-  Case<double> c({FeatureMap::kRelu, false, true}, 2, 3);
+  FeatureMapCase<double> c({FeatureMap::kRelu, false, true}, 2, 3);
   for (double& x : c.query.elements()) x = -1;
   const auto gradients = c.gradients();
   for (const auto* gradient : {&gradients.query, &gradients.key, &gradients.value}) {
