@@ -1,6 +1,7 @@
 // Loops over elements, divided among threads where it pays. For contiguous views.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "heed/nn/tape.h"
@@ -10,6 +11,17 @@ namespace heed::inline v0::nn {
 
 // Elements per chunk of a loop with little arithmetic: a chunk takes some 10 µs.
 inline constexpr std::int64_t kElementGrain = 16384;
+
+// Written by all threads, which is where large tensors get their memory from the system.
+template <class T>
+Tensor<T> zeros(const Shape& shape) {
+  auto result = Tensor<T>::uninitialized(shape);
+  T* out = result.data();
+  parallel_for(0, result.num_elements(), kElementGrain, [=](std::int64_t first, std::int64_t last) {
+    std::fill(out + first, out + last, T{0});
+  });
+  return result;
+}
 
 // f(x) of every element.
 template <class T, class F>

@@ -26,11 +26,26 @@ TensorView<T> with_rows(TensorView<T> view) {
   return view.rank() == 0 ? view.to_rank(1) : view;
 }
 
+// Columns per chunk of a reduction over rows.
+constexpr std::int64_t kColumnGrain = 256;
+
+// Some columns of a row.
+struct Columns {
+  std::int64_t first;
+  std::int64_t last;
+};
+
 template <class X, class Y>
-void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row) {
+void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row, Columns columns) {
   const RowPair<X, Y> pair(to, from, row);
-  for (std::int64_t i = 0; i < to.extent(-1); ++i) {
-    pair.x[i * to.stride(-1)] += pair.y[i * from.stride(-1)];
+  const std::int64_t to_step = to.stride(-1);
+  const std::int64_t from_step = from.stride(-1);
+  if (to_step == 1 && from_step == 1) {
+    for (std::int64_t i = columns.first; i < columns.last; ++i) pair.x[i] += pair.y[i];
+    return;
+  }
+  for (std::int64_t i = columns.first; i < columns.last; ++i) {
+    pair.x[i * to_step] += pair.y[i * from_step];
   }
 }
 
@@ -71,8 +86,13 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
   Tensor<double> sums(shape);
   const auto from = with_rows(grad);
   const TensorView<double> to = sums.view().broadcast_to(from.shape());
-  const std::int64_t rows = grad.empty() ? 0 : grad.num_elements() / from.extent(-1);
-  for (std::int64_t row = 0; row < rows; ++row) add_row(to, from, row);
+  const std::int64_t width = from.extent(-1);
+  const std::int64_t rows = grad.empty() ? 0 : grad.num_elements() / width;
+  // Threads may divide columns unless all go into one sum.
+  const std::int64_t grain = to.stride(-1) == 0 ? std::max<std::int64_t>(width, 1) : kColumnGrain;
+  parallel_for(0, width, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = 0; row < rows; ++row) add_row(to, from, row, {first, last});
+  });
   auto result = Tensor<T>::uninitialized(shape);
   std::transform(sums.elements().begin(), sums.elements().end(), result.data(),
                  [](double sum) { return static_cast<T>(sum); });
@@ -82,30 +102,40 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view) {
   auto result = Tensor<T>::uninitialized(view.shape());
-  const auto from = with_rows(view);
-  const auto to = with_rows(result.view());
-  for_each_row(from.shape(), [&](std::int64_t row) {
-    const RowPair<T, const T> pair(to, from, row);
-    const std::int64_t step = from.stride(-1);
-    if (step == 1) {
-      std::copy_n(pair.y, from.extent(-1), pair.x);
-    } else {
-      for (std::int64_t i = 0; i < from.extent(-1); ++i) pair.x[i] = pair.y[i * step];
-    }
-  });
+  copy_into(result.view(), view);
   return result;
 }
 
 template <class T>
+void copy_into(TensorView<T> to, TensorView<const T> from) {
+  to = with_rows(to);
+  from = with_rows(from);
+  const std::int64_t width = from.extent(-1);
+  const std::int64_t to_step = to.stride(-1);
+  const std::int64_t from_step = from.stride(-1);
+  for_each_row(from.shape(), [&](std::int64_t row) {
+    const RowPair<T, const T> pair(to, from, row);
+    if (to_step == 1 && from_step == 1) {
+      std::copy_n(pair.y, width, pair.x);
+    } else {
+      for (std::int64_t i = 0; i < width; ++i) pair.x[i * to_step] = pair.y[i * from_step];
+    }
+  });
+}
+
+template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from) {
-  for_each_row(to.rank() == 0 ? Shape{1} : to.shape(),
-               [&](std::int64_t row) { add_row(with_rows(to), with_rows(from), row); });
+  to = with_rows(to);
+  from = with_rows(from);
+  for_each_row(to.shape(), [&](std::int64_t row) { add_row(to, from, row, {0, to.extent(-1)}); });
 }
 
 template Tensor<float> reduce_to(FloatView, const Shape&);
 template Tensor<double> reduce_to(DoubleView, const Shape&);
 template Tensor<float> contiguous(FloatView);
 template Tensor<double> contiguous(DoubleView);
+template void copy_into(TensorView<float>, FloatView);
+template void copy_into(TensorView<double>, DoubleView);
 template void add_into(TensorView<float>, FloatView);
 template void add_into(TensorView<double>, DoubleView);
 
