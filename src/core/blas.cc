@@ -135,8 +135,8 @@ void call_blas(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
 /// Of the dimensions alone, so that the bits do not depend on the number of threads.
 std::int64_t block_length(const Shape& out, std::int64_t inner) {
   const std::int64_t length = std::max(out[0], out[1]);
-  const double work = static_cast<double>(out[0]) * static_cast<double>(out[1]) *
-                      static_cast<double>(inner);
+  const double work =
+      static_cast<double>(out[0]) * static_cast<double>(out[1]) * static_cast<double>(inner);
   if (work < kMinWork) return length;
   const std::int64_t shared = std::clamp((length - 1) / kBlocks + 1, kMinBlock, kMaxBlock);
   return (shared + kBlockMultiple - 1) / kBlockMultiple * kBlockMultiple;

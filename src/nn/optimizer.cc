@@ -138,11 +138,11 @@ void Adam<T>::adapt(const Slot& slot, T kept) {
   const T* grad = slot.grad.data();
   T* mean = slot.state[0].data();
   T* square = slot.state[1].data();
-  parallel_for(0, slot.parameter.num_elements(), kElementGrain,
-               [&](std::int64_t first, std::int64_t last) {
-                 vector_loops<T>().adam(factors, {parameter + first, grad + first, mean + first,
-                                                  square + first, last - first});
-               });
+  parallel_for(
+      0, slot.parameter.num_elements(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
+        vector_loops<T>().adam(
+            factors, {parameter + first, grad + first, mean + first, square + first, last - first});
+      });
 }
 
 template <class T>

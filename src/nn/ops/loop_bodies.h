@@ -44,13 +44,19 @@ template <class T, class F>
 template <class T>
 [[gnu::always_inline]] inline double exp_and_sum(const T* x, T shift, std::int64_t count, T* y) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = heed::exp(x[i] - shift);
-  return sum(y, count, [](double element) __attribute__((always_inline)) { return element; });
+  return sum(
+      y, count, [](double element) __attribute__((always_inline)) { return element; });
+}
+
+template <class T>
+[[gnu::always_inline]] inline void add(const T* x, std::int64_t count, double* __restrict sums) {
+  for (std::int64_t i = 0; i < count; ++i) sums[i] += static_cast<double>(x[i]);
 }
 
 template <class T>
 [[gnu::always_inline]] inline double sum_of_squares(const T* x, std::int64_t count) {
-  return sum(x, count,
-             [](double element) __attribute__((always_inline)) { return element * element; });
+  return sum(
+      x, count, [](double element) __attribute__((always_inline)) { return element * element; });
 }
 
 template <class T>

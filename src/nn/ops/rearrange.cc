@@ -144,8 +144,7 @@ Variable<T> concat(const std::vector<Variable<T>>& parts, int dim) {
   dim = check_parts("concat", parts, dim);
   std::vector<std::int64_t> bounds{0};
   for (const auto& part : parts) bounds.push_back(bounds.back() + part.extent(dim));
-  auto result =
-      Tensor<T>::uninitialized(with_extent(parts.front().shape(), dim, bounds.back()));
+  auto result = Tensor<T>::uninitialized(with_extent(parts.front().shape(), dim, bounds.back()));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     copy_into(result.view().slice(dim, bounds[i], bounds[i + 1]), parts[i].value());
   }

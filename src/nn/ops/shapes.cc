@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "nn/ops/elementwise.h"
+#include "nn/ops/vector_loops.h"
 
 namespace heed::inline v0::nn {
 
@@ -26,27 +27,46 @@ TensorView<T> with_rows(TensorView<T> view) {
   return view.rank() == 0 ? view.to_rank(1) : view;
 }
 
-// Columns per chunk of a reduction over rows.
-constexpr std::int64_t kColumnGrain = 256;
-
-// Some columns of a row.
-struct Columns {
-  std::int64_t first;
-  std::int64_t last;
-};
-
 template <class X, class Y>
-void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row, Columns columns) {
+void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row) {
   const RowPair<X, Y> pair(to, from, row);
   const std::int64_t to_step = to.stride(-1);
   const std::int64_t from_step = from.stride(-1);
-  if (to_step == 1 && from_step == 1) {
-    for (std::int64_t i = columns.first; i < columns.last; ++i) pair.x[i] += pair.y[i];
-    return;
+  for (std::int64_t i = 0; i < to.extent(-1); ++i) pair.x[i * to_step] += pair.y[i * from_step];
+}
+
+// Rows whose sums are added up, and the columns of them that one chunk works on: half of what a
+// first-level cache holds in sums.
+constexpr std::int64_t kRowsOfPart = 256;
+constexpr std::int64_t kColumnsOfPart = 2048;
+
+// Σ over the rows of from [rows, width], in parts of a fixed number of rows.
+template <class T>
+Tensor<T> sum_of_rows(TensorView<const T> from) {
+  const std::int64_t rows = from.extent(0);
+  const std::int64_t width = from.extent(1);
+  const std::int64_t parts = (rows - 1) / kRowsOfPart + 1;
+  const std::int64_t columns = (width - 1) / kColumnsOfPart + 1;
+  Tensor<double> sums({parts, width});
+  parallel_for(0, parts * columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      const std::int64_t part = chunk / columns;
+      const std::int64_t first = chunk % columns * kColumnsOfPart;
+      const std::int64_t count = std::min(kColumnsOfPart, width - first);
+      const std::int64_t last_row = std::min((part + 1) * kRowsOfPart, rows);
+      for (std::int64_t row = part * kRowsOfPart; row < last_row; ++row) {
+        vector_loops<T>().add(from.data() + row * from.stride(0) + first, count,
+                              sums.data() + part * width + first);
+      }
+    }
+  });
+  auto result = Tensor<T>::uninitialized({width});
+  for (std::int64_t column = 0; column < width; ++column) {
+    double sum = 0;
+    for (std::int64_t part = 0; part < parts; ++part) sum += sums(part, column);
+    result(column) = static_cast<T>(sum);
   }
-  for (std::int64_t i = columns.first; i < columns.last; ++i) {
-    pair.x[i * to_step] += pair.y[i * from_step];
-  }
+  return result;
 }
 
 }  // namespace
@@ -83,16 +103,15 @@ Shape with_last(const Shape& shape, std::int64_t extent) {
 template <class T>
 Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
   if (grad.shape() == shape) return contiguous(grad);
+  if (shape.rank() == 1 && grad.rank() > 1 && shape[0] == grad.extent(-1) && grad.is_contiguous() &&
+      !grad.empty()) {
+    return sum_of_rows(grad.reshape({grad.num_elements() / shape[0], shape[0]}));
+  }
   Tensor<double> sums(shape);
   const auto from = with_rows(grad);
   const TensorView<double> to = sums.view().broadcast_to(from.shape());
-  const std::int64_t width = from.extent(-1);
-  const std::int64_t rows = grad.empty() ? 0 : grad.num_elements() / width;
-  // Threads may divide columns unless all go into one sum.
-  const std::int64_t grain = to.stride(-1) == 0 ? std::max<std::int64_t>(width, 1) : kColumnGrain;
-  parallel_for(0, width, grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = 0; row < rows; ++row) add_row(to, from, row, {first, last});
-  });
+  const std::int64_t rows = grad.empty() ? 0 : grad.num_elements() / from.extent(-1);
+  for (std::int64_t row = 0; row < rows; ++row) add_row(to, from, row);
   auto result = Tensor<T>::uninitialized(shape);
   std::transform(sums.elements().begin(), sums.elements().end(), result.data(),
                  [](double sum) { return static_cast<T>(sum); });
@@ -101,7 +120,7 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
 
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view) {
-  auto result = Tensor<T>::uninitialized(view.shape());
+  auto result = uninitialized<T>(view.shape());
   copy_into(result.view(), view);
   return result;
 }
@@ -127,7 +146,7 @@ template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from) {
   to = with_rows(to);
   from = with_rows(from);
-  for_each_row(to.shape(), [&](std::int64_t row) { add_row(to, from, row, {0, to.extent(-1)}); });
+  for_each_row(to.shape(), [&](std::int64_t row) { add_row(to, from, row); });
 }
 
 template Tensor<float> reduce_to(FloatView, const Shape&);

@@ -117,7 +117,8 @@ Targets<T> checked_targets(const Shape& logits, TensorView<const std::int64_t> t
   return result;
 }
 
-// The exponentials of each row of the logits, of which the gradient is made; ignored rows have none.
+// The exponentials of each row of the logits, of which the gradient is made; ignored rows have
+// none.
 template <class T>
 struct Exponentials {
   Tensor<T> elements;
@@ -126,7 +127,7 @@ struct Exponentials {
 
 template <class T>
 Exponentials<T> exponentials_of(TensorView<const T> logits, const Targets<T>& targets) {
-  Exponentials<T> result{Tensor<T>::uninitialized(logits.shape()), {}};
+  Exponentials<T> result{uninitialized<T>(logits.shape()), {}};
   result.rows.resize(targets.classes.size());
   for_each_row(logits.shape(), [&](std::int64_t row) {
     const auto index = static_cast<std::size_t>(row);
@@ -194,13 +195,11 @@ Variable<T> cross_entropy(const Variable<T>& logits, TensorView<const std::int64
                           std::int64_t ignore_index) {
   Targets<T> checked = checked_targets<T>(logits.shape(), targets, ignore_index);
   // Shared, for closures are copied.
-  const auto saved =
-      std::make_shared<Exponentials<T>>(exponentials_of<T>(logits.value(), checked));
+  const auto saved = std::make_shared<Exponentials<T>>(exponentials_of<T>(logits.value(), checked));
   Tensor<T> loss(Shape{}, {mean_loss<T>(logits.value(), *saved, checked)});
   return record<T>("cross_entropy", std::move(loss), {logits},
                    [saved, checked = std::move(checked)](Step<T>& step) {
-                     Tensor<T> grad =
-                         step.is_last() ? std::move(saved->elements) : saved->elements;
+                     Tensor<T> grad = step.is_last() ? std::move(saved->elements) : saved->elements;
                      cross_entropy_backward(*step.grad().data(), *saved, checked, grad);
                      step.give(0, std::move(grad));
                    });

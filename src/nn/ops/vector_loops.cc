@@ -18,6 +18,9 @@ struct Compiled {
   static double exp_and_sum(const T* x, T shift, std::int64_t count, T* y) {
     return loop_bodies::exp_and_sum(x, shift, count, y);
   }
+  static void add(const T* x, std::int64_t count, double* sums) {
+    loop_bodies::add(x, count, sums);
+  }
   static double sum_of_squares(const T* x, std::int64_t count) {
     return loop_bodies::sum_of_squares(x, count);
   }
@@ -35,6 +38,7 @@ struct Compiled {
   static const VectorLoops<T>* table() {
     static const VectorLoops<T> loops{.largest = largest,
                                       .exp_and_sum = exp_and_sum,
+                                      .add = add,
                                       .sum_of_squares = sum_of_squares,
                                       .adam = adam,
                                       .lstm_advance = lstm_advance,

@@ -9,10 +9,10 @@ namespace heed::inline v0::nn {
 // What Adam does to an element at one step.
 template <class T>
 struct AdamFactors {
-  T kept;                      // of the parameter, before it is moved
+  T kept;                            // of the parameter, before it is moved
   T take, keep_square, take_square;  // 1 − β₁, β₂, 1 − β₂
-  T rate;                      // learning rate / (1 − β₁ᵗ)
-  T root;                      // √(1 − β₂ᵗ)
+  T rate;                            // learning rate / (1 − β₁ᵗ)
+  T root;                            // √(1 − β₂ᵗ)
   T eps;
 };
 
@@ -40,6 +40,8 @@ struct VectorLoops {
   T (*largest)(const T* x, std::int64_t count);
   // y = exp(x − shift). Returns Σ y.
   double (*exp_and_sum)(const T* x, T shift, std::int64_t count, T* y);
+  // sums += x
+  void (*add)(const T* x, std::int64_t count, double* sums);
   // Σ x²
   double (*sum_of_squares)(const T* x, std::int64_t count);
   void (*adam)(const AdamFactors<T>& factors, const AdamRange<T>& range);
