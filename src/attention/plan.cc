@@ -90,6 +90,11 @@ Tensor<T> run_call(const Call& call, TensorView<const T> query, TensorView<const
 }
 
 std::string kernel_text(const fused::Schedule& schedule) {
+  if (schedule.panel_rows == 1) {
+    return fmt::format(
+        "{}, lanes are keys, then columns: one row at a time, {} to a pass over the keys",
+        schedule.table->name, schedule.panels_per_block);
+  }
   return fmt::format("{}, lanes are rows: panels of {} rows, {} to a pass over the keys",
                      schedule.table->name, schedule.panel_rows, schedule.panels_per_block);
 }

@@ -12,6 +12,7 @@ namespace {
 
 kernels::PanelState take_state(const Schedule& schedule, Workspace& workspace) {
   const std::int64_t width = schedule.panel_rows;
+  // Each is of whole vectors, also where the width is 1: so are the pieces of a workspace.
   return {workspace.floats(width), workspace.floats(width), workspace.floats(width),
           workspace.floats(width * schedule.value_dim)};
 }
@@ -50,14 +51,18 @@ void PanelOutput::begin_chunk() {
   forget(part_);
 }
 
-// Makes `state` that of rows that have seen nothing yet.
+// Makes `state` that of rows that have seen nothing yet, in whole vectors.
 void PanelOutput::forget(const kernels::PanelState& state) const {
-  std::fill_n(state.minus_m, rows_.width(), 0.0F);
-  for (std::int32_t r = 0; r < rows_.width(); ++r) {
-    state.threshold[r] = rows_.sees_any(r) ? -kInfinity : kInfinity;
+  const auto whole = [lanes = schedule_.table->lanes](std::int32_t count) {
+    return (count + lanes - 1) / lanes * lanes;
+  };
+  const std::int32_t width = rows_.width();
+  for (std::int32_t r = 0; r < whole(width); ++r) {
+    state.threshold[r] = rows_.sees_any(std::min(r, width - 1)) ? -kInfinity : kInfinity;
   }
-  std::fill_n(state.sum, rows_.width(), 0.0F);
-  std::fill_n(state.out, std::int64_t{rows_.width()} * panel_.value_dim, 0.0F);
+  std::fill_n(state.minus_m, whole(width), 0.0F);
+  std::fill_n(state.sum, whole(width), 0.0F);
+  std::fill_n(state.out, whole(width * panel_.value_dim), 0.0F);
 }
 
 void PanelOutput::add(const kernels::Tile& tile, const TileScratch& scratch) {

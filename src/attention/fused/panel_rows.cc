@@ -37,6 +37,7 @@ ScoreScratch::ScoreScratch(const Schedule& schedule, Workspace& workspace) {
 
 PanelRows::PanelRows(const Schedule& schedule, Workspace& workspace)
     : table_(*schedule.table),
+      lanes_(std::min(table_.lanes, schedule.panel_rows)),
       keeps_scores_(schedule.keeps_scores),
       packed_query_(workspace.floats(schedule.panel_rows * schedule.head_dim)) {}
 
@@ -68,7 +69,7 @@ void PanelRows::resize(const Job& job, std::int64_t batch, std::int64_t num_rows
   modifies_scores_ = keeps_scores_ || fused::modifies_scores(*terms_);
   batch_ = batch;
   num_rows_ = static_cast<std::int32_t>(num_rows);
-  width_ = (num_rows_ + table_.lanes - 1) / table_.lanes * table_.lanes;
+  width_ = (num_rows_ + lanes_ - 1) / lanes_ * lanes_;
 }
 
 void PanelRows::place(std::int32_t r, std::int64_t head, std::int64_t query) {
@@ -123,7 +124,8 @@ void PanelRows::pack(const Job& job, float* scratch) {
 void PanelRows::find_ranges() {
   panel_.any_begin = panel_.all_end = std::numeric_limits<std::int32_t>::max();
   panel_.any_end = panel_.all_begin = 0;
-  std::fill_n(panel_.vector_begin, panel_.vectors, std::numeric_limits<std::int32_t>::max());
+  std::fill_n(panel_.vector_begin, kernels::kPanelVectors,
+              std::numeric_limits<std::int32_t>::max());
   RowRange keys;
   for (std::int32_t r = 0; r < width_; ++r) {
     const bool exists = r < num_rows_;

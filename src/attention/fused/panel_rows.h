@@ -84,6 +84,7 @@ class PanelRows {
   using PerRow = std::array<std::int32_t, kernels::kMaxPanelWidth>;
 
   const kernels::KernelTable& table_;
+  std::int32_t lanes_;  // 1 where a panel is a single row
   bool keeps_scores_;
   const Terms<float>* terms_ = nullptr;
   float* packed_query_;

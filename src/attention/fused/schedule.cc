@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "attention/fused/job.h"
+#include "attention/fused/panel_rows.h"
 #include "attention/fused/worker.h"
 
 namespace heed::inline v0::fused {
@@ -19,6 +20,10 @@ constexpr std::int64_t kBlocksPerThread = 4;
 
 // Work for which waking another thread pays, in multiply-adds: some ten microseconds.
 constexpr double kWorkPerThread = 1e6;
+
+// Rows are taken one by one, with keys and columns in the lanes, where a panel would have this many
+// lanes for each.
+constexpr std::int64_t kLanesPerRow = 4;
 
 // Rows this far apart, in bytes, fall on few cache sets and on a page each: from measurements.
 constexpr std::int64_t kHostileStride = 2048;
@@ -43,7 +48,7 @@ int useful_threads(const Terms<float>& terms, int threads) {
 }  // namespace
 
 Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
-                       const AttentionShapes& shapes, int threads) {
+                       const AttentionShapes& shapes, int threads, bool keeps_scores) {
   Schedule schedule;
   schedule.table = &table;
   schedule.head_dim = terms.head_dim;
@@ -51,12 +56,17 @@ Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& te
   schedule.kv_len = terms.shape.kv_len;
   schedule.has_irregular_mask = !terms.mask.is_structural();
   schedule.widens_query = schedule.narrows_out = shapes.dtype != DataType::kFloat32;
+  schedule.keeps_scores = keeps_scores;
   schedule.stages_key = is_staged(shapes, shapes.key_stride);
   schedule.stages_value = is_staged(shapes, shapes.value_stride);
   const std::int64_t rows = terms.shape.q_len * terms.heads_per_kv_head;
   const std::int64_t vectors =
       std::clamp<std::int64_t>((rows + table.lanes - 1) / table.lanes, 1, 3);
-  schedule.panel_rows = static_cast<std::int32_t>(vectors) * table.lanes;
+  const bool is_plain =
+      !keeps_scores && !modifies_scores(terms) && terms.dropout.keeps_everything();
+  schedule.panel_rows = is_plain && rows * kLanesPerRow <= table.lanes
+                            ? 1
+                            : static_cast<std::int32_t>(vectors) * table.lanes;
   const std::int64_t panels = std::max<std::int64_t>(1, (rows - 1) / schedule.panel_rows + 1);
   const std::int64_t all_panels = panels * terms.shape.batch * terms.num_kv_heads();
   const int useful = useful_threads(terms, threads);

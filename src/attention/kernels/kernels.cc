@@ -17,6 +17,7 @@
 #include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/half-inl.h"
 #include "attention/kernels/panel-inl.h"
+#include "attention/kernels/row-inl.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/transpose-inl.h"
 #include "attention/kernels/weights-inl.h"
@@ -41,6 +42,7 @@ struct Attend {
   }
 };
 void attend(const Tile& tile, Panel& panel, float* weights) {
+  if (panel.vectors == 0) return RowKernel(tile, panel, weights).attend();
   by_width<Attend>(panel.vectors, tile, panel, weights);
 }
 
@@ -92,21 +94,29 @@ void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, flo
   by_width<AddMass>(tile.vectors, tile, first, last, mass);
 }
 
+// Of minus_m, threshold and sum, and of the vectors of out that belong to them.
+HWY_INLINE std::int32_t state_width(const Panel& panel) {
+  return std::max(panel.vectors, 1) * kLanes;
+}
+HWY_INLINE std::int32_t out_size(const Panel& panel) {
+  return panel.vectors == 0 ? panel.value_dim : panel.value_dim * panel.vectors * kLanes;
+}
+
 bool is_finite(const Panel& panel, const PanelState& state) {
-  const std::int32_t width = panel.vectors * kLanes;
+  const std::int32_t width = state_width(panel);
   // 0 · x is 0 unless x is infinite or NaN.
   Vec products = hn::Zero(kFloats);
   const auto multiply_in = [&products](const float* at) HWY_ATTR {
     products = hn::MulAdd(hn::Load(kFloats, at), hn::Zero(kFloats), products);
   };
   for (std::int32_t r = 0; r < width; r += kLanes) multiply_in(state.sum + r);
-  for (std::int32_t i = 0; i < panel.value_dim * width; i += kLanes) multiply_in(state.out + i);
+  for (std::int32_t i = 0; i < out_size(panel); i += kLanes) multiply_in(state.out + i);
   return hn::AllTrue(kFloats, hn::Eq(products, hn::Zero(kFloats)));
 }
 
 // Both states become sums over the same m, the larger one; the one over no key counts for nothing.
 void merge(const Panel& panel, const PanelState& part, const PanelState& total) {
-  const std::int32_t width = panel.vectors * kLanes;
+  const std::int32_t width = state_width(panel);
   const auto empty = hn::Set(kFloats, kMinusInfinity);
   for (std::int32_t r = 0; r < width; r += kLanes) {
     const Vec part_minus_m = hn::Load(kFloats, part.minus_m + r);
@@ -127,9 +137,7 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
       hn::Store(hn::MulAdd(hn::Load(kFloats, part_at), part_factor, scaled), kFloats, total_at);
     };
     combine(total.sum + r, part.sum + r);
-    for (std::int32_t d = 0; d < panel.value_dim; ++d) {
-      combine(total.out + d * width + r, part.out + d * width + r);
-    }
+    for (std::int32_t i = r; i < out_size(panel); i += width) combine(total.out + i, part.out + i);
   }
 }
 

@@ -1,8 +1,10 @@
 // What a panel kernel works on, and the table of kernels each instruction set exports.
 //
 // A panel is a set of rows, one a vector lane: a row is a query of one head of a key head's group.
-// Panel arrays are [index][width], so that a vector holds the same index of several rows.
-// docs/kernels.md explains the arithmetic and its order.
+// Panel arrays are [index][width], so that a vector holds the same index of several rows. Where
+// rows are too few to fill a vector, a panel is a single row of width 1, whose arrays are [index];
+// only attend, is_finite, merge, pack and unpack know it. docs/kernels.md explains the arithmetic
+// and its order.
 #pragma once
 
 #include <array>
@@ -60,7 +62,8 @@ struct Tile {
 
 // The softmax of a panel's rows over some keys, with scores s in units of log 2:
 // sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
-// −infinity.
+// −infinity. Of a single row, every lane of a vector has the same number, and out is filled up with
+// 0 to whole vectors.
 struct PanelState {
   float* minus_m = nullptr;    // [width]
   float* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
@@ -79,7 +82,7 @@ struct DropoutRows {
 };
 
 struct Panel {
-  std::int32_t vectors = 0;  // 1, 2 or 3: width / lanes of a vector
+  std::int32_t vectors = 0;  // 1, 2 or 3: width / lanes of a vector; 0 for a single row
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
   const float* query = nullptr;  // [head_dim][width]

@@ -225,6 +225,28 @@ TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
   }
 }
 
+// So few rows are not taken as a panel: see kernels/row-inl.h.
+TEST_P(OnEveryTarget, SameBitsForAFewRows) {
+  for (const std::int64_t dim : {1, 4, 7, 16, 20, 64, 150, 200}) {
+    for (const std::int64_t kv_len : {1, 5, 16, 127, 129, 300, 1025, 2200}) {
+      Inputs in({.q_len = 40, .kv_len = kv_len, .head_dim = dim, .value_dim = dim + kv_len % 3});
+      // Scores grow, so that offsets move again and again.
+      for (std::int64_t k = 0; k < kv_len; ++k) in.key(0, 0, k, 0) += 0.1F * static_cast<float>(k);
+      in.key(0, 0, kv_len / 2, dim - 1) = -kInfinity;
+      const auto many = run(table(), in, {.mask = key_lengths({kv_len - kv_len / 5})});
+      for (const std::int64_t rows : {1, 2, 3, 4}) {
+        const auto few = run(table(), {in.query.view().slice(2, 7, 7 + rows), in.key, in.value},
+                             {.mask = key_lengths({kv_len - kv_len / 5})});
+        const auto same = [&](const Tensor<float>& found, const Tensor<float>& expected) {
+          return same_bits(found, to_tensor(expected.view().slice(2, 7, 7 + rows)));
+        };
+        EXPECT_TRUE(same(few.out, many.out) && same(few.lse, many.lse))
+            << dim << " " << kv_len << " " << rows;
+      }
+    }
+  }
+}
+
 TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
   const Inputs in({.batch = 3, .num_heads = 2, .num_kv_heads = 2, .q_len = 70, .kv_len = 300}, 4);
   const auto all = run(table(), in, {});
