@@ -25,7 +25,7 @@ Call decide(const char* function, const AttentionShapes& shapes, const Attention
   const auto* table = kernels_in_use();
   // The kernels count to a limit along a row.
   if (table != nullptr && std::max(shapes.head_dim, shapes.value_dim) <= kernels::kMaxDim) {
-    call.schedule = fused::make_schedule(*table, call.terms, shapes, num_threads());
+    call.schedule = fused::make_schedule(*table, call.terms, shapes, num_threads(), true);
   }
   return call;
 }

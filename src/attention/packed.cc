@@ -46,7 +46,7 @@ AttentionOutput<T, float> compute(TensorView<const T> query, TensorView<const T>
   if (!jobs.empty()) {
     const LargestProblem largest = largest_of(sequences);
     fused::forward(jobs, fused::make_schedule(*sequences.front().call.schedule.table, largest.terms,
-                                              largest.shapes, num_threads()));
+                                              largest.shapes, num_threads(), true));
   }
   return {std::move(out), std::move(lse)};
 }

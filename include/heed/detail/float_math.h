@@ -20,6 +20,7 @@ inline constexpr float kHalfLn2 = 0.34657359F;
 // From here on, tanh rounds to 1.
 inline constexpr float kTanhSaturation = 9.5F;
 inline constexpr float kLog2E = 1.44269504F;
+inline constexpr float kLog2ERest = 1.92596299e-8F;  // log2 e − kLog2E
 
 // condition ? a : b. Both are computed: as a branch, GCC would leave a loop around it scalar, lest
 // the side that is not taken raise a floating-point exception.

@@ -139,7 +139,7 @@ class Work {
 
 Schedule make_backward_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
                                 const AttentionShapes& shapes, int threads) {
-  Schedule schedule = make_schedule(table, terms, shapes, threads, true);
+  Schedule schedule = make_schedule(table, terms, shapes, threads);
   schedule.key_chunks = 1;
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(float)) * schedule.panel_rows *
                                    (3 * schedule.head_dim + 2 * schedule.value_dim + 1);

@@ -98,8 +98,9 @@ struct Schedule {
 };
 
 // `threads` may be used. The terms must be those of the largest problem that is computed with it.
+// With `splits_panels`, a panel may be a single row.
 Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
-                       const AttentionShapes& shapes, int threads, bool keeps_scores = false);
+                       const AttentionShapes& shapes, int threads, bool splits_panels = false);
 
 // Makes threads share the keys of every panel, of which there are so many.
 void divide_keys(Schedule& schedule, std::int64_t panels);

@@ -36,6 +36,8 @@ PanelGradients::PanelGradients(const Schedule& schedule, Workspace& workspace)
       grad_out_(workspace.floats(schedule.panel_rows * schedule.value_dim)),
       grad_query_(workspace.floats(schedule.panel_rows * schedule.head_dim)),
       lse_(workspace.floats(schedule.panel_rows)),
+      minus_m_(workspace.floats(schedule.panel_rows)),
+      threshold_(workspace.floats(schedule.panel_rows)),
       delta_(workspace.floats(schedule.panel_rows)),
       query_rows_(workspace.floats(schedule.panel_rows *
                                    whole_vectors(schedule.head_dim, schedule.table->lanes))),
@@ -52,7 +54,8 @@ void PanelGradients::start(const BackwardJob& job, const BackwardTask& task, Row
   factor_ = terms.scale;
   modifies_scores_ = fused::modifies_scores(terms);
   query_panel_ = rows_.panel();
-  query_panel_.state.out = grad_query_;
+  query_panel_.state = {.minus_m = minus_m_, .threshold = threshold_, .out = grad_query_};
+  chunk_ = -1;
   query_panel_.value_dim = query_panel_.head_dim;
   grad_out_panel_ = rows_.panel();
   grad_out_panel_.query = grad_out_;
@@ -153,12 +156,24 @@ void PanelGradients::add(const kernels::Tile& tile, bool has_finite_keys,
 // Returns whether any weight is not 0 for being hidden.
 bool PanelGradients::weigh(const kernels::Tile& tile, const ScoreScratch& scratch) {
   if (!modifies_scores_) {
+    begin_chunk(tile.first_key / kernels::kChunkKeys);
     table_.weigh(tile, query_panel_, lse_, scratch.scores);
     return true;
   }
   if (!rows_.score(tile, scratch)) return false;
   table_.weigh_scores(tile, query_panel_, lse_, scratch.scores);
   return true;
+}
+
+// The offsets of the forward pass begin anew with every chunk of keys.
+void PanelGradients::begin_chunk(std::int64_t chunk) {
+  if (chunk == chunk_) return;
+  chunk_ = chunk;
+  query_panel_.moving = true;
+  for (std::int32_t r = 0; r < rows_.width(); ++r) {
+    minus_m_[r] = 0;
+    threshold_[r] = rows_.sees_any(r) ? -kInfinity : kInfinity;
+  }
 }
 
 void PanelGradients::add_values(const kernels::Tile& tile, float* weights) {
@@ -180,14 +195,14 @@ void PanelGradients::add_to_options(const detail::ScoreTile& place,
 
 void PanelGradients::add_bias(const detail::ScoreTile& place, const float* grad_scores) const {
   const BiasSums& bias = sums_.bias;
+  std::array<float*, kernels::kMaxPanelWidth> rows;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    float* sums = bias.data + (rows_.head(r) - first_head_) * bias.head_stride +
-                  (rows_.query(r) - task_.queries.begin) * bias.query_stride +
-                  place.first_key * bias.key_stride;
-    for (std::int32_t j = place.begin; j < place.end; ++j) {
-      sums[j * bias.key_stride] += grad_scores[std::int64_t{j} * rows_.width() + r];
-    }
+    rows[static_cast<std::size_t>(r)] = bias.data +
+                                        (rows_.head(r) - first_head_) * bias.head_stride +
+                                        (rows_.query(r) - task_.queries.begin) * bias.query_stride +
+                                        place.first_key * bias.key_stride;
   }
+  table_.add_to_rows(place, grad_scores, {rows.data(), bias.key_stride});
 }
 
 void PanelGradients::write(const BackwardJob& job) const {

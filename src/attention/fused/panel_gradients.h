@@ -42,6 +42,7 @@ class PanelGradients {
   const float* row_of(const Rows& rows, std::int32_t r) const;
   float lse_of(const BackwardJob& job, std::int32_t r) const;
   bool weigh(const kernels::Tile& tile, const ScoreScratch& scratch);
+  void begin_chunk(std::int64_t chunk);
   void add_values(const kernels::Tile& tile, float* weights);
   void add_to_options(const detail::ScoreTile& place, const float* grad_scores) const;
   void add_bias(const detail::ScoreTile& place, const float* grad_scores) const;
@@ -57,10 +58,13 @@ class PanelGradients {
   float factor_ = 0;  // of scores, and so of the gradients of query and key
   bool modifies_scores_ = false;
   bool has_finite_rows_ = true;
+  std::int64_t chunk_ = -1;  // the one whose offsets these are
 
   float* grad_out_;    // [value_dim][width]
   float* grad_query_;  // [head_dim][width]
   float* lse_;         // [width]: infinite for rows that weigh nothing
+  float* minus_m_;     // [width]: the offsets of the scores, as in the forward pass
+  float* threshold_;   // [width]
   float* delta_;       // [width]
   float* query_rows_;
   float* grad_out_rows_;

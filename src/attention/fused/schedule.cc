@@ -48,7 +48,7 @@ int useful_threads(const Terms<float>& terms, int threads) {
 }  // namespace
 
 Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
-                       const AttentionShapes& shapes, int threads, bool keeps_scores) {
+                       const AttentionShapes& shapes, int threads, bool splits_panels) {
   Schedule schedule;
   schedule.table = &table;
   schedule.head_dim = terms.head_dim;
@@ -56,14 +56,13 @@ Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& te
   schedule.kv_len = terms.shape.kv_len;
   schedule.has_irregular_mask = !terms.mask.is_structural();
   schedule.widens_query = schedule.narrows_out = shapes.dtype != DataType::kFloat32;
-  schedule.keeps_scores = keeps_scores;
   schedule.stages_key = is_staged(shapes, shapes.key_stride);
   schedule.stages_value = is_staged(shapes, shapes.value_stride);
   const std::int64_t rows = terms.shape.q_len * terms.heads_per_kv_head;
   const std::int64_t vectors =
       std::clamp<std::int64_t>((rows + table.lanes - 1) / table.lanes, 1, 3);
   const bool is_plain =
-      !keeps_scores && !modifies_scores(terms) && terms.dropout.keeps_everything();
+      splits_panels && !modifies_scores(terms) && terms.dropout.keeps_everything();
   schedule.panel_rows = is_plain && rows * kLanesPerRow <= table.lanes
                             ? 1
                             : static_cast<std::int32_t>(vectors) * table.lanes;

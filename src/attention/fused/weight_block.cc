@@ -23,8 +23,9 @@ std::int64_t queries_per_segment(std::int64_t q_len, std::int64_t panel_rows) {
 
 Schedule make_weight_schedule(const kernels::KernelTable& table, const Terms<float>& terms,
                               const AttentionShapes& shapes, int threads) {
-  Schedule schedule = make_schedule(table, terms, shapes, threads, true);
+  Schedule schedule = make_schedule(table, terms, shapes, threads);
   schedule.stages_value = schedule.narrows_out = false;
+  schedule.keeps_scores = true;
   schedule.key_chunks = 1;
   return schedule;
 }

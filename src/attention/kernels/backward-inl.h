@@ -23,10 +23,6 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE {
 constexpr int kKeyBlock = 6;
 constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
-HWY_INLINE Vec weight_of(Vec score, Vec lse) {
-  return exp2(hn::Mul(hn::Sub(score, lse), hn::Set(kFloats, detail::kLog2E)));
-}
-
 // The tile without keys that nobody sees and the segments they are cut into.
 template <int kVectors, class Use>
 HWY_INLINE void for_each_cell(const PanelKernel<kVectors>& kernel, const Use& use) {
@@ -35,23 +31,76 @@ HWY_INLINE void for_each_cell(const PanelKernel<kVectors>& kernel, const Use& us
   }
 }
 
+// The exponents of the forward pass, from the same offsets moved at the same keys, to the last bit:
+// the lse knows how their scores were rounded.
 template <int kVectors>
 struct Recompute {
+  using Kernel = PanelKernel<kVectors>;
+
+  // In the hope that no m must move, as in Kernel::FusedWeights.
   struct Use {
     static constexpr bool kFinishes = true;
-    const PanelKernel<kVectors>& kernel;
-    const float* lse;
+    typename Kernel::Exponents exponents;
+    const Vec (&offset)[kVectors];
 
-    HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
+    HWY_INLINE Vec start(int v) const { return exponents.start(v); }
     HWY_INLINE Vec finish(int v, std::int32_t key, Vec score) const {
-      const Vec weight = weight_of(score, kernel.load(lse, v));
-      return kernel.is_mixed ? hn::IfThenElseZero(kernel.sees(v, key), weight) : weight;
+      const Vec exponent = exponents.finish(v, key, score);
+      return weight_of(exponents.kernel, v, key, hn::Add(exponent, offset[v]));
     }
   };
 
+  // 0 where the row does not see the key, even if its lse is NaN.
+  static HWY_INLINE Vec weight_of(const Kernel& kernel, int v, std::int32_t key, Vec exponent) {
+    const Vec weight = exp2(exponent);
+    return kernel.is_mixed ? hn::IfThenElseZero(kernel.sees(v, key), weight) : weight;
+  }
+
+  // What an exponent lacks to that of the weight: m − lse · log2 e.
+  static HWY_INLINE void find_offset(const Kernel& kernel, const float* lse,
+                                     Vec (&offset)[kVectors]) {
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec m = hn::Neg(kernel.load(kernel.panel.state.minus_m, v));
+      const Vec row_lse = kernel.load(lse, v);
+      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kFloats, detail::kLog2E), m);
+      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kFloats, detail::kLog2ERest), offset[v]);
+    }
+  }
+
+  static HWY_INLINE bool try_fused(const Kernel& kernel, const float* lse) {
+    Vec largest[kVectors];
+    Vec offset[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    find_offset(kernel, lse, offset);
+    kernel.score(Use{{kernel, largest}, offset});
+    bool stays = true;
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec threshold = kernel.load(kernel.panel.state.threshold, v);
+      stays = stays && hn::AllFalse(kFloats, hn::Gt(largest[v], threshold));
+    }
+    return stays;
+  }
+
+  static HWY_INLINE void run_separately(Kernel& kernel, const float* lse) {
+    Vec largest[kVectors];
+    Vec shift[kVectors];
+    Vec offset[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    kernel.score(typename Kernel::Exponents{kernel, largest});
+    kernel.move(largest, shift, [](int, Vec) HWY_ATTR {});
+    find_offset(kernel, lse, offset);
+    kernel.visit([&](int v, std::int32_t key, float* at) HWY_ATTR {
+      const Vec exponent = hn::Sub(hn::Load(kFloats, at), shift[v]);
+      hn::Store(weight_of(kernel, v, key, hn::Add(exponent, offset[v])), kFloats, at);
+    });
+  }
+
   static void run(const Tile& tile, Panel& panel, const float* lse, float* weights) {
-    const PanelKernel<kVectors> kernel(tile, panel, weights);
-    kernel.score(Use{kernel, lse});
+    Kernel kernel(tile, panel, weights);
+    if (kernel.begin >= kernel.end) return;
+    if (panel.moving || !kernel.has_started() || !try_fused(kernel, lse)) {
+      run_separately(kernel, lse);
+    }
   }
 };
 
@@ -60,7 +109,8 @@ struct WeighScores {
   static void run(const Tile& tile, Panel& panel, const float* lse, float* scores) {
     const PanelKernel<kVectors> kernel(tile, panel, scores);
     for_each_cell(kernel, [&](std::int32_t key, int v, std::int32_t row) HWY_ATTR {
-      Vec weight = weight_of(kernel.load(scores + row, v), kernel.load(lse, v));
+      const Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse, v));
+      Vec weight = exp2(hn::Mul(difference, hn::Set(kFloats, detail::kLog2E)));
       if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       kernel.store(weight, scores + row, v);
     });

@@ -2,6 +2,8 @@
 #define HWY_TARGET_INCLUDE "attention/kernels/backward.cc"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
+#include <algorithm>
+
 #include "attention/kernels/backward.h"
 #include "hwy/highway.h"
 
@@ -12,6 +14,7 @@
 #if HEED_HAS_VECTORS
 #include "attention/kernels/backward-inl.h"
 #include "attention/kernels/by_width-inl.h"
+#include "attention/kernels/transpose-inl.h"
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -69,6 +72,31 @@ void sum_distances(const ScoreTile& tile, const float* grad_scores, float* sums)
   }
 }
 
+// A square of lanes is turned, so that neighbouring keys are added to at once.
+void add_to_rows(const ScoreTile& tile, const float* numbers, const SumRows& rows) {
+  const auto number_at = [&](std::int32_t j, std::int32_t r) {
+    return numbers + j * tile.width + r;
+  };
+  for (std::int32_t r = 0; r < tile.num_rows; r += kLanes) {
+    const std::int32_t count = std::min(tile.num_rows - r, kLanes);
+    std::int32_t key = tile.begin;
+    for (; rows.key_stride == 1 && key + kLanes <= tile.end; key += kLanes) {
+      Vec square[kLanes];
+      for (int i = 0; i < kLanes; ++i) square[i] = hn::Load(kFloats, number_at(key + i, r));
+      transpose(square);
+      for (int i = 0; i < count; ++i) {
+        float* sums = rows.data[r + i] + key;
+        hn::StoreU(hn::Add(hn::LoadU(kFloats, sums), square[i]), kFloats, sums);
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      for (std::int32_t j = key; j < tile.end; ++j) {
+        rows.data[r + i][j * rows.key_stride] += *number_at(j, r + i);
+      }
+    }
+  }
+}
+
 void multiply(const Tile& tile, Panel& panel, const float* factors, float* numbers) {
   by_width<Multiply>(panel.vectors, tile, panel, factors, numbers);
 }
@@ -119,6 +147,7 @@ const BackwardTable* backward_table() {
                                    .fill_dropout = fill_dropout,
                                    .start_derivatives = start_derivatives,
                                    .sum_distances = sum_distances,
+                                   .add_to_rows = add_to_rows,
                                    .multiply = multiply,
                                    .add_to_query = add_to_query,
                                    .add_to_keys = add_to_keys,

@@ -23,17 +23,26 @@ struct KeySums {
   std::int64_t stride = 0;
 };
 
+// What one tile's scores are added to: that of row r and key j at data[r] + j · key_stride. Rows
+// may share what they add to.
+struct SumRows {
+  float* const* data = nullptr;  // [num_rows]
+  std::int64_t key_stride = 0;
+};
+
 // A panel's weights are those before dropout. Arrays called weights, grad_scores, factors and
 // numbers are [kTileKeys][width]; 0 stands for every cell that is hidden.
 struct BackwardTable {
   std::int32_t column_vectors;
 
-  // weights = 2^((score − lse) · log2 e), below 2⁻¹⁰⁰ exactly 0, with the tile's scores from a
-  // query that was multiplied by scale alone. Rows whose lse is infinite weigh nothing. Cells
-  // outside the panel's segments are not written.
+  // weights = 2^(exponent + m − lse · log2 e), below 2⁻¹⁰⁰ exactly 0, with the exponents and the m
+  // of attend(): tiles must come in the same order, and the panel's state begin with every chunk of
+  // keys; its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside
+  // the panel's segments are not written.
   void (*weigh)(const Tile& tile, Panel& panel, const float* lse, float* weights);
 
-  // The same, in place and for every cell, from scores that somebody modified.
+  // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
+  // that somebody modified.
   void (*weigh_scores)(const Tile& tile, Panel& panel, const float* lse, float* scores);
 
   // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where the panel's query is
@@ -56,6 +65,9 @@ struct BackwardTable {
 
   // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
   void (*sum_distances)(const ScoreTile& tile, const float* grad_scores, float* sums);
+
+  // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
+  void (*add_to_rows)(const ScoreTile& tile, const float* numbers, const SumRows& rows);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
   void (*multiply)(const Tile& tile, Panel& panel, const float* factors, float* numbers);

@@ -296,8 +296,11 @@ struct PanelKernel {
     }
   };
 
-  // Moves m by `largest` where that exceeds the row's threshold, and returns by how much.
-  HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) {
+  // Moves m by `largest` where that exceeds the row's threshold, and returns by how much. Of every
+  // vector in which a row moves, scale(v, factor) is told what its sums over keys before are to be
+  // multiplied by.
+  template <class Scale>
+  HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors], const Scale& scale) {
     const PanelState& state = panel.state;
     panel.moving = false;
     for (int v = 0; v < kVectors; ++v) {
@@ -308,16 +311,22 @@ struct PanelKernel {
       panel.moving = true;
       // An empty state is 0 already, and stays so whatever the shift.
       const auto is_empty = hn::Eq(threshold, hn::Set(kFloats, kMinusInfinity));
-      const Vec factor = hn::IfThenElse(is_empty, hn::Set(kFloats, 1.0F), exp2(hn::Neg(shift[v])));
       store(hn::Sub(load(state.minus_m, v), shift[v]), state.minus_m, v);
       store(hn::IfThenElse(moves, hn::Set(kFloats, kLargestExponent), threshold), state.threshold,
             v);
+      scale(v, hn::IfThenElse(is_empty, hn::Set(kFloats, 1.0F), exp2(hn::Neg(shift[v]))));
+    }
+  }
+
+  HWY_INLINE void move_state(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) {
+    const PanelState& state = panel.state;
+    move(largest, shift, [&](int v, Vec factor) HWY_ATTR {
       store(hn::Mul(load(state.sum, v), factor), state.sum, v);
       for (std::int32_t d = 0; d < panel.value_dim; ++d) {
         float* out = state.out + d * kWidth;
         store(hn::Mul(load(out, v), factor), out, v);
       }
-    }
+    });
   }
 
   // use(v, key, at) for the tile's vectors in which some row sees the key; `at` points to it.
@@ -375,7 +384,7 @@ struct PanelKernel {
     Vec shift[kVectors];
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
     score(Exponents{*this, largest});
-    move(largest, shift);
+    move_state(largest, shift);
     weigh(shift, [](int, Vec exponent) HWY_ATTR { return exponent; });
   }
 
@@ -477,7 +486,7 @@ struct PanelKernel {
       // Rounding keeps the order: the exponent of the largest score is the largest exponent.
       largest[v] = exponent_of_score(largest[v], minus_m[v]);
     }
-    move(largest, shift);
+    move_state(largest, shift);
     weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
     drop();
     add_values();

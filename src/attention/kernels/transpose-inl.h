@@ -66,8 +66,8 @@ inline void pack_rest(const float* const* rows, std::int32_t width, std::int32_t
   }
 }
 
-void pack(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
-          float* query) {
+inline void pack(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
+                 float* query) {
   const std::int32_t squares = width == 1 ? 0 : head_dim / kLanes * kLanes;
   for (std::int32_t r = 0; r < width; r += kLanes) {
     for (std::int32_t d = 0; d < squares; d += kLanes) {
@@ -95,8 +95,8 @@ inline void unpack_rest(const float* out, std::int32_t width, std::int32_t d,
   }
 }
 
-void unpack(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
-            float* const* rows) {
+inline void unpack(const float* out, std::int32_t width, std::int32_t value_dim,
+                   const float* factors, float* const* rows) {
   const std::int32_t squares = width == 1 ? 0 : value_dim / kLanes * kLanes;
   for (std::int32_t r = 0; r < width; r += kLanes) {
     const Vec factor = hn::Load(kFloats, factors + r);
