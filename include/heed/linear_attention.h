@@ -148,4 +148,30 @@ HEED_API Tensor<float> feature_map_attention(FloatView query, FloatView key, Flo
 HEED_API Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
                                               const FeatureMapOptions& options = {});
 
+/// The derivatives of a loss with respect to what feature_map_attention was given.
+template <class Real>
+struct FeatureMapGradients {
+  Tensor<Real> query;
+  Tensor<Real> key;
+  Tensor<Real> value;
+};
+
+/// The gradients of feature_map_attention(query, key, value, options), given grad_out [batch,
+/// num_heads, q_len, value_dim]. With S = Σ φ(k) ⊗ v over the keys that a query sees, Z = Σ φ(k),
+/// and w = φ(q) · Z, or 1 where weights are not normalised:
+///
+///     D = Σ φ(q) ⊗ grad_out / w,   C = −Σ φ(q) (grad_out · out) / w   over the queries that see k
+///     grad_q = (S · grad_out − Z (grad_out · out)) / w ∘ φ′(q)
+///     grad_k = (D · v + C) ∘ φ′(k),   grad_v = Dᵀ φ(k)
+///
+/// (without C and Z where weights are not normalised). A query whose weights sum to 0 gives and
+/// gets none. In time linear in the lengths, by plain loops, heads in parallel.
+/// @throws InvalidArgument when shapes do not fit, before anything is computed.
+HEED_API FeatureMapGradients<float> feature_map_attention_backward(
+    FloatView grad_out, FloatView query, FloatView key, FloatView value,
+    const FeatureMapOptions& options = {});
+HEED_API FeatureMapGradients<double> feature_map_attention_backward(
+    DoubleView grad_out, DoubleView query, DoubleView key, DoubleView value,
+    const FeatureMapOptions& options = {});
+
 }  // namespace heed::inline v0

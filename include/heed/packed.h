@@ -59,10 +59,9 @@ HEED_API AttentionOutput<float> attention_packed_with_lse(FloatView query, Float
 /// Memory is linear in the lengths and in the size of the bias.
 /// @throws InvalidArgument when boundaries, shapes or options do not fit, before anything is
 /// computed.
-HEED_API AttentionGradients<float> attention_packed_backward(FloatView grad_out, FloatView query,
-                                                             FloatView key, FloatView value,
-                                                             const PackedSequences& sequences,
-                                                             const AttentionOutput<float>& forward,
-                                                             const AttentionOptions& options = {});
+HEED_API AttentionGradients<float> attention_packed_backward(
+    FloatView grad_out, FloatView query, FloatView key, FloatView value,
+    const PackedSequences& sequences, const AttentionOutputView<float>& forward,
+    const AttentionOptions& options = {});
 
 }  // namespace heed::inline v0

@@ -149,6 +149,15 @@ def rotary_embedding(
     length]) or offset choose, or [batch, length, rotary_dim / 2].
     """
 
+def rotary_embedding_backward(
+    grad_out: Any, cos: Any, sin: Any, *, position_ids: Any = None, interleaved: bool = False, rotary_dim: int | None =
+    None, offset: int = 0, num_heads: int | None = None,
+) -> Any:
+    """
+    The derivative of a loss with respect to x of rotary_embedding, given grad_out, that with respect to the result: the
+    rotation back. float32 or float64.
+    """
+
 def linear_attention(
     query: Any, key: Any, value: Any, *, decay: Any = None, beta: Any = None, state: Any = None, scale: float | None =
     None,
@@ -172,12 +181,40 @@ def feature_map_attention(
     float64.
     """
 
+def linear_attention_backward(
+    grad_out: Any, query: Any, key: Any, value: Any, grad_state: Any, extras: tuple[Any, Any, Any], scale: float | None,
+) -> tuple[Any, ...]: ...
+
+def feature_map_attention_backward(
+    grad_out: Any, query: Any, key: Any, value: Any, feature_map: str, causal: bool, normalized: bool,
+) -> tuple[Any, Any, Any]: ...
+
+def attention_packed(
+    query: Any, key: Any, value: Any, cu_seqlens_q: Sequence[int], cu_seqlens_k: Sequence[int], options: Options,
+    num_threads: int | None,
+) -> Any: ...
+
+def attention_packed_with_lse(
+    query: Any, key: Any, value: Any, cu_seqlens_q: Sequence[int], cu_seqlens_k: Sequence[int], options: Options,
+    num_threads: int | None,
+) -> tuple[Any, Any]: ...
+
+def attention_packed_backward(
+    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any], cu_seqlens: tuple[Sequence[int],
+    Sequence[int]], options: Options, num_threads: int | None,
+) -> tuple[Any, ...]: ...
+
 def reference_flex_attention(
     query: Any, key: Any, value: Any, *, score_mod: Any = None, prob_mod: Any = None, scale: float | None = None,
 ) -> Any: ...
 
-def colors_of(weights: Any) -> Any:
-    """The colour of each weight from 0 to 1: uint8 [queries, keys, 3]."""
+def attention_page(
+    query: Any, key: Any, batch: int, head: int | None, names: tuple[Sequence[str], Sequence[str]], options: Options,
+) -> str:
+    """The explorer's page of the attention of one head or of all, as HTML."""
+
+def weights_page(weights: Any, names: tuple[Sequence[str], Sequence[str]]) -> str:
+    """The explorer's page of weights [queries, keys] or [num_heads, queries, keys], as HTML."""
 
 class Plan:
     """

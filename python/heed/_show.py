@@ -1,16 +1,13 @@
-"""Attention weights as a picture for a notebook."""
+"""Attention as a page for a notebook. The page is the library's explorer."""
 
 from __future__ import annotations
 
-import base64
 import os
-import struct
-import zlib
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _heed
-from ._operator import attention_weights
+from ._options import make_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,75 +16,25 @@ if TYPE_CHECKING:
 
     from ._options import Options
 
-# A label for every row needs this much room, in pixels.
-_READABLE_CELL = 14
-_LARGEST_SIDE = 480
 
+class Page:
+    """A page that a notebook shows by itself, in a frame; save() writes it as an HTML file that needs nothing else."""
 
-def _png(pixels: Any) -> bytes:
-    """uint8 [height, width, 3] as a PNG file."""
-    height, width, _ = pixels.shape
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
-class Picture:
-    """A picture that a notebook shows by itself; save() writes it as SVG."""
-
-    def __init__(self, svg: str) -> None:
-        self._svg = svg
-
-    def _repr_svg_(self) -> str:
-        return self._svg
+    def __init__(self, html: str, height: int = 720) -> None:
+        self.html = html
+        self.height = height
 
     def _repr_html_(self) -> str:
-        return self._svg
+        # Without allow-same-origin the page cannot reach the notebook around it.
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-downloads" title="attention" '
+            f'style="width: 100%; height: {self.height}px; border: 0"></iframe>'
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture to an SVG file."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._svg)
-
-
-def _labels(names: Sequence[str] | None, count: int, what: str) -> list[str]:
-    if names is None:
-        return []
-    names = list(names)
-    if len(names) != count:
-        raise ValueError(f"show: there are {len(names)} tokens, but {count} {what}")
-    return names
-
-
-def _svg(pixels: Any, rows: list[str], columns: list[str], title: str) -> str:
-    height, width, _ = pixels.shape
-    cell = max(1.0, min(28.0, _LARGEST_SIDE / max(height, width, 1)))
-    is_readable = cell >= _READABLE_CELL
-    left = 12 + (7 * max(map(len, rows), default=0) if is_readable else 0)
-    top = 28 + (7 * max(map(len, columns), default=0) if is_readable else 0)
-    image_width, image_height = cell * width, cell * height
-    image = base64.b64encode(_png(pixels)).decode()
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + image_width + 12:.0f}" '
-        f'height="{top + image_height + 12:.0f}" font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="12" y="18">{escape(title)}</text>',
-        f'<image x="{left}" y="{top}" width="{image_width:.1f}" height="{image_height:.1f}" preserveAspectRatio="none" '
-        f'style="image-rendering: pixelated" href="data:image/png;base64,{image}"/>',
-    ]
-    if is_readable:
-        for i, name in enumerate(rows):
-            y = top + cell * (i + 0.5) + 4
-            parts.append(f'<text x="{left - 5}" y="{y:.1f}" text-anchor="end">{escape(name)}</text>')
-        for i, name in enumerate(columns):
-            x = left + cell * (i + 0.5) + 4
-            turned = f'transform="translate({x:.1f} {top - 5}) rotate(-90)"'
-            parts.append(f"<text {turned}>{escape(name)}</text>")
-    return "\n".join(parts) + "</svg>"
+        """Writes the page to an HTML file."""
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(self.html)
 
 
 def show(
@@ -95,29 +42,26 @@ def show(
     key: Any = None,
     *,
     batch: int = 0,
-    head: int = 0,
+    head: int | None = None,
     tokens: Sequence[str] | None = None,
     key_tokens: Sequence[str] | None = None,
     **options: Unpack[Options],
-) -> Picture:
-    """The weights of one head as a picture: queries are rows, keys columns, bright is much.
+) -> Page:
+    """What attends to what, as a page to look around in: a matrix, arcs, single rows and their numbers.
 
-    query, key: as attention() takes them, with its options; or weights [queries, keys] alone
-    batch, head: which head is shown
-    tokens: names of the queries, and of the keys where key_tokens are not given
+    query, key: as attention() takes them, with its options; or weights [queries, keys] or [num_heads, queries, keys]
+    batch, head: what is shown; all heads when head is not given
+    tokens, key_tokens: names of the queries, which are also those of as many keys, and of the keys
 
-    A notebook displays what is returned; save("weights.svg") writes it. All weights of the head are computed, so this
-    is for sequences that fit on a screen.
+    Queries that are not the keys themselves, because there are more or fewer of them or key_tokens are given, stand
+    behind the keys in one sequence. A notebook displays what is returned; save("page.html") writes it. The page has all
+    weights in it, or query and key where these with mask and scale say everything: it is for sequences that fit on a
+    screen.
 
-    >>> heed.show(x, x, head=3, causal=True).save("weights.svg")  # doctest: +SKIP
+    >>> page = heed.show(x[:, :, :16], x[:, :, :16], causal=True)
+    >>> page.save("page.html")  # doctest: +SKIP
     """
-    title = "attention weights"
-    weights = query
-    if key is not None:
-        title = f"attention weights of head {head}"
-        rows = [(batch, head, i) for i in range(query.shape[-2])]
-        weights = attention_weights(query, key, rows, **options)
-    pixels = _heed.colors_of(weights)
-    names = _labels(tokens, pixels.shape[0], "queries")
-    key_names = _labels(tokens if key_tokens is None else key_tokens, pixels.shape[1], "keys")
-    return Picture(_svg(pixels, names, key_names, title))
+    names = (list(tokens or ()), list(key_tokens or ()))
+    if key is None:
+        return Page(_heed.weights_page(query, names))
+    return Page(_heed.attention_page(query, key, batch, head, names, make_options(**options)))

@@ -17,121 +17,27 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from . import _heed
-from ._options import make_options
+from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
+from ._sdpa import compute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-__all__ = ["disable", "enable", "enabled", "scaled_dot_product_attention"]
+__all__ = [
+    "attention_packed",
+    "disable",
+    "enable",
+    "enabled",
+    "feature_map_attention",
+    "linear_attention",
+    "rotary_embedding",
+    "scaled_dot_product_attention",
+]
 
 _pytorch_attention = torch.nn.functional.scaled_dot_product_attention
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-
-
-# --- the operators, [batch, heads, length, dim] ---------------------------------------------------------------------
-
-_library = torch.library.Library("heed", "DEF")  # noqa: TOR901
-_library.define(
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor? seed, "
-    "float dropout_p, bool is_causal, float? scale) -> (Tensor out, Tensor lse)"
-)
-_library.define(
-    "scaled_dot_product_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
-    "Tensor lse, Tensor? attn_mask, Tensor? seed, float dropout_p, bool is_causal, float? scale, "
-    "bool needs_grad_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)"
-)
-
-
-def _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask=False):
-    """PyTorch's arguments as heed's. A float mask is a bias where its gradient is wanted, and where its numbers have
-    more digits than a mask keeps."""
-    mask = bias = None
-    if attn_mask is not None:
-        if attn_mask.dtype == torch.bool:
-            mask = _heed.allow(attn_mask)
-        elif needs_grad_mask or query.dtype == torch.float64:
-            bias = attn_mask
-        else:
-            mask = _heed.additive(attn_mask)
-    return make_options(
-        mask=mask,
-        bias=bias,
-        causal="top_left" if is_causal else False,
-        scale=scale,
-        dropout=dropout_p if seed is not None else 0.0,
-        seed=0 if seed is None else int(seed),
-    )
-
-
-@torch.library.impl(_library, "scaled_dot_product_attention", "CPU")
-def _forward(query, key, value, attn_mask, seed, dropout_p, is_causal, scale):
-    with torch.no_grad():
-        options = _options(query, attn_mask, seed, dropout_p, is_causal, scale)
-        return _heed.attention(query, key, value, options, True, torch.get_num_threads())
-
-
-@torch.library.register_fake("heed::scaled_dot_product_attention", lib=_library)
-def _forward_fake(query, key, value, attn_mask, seed, dropout_p, is_causal, scale):
-    lse_dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
-    return out, query.new_empty(query.shape[:-1], dtype=lse_dtype)
-
-
-@torch.library.impl(_library, "scaled_dot_product_attention_backward", "CPU")
-def _backward(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
-):  # fmt: skip
-    dtype, threads = lse.dtype, torch.get_num_threads()
-    with torch.no_grad():
-        options = _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask)
-        grad_out, *operands = (_rows_of(tensor.to(dtype)) for tensor in (grad_out, query, key, value))
-        if out.dtype != dtype:
-            # Half precision goes back in float32. The rounded output would cost the gradients most of their digits,
-            # so it is computed again: 6e-4 became 9e-3 with it where weights are even, in bfloat16.
-            out, lse = _heed.attention(*operands, options, True, threads)
-        gradients = _heed.attention_backward(grad_out, *operands, _rows_of(out), lse, options, threads)
-        grad_mask = gradients[4] if needs_grad_mask else lse.new_empty(0)
-        like_mask = attn_mask.dtype if needs_grad_mask else dtype
-        return (*(gradient.to(query.dtype) for gradient in gradients[:3]), grad_mask.to(like_mask))
-
-
-@torch.library.register_fake("heed::scaled_dot_product_attention_backward", lib=_library)
-def _backward_fake(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
-):  # fmt: skip
-    grad_mask = attn_mask.new_empty(attn_mask.shape) if needs_grad_mask else lse.new_empty(0)
-    return *(x.new_empty(x.shape) for x in (query, key, value)), grad_mask
-
-
-def _setup_context(ctx, inputs, output):
-    query, key, value, attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale = inputs
-    ctx.mark_non_differentiable(output[1])
-    ctx.save_for_backward(query, key, value, attn_mask, seed, *output)
-
-
-def _autograd(ctx, grad_out, _grad_lse):
-    query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
-    needs_grad_mask = ctx.needs_input_grad[3]
-    *gradients, grad_mask = torch.ops.heed.scaled_dot_product_attention_backward(
-        grad_out, query, key, value, out, lse, attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale, needs_grad_mask
-    )
-    return *gradients, grad_mask if needs_grad_mask else None, None, None, None, None
-
-
-torch.library.register_autograd(
-    "heed::scaled_dot_product_attention", _autograd, setup_context=_setup_context, lib=_library
-)
-
-
-# --- PyTorch's function -----------------------------------------------------------------------------------------------
-
-
-def _rows_of(tensor: Tensor) -> Tensor:
-    """The tensor with a contiguous last dimension: a copy where it is not."""
-    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] <= 1 else tensor.contiguous()
 
 
 def _what_is_lacking(query: Tensor, key: Tensor, value: Tensor) -> str | None:
@@ -253,12 +159,12 @@ def scaled_dot_product_attention(
     leading = query.shape[:-2]
     if not (query.dim() == 4 and leading == key.shape[:-2] == value.shape[:-2]):
         leading, query, key, value = _broadcast((query, key, value), enable_gqa)
-    tensors = (_rows_of(query), _rows_of(key), _rows_of(value))
+    tensors = (rows_of(query), rows_of(key), rows_of(value))
     if mask is not None:
         mask = _mask_of_rank_4(mask, leading)
     # Drawn where PyTorch draws, so that torch.manual_seed() decides.
     seed = torch.randint(2**63 - 1, (), dtype=torch.int64) if dropout_p > 0 else None
-    out, _ = torch.ops.heed.scaled_dot_product_attention(*tensors, mask, seed, float(dropout_p), is_causal, scale)
+    out = compute(*tensors, mask, seed, float(dropout_p), is_causal, scale)
     return out if len(leading) == 2 else out.view(*leading, *out.shape[-2:])
 
 

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+
+#include "exchange.h"
 
 namespace heed::python {
 
@@ -31,10 +35,9 @@ constexpr bool has_type(const Array& array) {
 
 std::string python_type(nb::handle object) { return nb::inst_name(object).c_str(); }
 
-// Whether PyTorch would want to know what becomes of the tensor.
-bool is_recorded(nb::handle object) {
-  return library_of(object) == Library::kTorch && nb::hasattr(object, "requires_grad") &&
-         nb::cast<bool>(object.attr("requires_grad")) &&
+// Whether PyTorch would want to know what becomes of its tensor.
+bool is_recorded(nb::handle tensor) {
+  return nb::cast<bool>(nb::getattr(tensor, "requires_grad", nb::bool_(false))) &&
          nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")());
 }
 
@@ -54,14 +57,20 @@ Library library_of(nb::handle object) {
 }
 
 Array to_array(const char* function, const char* name, nb::handle object) {
-  if (is_recorded(object)) {
+  const bool is_tensor = library_of(object) == Library::kTorch;
+  if (is_tensor && is_recorded(object)) {
     throw InvalidArgument(
         fmt::format("{}: {} requires gradients, which this function does not record: pass "
                     "{}.detach(), or call heed.torch.scaled_dot_product_attention",
                     function, name, name));
   }
-  Array array;
-  if (nb::try_cast(object, array, false) && array.is_valid()) return array;
+  std::optional<Array> array;
+  if (is_tensor) array = exchange::to_array(object);
+  if (!array && !nb::try_cast(object, array.emplace(), false)) array.reset();
+  // A tensor that a tracer of PyTorch's made up has a shape, but no elements.
+  if (array && array->is_valid() && (array->size() == 0 || array->data_handle() != nullptr)) {
+    return *std::move(array);
+  }
   throw InvalidArgument(
       fmt::format("{}: {} is a {}, expected an array in the processor's memory that offers DLPack "
                   "or the buffer protocol, such as a NumPy array or a PyTorch tensor",

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "exchange.h"
 #include "heed/data_type.h"
 #include "heed/error.h"
 #include "heed/half.h"
@@ -99,10 +100,17 @@ nb::object to_object(Tensor<T>&& tensor, Library library, int rank) {
   T* data = kept->data();
   // An array without elements has no memory either, which NumPy and PyTorch would not accept.
   static T nothing{};
-  nb::capsule owner(kept.release(),
-                    [](void* held) noexcept { delete static_cast<Tensor<T>*>(held); });
   T* elements = data == nullptr ? &nothing : data;
+  const auto destroy = [](void* held) noexcept { delete static_cast<Tensor<T>*>(held); };
   const auto ndim = static_cast<std::size_t>(rank);
+  if (library == Library::kTorch && exchange::is_available()) {
+    return exchange::to_tensor({.data = elements,
+                                .type = nb::dtype<T>(),
+                                .extents = {extents.data(), ndim},
+                                .owner = kept.release(),
+                                .destroy = destroy});
+  }
+  nb::capsule owner(kept.release(), destroy);
   if (library == Library::kTorch) {
     return nb::cast(nb::ndarray<nb::pytorch, T>(elements, ndim, extents.data(), owner));
   }

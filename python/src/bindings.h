@@ -7,11 +7,14 @@ namespace heed::python {
 
 void bind_attention(nanobind::module_& module);
 void bind_backward(nanobind::module_& module);
-void bind_picture(nanobind::module_& module);
+void bind_flex(nanobind::module_& module);
+void bind_linear(nanobind::module_& module);
+void bind_packed(nanobind::module_& module);
+void bind_page(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_process(nanobind::module_& module);
 void bind_reference(nanobind::module_& module);
-void bind_relatives(nanobind::module_& module);
+void bind_rotary(nanobind::module_& module);
 void bind_statistics(nanobind::module_& module);
 
 }  // namespace heed::python

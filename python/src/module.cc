@@ -16,7 +16,10 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_backward(module);
   heed::python::bind_statistics(module);
   heed::python::bind_reference(module);
-  heed::python::bind_picture(module);
+  heed::python::bind_page(module);
   heed::python::bind_plan(module);
-  heed::python::bind_relatives(module);
+  heed::python::bind_packed(module);
+  heed::python::bind_rotary(module);
+  heed::python::bind_linear(module);
+  heed::python::bind_flex(module);
 }

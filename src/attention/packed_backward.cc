@@ -153,7 +153,7 @@ class PackedBackward {
 AttentionGradients<float> attention_packed_backward(FloatView grad_out, FloatView query,
                                                     FloatView key, FloatView value,
                                                     const PackedSequences& sequences,
-                                                    const AttentionOutput<float>& forward,
+                                                    const AttentionOutputView<float>& forward,
                                                     const AttentionOptions& options) {
   auto checked = check_packed(kFunction, query, key, value, sequences, options);
   const Outputs outputs{grad_out, forward.out, forward.lse};

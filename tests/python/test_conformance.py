@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from heed.conformance import graph, messages
+from heed.conformance import graph, messages, operators
 from heed.conformance.cases import difference, find_cases, run_case
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "data" / "onnx"
@@ -99,3 +99,70 @@ def test_functions_of_scores() -> None:
     assert evaluate("Cast", x, to=7).dtype == np.int64
     with pytest.raises(graph.Unsupported, match="Einsum"):
         evaluate("Einsum", x)
+
+
+def function_of(*nodes: messages.Node, **initializers: np.ndarray) -> messages.Graph:
+    return messages.Graph(list(nodes), ["scores"], [nodes[-1].outputs[0]], initializers)
+
+
+def node(op_type: str, inputs: str, output: str, **attributes: object) -> messages.Node:
+    return messages.Node("", op_type, inputs.split(), [output], attributes)
+
+
+SHAPE = (2, 4, 70, 90)
+BIAS = np.random.default_rng(0).standard_normal((4, 1, 90)).astype(np.float32)
+# A window that differs from head to head, then a cap, then a bias: what belongs to positions is made of Shape and Range.
+ELEMENTWISE = function_of(
+    node("Shape", "scores", "extents"),
+    node("Gather", "extents two", "q_len"),
+    node("Gather", "extents three", "kv_len"),
+    node("Range", "zero q_len one", "q_range"),
+    node("Unsqueeze", "q_range last", "q_idx"),
+    node("Range", "zero kv_len one", "kv_idx"),
+    node("Sub", "q_idx kv_idx", "distance"),
+    node("Less", "distance widths", "is_near"),
+    node("Tanh", "scores", "capped"),
+    node("Mul", "capped bias", "weighed"),
+    node("Add", "weighed scores", "sum"),
+    node("Where", "is_near sum hidden", "out"),
+    zero=np.int64(0), one=np.int64(1), two=np.int64(2), three=np.int64(3), last=np.array([-1]), bias=BIAS,
+    widths=np.arange(-30, 50, 20).reshape(4, 1, 1), hidden=np.full((1, 1, 1, 1), -np.inf, np.float32),
+)  # fmt: skip
+
+
+def run_flex(attributes: dict, path: str) -> np.ndarray:
+    random = np.random.default_rng(1)
+    shapes = [(2, heads, length, 16) for heads, length in ((4, 70), (2, 90), (2, 90))]
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+    flex = messages.Node("ai.onnx.preview", "FlexAttention", ["Q", "K", "V"], ["Y"], attributes)
+    return operators.run(flex, arrays, path)[0]
+
+
+def test_functions_of_single_scores_run_on_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = {"score_mod": ELEMENTWISE}
+    expected = run_flex(attributes, "reference")
+    assert np.isfinite(expected).all() and (expected == 0).all(axis=-1).any()  # some see nothing
+    monkeypatch.setattr(operators.heed.reference, "flex_attention", None)
+    np.testing.assert_allclose(run_flex(attributes, "fused"), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        function_of(node("Softmax", "scores", "out")),
+        function_of(node("ReduceMax", "scores", "largest"), node("Sub", "scores largest", "out")),
+        function_of(node("Transpose", "scores", "out", perm=[0, 1, 2, 3])),
+        function_of(node("Add", "scores more", "out"), more=np.zeros((1, 2, 4, 70, 90), np.float32)),
+        function_of(node("Identity", "constant", "out"), constant=np.zeros(SHAPE, np.float32)),
+    ],
+    ids=["softmax", "reduce", "transpose", "rank", "constant"],
+)
+def test_functions_of_more_than_single_scores_want_the_matrix(function: messages.Graph) -> None:
+    assert graph.as_score_mod(function, SHAPE) is None
+    assert graph.as_score_mod(ELEMENTWISE, SHAPE) is not None
+
+
+def test_functions_of_the_matrix_are_computed_on_either_path() -> None:
+    attributes = {"score_mod": function_of(node("ReduceMax", "scores", "largest"), node("Sub", "scores largest", "out"))}
+    np.testing.assert_array_equal(run_flex(attributes, "fused"), run_flex(attributes, "reference"))
+    np.testing.assert_allclose(run_flex(attributes, "fused"), run_flex({}, "fused"), atol=1e-5)

@@ -3,13 +3,11 @@ test_reference.py holds to PyTorch."""
 
 import array
 import ast
-import base64
 import doctest
 import gc
 import inspect
 import pathlib
 import weakref
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -62,6 +60,34 @@ def test_a_parameter_is_a_tensor() -> None:
     parameter = torch.nn.Parameter(torch.from_numpy(QUERY))
     with torch.no_grad():
         assert isinstance(heed.attention(parameter, KEY, VALUE), torch.Tensor)
+
+
+def test_a_tensor_without_elements_in_memory_is_refused() -> None:
+    shape = (1, 1, 2, 4)
+    with torch._subclasses.FakeTensorMode():
+        made_up = torch.zeros(shape)
+    for x in (torch.zeros(shape, device="meta"), torch.zeros(shape).to_sparse(), made_up):
+        with pytest.raises(ValueError, match="expected an array in the processor's memory"):
+            heed.attention(x, x, x)
+
+
+def test_a_tensor_and_what_is_made_of_it_live_as_long_as_they_are_used() -> None:
+    tensor = torch.from_numpy(QUERY.copy())
+    alive = weakref.ref(tensor)
+    out = heed.attention(tensor, tensor, tensor)
+    expected = out.clone()
+    bias = heed.additive(torch.zeros(QUERY.shape[-2]))
+    del tensor
+    gc.collect()
+    assert alive() is None
+    out += 1
+    torch.testing.assert_close(out - 1, expected)
+    assert "additive" in str(bias)
+    before = resident_bytes()
+    large = torch.zeros(1, 1, 8, 1 << 17)  # 4 MiB
+    for _ in range(50):
+        heed.attention(large, large, large, return_lse=True)
+    assert resident_bytes() - before < 100 << 20
 
 
 def test_nothing_is_copied() -> None:
@@ -369,7 +395,11 @@ def test_everything_public_is_documented() -> None:
             assert inspect.getdoc(public), name
 
 
-@pytest.mark.parametrize("module", [heed, heed._operator, heed.reference], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [heed, heed._operator, heed._relatives, heed._show, heed.reference],
+    ids=lambda module: module.__name__,
+)
 def test_examples_in_docstrings(module) -> None:
     names = {"heed": heed, "numpy": np, "x": draw(1, 8, 128, 64)}
     results = doctest.testmod(module, extraglobs=names, optionflags=doctest.ELLIPSIS)
@@ -380,24 +410,3 @@ def test_the_stub_names_what_there_is() -> None:
     stub = ast.parse((pathlib.Path(heed.__file__).parent / "_heed.pyi").read_text(encoding="utf-8"))
     declared = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     assert declared == {name for name in dir(heed._heed) if not name.startswith("__")}
-
-
-# --- pictures -------------------------------------------------------------------------------------------------------
-
-
-def test_show_draws_the_weights(tmp_path: pathlib.Path) -> None:
-    tokens = ["<the>", "cat", "sat"]
-    picture = heed.show(QUERY[..., :3, :], KEY[..., :3, :], head=1, tokens=tokens, causal=True)
-    picture.save(tmp_path / "weights.svg")
-    svg = ElementTree.parse(tmp_path / "weights.svg").getroot()
-    assert picture._repr_svg_() == picture._repr_html_()
-    names = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert names == ["attention weights of head 1", *tokens, *tokens]
-    image = next(svg.iter("{http://www.w3.org/2000/svg}image"))
-    png = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"))
-    assert png.startswith(b"\x89PNG") and b"IEND" in png
-    # Dark where nothing is seen, bright where everything is.
-    colors = heed._heed.colors_of(np.array([[0.0, 1.0]]))
-    np.testing.assert_array_equal(colors, [[[68, 1, 84], [253, 231, 37]]])
-    with pytest.raises(ValueError, match="2 tokens, but 7 queries"):
-        heed.show(QUERY, KEY, tokens=["a", "b"])

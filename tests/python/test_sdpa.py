@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import heed.torch
 
@@ -322,6 +323,42 @@ def test_compiles_into_one_graph() -> None:
     torch.testing.assert_close(*of_both)
 
 
+class Watch(TorchDispatchMode):
+    """Counts the operators that go by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.seen.append(str(function))
+        return function(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_short_way_around_pytorchs_dispatcher_changes_nothing(dtype: torch.dtype) -> None:
+    call = draw(8, mask=float_mask(8, 7, 9))
+    plain = run(sdpa, call, dtype)
+    with Watch() as watch:
+        watched = run(sdpa, call, dtype)
+    assert {name for name in watch.seen if "heed" in name} == {
+        "heed.scaled_dot_product_attention.default",
+        "heed.scaled_dot_product_attention_backward.default",
+    }
+    for name, tensor in plain.items():
+        torch.testing.assert_close(watched[name], tensor, rtol=0, atol=0)
+    with Watch() as watch, torch.no_grad():
+        sdpa(*(call[name] for name in ("query", "key", "value")))
+    assert watch.seen == ["heed.scaled_dot_product_attention.default"]
+
+
+def test_there_is_no_gradient_of_a_gradient() -> None:
+    x = torch.randn(1, 1, 3, 4, requires_grad=True)
+    (gradient,) = torch.autograd.grad(sdpa(x, x, x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="no gradient of a gradient"):
+        gradient.sum().backward()
+
+
 def test_casts_where_autocast_does() -> None:
     x = torch.randn(1, 2, 5, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -331,7 +368,7 @@ def test_casts_where_autocast_does() -> None:
 def heed_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """Records the shapes of queries that heed is given."""
     calls: list[tuple] = []
-    forward = heed.torch._heed.attention
+    forward = heed._heed.attention
 
     class Recording:
         def __getattr__(self, name: str):
@@ -341,7 +378,7 @@ def heed_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
             calls.append(tuple(query.shape))
             return forward(query, *rest)
 
-    monkeypatch.setattr(heed.torch, "_heed", Recording())
+    monkeypatch.setattr(heed._sdpa, "_heed", Recording())
     return calls
 
 

@@ -178,3 +178,55 @@ def as_function(graph: Graph) -> Callable[..., np.ndarray]:
         return values[graph.outputs[0]]
 
     return function
+
+
+# Operators that make each element of the elements at the same place, and of nothing else.
+_ELEMENTWISE = frozenset(
+    """Abs Add And Cast CastLike Ceil Clip Cos Div Equal Exp Floor Greater GreaterOrEqual Identity IsNaN Less LessOrEqual
+    Log Max Min Mod Mul Neg Not Or Pow Reciprocal Relu Round Sigmoid Sign Sin Sqrt Sub Sum Tanh Where Xor""".split()
+)
+
+
+def _split(graph: Graph, shape: tuple[int, ...]) -> tuple[list[Node], dict[str, np.ndarray]] | None:
+    """The operators that see scores, and the values of all others; None where one sees more than single scores."""
+    (scores,) = graph.inputs
+    known, varying, program = dict(graph.initializers), {scores}, []
+    for node in graph.nodes:
+        if varying.isdisjoint(node.inputs):
+            inputs = [known[name] if name else None for name in node.inputs]
+        elif node.op_type in ("Shape", "Size"):
+            inputs = [np.broadcast_to(np.float32(0), shape)]
+        elif node.op_type in _ELEMENTWISE:
+            program.append(node)
+            varying.update(node.outputs)
+            continue
+        else:
+            return None
+        known.update(zip(node.outputs, _outputs(node, inputs)))
+    if graph.outputs[0] not in varying:
+        return None
+    used = {name for node in program for name in node.inputs if name in known}
+    if any(np.broadcast_shapes(known[name].shape, shape) != shape for name in used):
+        return None
+    return program, {name: known[name] for name in used}
+
+
+def as_score_mod(graph: Graph, shape: tuple[int, ...]) -> Callable[..., np.ndarray] | None:
+    """A function of the whole matrix of scores, [batch, num_heads, q_len, kv_len], as the score_mod of heed.attention,
+    which sees a tile of it: what does not depend on the scores is computed once, and each tile takes its part. None
+    where the function is not made element by element."""
+    split = _split(graph, shape) if len(graph.inputs) == 1 else None
+    if split is None:
+        return None
+    program, known = split
+    whole = {name: array.reshape(()) if array.size == 1 else np.broadcast_to(array, shape) for name, array in known.items()}
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        values = {name: array[b, h, q_idx, kv_idx] if array.ndim else array for name, array in whole.items()}
+        values[graph.inputs[0]] = score
+        for node in program:
+            inputs = [values[name] if name else None for name in node.inputs]
+            values.update(zip(node.outputs, _outputs(node, inputs)))
+        return values[graph.outputs[0]]
+
+    return score_mod

@@ -9,7 +9,7 @@ import numpy as np
 
 import heed
 
-from .graph import Unsupported, as_function
+from .graph import Unsupported, as_function, as_score_mod
 from .messages import Node
 
 FUSED, REFERENCE = "fused", "reference"
@@ -114,19 +114,29 @@ def attention(node: Node, inputs: dict, path: str) -> list:
     ]
 
 
+def _score_mod_of_tiles(attributes: dict, shape: tuple):
+    """The keywords of heed.attention that stand for the functions of FlexAttention; None where there are none."""
+    if "prob_mod" in attributes:
+        return None  # weights are known only when a row has been read to its end
+    if "score_mod" not in attributes:
+        return {}
+    score_mod = as_score_mod(attributes["score_mod"], shape)
+    return None if score_mod is None else {"score_mod": score_mod}
+
+
 def flex_attention(node: Node, inputs: dict, path: str) -> list:
     attributes = node.attributes
-    query, key, value = (inputs[name] for name in "QKV")
-    dtype = query.dtype
-    functions = {name: as_function(attributes[name]) for name in ("score_mod", "prob_mod") if name in attributes}
-    precision = attributes.get("softmax_precision")
-    query, key, value = (_precise(array, precision) for array in (query, key, value))
-    if path == FUSED and not functions:
-        return [heed.attention(query, key, value, scale=attributes.get("scale")).astype(dtype)]
+    dtype, precision = inputs["Q"].dtype, attributes.get("softmax_precision")
+    query, key, value = (_precise(inputs[name], precision) for name in "QKV")
+    scale = attributes.get("scale")
+    if path == FUSED:
+        options = _score_mod_of_tiles(attributes, (*query.shape[:3], key.shape[2]))
+        if options is not None:
+            return [heed.attention(query, key, value, scale=scale, **options).astype(dtype)]
     # Functions of the whole matrix want it to be there.
+    functions = {name: as_function(attributes[name]) for name in ("score_mod", "prob_mod") if name in attributes}
     plain = [array.astype(np.result_type(array.dtype, np.float32)) for array in (query, key, value)]
-    out = heed.reference.flex_attention(*plain, scale=attributes.get("scale"), **functions)
-    return [out.astype(dtype)]
+    return [heed.reference.flex_attention(*plain, scale=scale, **functions).astype(dtype)]
 
 
 # What a rule of LinearAttention reads beside query, key and value.

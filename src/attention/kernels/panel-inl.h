@@ -13,6 +13,7 @@
 #include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/philox-inl.h"
+#include "attention/kernels/register_block-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,102 +24,6 @@ constexpr float kLargestExponent = 30.0F;
 // A tile whose weights sum to at most this has no exponent above kLargestExponent.
 constexpr float kLargestSum = 0x1p30F;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-// Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
-// broadcast they just fit the registers.
-constexpr int kBlock = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
-
-// A matrix A[row][step] of which the kernels broadcast single elements.
-struct Operand {
-  const float* data;
-  std::int64_t row_stride;
-  std::int64_t step_stride;
-};
-
-// sums[i][v] += A[i][step] · B[step][v] for kCount vectors from kFirst on: one step of the below.
-template <int kFirst, int kCount, bool kGuarded, int kRows, int kVectors>
-HWY_INLINE void multiply_add_step(const float* HWY_RESTRICT const (&rows)[kRows],
-                                  std::int64_t offset, const float* HWY_RESTRICT b,
-                                  Vec (&sums)[kRows][kVectors]) {
-  Vec b_step[kCount];
-  for (int v = 0; v < kCount; ++v) b_step[v] = hn::Load(kFloats, b + (kFirst + v) * kLanes);
-  for (int i = 0; i < kRows; ++i) {
-    const Vec a_step = hn::Set(kFloats, rows[i][offset]);
-    for (int v = 0; v < kCount; ++v) {
-      Vec& sum = sums[i][kFirst + v];
-      const Vec added = hn::MulAdd(a_step, b_step[v], sum);
-      sum = kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kFloats, kUnseen)), sum, added)
-                     : added;
-    }
-  }
-}
-
-// sums[i][v] += Σ_step A[i][step] · B[step][v], each one chain of fused multiply-adds in the order
-// of steps, kUnrolled of them in a turn of the loop. B is [steps][kVectors] vectors.
-template <int kUnrolled, int kFirst, int kCount, bool kGuarded = false, int kRows, int kVectors>
-HWY_INLINE void multiply_add(const Operand& a, const float* HWY_RESTRICT b, std::int32_t steps,
-                             Vec (&sums)[kRows][kVectors]) {
-  constexpr int kStep = kVectors * kLanes;
-  const float* HWY_RESTRICT rows[kRows];
-  for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
-  std::int32_t step = 0;
-  for (; step + kUnrolled <= steps; step += kUnrolled) {
-    for (int u = 0; u < kUnrolled; ++u) {
-      multiply_add_step<kFirst, kCount, kGuarded>(rows, u * a.step_stride, b + u * kStep, sums);
-    }
-    for (int i = 0; i < kRows; ++i) rows[i] += kUnrolled * a.step_stride;
-    b += kUnrolled * kStep;
-  }
-  if constexpr (kUnrolled > 1) {
-    if (step < steps) multiply_add_step<kFirst, kCount, kGuarded>(rows, 0, b, sums);
-  }
-}
-
-// Neighbouring keys of a tile, counted from its first, and the vectors of rows that see any of
-// them.
-struct Segment {
-  std::int32_t begin;
-  std::int32_t end;
-  std::int32_t first_vector;
-  std::int32_t num_vectors;
-};
-
-// Calls body.template run<kFirst, kCount>(segment), so that the vectors are constants there.
-template <int kVectors, class Body>
-HWY_INLINE void with_vectors(const Segment& segment, const Body& body) {
-  if constexpr (kVectors > 1) {
-    if (segment.num_vectors == 1) {
-      if (segment.first_vector == 0) return body.template run<0, 1>(segment);
-      if (segment.first_vector == 1) return body.template run<1, 1>(segment);
-      if constexpr (kVectors > 2) return body.template run<2, 1>(segment);
-    }
-  }
-  if constexpr (kVectors > 2) {
-    if (segment.num_vectors == 2) {
-      if (segment.first_vector == 0) return body.template run<0, 2>(segment);
-      return body.template run<1, 2>(segment);
-    }
-  }
-  return body.template run<0, kVectors>(segment);
-}
-
-// Calls block.template operator()<kRows>(first) for blocks of kBlock rows, then 4, 2 and 1.
-template <class Block>
-HWY_INLINE void for_each_block(std::int32_t begin, std::int32_t end, const Block& block) {
-  std::int32_t row = begin;
-  for (; row + kBlock <= end; row += kBlock) block.template run<kBlock>(row);
-  if constexpr (kBlock > 4) {
-    if (row + 4 <= end) {
-      block.template run<4>(row);
-      row += 4;
-    }
-  }
-  if (row + 2 <= end) {
-    block.template run<2>(row);
-    row += 2;
-  }
-  if (row < end) block.template run<1>(row);
-}
 
 template <int kVectors>
 struct PanelKernel {
@@ -134,7 +39,7 @@ struct PanelKernel {
   // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
-  // The rows' ranges, counted from the tile's first key.
+  // The rows' ranges, counted from the tile's first key; only of interest where it is mixed.
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
 
@@ -143,11 +48,10 @@ struct PanelKernel {
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
-    if (!is_mixed) return;
-    find_segments();
+    if (is_mixed) find_segments();
     for (int v = 0; v < kVectors; ++v) {
-      row_begin[v] = relative(panel.begin + v * kLanes);
-      row_end[v] = relative(panel.end + v * kLanes);
+      row_begin[v] = is_mixed ? relative(panel.begin + v * kLanes) : hn::Zero(kFloats);
+      row_end[v] = is_mixed ? relative(panel.end + v * kLanes) : hn::Zero(kFloats);
     }
   }
 

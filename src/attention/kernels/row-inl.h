@@ -116,10 +116,10 @@ struct RowKernel {
     }
   }
 
-  // out[column …] += Σ_key weight · value for kCount vectors of columns, and the weights' sum with
-  // the first of them: alone its chain would take as long as all the others.
+  // out[column …] += Σ_key weight · value for kCount vectors of columns. Returns the sum of
+  // weights: alone its chain would take as long as all these.
   template <int kCount>
-  HWY_INLINE void add_columns(std::int32_t column, Vec& tile_sum) const {
+  HWY_INLINE Vec add_columns(std::int32_t column) const {
     float* out = panel.state.out + column;
     const float* value = tile.value + begin * tile.value_stride + column;
     Vec sums[kCount];
@@ -134,11 +134,11 @@ struct RowKernel {
       }
     }
     for (int v = 0; v < kCount; ++v) hn::Store(sums[v], kFloats, out + v * kLanes);
-    tile_sum = weights_sum;
+    return weights_sum;
   }
 
   // What whole vectors leave over, from `column` on.
-  HWY_INLINE void add_rest(std::int32_t column, Vec& tile_sum) const {
+  HWY_INLINE Vec add_rest(std::int32_t column) const {
     HWY_ALIGN float elements[kLanes] = {};
     const std::int32_t count = panel.value_dim - column;
     float* out = panel.state.out + column;
@@ -153,20 +153,20 @@ struct RowKernel {
       sum = hn::MulAdd(hn::Load(kFloats, elements), weight, sum);
     }
     if (count > 0) hn::Store(sum, kFloats, out);
-    tile_sum = weights_sum;
+    return weights_sum;
   }
 
   void add_values() const {
-    Vec tile_sum;
+    Vec tile_sum = hn::Zero(kFloats);
     std::int32_t column = 0;
     const auto fits = [&](int vectors)
                           HWY_ATTR { return column + vectors * kLanes <= panel.value_dim; };
     for (; fits(kColumnVectors); column += kColumnVectors * kLanes) {
-      add_columns<kColumnVectors>(column, tile_sum);
+      tile_sum = add_columns<kColumnVectors>(column);
     }
-    for (; fits(4); column += 4 * kLanes) add_columns<4>(column, tile_sum);
-    for (; fits(1); column += kLanes) add_columns<1>(column, tile_sum);
-    if (column < panel.value_dim || column == 0) add_rest(column, tile_sum);
+    for (; fits(4); column += 4 * kLanes) tile_sum = add_columns<4>(column);
+    for (; fits(1); column += kLanes) tile_sum = add_columns<1>(column);
+    if (column < panel.value_dim || column == 0) tile_sum = add_rest(column);
     hn::Store(hn::Add(hn::Load(kFloats, panel.state.sum), tile_sum), kFloats, panel.state.sum);
   }
 };

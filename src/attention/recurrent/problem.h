@@ -1,6 +1,7 @@
 // The arguments of linear attention after they were checked.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -54,6 +55,20 @@ template <class Real>
 AttentionShapes check_feature_map(const char* function, TensorView<const Real> query,
                                   TensorView<const Real> key, TensorView<const Real> value,
                                   const FeatureMapOptions& options);
+
+// φ(x)
+template <class Real>
+Real feature(FeatureMap map, Real x) {
+  if (map == FeatureMap::kRelu) return x > 0 ? x : (x == x ? Real{0} : x);
+  return x > 0 ? x + 1 : std::exp(x);
+}
+
+// φ′(x); that of ReLU is 0 at 0.
+template <class Real>
+Real feature_derivative(FeatureMap map, Real x) {
+  if (x > 0) return 1;
+  return map == FeatureMap::kRelu ? Real{0} : std::exp(x);
+}
 
 // By plain loops.
 template <class Real>

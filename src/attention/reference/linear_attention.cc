@@ -56,12 +56,6 @@ class Head {
 };
 
 template <class Real>
-Real feature(FeatureMap map, Real x) {
-  if (map == FeatureMap::kRelu) return x > 0 ? x : (x == x ? Real{0} : x);
-  return x > 0 ? x + 1 : std::exp(x);
-}
-
-template <class Real>
 Tensor<Real> attend_by_features(TensorView<const Real> query, TensorView<const Real> key,
                                 TensorView<const Real> value, const FeatureMapOptions& options) {
   const AttentionShapes sizes =
@@ -71,8 +65,8 @@ Tensor<Real> attend_by_features(TensorView<const Real> query, TensorView<const R
     const std::int64_t kv_head = h / (sizes.num_heads / sizes.num_kv_heads);
     Real sum = 0;
     for (std::int64_t i = 0; i < sizes.head_dim; ++i) {
-      sum += feature(options.feature_map, query(b, h, q, i)) *
-             feature(options.feature_map, key(b, kv_head, k, i));
+      sum += recurrent::feature(options.feature_map, query(b, h, q, i)) *
+             recurrent::feature(options.feature_map, key(b, kv_head, k, i));
     }
     return sum;
   };

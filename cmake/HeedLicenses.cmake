@@ -1,0 +1,36 @@
+# The licences of what a wheel carries, or was compiled with, as files of heed/licenses. For use at install time.
+
+# Debian's record of the package that a file comes from, and the common licences which that refers to.
+function(heed_install_debian_license file destination)
+  # Where /lib is a link to /usr/lib, packages may still say /lib.
+  string(REGEX REPLACE "^/usr/" "/" other "${file}")
+  foreach(path IN ITEMS ${file} ${other})
+    execute_process(COMMAND dpkg-query --search ${path} OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE status)
+    if(status EQUAL 0 AND found MATCHES "^([^:]+):")
+      set(package ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+  set(record /usr/share/doc/${package}/copyright)
+  if(NOT package OR NOT EXISTS ${record})
+    message(WARNING "No licence was found for ${file}: add it to the wheel before giving that away")
+    return()
+  endif()
+  file(INSTALL ${record} DESTINATION ${destination} RENAME ${package}.txt)
+  file(READ ${record} text)
+  string(REGEX MATCHALL "/usr/share/common-licenses/[A-Za-z0-9]+-[0-9.]*[0-9]" common "${text}")
+  list(REMOVE_DUPLICATES common)
+  foreach(license IN LISTS common)
+    get_filename_component(name ${license} NAME)
+    file(INSTALL ${license} DESTINATION ${destination} RENAME ${name}.txt)
+  endforeach()
+endfunction()
+
+# nanobind's own licence, and that of the hash table in it, which stands at the top of its header.
+function(heed_install_nanobind_license nanobind_dir destination)
+  file(GLOB own ${nanobind_dir}/../nanobind-*.dist-info/licenses/LICENSE)
+  file(READ ${nanobind_dir}/ext/robin_map/include/tsl/robin_map.h text)
+  string(FIND "${text}" "*/" end)
+  string(SUBSTRING "${text}" 0 ${end} comment)
+  file(WRITE ${destination}/robin_map.txt "${comment}*/\n")
+  file(INSTALL ${own} DESTINATION ${destination} RENAME nanobind.txt)
+endfunction()

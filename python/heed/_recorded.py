@@ -1,0 +1,205 @@
+"""The relatives of attention as functions that PyTorch's autograd records. Everything is computed by the library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import _heed, _relatives
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+
+def rows_of(tensor: Tensor) -> Tensor:
+    """The tensor with a contiguous last dimension: a copy where it is not."""
+    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] <= 1 else tensor.contiguous()
+
+
+def _real(tensor: Tensor | None) -> Tensor | None:
+    """In the type that a way back is computed in: half precision in float32."""
+    if tensor is None:
+        return None
+    return rows_of(tensor if tensor.dtype == torch.float64 else tensor.float())
+
+
+def _like(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    """The gradients in the types of what they belong to, None for what is not there."""
+    return tuple(None if to is None else gradient.to(to.dtype) for gradient, to in zip(gradients, tensors))
+
+
+def _refuse_second(function: str) -> None:
+    if torch.is_grad_enabled():
+        raise RuntimeError(f"heed.torch.{function} has no gradient of a gradient")
+
+
+class _Rotary(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, cos, sin, options):
+        ctx.save_for_backward(cos, sin)
+        ctx.options = options
+        return _heed.rotary_embedding(rows_of(x), cos, sin, **options)
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        _refuse_second("rotary_embedding")
+        cos, sin = ctx.saved_tensors
+        gradient = _heed.rotary_embedding_backward(_real(grad_out), cos, sin, **ctx.options)
+        return gradient.to(grad_out.dtype), None, None, None
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, query, key, value, decay, beta, state, scale):
+        ctx.save_for_backward(query, key, value, decay, beta, state)
+        ctx.scale = scale
+        operands = [rows_of(tensor) for tensor in (query, key, value)]
+        return _heed.linear_attention(*operands, decay=decay, beta=beta, state=state, scale=scale)
+
+    @staticmethod
+    def backward(ctx, grad_out, grad_state):
+        _refuse_second("linear_attention")
+        tensors = ctx.saved_tensors
+        query, key, value, *extras = map(_real, tensors)
+        found = _heed.linear_attention_backward(
+            _real(grad_out), query, key, value, _real(grad_state), tuple(extras), ctx.scale
+        )
+        return *_like(found, tensors), None
+
+
+class _FeatureMap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, query, key, value, *options):
+        ctx.save_for_backward(query, key, value)
+        ctx.options = options
+        names = ("feature_map", "causal", "normalized")
+        operands = [rows_of(tensor) for tensor in (query, key, value)]
+        return _heed.feature_map_attention(*operands, **dict(zip(names, options)))
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        _refuse_second("feature_map_attention")
+        tensors = ctx.saved_tensors
+        found = _heed.feature_map_attention_backward(*map(_real, (grad_out, *tensors)), *ctx.options)
+        return *_like(found, tensors), None, None, None
+
+
+# The options of attention that have gradients, in their order.
+_LEARNED = ("alibi_slopes", "bias", "sinks")
+
+
+class _Packed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, query, key, value, alibi_slopes, bias, sinks, boundaries, options):
+        operands = [rows_of(tensor) for tensor in (query, key, value)]
+        given = options | dict(zip(_LEARNED, (alibi_slopes, bias, sinks)))
+        with_lse = query.dtype == torch.float32
+        found = _relatives.attention_packed(*operands, *boundaries, return_lse=with_lse, **given)
+        out, lse = found if with_lse else (found, None)
+        ctx.save_for_backward(query, key, value, alibi_slopes, bias, sinks, out, lse)
+        ctx.boundaries, ctx.options = boundaries, options
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        _refuse_second("attention_packed")
+        *tensors, out, lse = ctx.saved_tensors
+        operands = [_real(tensor) for tensor in tensors[:3]]
+        given = ctx.options | dict(zip(_LEARNED, tensors[3:]))
+        if lse is None:
+            # The rounded output of half precision would cost the gradients most of their digits.
+            out, lse = _relatives.attention_packed(*operands, *ctx.boundaries, return_lse=True, **given)
+        found = _relatives.attention_packed_backward(
+            _real(grad_out), *operands, out, lse, *ctx.boundaries, **given
+        )
+        return *_like(found, tensors), None, None
+
+
+def rotary_embedding(
+    x: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    position_ids: Tensor | None = None,
+    interleaved: bool = False,
+    rotary_dim: int | None = None,
+    offset: int = 0,
+    num_heads: int | None = None,
+) -> Tensor:
+    """heed.rotary_embedding() with a gradient for x; cos and sin receive none.
+
+    >>> angles = torch.arange(128)[:, None] / 10000 ** (torch.arange(32) / 32)
+    >>> x = torch.randn(1, 8, 128, 64, requires_grad=True)
+    >>> heed.torch.rotary_embedding(x, angles.cos(), angles.sin()).sum().backward()
+    """
+    if cos.requires_grad or sin.requires_grad:
+        raise ValueError("rotary_embedding: cos or sin requires gradients, which they do not receive")
+    options: dict[str, Any] = {
+        "position_ids": position_ids,
+        "interleaved": interleaved,
+        "rotary_dim": rotary_dim,
+        "offset": offset,
+        "num_heads": num_heads,
+    }
+    return _Rotary.apply(x, cos, sin, options)
+
+
+def linear_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    decay: Tensor | None = None,
+    beta: Tensor | None = None,
+    state: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """heed.linear_attention() with gradients for all tensors, from those of the output and of the state.
+
+    >>> x = torch.randn(1, 8, 128, 64, requires_grad=True)
+    >>> out, state = heed.torch.linear_attention(x, x, x)
+    >>> out.sum().backward()
+    """
+    return _Linear.apply(query, key, value, decay, beta, state, scale)
+
+
+def feature_map_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    feature_map: str = "elu+1",
+    causal: bool = False,
+    normalized: bool = True,
+) -> Tensor:
+    """heed.feature_map_attention() with gradients for query, key and value.
+
+    >>> x = torch.randn(1, 8, 128, 64, requires_grad=True)
+    >>> heed.torch.feature_map_attention(x, x, x, causal=True).sum().backward()
+    """
+    return _FeatureMap.apply(query, key, value, feature_map, causal, normalized)
+
+
+def attention_packed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens_q: Tensor | Sequence[int],
+    cu_seqlens_k: Tensor | Sequence[int] | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """heed.attention_packed() with gradients for query, key, value, alibi_slopes, bias and sinks.
+
+    >>> tokens = torch.randn(7, 8, 64, requires_grad=True)
+    >>> heed.torch.attention_packed(tokens, tokens, tokens, [0, 3, 7], causal=True).sum().backward()
+    """
+    learned = [options.pop(name, None) for name in _LEARNED]
+    boundaries = _relatives.both_boundaries(cu_seqlens_q, cu_seqlens_k)
+    threads = {"num_threads": torch.get_num_threads()}
+    return _Packed.apply(query, key, value, *learned, boundaries, options | threads)

@@ -1,0 +1,169 @@
+"""scaled_dot_product_attention of tensors of rank 4 as operators that PyTorch knows, and past PyTorch's dispatcher."""
+
+from __future__ import annotations
+
+import torch
+
+from . import _heed
+from ._options import make_options
+from ._recorded import rows_of
+
+_library = torch.library.Library("heed", "DEF")  # noqa: TOR901
+_library.define(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor? seed, "
+    "float dropout_p, bool is_causal, float? scale) -> (Tensor out, Tensor lse)"
+)
+_library.define(
+    "scaled_dot_product_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
+    "Tensor lse, Tensor? attn_mask, Tensor? seed, float dropout_p, bool is_causal, float? scale, "
+    "bool needs_grad_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)"
+)
+
+
+def _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask=False):
+    """PyTorch's arguments as heed's. A float mask is a bias where its gradient is wanted, and where its numbers have
+    more digits than a mask keeps."""
+    mask = bias = None
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            mask = _heed.allow(attn_mask)
+        elif needs_grad_mask or query.dtype == torch.float64:
+            bias = attn_mask
+        else:
+            mask = _heed.additive(attn_mask)
+    return make_options(
+        mask=mask,
+        bias=bias,
+        causal="top_left" if is_causal else False,
+        scale=scale,
+        dropout=dropout_p if seed is not None else 0.0,
+        seed=0 if seed is None else int(seed),
+    )
+
+
+def _attend(query, key, value, attn_mask, seed, dropout_p, is_causal, scale, with_lse):
+    options = _options(query, attn_mask, seed, dropout_p, is_causal, scale)
+    return _heed.attention(query, key, value, options, with_lse, torch.get_num_threads())
+
+
+@torch.library.impl(_library, "scaled_dot_product_attention", "CPU")
+def _forward(*arguments):
+    with torch.no_grad():
+        return _attend(*arguments, with_lse=True)
+
+
+@torch.library.register_fake("heed::scaled_dot_product_attention", lib=_library)
+def _forward_fake(query, key, value, attn_mask, seed, dropout_p, is_causal, scale):
+    lse_dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
+    return out, query.new_empty(query.shape[:-1], dtype=lse_dtype)
+
+
+@torch.library.impl(_library, "scaled_dot_product_attention_backward", "CPU")
+def _backward(
+    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
+):  # fmt: skip
+    settings = (attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask)
+    with torch.no_grad():
+        tensors = (rows_of(tensor) for tensor in (grad_out, query, key, value, out))
+        gradients = _gradients(*tensors, lse, *settings)
+    # An operator's results are tensors, all of them.
+    return tuple(lse.new_empty(0) if gradient is None else gradient for gradient in gradients)
+
+
+def _gradients(
+    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
+):  # fmt: skip
+    threads = torch.get_num_threads()
+    options = _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask)
+    operands = (query, key, value)
+    if is_half := query.dtype != lse.dtype:
+        # Half precision goes back in float32. The rounded output would cost the gradients most of their digits,
+        # so it is computed again: 6e-4 became 9e-3 with it where weights are even, in bfloat16.
+        grad_out, *operands = (tensor.to(lse.dtype) for tensor in (grad_out, *operands))
+        operands = [rows_of(tensor) for tensor in operands]
+        out, lse = _heed.attention(*operands, options, True, threads)
+    found = _heed.attention_backward(rows_of(grad_out), *operands, out, lse, options, threads)
+    gradients = [tensor.to(query.dtype) for tensor in found[:3]] if is_half else list(found[:3])
+    return *gradients, found[4].to(attn_mask.dtype) if needs_grad_mask else None
+
+
+@torch.library.register_fake("heed::scaled_dot_product_attention_backward", lib=_library)
+def _backward_fake(
+    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
+):  # fmt: skip
+    grad_mask = attn_mask.new_empty(attn_mask.shape) if needs_grad_mask else lse.new_empty(0)
+    return *(x.new_empty(x.shape) for x in (query, key, value)), grad_mask
+
+
+def _setup_context(ctx, inputs, output):
+    query, key, value, attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale = inputs
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(query, key, value, attn_mask, seed, *output)
+
+
+def _autograd(ctx, grad_out, _grad_lse):
+    query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
+    needs_grad_mask = ctx.needs_input_grad[3]
+    *gradients, grad_mask = torch.ops.heed.scaled_dot_product_attention_backward(
+        grad_out, query, key, value, out, lse, attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale, needs_grad_mask
+    )
+    return *gradients, grad_mask if needs_grad_mask else None, None, None, None, None
+
+
+torch.library.register_autograd(
+    "heed::scaled_dot_product_attention", _autograd, setup_context=_setup_context, lib=_library
+)
+
+
+def _refuse(_ctx, *_grads):
+    raise RuntimeError("heed::scaled_dot_product_attention has no gradient of a gradient")
+
+
+torch.library.register_autograd("heed::scaled_dot_product_attention_backward", _refuse, lib=_library)
+
+
+class _Attention(torch.autograd.Function):
+    """The operators without PyTorch's dispatcher, which costs more than a short sequence does."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, attn_mask, seed, *settings):
+        out, lse = _attend(query, key, value, attn_mask, seed, *settings, with_lse=True)
+        ctx.save_for_backward(query, key, value, attn_mask, seed, out, lse)
+        ctx.dropout_p, ctx.is_causal, ctx.scale = settings
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        if torch.is_grad_enabled():
+            # Somebody wants the gradient of a gradient, which the operator refuses when it comes to that.
+            return _autograd(ctx, grad_out, None)
+        query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
+        settings = (attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale, ctx.needs_input_grad[3])
+        return *_gradients(grad_out, query, key, value, out, lse, *settings), None, None, None, None
+
+
+_PLAIN = {torch.Tensor, torch.nn.Parameter, type(None)}
+
+
+def _must_be_dispatched(tensors) -> bool:
+    """Whether somebody watches for operators: a compiler, a tracer, a mode, a transform, a subclass."""
+    return (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._are_functorch_transforms_active()
+        or not {type(tensor) for tensor in tensors} <= _PLAIN
+    )
+
+
+def compute(query, key, value, attn_mask, *others):
+    """The attention of tensors of rank 4, recorded where a gradient is wanted."""
+    tensors = (query, key, value, attn_mask)
+    if _must_be_dispatched(tensors):
+        return torch.ops.heed.scaled_dot_product_attention(*tensors, *others)[0]
+    wants_grad = query.requires_grad or key.requires_grad or value.requires_grad
+    wants_grad = wants_grad or (attn_mask is not None and attn_mask.requires_grad)
+    if wants_grad and torch.is_grad_enabled():
+        return _Attention.apply(*tensors, *others)
+    return _attend(*tensors, *others, with_lse=False)

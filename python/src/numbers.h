@@ -1,0 +1,64 @@
+// Arguments that are read as the numbers that are computed in.
+#pragma once
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+#include "arrays.h"
+
+namespace heed::python {
+
+// compute() without the interpreter's lock: it must touch no Python object.
+template <class Compute>
+auto without_lock(Compute compute) {
+  const nb::gil_scoped_release released;
+  return compute();
+}
+
+// An array in the type that is computed in, and what it had to be copied into.
+template <class Real>
+class Numbers {
+ public:
+  Numbers(const char* function, const char* name, nb::handle object)
+      : array_(to_array(function, name, object)),
+        view_(as_real<Real>(function, name, array_, copy_)) {}
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+
+  const TensorView<const Real>& operator*() const { return view_; }
+
+ private:
+  Array array_;
+  std::optional<Tensor<Real>> copy_;
+  TensorView<const Real> view_;
+};
+
+// The same of an argument that may be None.
+template <class Real>
+class OptionalNumbers {
+ public:
+  OptionalNumbers(const char* function, const char* name, nb::handle object) {
+    if (!object.is_none()) numbers_.emplace(function, name, object);
+  }
+
+  std::optional<TensorView<const Real>> operator*() const {
+    if (!numbers_) return std::nullopt;
+    return **numbers_;
+  }
+
+ private:
+  std::optional<Numbers<Real>> numbers_;
+};
+
+// Calls use(Real{}) where float and double alone are computed.
+template <class Use>
+nb::object with_real(const char* function, const char* name, DataType dtype, Use use) {
+  if (dtype == DataType::kFloat64) return use(double{});
+  if (dtype == DataType::kFloat32) return use(float{});
+  throw InvalidArgument(
+      fmt::format("{}: {} is {}, expected float32 or float64", function, name, to_string(dtype)));
+}
+
+}  // namespace heed::python

@@ -1,0 +1,125 @@
+// Sequences of different lengths in one array.
+#include "heed/packed.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "operands.h"
+#include "options.h"
+
+namespace heed::python {
+
+namespace {
+
+using Boundaries = std::vector<std::int64_t>;
+
+template <class T>
+nb::object packed_of(const Operands& operands, const PackedSequences& sequences,
+                     const Options& options, std::optional<int> num_threads) {
+  const CallOptions<float> call("attention_packed", options);
+  auto out = unlocked(options, num_threads, [&] {
+    return attention_packed(view_of<T>(operands.query), view_of<T>(operands.key),
+                            view_of<T>(operands.value), sequences, *call);
+  });
+  return to_object(std::move(out), operands.library);
+}
+
+nb::object packed(nb::handle query, nb::handle key, nb::handle value,
+                  const Boundaries& cu_seqlens_q, const Boundaries& cu_seqlens_k,
+                  const Options& options, std::optional<int> num_threads) {
+  constexpr const char* kFunction = "attention_packed";
+  const Operands operands = operands_of(kFunction, query, key, value);
+  return with_type(operands.dtype, [&](auto number) -> nb::object {
+    using T = decltype(number);
+    if constexpr (std::is_same_v<T, double>) {
+      throw InvalidArgument(
+          fmt::format("{}: query is float64, expected float32, float16 or bfloat16", kFunction));
+    } else {
+      return packed_of<T>(operands, {cu_seqlens_q, cu_seqlens_k}, options, num_threads);
+    }
+  });
+}
+
+// The operands of what is computed in float alone.
+Operands float_operands(const char* function, nb::handle query, nb::handle key, nb::handle value) {
+  Operands operands = operands_of(function, query, key, value);
+  if (operands.dtype == DataType::kFloat32) return operands;
+  throw InvalidArgument(
+      fmt::format("{}: query is {}, expected float32", function, to_string(operands.dtype)));
+}
+
+nb::object packed_with_lse(nb::handle query, nb::handle key, nb::handle value,
+                           const Boundaries& cu_seqlens_q, const Boundaries& cu_seqlens_k,
+                           const Options& options, std::optional<int> num_threads) {
+  constexpr const char* kFunction = "attention_packed with return_lse";
+  const Operands operands = float_operands(kFunction, query, key, value);
+  const CallOptions<float> call(kFunction, options);
+  auto both = unlocked(options, num_threads, [&] {
+    return attention_packed_with_lse(view_of<float>(operands.query), view_of<float>(operands.key),
+                                     view_of<float>(operands.value), {cu_seqlens_q, cu_seqlens_k},
+                                     *call);
+  });
+  return nb::make_tuple(to_object(std::move(both.out), operands.library),
+                        to_object(std::move(both.lse), operands.library));
+}
+
+nb::object packed_backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::handle value,
+                           const nb::tuple& forward, const nb::tuple& cu_seqlens,
+                           const Options& options, std::optional<int> num_threads) {
+  constexpr const char* kFunction = "attention_packed_backward";
+  const Operands operands = float_operands(kFunction, query, key, value);
+  if (options.score_mod) {
+    throw InvalidArgument(
+        fmt::format("{}: score_mod is a function of Python's, which has no derivative", kFunction));
+  }
+  const auto array = [&](const char* name, nb::handle object) {
+    return array_of_type(kFunction, name, object, operands.dtype);
+  };
+  const Array grads = array("grad_out", grad_out);
+  const Array out = array("out", forward[0]);
+  const Array lse = array("lse", forward[1]);
+  const auto queries = nb::cast<Boundaries>(cu_seqlens[0]);
+  const auto keys = nb::cast<Boundaries>(cu_seqlens[1]);
+  const CallOptions<float> call(kFunction, options);
+  auto found = unlocked(options, num_threads, [&] {
+    return attention_packed_backward(
+        view_of<float>(grads), view_of<float>(operands.query), view_of<float>(operands.key),
+        view_of<float>(operands.value), {queries, keys},
+        AttentionOutputView<float>(view_of<float>(out), view_of<float>(lse)), *call);
+  });
+  const auto of_option = [&](Tensor<float>& tensor,
+                             const std::optional<Array>& option) -> nb::object {
+    if (!option) return nb::none();
+    return to_object(std::move(tensor), operands.library);
+  };
+  return nb::make_tuple(to_object(std::move(found.query), operands.library),
+                        to_object(std::move(found.key), operands.library),
+                        to_object(std::move(found.value), operands.library),
+                        of_option(found.alibi_slopes, options.alibi_slopes),
+                        of_option(found.bias, options.bias), of_option(found.sinks, options.sinks));
+}
+
+}  // namespace
+
+void bind_packed(nb::module_& module) {
+  for (const auto& [name, function] : {std::pair{"attention_packed", &packed},
+                                       std::pair{"attention_packed_with_lse", &packed_with_lse}}) {
+    module.def(name, function, nb::arg("query").none(), nb::arg("key").none(),
+               nb::arg("value").none(), nb::arg("cu_seqlens_q"), nb::arg("cu_seqlens_k"),
+               nb::arg("options"), nb::arg("num_threads").none());
+  }
+  module.def("attention_packed_backward", &packed_backward, nb::arg("grad_out").none(),
+             nb::arg("query").none(), nb::arg("key").none(), nb::arg("value").none(),
+             nb::arg("forward"), nb::arg("cu_seqlens"), nb::arg("options"),
+             nb::arg("num_threads").none());
+}
+
+}  // namespace heed::python

@@ -1,0 +1,98 @@
+// Rotary embeddings and the way back.
+#include "heed/rotary.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "bindings.h"
+#include "numbers.h"
+#include "operands.h"
+
+namespace heed::python {
+
+namespace {
+
+// What both ways are told, as RotaryOptions, and the array that these refer to.
+struct RotaryArguments {
+  std::optional<Array> position_ids;
+  RotaryOptions options;
+
+  RotaryArguments(const char* function, nb::handle ids, const RotaryOptions& others)
+      : options(others) {
+    if (ids.is_none()) return;
+    position_ids = to_array(function, "position_ids", ids);
+    if (position_ids->dtype() != nb::dtype<std::int64_t>()) {
+      throw InvalidArgument(fmt::format("{}: position_ids is {}, expected int64", function,
+                                        type_name(*position_ids)));
+    }
+    options.position_ids = view_of<std::int64_t>(*position_ids);
+  }
+};
+
+// compute(x, cos, sin) on views.
+template <class T, class Compute>
+nb::object turned(const char* function, const char* name, nb::handle x, const nb::tuple& caches,
+                  Compute compute) {
+  using Real = RealOf<T>;
+  const Array input = to_array(function, name, x);
+  const Numbers<Real> cos(function, "cos", caches[0]);
+  const Numbers<Real> sin(function, "sin", caches[1]);
+  auto result = without_lock([&] { return compute(view_of<T>(input), *cos, *sin); });
+  return to_object(std::move(result), library_of(x));
+}
+
+nb::object rotary(nb::handle x, nb::handle cos, nb::handle sin, nb::handle position_ids,
+                  bool interleaved, std::optional<std::int64_t> rotary_dim, std::int64_t offset,
+                  std::optional<std::int64_t> num_heads) {
+  constexpr const char* kFunction = "rotary_embedding";
+  const RotaryArguments arguments(kFunction, position_ids,
+                                  {interleaved, rotary_dim, std::nullopt, offset, num_heads});
+  const DataType dtype = data_type_of(kFunction, "x", to_array(kFunction, "x", x));
+  return with_type(dtype, [&](auto number) {
+    return turned<decltype(number)>(
+        kFunction, "x", x, nb::make_tuple(cos, sin),
+        [&](const auto&... views) { return rotary_embedding(views..., arguments.options); });
+  });
+}
+
+nb::object rotary_backward(nb::handle grad_out, nb::handle cos, nb::handle sin,
+                           nb::handle position_ids, bool interleaved,
+                           std::optional<std::int64_t> rotary_dim, std::int64_t offset,
+                           std::optional<std::int64_t> num_heads) {
+  constexpr const char* kFunction = "rotary_embedding_backward";
+  const RotaryArguments arguments(kFunction, position_ids,
+                                  {interleaved, rotary_dim, std::nullopt, offset, num_heads});
+  const DataType dtype =
+      data_type_of(kFunction, "grad_out", to_array(kFunction, "grad_out", grad_out));
+  return with_real(kFunction, "grad_out", dtype, [&](auto number) {
+    return turned<decltype(number)>(kFunction, "grad_out", grad_out, nb::make_tuple(cos, sin),
+                                    [&](const auto&... views) {
+                                      return rotary_embedding_backward(views..., arguments.options);
+                                    });
+  });
+}
+
+}  // namespace
+
+void bind_rotary(nb::module_& module) {
+  module.def("rotary_embedding", &rotary, nb::arg("x").none(), nb::arg("cos").none(),
+             nb::arg("sin").none(), nb::kw_only(), nb::arg("position_ids") = nb::none(),
+             nb::arg("interleaved") = false, nb::arg("rotary_dim") = nb::none(),
+             nb::arg("offset") = 0, nb::arg("num_heads") = nb::none(),
+             "x [batch, num_heads, length, head_dim], or [batch, length, num_heads * head_dim] "
+             "with num_heads, with pairs of its first rotary_dim dimensions turned. cos and sin "
+             "are [max_len, rotary_dim / 2], whose rows position_ids (int64 [batch, length]) or "
+             "offset choose, or [batch, length, rotary_dim / 2].");
+  module.def("rotary_embedding_backward", &rotary_backward, nb::arg("grad_out").none(),
+             nb::arg("cos").none(), nb::arg("sin").none(), nb::kw_only(),
+             nb::arg("position_ids") = nb::none(), nb::arg("interleaved") = false,
+             nb::arg("rotary_dim") = nb::none(), nb::arg("offset") = 0,
+             nb::arg("num_heads") = nb::none(),
+             "The derivative of a loss with respect to x of rotary_embedding, given grad_out, that "
+             "with respect to the result: the rotation back. float32 or float64.");
+}
+
+}  // namespace heed::python
