@@ -149,7 +149,8 @@ TEST(Ops, SumsManyRows) {
   }
   add(bias, Variable<float>(Tensor<float>(Shape{kRows, kWidth}))).backward(grad.view());
   for (std::int64_t column = 0; column < kWidth; ++column) {
-    ASSERT_EQ(bias.grad()(column), static_cast<float>(kRows * (kRows - 1) / 2 + kRows * column));
+    const std::int64_t expected = kRows * (kRows - 1) / 2 + kRows * column;
+    ASSERT_EQ(bias.grad()(column), static_cast<float>(expected));
   }
 }
 
