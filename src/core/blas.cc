@@ -21,9 +21,17 @@ extern "C" {
 namespace heed::inline v0 {
 namespace {
 
-/// Rows of `out` per BLAS call. With OpenBLAS 0.3.21, one thread and k = n = 256, calls of 32, 64
-/// and 128 rows reach 79, 88 and 91 % of the speed of one call for all rows.
-constexpr std::int64_t kRowBlock = 128;
+/// How `out` is divided: along its longer dimension, into about kBlocks BLAS calls of kMinBlock to
+/// kMaxBlock rows or columns, each of which packs the whole factor that they share. With OpenBLAS
+/// 0.3.21, one thread and k = n = 256, calls of 32, 64 and 128 rows reach 79, 88 and 91 % of the
+/// speed of one call for all rows.
+constexpr std::int64_t kBlocks = 8;
+constexpr std::int64_t kMinBlock = 128;
+constexpr std::int64_t kMaxBlock = 512;
+/// Multiply-adds below which a product is one call: some 0.1 ms.
+constexpr double kMinWork = 1 << 24;
+/// OpenBLAS computes so many rows or columns at once, or a divisor of it.
+constexpr std::int64_t kBlockMultiple = 16;
 
 constexpr std::int64_t kMaxExtent = std::numeric_limits<int>::max();
 
@@ -124,14 +132,31 @@ void call_blas(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
   }
 }
 
+/// Of the dimensions alone, so that the bits do not depend on the number of threads.
+std::int64_t block_length(const Shape& out, std::int64_t inner) {
+  const std::int64_t length = std::max(out[0], out[1]);
+  const double work =
+      static_cast<double>(out[0]) * static_cast<double>(out[1]) * static_cast<double>(inner);
+  if (work < kMinWork) return length;
+  const std::int64_t shared = std::clamp((length - 1) / kBlocks + 1, kMinBlock, kMaxBlock);
+  return (shared + kBlockMultiple - 1) / kBlockMultiple * kBlockMultiple;
+}
+
 /// The product into an `out` that is row-major.
 template <class T>
 void multiply_blocks(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
                      ProductScale<T> scale) {
   const Factor<T> left(a);
   const Factor<T> right(b);
-  parallel_for(0, out.extent(0), kRowBlock, [&](std::int64_t first, std::int64_t last) {
-    call_blas(left.view().slice(0, first, last), right.view(), out.slice(0, first, last), scale);
+  const bool divides_rows = out.extent(0) >= out.extent(1);
+  const std::int64_t length = std::max(out.extent(0), out.extent(1));
+  const std::int64_t block = block_length(out.shape(), a.extent(1));
+  parallel_for(0, length, block, [&](std::int64_t first, std::int64_t last) {
+    if (divides_rows) {
+      call_blas(left.view().slice(0, first, last), right.view(), out.slice(0, first, last), scale);
+    } else {
+      call_blas(left.view(), right.view().slice(1, first, last), out.slice(1, first, last), scale);
+    }
   });
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "heed/nn/tape.h"
+#include "heed/parallel.h"
+#include "nn/ops/elementwise.h"
 
 namespace heed::inline v0::nn::detail {
 
@@ -35,8 +37,11 @@ struct Node {
       has_grad = true;
       return;
     }
-    T* sum = grad.data();
-    for (const T addend : more.elements()) *sum++ += addend;
+    T* const sum = grad.data();
+    const T* const addend = more.data();
+    parallel_for(0, grad.num_elements(), kElementGrain, [=](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) sum[i] += addend[i];
+    });
   }
 
   Tensor<T> take_grad() {

@@ -4,6 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "heed/parallel.h"
+#include "nn/ops/elementwise.h"
+#include "nn/ops/vector_loops.h"
 
 namespace heed::inline v0::nn {
 
@@ -116,36 +122,39 @@ Adam<T>::Adam(std::vector<Variable<T>> parameters, double learning_rate, const A
       options_(options) {}
 
 template <class T>
-void Adam<T>::adapt(const Slot& slot) {
+void Adam<T>::adapt(const Slot& slot, T kept) {
   const auto [beta1, beta2] = options_.betas;
   const auto steps = static_cast<double>(slot.step);
   const auto rate = static_cast<T>(this->learning_rate() / (1 - std::pow(beta1, steps)));
   const auto root = static_cast<T>(std::sqrt(1 - std::pow(beta2, steps)));
-  const auto keep_square = static_cast<T>(beta2);
-  const auto take = static_cast<T>(1 - beta1);
-  const auto take_square = static_cast<T>(1 - beta2);
-  const auto eps = static_cast<T>(options_.eps);
+  const AdamFactors<T> factors{.kept = kept,
+                               .take = static_cast<T>(1 - beta1),
+                               .keep_square = static_cast<T>(beta2),
+                               .take_square = static_cast<T>(1 - beta2),
+                               .rate = rate,
+                               .root = root,
+                               .eps = static_cast<T>(options_.eps)};
   T* parameter = slot.parameter.data();
   const T* grad = slot.grad.data();
   T* mean = slot.state[0].data();
   T* square = slot.state[1].data();
-  for (std::int64_t i = 0; i < slot.parameter.num_elements(); ++i) {
-    mean[i] += take * (grad[i] - mean[i]);
-    square[i] = keep_square * square[i] + take_square * grad[i] * grad[i];
-    parameter[i] -= rate * mean[i] / (std::sqrt(square[i]) / root + eps);
-  }
+  parallel_for(
+      0, slot.parameter.num_elements(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
+        vector_loops<T>().adam(
+            factors, {parameter + first, grad + first, mean + first, square + first, last - first});
+      });
 }
 
 template <class T>
 void Adam<T>::update(const Slot& slot) {
-  if (options_.weight_decay == 0) return adapt(slot);
+  if (options_.weight_decay == 0) return adapt(slot, 1);
   Tensor<T> grad = to_tensor(slot.grad);
   const auto decay = static_cast<T>(options_.weight_decay);
   const T* parameter = slot.parameter.data();
   for (T& element : grad.elements()) element += decay * *parameter++;
   Slot decayed = slot;
   decayed.grad = grad.view();
-  adapt(decayed);
+  adapt(decayed, 1);
 }
 
 template <class T>
@@ -155,10 +164,23 @@ AdamW<T>::AdamW(std::vector<Variable<T>> parameters, double learning_rate,
 
 template <class T>
 void AdamW<T>::update(const Slot& slot) {
-  const auto kept = static_cast<T>(1 - this->learning_rate() * this->options().weight_decay);
-  for (T& element : slot.parameter.elements()) element *= kept;
-  this->adapt(slot);
+  this->adapt(slot, static_cast<T>(1 - this->learning_rate() * this->options().weight_decay));
 }
+
+namespace {
+
+// Σ x², of parts of a fixed size that are added up in order.
+template <class T>
+double sum_of_squares(TensorView<const T> x) {
+  std::vector<double> parts(static_cast<std::size_t>((x.num_elements() - 1) / kElementGrain + 1));
+  parallel_for(0, x.num_elements(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
+    parts[static_cast<std::size_t>(first / kElementGrain)] =
+        vector_loops<T>().sum_of_squares(x.data() + first, last - first);
+  });
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
+}
+
+}  // namespace
 
 template <class T>
 double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm) {
@@ -168,8 +190,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
   }
   double squares = 0;
   for (const auto& parameter : parameters) {
-    if (!parameter.has_grad()) continue;
-    for (const double element : parameter.grad().elements()) squares += element * element;
+    if (parameter.has_grad()) squares += sum_of_squares(parameter.grad());
   }
   const double norm = std::sqrt(squares);
   // PyTorch's: so that a norm of 0 divides nothing by 0.
@@ -177,7 +198,10 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
   if (factor >= 1) return norm;
   for (const auto& parameter : parameters) {
     if (!parameter.has_grad()) continue;
-    for (T& element : parameter.writable_grad().elements()) element *= static_cast<T>(factor);
+    const TensorView<T> grad = parameter.writable_grad();
+    parallel_for(0, grad.num_elements(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) grad.data()[i] *= static_cast<T>(factor);
+    });
   }
   return norm;
 }

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "nn/node.h"
+#include "nn/ops/elementwise.h"
 
 namespace heed::inline v0::nn {
 
@@ -95,7 +96,7 @@ void run_backward(const NodePointer<T>& root, Tensor<T> grad, const BackwardOpti
     detail::Node<T>& node = **next;
     if (node.is_leaf()) continue;
     if (node.has_grad) {
-      Step<T> step(node, node.take_grad());
+      Step<T> step(node, node.take_grad(), !options.retain_graph);
       node.backward(step);
     }
     if (!options.retain_graph) release(node);
@@ -155,7 +156,7 @@ bool Step<T>::has_sum(std::size_t input) const noexcept {
 template <class T>
 TensorView<T> Step<T>::sum_for(std::size_t input) {
   detail::Node<T>& node = *node_.inputs[input];
-  if (!node.has_grad) node.accumulate(Tensor<T>(node.shape));
+  if (!node.has_grad) node.accumulate(zeros<T>(node.shape));
   return node.grad.view();
 }
 

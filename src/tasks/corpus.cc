@@ -135,8 +135,8 @@ Corpus reverse_corpus(const SequenceOptions& sequences, const DrawOptions& draw)
 
 Corpus number_words_corpus(Language from, Language to, const DrawOptions& draw) {
   Draws draws(draw.seed);
-  const auto keys = draw_keys<std::int64_t>("number_words_corpus", draw.sizes, draws, [&draws] {
-    constexpr std::array<std::int64_t, 7> kPowers{0, 10, 100, 1000, 10000, 100000, 1000000};
+  constexpr std::array<std::int64_t, 7> kPowers{0, 10, 100, 1000, 10000, 100000, 1000000};
+  const auto keys = draw_numbers("number_words_corpus", draw.sizes, draws, kPowers.back(), [&] {
     const auto digits = static_cast<std::size_t>(draws.between(1, 6));
     return draws.between(kPowers[digits - 1], kPowers[digits] - 1);
   });
@@ -155,8 +155,8 @@ Corpus dates_corpus(const DrawOptions& draw) {
   const sys_days first = year(1900) / January / 1;
   const std::int64_t num_days = (sys_days(year(2100) / January / 1) - first).count();
   Draws draws(draw.seed);
-  const auto keys = draw_keys<std::int64_t>("dates_corpus", draw.sizes, draws,
-                                            [&] { return draws.below(num_days); });
+  const auto keys = draw_numbers("dates_corpus", draw.sizes, draws, num_days,
+                                 [&] { return draws.below(num_days); });
   Corpus corpus = corpus_of(keys, draw.sizes, [&](std::int64_t offset) {
     const sys_days day = first + std::chrono::days(offset);
     std::string written = written_date(day, draws.below(kNumDateForms));

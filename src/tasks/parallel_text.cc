@@ -1,8 +1,11 @@
+#include "tasks/parallel_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "io/byte_source.h"
 #include "io/unicode.h"
@@ -15,8 +18,12 @@ namespace {
 constexpr std::size_t kMaxLine = 10'000;
 constexpr std::int64_t kMaxFile = std::int64_t{4} << 30;
 
-// A file as lines, and where each starts.
+// A text as lines. They are views into it, so it is neither copied nor moved.
 struct Lines {
+  explicit Lines(NamedText named) : name(std::move(named.name)), text(std::move(named.text)) {}
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+
   std::string name;
   std::string text;
   std::vector<std::string_view> lines;
@@ -67,10 +74,9 @@ void check_lines(const Lines& file) {
   }
 }
 
-// The views point into the result's text, which must not move: it is never copied.
-void read_lines(const std::filesystem::path& path, Lines& file) {
+NamedText read_text(const std::filesystem::path& path) {
   io::FileSource source(path);
-  file.name = path.string();
+  NamedText file{path.string(), {}};
   if (source.size() > kMaxFile) {
     throw FormatError(
         file.name, 0,
@@ -78,8 +84,7 @@ void read_lines(const std::filesystem::path& path, Lines& file) {
   }
   file.text.resize(static_cast<std::size_t>(source.size()));
   source.read(0, std::as_writable_bytes(std::span<char>(file.text)));
-  split_lines(file);
-  check_lines(file);
+  return file;
 }
 
 std::vector<Example> paired(const Lines& source, const Lines& target) {
@@ -111,12 +116,13 @@ std::vector<Example> paired(const Lines& source, const Lines& target) {
 
 }  // namespace
 
-Corpus read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target,
-                          std::uint64_t seed, Units units) {
-  Lines sources;
-  Lines targets;
-  read_lines(source, sources);
-  read_lines(target, targets);
+Corpus parallel_corpus(NamedText source, NamedText target, std::uint64_t seed, Units units) {
+  Lines sources(std::move(source));
+  Lines targets(std::move(target));
+  for (Lines* file : {&sources, &targets}) {
+    split_lines(*file);
+    check_lines(*file);
+  }
   std::vector<Example> examples = paired(sources, targets);
   const auto total = static_cast<std::int64_t>(examples.size());
   if (total < 3) {
@@ -130,6 +136,12 @@ Corpus read_parallel_text(const std::filesystem::path& source, const std::filesy
                             [](const Example& example) { return example; });
   corpus.source_units = corpus.target_units = units;
   return corpus;
+}
+
+Corpus read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target,
+                          std::uint64_t seed, Units units) {
+  NamedText source_file = read_text(source);
+  return parallel_corpus(std::move(source_file), read_text(target), seed, units);
 }
 
 }  // namespace heed::inline v0::tasks

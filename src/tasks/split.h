@@ -51,27 +51,78 @@ inline std::int64_t checked_total(const char* task, const SplitSizes& sizes) {
   return sizes.train + sizes.validation + sizes.test;
 }
 
-// As many different keys as all parts have examples, in random order: the rare ones, which are
-// found early, must not all end up in one part.
-template <class Key, class Draw>
-std::vector<Key> draw_keys(const char* task, const SplitSizes& sizes, Draws& draws, Draw draw) {
-  constexpr int kPatience = 100'000;  // draws in a row that find nothing new
-  const std::int64_t total = checked_total(task, sizes);
-  std::unordered_set<Key> seen;
-  std::vector<Key> keys;
-  int failures = 0;
-  while (static_cast<std::int64_t>(keys.size()) < total) {
-    Key key = draw();
-    if (seen.insert(key).second) {
-      keys.push_back(std::move(key));
-      failures = 0;
-    } else if (++failures == kPatience) {
-      throw InvalidArgument(fmt::format("{}: {} examples are asked for, but only {} are different",
-                                        task, total, keys.size()));
+// Different keys, in the order in which they were found.
+template <class Key>
+class DifferentKeys {
+ public:
+  explicit DifferentKeys(std::int64_t wanted) : wanted_(wanted) {}
+
+  // Draws until all are there, or `patience` draws in a row found nothing new.
+  template <class Draw>
+  void draw(int patience, Draw draw_key) {
+    for (int failures = 0; num_missing() > 0 && failures < patience;) {
+      failures = add(draw_key()) ? 0 : failures + 1;
     }
   }
-  draws.shuffle(keys);
-  return keys;
+
+  bool add(Key key) {
+    if (!seen_.insert(key).second) return false;
+    keys_.push_back(std::move(key));
+    return true;
+  }
+
+  bool has(const Key& key) const { return seen_.count(key) != 0; }
+  std::int64_t num_missing() const { return wanted_ - static_cast<std::int64_t>(keys_.size()); }
+
+  // In random order: the rare ones, which are found early, must not all end up in one part.
+  std::vector<Key> shuffled(Draws& draws) && {
+    draws.shuffle(keys_);
+    return std::move(keys_);
+  }
+
+ private:
+  std::int64_t wanted_;
+  std::unordered_set<Key> seen_;
+  std::vector<Key> keys_;
+};
+
+[[noreturn]] inline void throw_too_few(const char* task, std::int64_t total,
+                                       std::int64_t different) {
+  throw InvalidArgument(fmt::format("{}: {} examples are asked for, but only {} are different",
+                                    task, total, different));
+}
+
+// As many different keys as all parts have examples, in random order.
+template <class Key, class Draw>
+std::vector<Key> draw_keys(const char* task, const SplitSizes& sizes, Draws& draws, Draw draw) {
+  constexpr int kPatience = 100'000;
+  const std::int64_t total = checked_total(task, sizes);
+  DifferentKeys<Key> keys(total);
+  keys.draw(kPatience, draw);
+  if (keys.num_missing() > 0) throw_too_few(task, total, total - keys.num_missing());
+  return std::move(keys).shuffled(draws);
+}
+
+// The same where keys are the numbers below `bound`. Once hardly a draw finds a new one, those that
+// are left are taken in random order: the last of a million would take minutes to be drawn.
+template <class Draw>
+std::vector<std::int64_t> draw_numbers(const char* task, const SplitSizes& sizes, Draws& draws,
+                                       std::int64_t bound, Draw draw) {
+  constexpr int kPatience = 200;
+  const std::int64_t total = checked_total(task, sizes);
+  if (total > bound) throw_too_few(task, total, bound);
+  DifferentKeys<std::int64_t> keys(total);
+  keys.draw(kPatience, draw);
+  if (keys.num_missing() > 0) {
+    std::vector<std::int64_t> left;
+    for (std::int64_t number = 0; number < bound; ++number) {
+      if (!keys.has(number)) left.push_back(number);
+    }
+    draws.shuffle(left);
+    left.resize(static_cast<std::size_t>(keys.num_missing()));
+    for (const std::int64_t number : left) keys.add(number);
+  }
+  return std::move(keys).shuffled(draws);
 }
 
 // The first keys make the training set, and so on.

@@ -157,22 +157,42 @@ TYPED_TEST(Matmul, DefinesEmptySizes) {
 
 TYPED_TEST(Matmul, GivesTheSameBitsOnAnyNumberOfThreads) {
   using T = TypeParam;
-  Tensor<T> a(Shape{515, 130});
-  Tensor<T> b(Shape{130, 70});
-  for (std::int64_t i = 0; i < a.num_elements(); ++i) {
-    a.data()[i] = std::sin(static_cast<T>(i));
-    if (i < b.num_elements()) b.data()[i] = std::cos(static_cast<T>(i));
+  // Large enough to be divided, by rows and by columns.
+  for (const auto& [m, n] : std::vector<std::array<std::int64_t, 2>>{{515, 270}, {270, 515}}) {
+    Tensor<T> a(Shape{m, 130});
+    Tensor<T> b(Shape{130, n});
+    for (std::int64_t i = 0; i < a.num_elements(); ++i) a.data()[i] = std::sin(static_cast<T>(i));
+    for (std::int64_t i = 0; i < b.num_elements(); ++i) b.data()[i] = std::cos(static_cast<T>(i));
+    std::vector<Tensor<T>> results;
+    for (const int count : {1, 2, 7}) {
+      set_num_threads(count);
+      results.emplace_back(Shape{m, n});
+      matmul(a, b, results.back());
+    }
+    set_num_threads(0);
+    const std::size_t bytes = results[0].elements().size_bytes();
+    EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), bytes), 0);
+    EXPECT_EQ(std::memcmp(results[0].data(), results[2].data(), bytes), 0);
   }
-  std::vector<Tensor<T>> results;
-  for (const int count : {1, 2, 7}) {
-    set_num_threads(count);
-    results.emplace_back(Shape{515, 70});
-    matmul(a, b, results.back());
+}
+
+// By rows or by columns: each block is what the product of that part alone is.
+TYPED_TEST(Matmul, DividesLargeProducts) {
+  using T = TypeParam;
+  for (const auto& [m, n] : std::vector<std::array<std::int64_t, 2>>{{700, 200}, {200, 700}}) {
+    const auto a = whole_numbers<T>({m, 131}, 1);
+    const auto b = whole_numbers<T>({131, n}, 2);
+    Tensor<T> whole(Shape{m, n});
+    matmul(a, b, whole);
+    for (std::int64_t row = 0; row < m; row += 50) {
+      for (std::int64_t column = 0; column < n; column += 50) {
+        Tensor<T> part(Shape{50, 50});
+        matmul(a.view().slice(0, row, row + 50), b.view().slice(1, column, column + 50), part);
+        expect_equal<T>(whole.view().slice(0, row, row + 50).slice(1, column, column + 50),
+                        part.view());
+      }
+    }
   }
-  set_num_threads(0);
-  const std::size_t bytes = results[0].elements().size_bytes();
-  EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), bytes), 0);
-  EXPECT_EQ(std::memcmp(results[0].data(), results[2].data(), bytes), 0);
 }
 
 TYPED_TEST(Matmul, IsRightWhenManyThreadsMultiplyAtOnce) {

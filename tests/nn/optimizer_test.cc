@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "heed/nn/ops.h"
+#include "heed/parallel.h"
+#include "heed/random.h"
 
 namespace heed::nn {
 namespace {
@@ -76,6 +80,25 @@ TEST(Optimizer, ClipsTheNormOfAllGradients) {
   EXPECT_EQ(a.grad()(0), 3);
   EXPECT_DOUBLE_EQ(clip_grad_norm<double>({a, b}, 1), 5);
   EXPECT_NEAR(std::hypot(a.grad()(0), b.grad()(0)), 1, 1e-6);
+}
+
+TEST(Optimizer, GivesTheSameBitsForAnyNumberOfThreads) {
+  const auto steps = [](int threads) {
+    const ThreadLimit limit(threads);
+    TorchGenerator random(1);
+    const Variable<float> parameter(random.randn({50'000}), true);
+    AdamW<> adam({parameter}, 0.1);
+    std::vector<double> norms;
+    for (int step = 0; step < 2; ++step) {
+      adam.zero_grad();
+      sum(parameter * parameter).backward();
+      norms.push_back(clip_grad_norm<float>({parameter}, 1));
+      adam.step();
+    }
+    const auto elements = parameter.value().elements();
+    return std::pair(norms, std::vector<float>(elements.begin(), elements.end()));
+  };
+  EXPECT_EQ(steps(1), steps(4));
 }
 
 TEST(Optimizer, WarmsUpAndCools) {

@@ -52,6 +52,16 @@ TEST(Corpora, AreDrawnOnceAndDivided) {
   });
 }
 
+// Of the last ones hardly any is found by drawing.
+TEST(Corpora, CanHaveAllThereAre) {
+  const Corpus corpus = dates_corpus({.sizes = {73'000, 40, 9}});
+  std::set<std::string> days;
+  for (const auto& example : all_of(corpus)) days.insert(example.target);
+  EXPECT_EQ(days.size(), 73'049);
+  EXPECT_EQ(*days.begin(), "1900-01-01");
+  EXPECT_EQ(*days.rbegin(), "2099-12-31");
+}
+
 TEST(Corpora, OfSequencesAreCopiedOrReversed) {
   const SequenceOptions options{.num_symbols = 3, .min_length = 2, .max_length = 9};
   for (const auto& [source, target] : all_of(copy_corpus(options, kSmall))) {
@@ -146,6 +156,16 @@ TEST(Corpora, RefuseWhatCannotBeDrawn) {
   refuses([] { copy_corpus({.num_symbols = 27}); }, "copy_corpus: num_symbols is 27");
   refuses([] { reverse_corpus({.min_length = 5, .max_length = 4}); },
           "reverse_corpus: min_length is 5 and max_length 4");
+  refuses(
+      [] {
+        dates_corpus({.sizes = {73000, 49, 1}});
+      },
+      "dates_corpus: 73050 examples are asked for, but only 73049 are different");
+  refuses(
+      [] {
+        number_words_corpus(Language::kEnglish, Language::kFrench, {.sizes = {1'000'000, 1, 0}});
+      },
+      "number_words_corpus: 1000001 examples are asked for, but only 1000000 are different");
   refuses([] { dates_corpus({.sizes = {-1, 0, 0}}); }, "dates_corpus: a part has -1 examples");
 }
 

@@ -95,8 +95,8 @@ class HEED_API Adam : public Optimizer<T> {
 
  protected:
   using typename Optimizer<T>::Slot;
-  /// Adam without weight decay.
-  void adapt(const Slot& slot);
+  /// Adam without weight decay, from kept · p instead of p.
+  void adapt(const Slot& slot, T kept);
   const AdamOptions& options() const noexcept { return options_; }
 
  private:

@@ -43,11 +43,14 @@ template <class T>
 class HEED_API Step {
  public:
   /// For the library's own use.
-  Step(detail::Node<T>& node, Tensor<T> grad) : node_(node), grad_(std::move(grad)) {}
+  Step(detail::Node<T>& node, Tensor<T> grad, bool is_last)
+      : node_(node), grad_(std::move(grad)), is_last_(is_last) {}
 
   TensorView<const T> grad() const noexcept { return grad_.view(); }
   /// The gradient, to be passed on; grad() is empty afterwards.
   Tensor<T> take_grad() noexcept { return std::move(grad_); }
+  /// Whether no other pass can follow, so that what is kept for this function alone may be used up.
+  bool is_last() const noexcept { return is_last_; }
 
   /// Whether anybody wants the gradient of input `input`.
   bool wants(std::size_t input) const noexcept;
@@ -61,6 +64,7 @@ class HEED_API Step {
  private:
   detail::Node<T>& node_;
   Tensor<T> grad_;
+  bool is_last_;
 };
 
 /// Passes a gradient on from a value to its inputs.

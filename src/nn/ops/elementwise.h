@@ -1,8 +1,11 @@
 // Loops over elements, divided among threads where it pays. For contiguous views.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
+#include "core/huge_pages.h"
 #include "heed/nn/tape.h"
 #include "heed/parallel.h"
 
@@ -11,10 +14,30 @@ namespace heed::inline v0::nn {
 // Elements per chunk of a loop with little arithmetic: a chunk takes some 10 µs.
 inline constexpr std::int64_t kElementGrain = 16384;
 
+// As Tensor's, with large pages for large tensors: a step of training takes and gives back hundreds
+// of megabytes.
+template <class T>
+Tensor<T> uninitialized(const Shape& shape) {
+  auto result = Tensor<T>::uninitialized(shape);
+  prefer_huge_pages(result.data(), static_cast<std::size_t>(shape.num_elements()) * sizeof(T));
+  return result;
+}
+
+// Written by all threads, which is where large tensors get their memory from the system.
+template <class T>
+Tensor<T> zeros(const Shape& shape) {
+  auto result = uninitialized<T>(shape);
+  T* out = result.data();
+  parallel_for(0, result.num_elements(), kElementGrain, [=](std::int64_t first, std::int64_t last) {
+    std::fill(out + first, out + last, T{0});
+  });
+  return result;
+}
+
 // f(x) of every element.
 template <class T, class F>
 Tensor<T> map(TensorView<const T> x, F f) {
-  auto result = Tensor<T>::uninitialized(x.shape());
+  auto result = uninitialized<T>(x.shape());
   const T* in = x.data();
   T* out = result.data();
   parallel_for(0, x.num_elements(), kElementGrain, [=](std::int64_t first, std::int64_t last) {
@@ -26,7 +49,7 @@ Tensor<T> map(TensorView<const T> x, F f) {
 // f(x, y) of every pair of elements; the shapes are equal.
 template <class T, class F>
 Tensor<T> map(TensorView<const T> x, TensorView<const T> y, F f) {
-  auto result = Tensor<T>::uninitialized(x.shape());
+  auto result = uninitialized<T>(x.shape());
   const T* left = x.data();
   const T* right = y.data();
   T* out = result.data();

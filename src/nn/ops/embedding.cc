@@ -36,7 +36,8 @@ Tensor<T> gather_rows(TensorView<const std::int64_t> ids, TensorView<const T> ta
   auto result = Tensor<T>::uninitialized(Shape(extents));
   T* out = result.data();
   for_each_element(ids, [&](std::int64_t id) {
-    for_each_element(table.select(0, id), [&out](T element) { *out++ = element; });
+    copy_into(TensorView<T>(out, Shape{table.extent(1)}), table.select(0, id));
+    out += table.extent(1);
   });
   return result;
 }

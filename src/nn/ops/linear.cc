@@ -46,7 +46,7 @@ void give_product(Step<T>& step, std::size_t input, const Shape& shape, TensorVi
     matmul(a, b, rows(step.sum_for(input)), {.alpha = 1, .beta = 1});
     return;
   }
-  auto grad = Tensor<T>::uninitialized(shape);
+  auto grad = uninitialized<T>(shape);
   matmul(a, b, rows(grad.view()));
   step.give(input, std::move(grad));
 }
@@ -60,7 +60,7 @@ Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
   const std::int64_t width = weight.extent(0);
   // Without inputs the product is 0, and BLAS is not asked.
   Tensor<T> y = x.empty() ? Tensor<T>(with_last(x.shape(), width))
-                          : Tensor<T>::uninitialized(with_last(x.shape(), width));
+                          : uninitialized<T>(with_last(x.shape(), width));
   const bool has_bias = !bias.empty();
   if (has_bias) {
     for_each_row(y.shape(), [&](std::int64_t row) {

@@ -105,8 +105,10 @@ void give_gradients(const SavedLstm<T>& saved, Step<T>& step) {
     const Tensor<T> before = hidden_before<T>(saved.order, start.hidden, saved.out.view());
     add_product(kWeightHh, as_rows<T>(before.view()));
   }
-  for (const Input bias : {kBiasIh, kBiasHh}) {
-    if (step.wants(bias)) step.give(bias, reduce_to(grad, Shape{grad.extent(1)}));
+  if (step.wants(kBiasIh) || step.wants(kBiasHh)) {
+    Tensor<T> of_bias = reduce_to(grad, Shape{grad.extent(1)});
+    step.give(kBiasIh, of_bias);
+    step.give(kBiasHh, std::move(of_bias));
   }
   if (step.wants(kX) && has_rows && saved.x.shape()[2] != 0) {
     const TensorView<T> sum = step.sum_for(kX);
@@ -134,8 +136,8 @@ LstmOutput<T> lstm(const Variable<T>& x, const LstmParameters<T>& parameters,
 
   const LstmOrder order(length, steps.is_reverse, steps.lengths);
   const Value<T> gates(projected(x, parameters));
-  const Value<T> cells(Tensor<T>({batch, length, hidden_size}));
-  const Value<T> out(Tensor<T>({batch, length + 2, hidden_size}));
+  const Value<T> cells(Tensor<T>::uninitialized({batch, length, hidden_size}));
+  const Value<T> out(Tensor<T>::uninitialized({batch, length + 2, hidden_size}));
   lstm_forward<T>(order, parameters.weight_hh.value(), {hidden.value(), cell.value()},
                   {gates.writable(), cells.writable(), out.writable()});
   const SavedLstm<T> saved{order,

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "core/blas.h"
-#include "heed/dual.h"
 #include "heed/parallel.h"
+#include "nn/ops/vector_loops.h"
 
 namespace heed::inline v0::nn {
 
@@ -28,59 +28,6 @@ TensorView<T> block_at(TensorView<T> x, std::int64_t first, std::int64_t last,
 }
 
 template <class T>
-void sigmoid_in_place(T* x, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) x[j] = 1 / (1 + heed::exp(-x[j]));
-}
-
-template <class T>
-void tanh_in_place(T* x, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) x[j] = heed::tanh(x[j]);
-}
-
-// gates [4 · n] are activated in place, cell and hidden [n] advance by a step.
-template <class T>
-void advance(T* gates, T* cell, T* hidden, std::int64_t n) {
-  sigmoid_in_place(gates, 2 * n);
-  tanh_in_place(gates + 2 * n, n);
-  sigmoid_in_place(gates + 3 * n, n);
-  const T* input = gates;
-  const T* forget = gates + n;
-  const T* candidate = gates + 2 * n;
-  const T* output = gates + 3 * n;
-  for (std::int64_t j = 0; j < n; ++j) cell[j] = forget[j] * cell[j] + input[j] * candidate[j];
-  for (std::int64_t j = 0; j < n; ++j) hidden[j] = heed::tanh(cell[j]);
-  for (std::int64_t j = 0; j < n; ++j) hidden[j] *= output[j];
-}
-
-template <class T>
-struct StepOf {
-  const T* gates;        // [4 · n], activated
-  const T* cell;         // [n], after the step
-  const T* cell_before;  // [n]
-  std::int64_t n;
-};
-
-// From the gradients of hidden and cell after a step to those of the gates before activation and of
-// the cell before the step.
-template <class T>
-void retreat(const StepOf<T>& step, const T* grad_hidden, T* grad_cell, T* grad_gates) {
-  const std::int64_t n = step.n;
-  for (std::int64_t j = 0; j < n; ++j) {
-    const T input = step.gates[j];
-    const T forget = step.gates[j + n];
-    const T candidate = step.gates[j + 2 * n];
-    const T output = step.gates[j + 3 * n];
-    const T squashed = heed::tanh(step.cell[j]);
-    const T of_cell = grad_cell[j] + grad_hidden[j] * output * (1 - squashed * squashed);
-    grad_gates[j] = of_cell * candidate * input * (1 - input);
-    grad_gates[j + n] = of_cell * step.cell_before[j] * forget * (1 - forget);
-    grad_gates[j + 2 * n] = of_cell * input * (1 - candidate * candidate);
-    grad_gates[j + 3 * n] = grad_hidden[j] * squashed * output * (1 - output);
-    grad_cell[j] = of_cell * forget;
-  }
-}
-
-template <class T>
 void forward_block(const LstmOrder& order, TensorView<const T> weight_hh,
                    const LstmStart<TensorView<const T>>& start,
                    const LstmTrace<TensorView<T>>& trace, std::int64_t first, std::int64_t last) {
@@ -99,7 +46,7 @@ void forward_block(const LstmOrder& order, TensorView<const T> weight_hh,
       }
       T* const own_hidden = hidden.data() + (row - first) * n;
       T* const own_cell = cell.data() + (row - first) * n;
-      advance(row_at(trace.gates, row, t), own_cell, own_hidden, n);
+      vector_loops<T>().lstm_advance(row_at(trace.gates, row, t), own_cell, own_hidden, n);
       std::copy_n(own_hidden, n, out);
       std::copy_n(own_cell, n, row_at(trace.cells, row, t));
     }
@@ -134,12 +81,15 @@ void backward_block(const Recorded<T>& pass, LstmGradients<T>& grads, std::int64
   for (std::int64_t step = length - 1; step >= 0; --step) {
     const std::int64_t t = pass.order.position(step);
     for (std::int64_t row = first; row < last; ++row) {
-      if (!pass.order.has(row, t)) continue;
+      if (!pass.order.has(row, t)) {
+        std::fill_n(row_at(grads.gates.view(), row, t), 4 * n, T{0});
+        continue;
+      }
       T* const of_hidden = of_row(grads.start.hidden, row);
       const T* const of_out = row_at(pass.grad_out, row, t);
       std::transform(of_hidden, of_hidden + n, of_out, of_hidden, std::plus<>());
       const std::int64_t before = pass.order.before(row, t);
-      retreat<T>(
+      vector_loops<T>().lstm_retreat(
           {row_at(pass.trace.gates, row, t), row_at(pass.trace.cells, row, t),
            before < 0 ? pass.start.cell.data() + row * n : row_at(pass.trace.cells, row, before),
            n},
@@ -169,8 +119,9 @@ LstmGradients<T> lstm_backward(const LstmOrder& order, TensorView<const T> weigh
                                const LstmStart<TensorView<const T>>& start,
                                const LstmTrace<TensorView<const T>>& trace,
                                TensorView<const T> grad_out) {
-  LstmGradients<T> grads{Tensor<T>(trace.gates.shape()),
-                         {Tensor<T>(start.hidden.shape()), Tensor<T>(start.cell.shape())}};
+  LstmGradients<T> grads{Tensor<T>::uninitialized(trace.gates.shape()),
+                         {Tensor<T>::uninitialized(start.hidden.shape()),
+                          Tensor<T>::uninitialized(start.cell.shape())}};
   const Recorded<T> pass{order, weight_hh, start, trace, grad_out};
   parallel_for(0, start.hidden.extent(0), kSequences, [&](std::int64_t first, std::int64_t last) {
     backward_block(pass, grads, first, last);
@@ -182,14 +133,20 @@ template <class T>
 Tensor<T> hidden_before(const LstmOrder& order, TensorView<const T> start,
                         TensorView<const T> out) {
   const std::int64_t n = out.extent(2);
-  Tensor<T> result({out.extent(0), order.length(), n});
-  for (std::int64_t row = 0; row < out.extent(0); ++row) {
-    for (std::int64_t t = 0; t < order.length() && order.has(row, t); ++t) {
-      const std::int64_t before = order.before(row, t);
-      std::copy_n(before < 0 ? start.data() + row * n : row_at(out, row, before), n,
-                  row_at(result.view(), row, t));
+  auto result = Tensor<T>::uninitialized({out.extent(0), order.length(), n});
+  parallel_for(0, out.extent(0), kSequences, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first; row < last; ++row) {
+      for (std::int64_t t = 0; t < order.length(); ++t) {
+        T* const to = row_at(result.view(), row, t);
+        if (!order.has(row, t)) {
+          std::fill_n(to, n, T{0});
+          continue;
+        }
+        const std::int64_t before = order.before(row, t);
+        std::copy_n(before < 0 ? start.data() + row * n : row_at(out, row, before), n, to);
+      }
     }
-  }
+  });
   return result;
 }
 

@@ -144,9 +144,9 @@ Variable<T> concat(const std::vector<Variable<T>>& parts, int dim) {
   dim = check_parts("concat", parts, dim);
   std::vector<std::int64_t> bounds{0};
   for (const auto& part : parts) bounds.push_back(bounds.back() + part.extent(dim));
-  Tensor<T> result(with_extent(parts.front().shape(), dim, bounds.back()));
+  auto result = Tensor<T>::uninitialized(with_extent(parts.front().shape(), dim, bounds.back()));
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    add_into(result.view().slice(dim, bounds[i], bounds[i + 1]), parts[i].value());
+    copy_into(result.view().slice(dim, bounds[i], bounds[i + 1]), parts[i].value());
   }
   return record<T>("concat", std::move(result), parts, [dim, bounds](Step<T>& step) {
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "nn/ops/elementwise.h"
+#include "nn/ops/vector_loops.h"
 
 namespace heed::inline v0::nn {
 
@@ -29,9 +30,43 @@ TensorView<T> with_rows(TensorView<T> view) {
 template <class X, class Y>
 void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row) {
   const RowPair<X, Y> pair(to, from, row);
-  for (std::int64_t i = 0; i < to.extent(-1); ++i) {
-    pair.x[i * to.stride(-1)] += pair.y[i * from.stride(-1)];
+  const std::int64_t to_step = to.stride(-1);
+  const std::int64_t from_step = from.stride(-1);
+  for (std::int64_t i = 0; i < to.extent(-1); ++i) pair.x[i * to_step] += pair.y[i * from_step];
+}
+
+// Rows whose sums are added up, and the columns of them that one chunk works on: half of what a
+// first-level cache holds in sums.
+constexpr std::int64_t kRowsOfPart = 256;
+constexpr std::int64_t kColumnsOfPart = 2048;
+
+// Σ over the rows of from [rows, width], in parts of a fixed number of rows.
+template <class T>
+Tensor<T> sum_of_rows(TensorView<const T> from) {
+  const std::int64_t rows = from.extent(0);
+  const std::int64_t width = from.extent(1);
+  const std::int64_t parts = (rows - 1) / kRowsOfPart + 1;
+  const std::int64_t columns = (width - 1) / kColumnsOfPart + 1;
+  Tensor<double> sums({parts, width});
+  parallel_for(0, parts * columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      const std::int64_t part = chunk / columns;
+      const std::int64_t first = chunk % columns * kColumnsOfPart;
+      const std::int64_t count = std::min(kColumnsOfPart, width - first);
+      const std::int64_t last_row = std::min((part + 1) * kRowsOfPart, rows);
+      for (std::int64_t row = part * kRowsOfPart; row < last_row; ++row) {
+        vector_loops<T>().add(from.data() + row * from.stride(0) + first, count,
+                              sums.data() + part * width + first);
+      }
+    }
+  });
+  auto result = Tensor<T>::uninitialized({width});
+  for (std::int64_t column = 0; column < width; ++column) {
+    double sum = 0;
+    for (std::int64_t part = 0; part < parts; ++part) sum += sums(part, column);
+    result(column) = static_cast<T>(sum);
   }
+  return result;
 }
 
 }  // namespace
@@ -68,6 +103,10 @@ Shape with_last(const Shape& shape, std::int64_t extent) {
 template <class T>
 Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
   if (grad.shape() == shape) return contiguous(grad);
+  if (shape.rank() == 1 && grad.rank() > 1 && shape[0] == grad.extent(-1) && grad.is_contiguous() &&
+      !grad.empty()) {
+    return sum_of_rows(grad.reshape({grad.num_elements() / shape[0], shape[0]}));
+  }
   Tensor<double> sums(shape);
   const auto from = with_rows(grad);
   const TensorView<double> to = sums.view().broadcast_to(from.shape());
@@ -81,31 +120,41 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape) {
 
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view) {
-  auto result = Tensor<T>::uninitialized(view.shape());
-  const auto from = with_rows(view);
-  const auto to = with_rows(result.view());
-  for_each_row(from.shape(), [&](std::int64_t row) {
-    const RowPair<T, const T> pair(to, from, row);
-    const std::int64_t step = from.stride(-1);
-    if (step == 1) {
-      std::copy_n(pair.y, from.extent(-1), pair.x);
-    } else {
-      for (std::int64_t i = 0; i < from.extent(-1); ++i) pair.x[i] = pair.y[i * step];
-    }
-  });
+  auto result = uninitialized<T>(view.shape());
+  copy_into(result.view(), view);
   return result;
 }
 
 template <class T>
+void copy_into(TensorView<T> to, TensorView<const T> from) {
+  to = with_rows(to);
+  from = with_rows(from);
+  const std::int64_t width = from.extent(-1);
+  const std::int64_t to_step = to.stride(-1);
+  const std::int64_t from_step = from.stride(-1);
+  for_each_row(from.shape(), [&](std::int64_t row) {
+    const RowPair<T, const T> pair(to, from, row);
+    if (to_step == 1 && from_step == 1) {
+      std::copy_n(pair.y, width, pair.x);
+    } else {
+      for (std::int64_t i = 0; i < width; ++i) pair.x[i * to_step] = pair.y[i * from_step];
+    }
+  });
+}
+
+template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from) {
-  for_each_row(to.rank() == 0 ? Shape{1} : to.shape(),
-               [&](std::int64_t row) { add_row(with_rows(to), with_rows(from), row); });
+  to = with_rows(to);
+  from = with_rows(from);
+  for_each_row(to.shape(), [&](std::int64_t row) { add_row(to, from, row); });
 }
 
 template Tensor<float> reduce_to(FloatView, const Shape&);
 template Tensor<double> reduce_to(DoubleView, const Shape&);
 template Tensor<float> contiguous(FloatView);
 template Tensor<double> contiguous(DoubleView);
+template void copy_into(TensorView<float>, FloatView);
+template void copy_into(TensorView<double>, DoubleView);
 template void add_into(TensorView<float>, FloatView);
 template void add_into(TensorView<double>, DoubleView);
 

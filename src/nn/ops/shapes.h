@@ -42,6 +42,10 @@ Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape);
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view);
 
+// to = from for views of one shape; `to` repeats no element.
+template <class T>
+void copy_into(TensorView<T> to, TensorView<const T> from);
+
 // to += from for views of one shape, element by element; `to` repeats none.
 template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from);

@@ -99,6 +99,61 @@ TEST(Ops, CrossEntropyIsTheMeanOverTargetsThatCount) {
               (std::log(2.0) + std::log(4.0 / 3)) / 2, 1e-15);
 }
 
+TEST(Ops, CrossEntropyHasTheGradientOfEveryPass) {
+  constexpr std::int64_t kClasses = 70;
+  const Variable<double> logits(normal<double>({3, kClasses}, 1), true);
+  const Tensor<std::int64_t> targets({3}, {69, kIgnoreIndex, 2});
+  const Variable<double> loss = cross_entropy<double>(logits, targets);
+  loss.backward({.retain_graph = true});
+  loss.backward();
+  for (std::int64_t row = 0; row < 3; ++row) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < kClasses; ++i) sum += std::exp(logits.value()(row, i));
+    for (std::int64_t i = 0; i < kClasses; ++i) {
+      const double weight = std::exp(logits.value()(row, i)) / sum;
+      const double expected = (weight - (i == targets(row) ? 1 : 0)) / 2;
+      EXPECT_NEAR(logits.grad()(row, i), row == 1 ? 0 : 2 * expected, 1e-15);
+    }
+  }
+}
+
+// Rows, columns and elements that are more than one thread's.
+TEST(Ops, GradientsHaveTheSameBitsForAnyNumberOfThreads) {
+  const Variable<float> x(normal<float>({300, 90}, 1), true);
+  const Variable<float> weight(normal<float>({4100, 90}, 2), true);
+  const Variable<float> bias(normal<float>({4100}, 3), true);
+  Tensor<std::int64_t> targets(Shape{300});
+  for (std::int64_t row = 0; row < 300; ++row) targets(row) = row * 13;
+  const auto gradients = [&](int threads) {
+    const ThreadLimit limit(threads);
+    std::vector<float> result;
+    cross_entropy<float>(linear(x, weight, bias), targets).backward();
+    for (const auto& leaf : {x, weight, bias}) {
+      result.insert(result.end(), leaf.grad().elements().begin(), leaf.grad().elements().end());
+      leaf.zero_grad();
+    }
+    return result;
+  };
+  EXPECT_EQ(gradients(1), gradients(4));
+}
+
+TEST(Ops, SumsManyRows) {
+  constexpr std::int64_t kRows = 600;
+  constexpr std::int64_t kWidth = 2100;
+  const Variable<float> bias(Tensor<float>(Shape{kWidth}), true);
+  Tensor<float> grad(Shape{kRows, kWidth});
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t column = 0; column < kWidth; ++column) {
+      grad(row, column) = static_cast<float>(row + column);
+    }
+  }
+  add(bias, Variable<float>(Tensor<float>(Shape{kRows, kWidth}))).backward(grad.view());
+  for (std::int64_t column = 0; column < kWidth; ++column) {
+    const std::int64_t expected = kRows * (kRows - 1) / 2 + kRows * column;
+    ASSERT_EQ(bias.grad()(column), static_cast<float>(expected));
+  }
+}
+
 TEST(Ops, CrossEntropyTakesLogitsOfAnySize) {
   const Variable<float> logits(Tensor<float>({1, 3}, {1000, -1000, 999}), true);
   const Variable<float> loss = cross_entropy<float>(logits, Tensor<std::int64_t>({1}, {2}));

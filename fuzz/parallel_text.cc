@@ -1,0 +1,56 @@
+// Two texts from arbitrary bytes, divided at the first 0xFF: refused, or examples that differ, are
+// of one line and not blank, and can be written with a vocabulary of their own.
+#include "tasks/parallel_text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/error.h"
+#include "heed/tasks/vocabulary.h"
+
+namespace {
+
+namespace tasks = heed::tasks;
+
+bool is_line(const std::string& text) {
+  return text.find_first_not_of(" \t") != std::string::npos &&
+         text.find_first_of("\r\n") == std::string::npos;
+}
+
+void check(const tasks::Corpus& corpus) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::vector<std::string> sources;
+  for (const auto* part : {&corpus.train, &corpus.validation, &corpus.test}) {
+    if (part->empty()) std::abort();
+    for (const auto& [source, target] : *part) {
+      if (!is_line(source) || !is_line(target) || !seen.emplace(source, target).second) {
+        std::abort();
+      }
+      sources.push_back(source);
+    }
+  }
+  const tasks::Vocabulary vocabulary(sources, corpus.source_units);
+  for (const auto& source : sources) vocabulary.tokens(vocabulary.encode(source));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::uint8_t kDivider = 0xFF;  // in no UTF-8
+  const auto* const end = data + size;
+  const auto* const divider = std::find(data, end, kDivider);
+  const auto* const second = std::min(divider + 1, end);
+  try {
+    check(tasks::parallel_corpus({"source", std::string(data, divider)},
+                                 {"target", std::string(second, end)}, 1,
+                                 size % 2 == 0 ? tasks::Units::kWords : tasks::Units::kCharacters));
+  } catch (const heed::FormatError&) {
+  }
+  return 0;
+}

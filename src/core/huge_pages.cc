@@ -1,0 +1,32 @@
+#include "core/huge_pages.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include <cstdint>
+
+namespace heed::inline v0 {
+
+namespace {
+
+constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
+// Below it the call costs about what it saves.
+constexpr std::size_t kWorthwhile = std::size_t{2} * kHugePage;
+
+}  // namespace
+
+void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes < kWorthwhile) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uintptr_t last = (begin + bytes) / kHugePage * kHugePage;
+  if (first >= last) return;
+  // It is advice: a kernel that refuses it gives ordinary pages.
+  static_cast<void>(
+      madvise(static_cast<char*>(data) + (first - begin), last - first, MADV_HUGEPAGE));
+#endif
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,83 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "nn/ops/vector_loops.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first: it includes this file once for each instruction set.
+#include "hwy/highway.h"
+#include "nn/ops/loop_bodies.h"
+#include "nn/ops/vector_loops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::nn::HWY_NAMESPACE {
+
+namespace {
+
+// The loops of one element type, as functions that take on the instruction set of this pass.
+template <class T>
+struct Compiled {
+  static T largest(const T* x, std::int64_t count) { return loop_bodies::largest(x, count); }
+  static double exp_and_sum(const T* x, T shift, std::int64_t count, T* y) {
+    return loop_bodies::exp_and_sum(x, shift, count, y);
+  }
+  static void add(const T* x, std::int64_t count, double* sums) {
+    loop_bodies::add(x, count, sums);
+  }
+  static double sum_of_squares(const T* x, std::int64_t count) {
+    return loop_bodies::sum_of_squares(x, count);
+  }
+  static void adam(const AdamFactors<T>& factors, const AdamRange<T>& range) {
+    loop_bodies::adam(factors, range);
+  }
+  static void lstm_advance(T* gates, T* cell, T* hidden, std::int64_t n) {
+    loop_bodies::lstm_advance(gates, cell, hidden, n);
+  }
+  static void lstm_retreat(const LstmStep<T>& step, const T* grad_hidden, T* grad_cell,
+                           T* grad_gates) {
+    loop_bodies::lstm_retreat(step, grad_hidden, grad_cell, grad_gates);
+  }
+
+  static const VectorLoops<T>* table() {
+    static const VectorLoops<T> loops{.largest = largest,
+                                      .exp_and_sum = exp_and_sum,
+                                      .add = add,
+                                      .sum_of_squares = sum_of_squares,
+                                      .adam = adam,
+                                      .lstm_advance = lstm_advance,
+                                      .lstm_retreat = lstm_retreat};
+    return &loops;
+  }
+};
+
+}  // namespace
+
+const VectorLoops<float>* float_loops() { return Compiled<float>::table(); }
+const VectorLoops<double>* double_loops() { return Compiled<double>::table(); }
+
+}  // namespace heed::inline v0::nn::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace heed::inline v0::nn {
+
+namespace {
+
+HWY_EXPORT(float_loops);
+HWY_EXPORT(double_loops);
+
+}  // namespace
+
+template <>
+const VectorLoops<float>& vector_loops() {
+  static const VectorLoops<float>* const loops = HWY_DYNAMIC_DISPATCH(float_loops)();
+  return *loops;
+}
+
+template <>
+const VectorLoops<double>& vector_loops() {
+  static const VectorLoops<double>* const loops = HWY_DYNAMIC_DISPATCH(double_loops)();
+  return *loops;
+}
+
+}  // namespace heed::inline v0::nn
+
+#endif  // HWY_ONCE

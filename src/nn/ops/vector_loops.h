@@ -1,0 +1,58 @@
+// Loops in which training spends its time outside of matrix products, for float compiled for each
+// instruction set. None contracts or reorders, so that the numbers are the same with each.
+#pragma once
+
+#include <cstdint>
+
+namespace heed::inline v0::nn {
+
+// What Adam does to an element at one step.
+template <class T>
+struct AdamFactors {
+  T kept;                            // of the parameter, before it is moved
+  T take, keep_square, take_square;  // 1 − β₁, β₂, 1 − β₂
+  T rate;                            // learning rate / (1 − β₁ᵗ)
+  T root;                            // √(1 − β₂ᵗ)
+  T eps;
+};
+
+template <class T>
+struct AdamRange {
+  T* parameter;
+  const T* grad;
+  T* mean;
+  T* square;
+  std::int64_t count;
+};
+
+// One sequence's step through an LSTM, as the backward pass finds it.
+template <class T>
+struct LstmStep {
+  const T* gates;        // [4 · n], activated
+  const T* cell;         // [n], after the step
+  const T* cell_before;  // [n]
+  std::int64_t n;
+};
+
+template <class T>
+struct VectorLoops {
+  // The largest of x, −∞ if there is none; NaN counts for nothing.
+  T (*largest)(const T* x, std::int64_t count);
+  // y = exp(x − shift). Returns Σ y.
+  double (*exp_and_sum)(const T* x, T shift, std::int64_t count, T* y);
+  // sums += x
+  void (*add)(const T* x, std::int64_t count, double* sums);
+  // Σ x²
+  double (*sum_of_squares)(const T* x, std::int64_t count);
+  void (*adam)(const AdamFactors<T>& factors, const AdamRange<T>& range);
+  // gates [4 · n] are activated in place, cell and hidden [n] advance by a step.
+  void (*lstm_advance)(T* gates, T* cell, T* hidden, std::int64_t n);
+  // From the gradients of hidden and cell after a step to those of the gates before activation and
+  // of the cell before the step.
+  void (*lstm_retreat)(const LstmStep<T>& step, const T* grad_hidden, T* grad_cell, T* grad_gates);
+};
+
+template <class T>
+const VectorLoops<T>& vector_loops();
+
+}  // namespace heed::inline v0::nn

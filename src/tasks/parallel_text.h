@@ -1,0 +1,19 @@
+// Parallel text that is in memory already.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "heed/tasks/corpus.h"
+
+namespace heed::inline v0::tasks {
+
+struct NamedText {
+  std::string name;  // for errors
+  std::string text;
+};
+
+// What read_parallel_text makes of files with these names and contents.
+Corpus parallel_corpus(NamedText source, NamedText target, std::uint64_t seed, Units units);
+
+}  // namespace heed::inline v0::tasks

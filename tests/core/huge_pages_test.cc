@@ -1,0 +1,22 @@
+#include "core/huge_pages.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace heed {
+namespace {
+
+// Advice for part of a block, of any alignment and size, changes nothing in and around it.
+TEST(HugePages, ChangeNoBytes) {
+  std::vector<char> memory(std::size_t{10} << 20, 7);
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{5} << 20, memory.size() - 3}) {
+    prefer_huge_pages(memory.data() + 3, bytes);
+  }
+  EXPECT_TRUE(std::all_of(memory.begin(), memory.end(), [](char byte) { return byte == 7; }));
+}
+
+}  // namespace
+}  // namespace heed
