@@ -21,9 +21,9 @@ constexpr std::int64_t kBlocksPerThread = 4;
 // Work for which waking another thread pays, in multiply-adds: some ten microseconds.
 constexpr double kWorkPerThread = 1e6;
 
-// Rows are taken one by one, with keys and columns in the lanes, where a panel would have this many
-// lanes for each.
-constexpr std::int64_t kLanesPerRow = 4;
+// So many rows are faster one by one, with keys and columns in the lanes, than as a panel: 3 where
+// a vector has 16 lanes, 2 of 8 and 1 of 4, from measurements.
+std::int64_t most_single_rows(std::int32_t lanes) { return (lanes + 4) / 6; }
 
 // Rows this far apart, in bytes, fall on few cache sets and on a page each: from measurements.
 constexpr std::int64_t kHostileStride = 2048;
@@ -63,7 +63,7 @@ Schedule make_schedule(const kernels::KernelTable& table, const Terms<float>& te
       std::clamp<std::int64_t>((rows + table.lanes - 1) / table.lanes, 1, 3);
   const bool is_plain =
       splits_panels && !modifies_scores(terms) && terms.dropout.keeps_everything();
-  schedule.panel_rows = is_plain && rows * kLanesPerRow <= table.lanes
+  schedule.panel_rows = is_plain && rows <= most_single_rows(table.lanes)
                             ? 1
                             : static_cast<std::int32_t>(vectors) * table.lanes;
   const std::int64_t panels = std::max<std::int64_t>(1, (rows - 1) / schedule.panel_rows + 1);
