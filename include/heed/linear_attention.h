@@ -148,8 +148,8 @@ HEED_API Tensor<float> feature_map_attention(FloatView query, FloatView key, Flo
 HEED_API Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
                                               const FeatureMapOptions& options = {});
 
-/// The derivatives of a loss with respect to what feature_map_attention was given, each of the shape
-/// of what it belongs to.
+/// The derivatives of a loss with respect to what feature_map_attention was given, each of the
+/// shape of what it belongs to.
 template <class Real>
 struct FeatureMapGradients {
   Tensor<Real> query;
