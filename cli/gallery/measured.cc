@@ -31,16 +31,16 @@ Curve learning_curve(const char* name, const char* positions) {
 
 Figure draw_learning_curve(Theme theme) {
   static const std::array curves{learning_curve("with positions", "sinusoidal"),
-                                  learning_curve("without", "none")};
+                                 learning_curve("without", "none")};
   return curves_figure(
       curves, {.title = "Learning to copy",
-                .note = "One layer of four heads, trained as this was drawn, to repeat five "
-                        "symbols of eight; the mean of each ten steps. A guess has ln 8 = "
-                        "2.08.",
-                .x_title = "step",
-                .y_title = "loss (nats)",
-                .y_low = 0,
-                .theme = theme});
+               .note = "One layer of four heads, trained as this was drawn, to repeat five "
+                       "symbols of eight; the mean of each ten steps. A guess has ln 8 = "
+                       "2.08.",
+               .x_title = "step",
+               .y_title = "loss (nats)",
+               .y_low = 0,
+               .theme = theme});
 }
 
 Figure draw_time_against_length(Theme theme) {
