@@ -170,10 +170,7 @@ void PanelGradients::begin_chunk(std::int64_t chunk) {
   if (chunk == chunk_) return;
   chunk_ = chunk;
   query_panel_.moving = true;
-  for (std::int32_t r = 0; r < rows_.width(); ++r) {
-    minus_m_[r] = 0;
-    threshold_[r] = rows_.sees_any(r) ? -kInfinity : kInfinity;
-  }
+  rows_.forget_offsets(query_panel_.state);
 }
 
 void PanelGradients::add_values(const kernels::Tile& tile, float* weights) {

@@ -56,13 +56,9 @@ void PanelOutput::forget(const kernels::PanelState& state) const {
   const auto whole = [lanes = schedule_.table->lanes](std::int32_t count) {
     return (count + lanes - 1) / lanes * lanes;
   };
-  const std::int32_t width = rows_.width();
-  for (std::int32_t r = 0; r < whole(width); ++r) {
-    state.threshold[r] = rows_.sees_any(std::min(r, width - 1)) ? -kInfinity : kInfinity;
-  }
-  std::fill_n(state.minus_m, whole(width), 0.0F);
-  std::fill_n(state.sum, whole(width), 0.0F);
-  std::fill_n(state.out, whole(width * panel_.value_dim), 0.0F);
+  rows_.forget_offsets(state);
+  std::fill_n(state.sum, whole(rows_.width()), 0.0F);
+  std::fill_n(state.out, whole(rows_.width() * panel_.value_dim), 0.0F);
 }
 
 void PanelOutput::add(const kernels::Tile& tile, const TileScratch& scratch) {

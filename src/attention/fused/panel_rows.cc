@@ -146,6 +146,14 @@ void PanelRows::find_ranges() {
   }
 }
 
+void PanelRows::forget_offsets(const kernels::PanelState& state) const {
+  const std::int32_t width = std::max(width_, table_.lanes);
+  for (std::int32_t r = 0; r < width; ++r) {
+    state.minus_m[r] = 0;
+    state.threshold[r] = sees_any(std::min(r, width_ - 1)) ? -kInfinity : kInfinity;
+  }
+}
+
 detail::ScoreTile PanelRows::score_tile(const kernels::Tile& tile, float* scores) const {
   return {.scores = scores,
           .width = width_,

@@ -60,6 +60,8 @@ class PanelRows {
   bool sees(const kernels::Tile& tile) const {
     return panel_.any_begin < tile.first_key + tile.num_keys && panel_.any_end > tile.first_key;
   }
+  // Makes the offsets of a state those of rows that have seen nothing yet, in whole vectors.
+  void forget_offsets(const kernels::PanelState& state) const;
   // Whether row r will see a key.
   bool sees_any(std::int32_t r) const { return begin_[index(r)] < end_[index(r)]; }
 
