@@ -13,7 +13,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr std::int64_t kMaxHeads = 64;  // more are not told apart
+constexpr std::int64_t kMaxShownHeads = 64;  // more are not told apart
 
 // Float weights, [batch, num_heads, q_len, kv_len].
 Tensor<float> float_weights(const ArrayResult& result) {
@@ -61,7 +61,7 @@ Figure draw(const ArrayProblem& problem, const ArrayResult& result,
             const PictureArguments& arguments) {
   const Tensor<float> weights = float_weights(result);
   if (weights.empty()) refuse_empty(weights);
-  const std::int64_t num_heads = std::min(weights.extent(1), kMaxHeads);
+  const std::int64_t num_heads = std::min(weights.extent(1), kMaxShownHeads);
   const Tensor<bool> visible = visible_keys(problem, weights.shape());
   AttentionFigureOptions options = figure_options(arguments);
   options.title = "Attention weights";
@@ -102,7 +102,7 @@ std::string explore(const ArrayProblem& problem, const ArrayResult& result) {
   const Tensor<float> weights = float_weights(result);
   if (weights.empty()) refuse_empty(weights);
   const std::int64_t num_heads = weights.extent(1);
-  const std::int64_t shown = std::min(num_heads, kMaxHeads);
+  const std::int64_t shown = std::min(num_heads, kMaxShownHeads);
   ExplorerSentence sentence = to_explorer(
       "Attention weights", to_tensor(weights.view().select(0, 0).slice(0, 0, shown)), {});
   sentence.note = fmt::format("What `heed run` computed.{}", shown_part(weights, shown));

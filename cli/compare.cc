@@ -39,7 +39,7 @@ constexpr const char* kByLength = "bleu_by_length.csv";
 constexpr const char* kAlignments = "alignments.json";
 constexpr const char* kMarkdown = "report.md";
 constexpr const char* kPage = "report.html";
-constexpr const char* kOut = "--out";
+constexpr const char* kCompareOut = "--out";
 
 // The pictures of a report: their names and what they show.
 std::map<std::string, Figure> figures_of(const ComparisonReport& report) {
@@ -103,14 +103,14 @@ void run_compare(const CLI::App& verb, CompareArguments& arguments) {
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   const bool is_file = is_picture(arguments.out);
   OutputFiles file;
-  if (is_file) file.reserve(kOut, arguments.out);
+  if (is_file) file.reserve(kCompareOut, arguments.out);
   const fs::path folder = is_file ? fs::path() : new_folder(arguments.out);
   const tasks::Corpus corpus = make_corpus(settings.corpus, arguments.files);
   const ComparisonReport report =
       compare(settings, corpus, arguments.attentions, folder, arguments.sentences);
   std::cout << to_markdown(report);
   if (is_file) {
-    write_picture(file, kOut, arguments.out, picture_of(report));
+    write_picture(file, kCompareOut, arguments.out, picture_of(report));
     return file.commit();
   }
   write(report, folder);
@@ -126,7 +126,7 @@ void add_compare(CLI::App& command) {
   const auto arguments = std::make_shared<CompareArguments>();
   TranslationSettings& settings = arguments->settings;
   settings.epochs.patience = 0;  // all models learn equally long
-  verb->add_option(kOut, arguments->out,
+  verb->add_option(kCompareOut, arguments->out,
                    "The folder for report and models, made if not there; or a file that ends in " +
                        picture_endings(picture_of({})) +
                        ", for the report's picture or numbers alone: no model is kept")

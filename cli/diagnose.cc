@@ -37,7 +37,7 @@ struct DiagnoseArguments {
   PictureArguments picture;
 };
 
-constexpr const char* kOut = "--out";
+constexpr const char* kDiagnoseOut = "--out";
 
 // What --out can be asked for.
 Picture known_pictures() {
@@ -47,7 +47,7 @@ Picture known_pictures() {
 }
 
 void check_usage(const DiagnoseArguments& arguments) {
-  if (!arguments.out.empty()) check_picture(kOut, arguments.out, known_pictures());
+  if (!arguments.out.empty()) check_picture(kDiagnoseOut, arguments.out, known_pictures());
   if (arguments.model.empty() == arguments.weights.empty()) {
     throw UsageError("expected either --model or --weights");
   }
@@ -151,8 +151,8 @@ void write_picture_of(const ModelMeasurement& measured, const nlohmann::json& js
   if (arguments.out.empty()) return;
   if (measured.layers.empty()) throw std::runtime_error("the model has no attention to draw");
   OutputFiles files;
-  files.reserve(kOut, arguments.out);
-  write_picture(files, kOut, arguments.out,
+  files.reserve(kDiagnoseOut, arguments.out);
+  write_picture(files, kDiagnoseOut, arguments.out,
                 {.figure = [&] { return similarity_figure(measured.layers, arguments.picture); },
                  .json = [&] { return dump(json); },
                  .page = [&] { return explore(measured); }});
@@ -246,7 +246,7 @@ void add_diagnose(CLI::App& command) {
       ->needs("--model");
   verb->add_flag("--json", arguments->as_json,
                  "Print every measure and finding as one JSON object");
-  verb->add_option(kOut, arguments->out,
+  verb->add_option(kDiagnoseOut, arguments->out,
                    "Also draw how alike the heads of each layer are into a file, or, as .html, "
                    "where they looked in the first sequence; its ending chooses the format: " +
                        picture_endings(known_pictures()))

@@ -21,7 +21,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr std::int64_t kMaxHeads = 64;
+constexpr std::int64_t kMaxSentenceHeads = 64;
 constexpr std::int64_t kMaxDModel = 4096;
 constexpr double kMinTemperature = 1e-6;
 constexpr double kMaxTemperature = 1e6;
@@ -44,7 +44,7 @@ void check_range(std::string_view option, double value, double low, double high)
 
 SentenceSettings checked_settings(const ExplainArguments& arguments) {
   SentenceSettings settings = arguments.settings;
-  check_range("--heads", static_cast<double>(settings.num_heads), 1, kMaxHeads);
+  check_range("--heads", static_cast<double>(settings.num_heads), 1, kMaxSentenceHeads);
   check_range("--d-model", static_cast<double>(settings.d_model), 2, kMaxDModel);
   check_range("--temperature", settings.temperature, kMinTemperature, kMaxTemperature);
   settings.has_positions = !arguments.no_position;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/attention.h"
+#include "heed/blas.h"
 #include "heed/config.h"
 #include "heed/parallel.h"
 #include "heed/processor.h"

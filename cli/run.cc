@@ -89,7 +89,7 @@ void write_files(const RunArguments& arguments, const ArrayProblem& problem,
   files.commit();
 }
 
-nlohmann::json to_json(const std::string& path, const AnyTensor& array) {
+nlohmann::json description_of(const std::string& path, const AnyTensor& array) {
   const Shape& extents = shape(array);
   return {{"file", path},
           {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
@@ -103,18 +103,19 @@ const AnyTensor& written(const RunArguments& arguments, const ArrayResult& resul
 
 void print_json(const RunArguments& arguments, const ArrayProblem& problem,
                 const ArrayResult& result, double seconds) {
-  nlohmann::json json{{"query", to_json(arguments.query, problem.query.array)},
-                      {"key", to_json(arguments.key, problem.key.array)},
-                      {"value", to_json(arguments.value, problem.value.array)},
+  nlohmann::json json{{"query", description_of(arguments.query, problem.query.array)},
+                      {"key", description_of(arguments.key, problem.key.array)},
+                      {"value", description_of(arguments.value, problem.value.array)},
                       {"mask", problem.mask.description()},
                       {"scale", nullptr},
                       {"softcap", problem.softcap},
                       {"query_offset", problem.query_offset},
-                      {"out", to_json(arguments.out, written(arguments, result))},
+                      {"out", description_of(arguments.out, written(arguments, result))},
                       {"seconds", seconds}};
   if (problem.scale) json["scale"] = *problem.scale;
-  if (!arguments.weights.empty()) json["weights"] = to_json(arguments.weights, result.weights);
-  if (!arguments.lse.empty()) json["lse"] = to_json(arguments.lse, result.lse);
+  if (!arguments.weights.empty())
+    json["weights"] = description_of(arguments.weights, result.weights);
+  if (!arguments.lse.empty()) json["lse"] = description_of(arguments.lse, result.lse);
   constexpr int kOneLine = -1;
   constexpr bool kAsciiOnly = true;  // and a path that is not UTF-8 is replaced, not refused
   std::cout << json.dump(kOneLine, ' ', kAsciiOnly, nlohmann::json::error_handler_t::replace)

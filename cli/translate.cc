@@ -26,7 +26,7 @@ namespace heed::cli {
 namespace {
 
 constexpr std::size_t kMaxLine = 10'000;
-constexpr const char* kOut = "--out";
+constexpr const char* kTranslateOut = "--out";
 
 std::string dump(const nlohmann::json& json) { return json.dump(-1, ' ', true) + '\n'; }
 
@@ -99,7 +99,7 @@ void check_head(const Translator& translator, const TranslateArguments& argument
   }
 }
 
-nlohmann::json to_json(const Translation& translation, bool with_alignment) {
+nlohmann::json translation_json(const Translation& translation, bool with_alignment) {
   nlohmann::json json{{"source", translation.source},
                       {"target", translation.target},
                       {"text", translation.text},
@@ -137,10 +137,11 @@ void write_alignment(const Translation& translation, const TranslateArguments& a
     return explorer_page({{std::move(sentence)}});
   };
   OutputFiles files;
-  files.reserve(kOut, arguments.out);
-  write_picture(
-      files, kOut, arguments.out,
-      {.figure = figure, .json = [&] { return dump(to_json(translation, true)); }, .page = page});
+  files.reserve(kTranslateOut, arguments.out);
+  write_picture(files, kTranslateOut, arguments.out,
+                {.figure = figure,
+                 .json = [&] { return dump(translation_json(translation, true)); },
+                 .page = page});
   files.commit();
 }
 
@@ -160,7 +161,7 @@ void translate_sentence(Translator& translator, const TranslateArguments& argume
   const Translation translation = translate(translator, sentence, arguments.beam);
   warn_of_unknown(translator, translation);
   if (arguments.as_json) {
-    std::cout << dump(to_json(translation, arguments.shows_alignment)) << std::flush;
+    std::cout << dump(translation_json(translation, arguments.shows_alignment)) << std::flush;
   } else {
     print(translation, arguments);
   }
@@ -186,7 +187,7 @@ void translate_lines(Translator& translator, const TranslateArguments& arguments
 
 void run_translate(const TranslateArguments& arguments) {
   if (!arguments.out.empty()) {
-    check_picture(kOut, arguments.out, known_pictures());
+    check_picture(kTranslateOut, arguments.out, known_pictures());
     if (arguments.words.empty()) throw UsageError("--out draws one SENTENCE, and none was given");
   }
   Translator translator = load_translator(arguments.model);
@@ -213,7 +214,7 @@ void add_translate(CLI::App& command) {
                  "produced down, the mean of all heads");
   verb->add_option("--head", arguments->head, "Draw this head alone, counted from 0")
       ->type_name("N");
-  verb->add_option(kOut, arguments->out,
+  verb->add_option(kTranslateOut, arguments->out,
                    "Also draw the alignment of SENTENCE into a file; its ending chooses the "
                    "format: " +
                        picture_endings(known_pictures()))

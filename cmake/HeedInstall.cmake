@@ -31,8 +31,12 @@ write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
   DESTINATION ${heed_package_dir})
 
-if(NOT HEED_BUILD_NN)
-  set(heed_pc_definitions " -DHEED_WITHOUT_NN")
-endif()
+# What the library lacks, as its headers are told.
+get_target_property(heed_definitions heed INTERFACE_COMPILE_DEFINITIONS)
+foreach(definition IN LISTS heed_definitions)
+  if(definition)  # and not heed_definitions-NOTFOUND
+    string(APPEND heed_pc_definitions " -D${definition}")
+  endif()
+endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/heed.pc.in heed.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -58,7 +58,7 @@ class BackwardOperands {
 };
 
 template <class T>
-Outcome measure_as(const ForwardCase& forward, int repetitions, Progress& progress) {
+Outcome measure_backward_as(const ForwardCase& forward, int repetitions, Progress& progress) {
   const Sampling sampling{.threads = forward.threads, .warmups = 2, .repetitions = repetitions};
   const BackwardOperands<T> operands(forward);
   Outcome outcome;
@@ -74,9 +74,9 @@ Outcome measure_as(const ForwardCase& forward, int repetitions, Progress& progre
   return outcome;
 }
 
-Outcome measure_case(const ForwardCase& forward, int repetitions, Progress& progress) {
-  if (forward.dtype == "float32") return measure_as<float>(forward, repetitions, progress);
-  Outcome outcome = measure_as<double>(forward, repetitions, progress);
+Outcome measure_backward(const ForwardCase& forward, int repetitions, Progress& progress) {
+  if (forward.dtype == "float32") return measure_backward_as<float>(forward, repetitions, progress);
+  Outcome outcome = measure_backward_as<double>(forward, repetitions, progress);
   outcome.peak_factor = 0.5;
   return outcome;
 }
@@ -96,7 +96,7 @@ void add_bench_backward(CLI::App& bench) {
       "'extra bytes' is what one call had allocated at most beyond its result.");
   verb->callback([arguments] {
     report_cases(*arguments, [&](const ForwardCase& forward, Progress& progress) {
-      return measure_case(forward, arguments->repetitions, progress);
+      return measure_backward(forward, arguments->repetitions, progress);
     });
   });
 }

@@ -15,7 +15,7 @@ namespace heed::cli {
 namespace {
 
 template <class T>
-Outcome measure_as(const ForwardCase& forward, int repetitions, Progress& progress) {
+Outcome measure_forward_as(const ForwardCase& forward, int repetitions, Progress& progress) {
   const Sampling sampling{.threads = forward.threads, .warmups = 2, .repetitions = repetitions};
   Operands<T> operands(forward);
   Outcome outcome;
@@ -34,15 +34,17 @@ Outcome measure_as(const ForwardCase& forward, int repetitions, Progress& progre
   return outcome;
 }
 
-Outcome measure_case(const ForwardCase& forward, int repetitions, Progress& progress) {
+Outcome measure_forward(const ForwardCase& forward, int repetitions, Progress& progress) {
   if (forward.dtype == "float64") {
-    Outcome outcome = measure_as<double>(forward, repetitions, progress);
+    Outcome outcome = measure_forward_as<double>(forward, repetitions, progress);
     outcome.peak_factor = 0.5;
     return outcome;
   }
-  if (forward.dtype == "float16") return measure_as<Float16>(forward, repetitions, progress);
-  if (forward.dtype == "bfloat16") return measure_as<BFloat16>(forward, repetitions, progress);
-  return measure_as<float>(forward, repetitions, progress);
+  if (forward.dtype == "float16")
+    return measure_forward_as<Float16>(forward, repetitions, progress);
+  if (forward.dtype == "bfloat16")
+    return measure_forward_as<BFloat16>(forward, repetitions, progress);
+  return measure_forward_as<float>(forward, repetitions, progress);
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ void add_bench_forward(CLI::App& bench) {
       "most beyond its output, counted in operator new.");
   verb->callback([arguments] {
     report_cases(*arguments, [&](const ForwardCase& forward, Progress& progress) {
-      return measure_case(forward, arguments->repetitions, progress);
+      return measure_forward(forward, arguments->repetitions, progress);
     });
   });
 }

@@ -37,7 +37,7 @@ Json machine() {
           {"attention_target", attention_target()}};
 }
 
-Json to_json(const Outcome& outcome, const Probe& best) {
+Json outcome_json(const Outcome& outcome, const Probe& best) {
   const Timing timing = summarize(outcome.repetitions, best);
   const double peak = best.fma_rate * outcome.peak_factor;
   const double median_rate = outcome.operations / timing.median_seconds;
@@ -114,7 +114,7 @@ Json to_json(const std::vector<Outcome>& outcomes) {
   }
   Json results = Json::array();
   for (const Outcome& outcome : outcomes) {
-    results.push_back(to_json(outcome, best.at(outcome.threads)));
+    results.push_back(outcome_json(outcome, best.at(outcome.threads)));
   }
   return {{"machine", machine()}, {"results", results}};
 }

@@ -21,7 +21,7 @@ std::string in_margin(const std::string& text, const std::string& margin) {
   return result;
 }
 
-nlohmann::json to_json(const HeadDiagnostics& head) {
+nlohmann::json head_json(const HeadDiagnostics& head) {
   return {{"rows", head.rows},
           {"broken_rows", head.broken_rows},
           {"entropy", head.entropy},
@@ -37,7 +37,7 @@ nlohmann::json to_json(const HeadDiagnostics& head) {
           {"vertical_key", head.vertical_key}};
 }
 
-nlohmann::json to_json(const Finding& finding) {
+nlohmann::json finding_json(const Finding& finding) {
   return {{"kind", name_of(finding.kind)}, {"heads", finding.heads},
           {"score", finding.score},        {"is_problem", finding.is_problem},
           {"measured", finding.measured},  {"meaning", finding.meaning},
@@ -89,7 +89,7 @@ std::string text_of(const MeasuredLayer& layer) {
 
 nlohmann::json to_json(const AttentionDiagnostics& diagnostics) {
   auto heads = nlohmann::json::array();
-  for (const HeadDiagnostics& head : diagnostics.heads) heads.push_back(to_json(head));
+  for (const HeadDiagnostics& head : diagnostics.heads) heads.push_back(head_json(head));
   auto similarity = nlohmann::json::array();
   for (std::int64_t i = 0; i < diagnostics.similarity.extent(0); ++i) {
     const auto row = diagnostics.similarity.view().select(0, i).elements();
@@ -97,7 +97,7 @@ nlohmann::json to_json(const AttentionDiagnostics& diagnostics) {
   }
   auto findings = nlohmann::json::array();
   for (const Finding& finding : attention_findings(diagnostics)) {
-    findings.push_back(to_json(finding));
+    findings.push_back(finding_json(finding));
   }
   return {{"heads", heads},
           {"similarity", similarity},

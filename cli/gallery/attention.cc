@@ -21,8 +21,8 @@ constexpr const char* kNoSeed = "The tutorial sets no seed here; these are PyTor
 
 const std::vector<std::string> kWords{"The", "cat", "sat", "on", "the", "mat"};
 
-std::vector<std::string> numbered(const std::string& before, std::int64_t count,
-                                  std::int64_t first = 0) {
+std::vector<std::string> numbered_titles(const std::string& before, std::int64_t count,
+                                         std::int64_t first = 0) {
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < count; ++i) names.push_back(before + std::to_string(first + i));
   return names;
@@ -61,7 +61,7 @@ Tensor<float> stacked(const Tensor<float>& first, const Tensor<float>& second) {
 }
 
 Figure draw_pattern(const char* title, const Mask& mask, Theme theme) {
-  const auto names = numbered("Pos ", 4);
+  const auto names = numbered_titles("Pos ", 4);
   const auto visible = materialize_allow(mask, {.q_len = 4, .kv_len = 4}).reshaped({4, 4});
   return attention_figure(drawn_weights(42, 4, mask), {.title = title,
                                                        .queries = names,
@@ -78,7 +78,7 @@ Figure draw_pattern(const char* title, const Mask& mask, Theme theme) {
 
 Figure draw_causal_heads(Theme theme) {
   const ShortSequence example;
-  const auto titles = numbered("Head ", 4);
+  const auto titles = numbered_titles("Head ", 4);
   const auto visible = causal_square(10);
   return attention_figure(example.attended.weights.view().select(0, 0),
                           {.title = "Multi-Head Attention Patterns (causal)",
@@ -122,7 +122,7 @@ Figure draw_bidirectional_and_causal(Theme theme) {
 }
 
 Figure draw_eight_heads(Theme theme) {
-  const auto titles = numbered("Head ", 8);
+  const auto titles = numbered_titles("Head ", 8);
   return attention_figure(head_weights(0, {2, 10, 64}, 8, {}),
                           {.title = "Eight heads over ten tokens",
                            .note = std::string(kNoSeed) + "after manual_seed(0).",
@@ -169,7 +169,7 @@ Figure draw_with_causal_masking(Theme theme) {
 }
 
 Figure draw_eight_causal_heads(Theme theme) {
-  const auto titles = numbered("Head ", 8, 1);
+  const auto titles = numbered_titles("Head ", 8, 1);
   const auto visible = causal_square(10);
   return attention_figure(head_weights(42, {2, 10, 128}, 8, causal()),
                           {.title = "Attention Patterns Across Different Heads",

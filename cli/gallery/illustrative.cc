@@ -15,7 +15,8 @@ namespace {
 constexpr const char* kIllustrativeNote =
     "Illustrative: the tutorial made these numbers up; nothing was measured or trained.";
 
-const std::vector<std::string> kSentence{"The", "cat", "sat", "on", "the", "mat", ".", "<pad>"};
+const std::vector<std::string> kPaddedSentence{"The", "cat", "sat", "on",
+                                               "the", "mat", ".",   "<pad>"};
 constexpr std::int64_t kLength = 8;
 
 Tensor<float> diagonal(float on, float beside) {
@@ -101,8 +102,8 @@ Figure draw_constructed_heads(Theme theme) {
   }
   return attention_figure(weights, {.title = "What attention heads may look for",
                                     .note = kIllustrativeNote,
-                                    .queries = kSentence,
-                                    .keys = kSentence,
+                                    .queries = kPaddedSentence,
+                                    .keys = kPaddedSentence,
                                     .query_title = "",
                                     .key_title = "",
                                     .panels = titles,

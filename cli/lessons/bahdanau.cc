@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace bahdanau_lesson {
 
 void show_lookup(Report& report) {
   report.step("A look-up in the source");
@@ -132,9 +132,9 @@ void teach(Report& report) {
   show_bounds(report);
 }
 
-}  // namespace
+}  // namespace bahdanau_lesson
 
 extern const Lesson kBahdanauLesson = {"bahdanau", "additive attention, by hand and as a layer",
-                                       teach};
+                                       bahdanau_lesson::teach};
 
 }  // namespace heed::cli

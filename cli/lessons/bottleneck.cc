@@ -11,7 +11,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace bottleneck_lesson {
 
 void show_sentence(Report& report) {
   report.step("A sentence through a needle's eye");
@@ -150,9 +150,10 @@ void teach(Report& report) {
   show_measurement(report);
 }
 
-}  // namespace
+}  // namespace bottleneck_lesson
 
 extern const Lesson kBottleneckLesson = {
-    "bottleneck", "one vector for a whole sentence, and what it costs by length", teach};
+    "bottleneck", "one vector for a whole sentence, and what it costs by length",
+    bottleneck_lesson::teach};
 
 }  // namespace heed::cli

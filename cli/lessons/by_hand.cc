@@ -5,7 +5,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace by_hand_lesson {
 
 using reference::Keep;
 
@@ -52,9 +52,9 @@ void teach(Report& report) {
   report.say("to itself. Row 2 has equal weight on rows 0 and 1, and so equal components.");
 }
 
-}  // namespace
+}  // namespace by_hand_lesson
 
 extern const Lesson kByHandLesson = {"by-hand", "causal attention on 3 x 2, to check on paper",
-                                     teach};
+                                     by_hand_lesson::teach};
 
 }  // namespace heed::cli

@@ -9,7 +9,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace causal_lesson {
 
 using reference::Keep;
 
@@ -117,9 +117,9 @@ void teach(Report& report) {
   rows_that_see_nothing(report, example);
 }
 
-}  // namespace
+}  // namespace causal_lesson
 
 extern const Lesson kCausalLesson = {"causal", "no look ahead: -1e9 or -inf (NumPy, seed 42)",
-                                     teach};
+                                     causal_lesson::teach};
 
 }  // namespace heed::cli

@@ -5,7 +5,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace complexity_lesson {
 
 void show_operations(Report& report) {
   report.step("Operations: more, but all at once");
@@ -77,9 +77,9 @@ void teach(Report& report) {
   show_times(report);
 }
 
-}  // namespace
+}  // namespace complexity_lesson
 
 extern const Lesson kComplexityLesson = {"complexity", "operations, bytes, times: how they grow",
-                                         teach};
+                                         complexity_lesson::teach};
 
 }  // namespace heed::cli

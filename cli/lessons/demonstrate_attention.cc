@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace demonstrate_attention_lesson {
 
 constexpr std::int64_t kSeqLen = 6;
 constexpr std::int64_t kEmbedDim = 32;
@@ -30,9 +30,10 @@ void teach(Report& report) {
   report.record("out", attended.out);
 }
 
-}  // namespace
+}  // namespace demonstrate_attention_lesson
 
 extern const Lesson kDemonstrateAttentionLesson = {"demonstrate-attention",
-                                                   "multi-head attention from outside", teach};
+                                                   "multi-head attention from outside",
+                                                   demonstrate_attention_lesson::teach};
 
 }  // namespace heed::cli

@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace demonstrate_causal_attention_lesson {
 
 constexpr std::int64_t kSeqLen = 6;
 constexpr std::int64_t kHeadDim = 8;
@@ -35,9 +35,10 @@ void teach(Report& report) {
                                                 kBlockGlyphs)));
 }
 
-}  // namespace
+}  // namespace demonstrate_causal_attention_lesson
 
 extern const Lesson kDemonstrateCausalAttentionLesson = {
-    "demonstrate-causal-attention", "a mask hides the future: row 0 sees itself", teach};
+    "demonstrate-causal-attention", "a mask hides the future: row 0 sees itself",
+    demonstrate_causal_attention_lesson::teach};
 
 }  // namespace heed::cli

@@ -12,7 +12,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace diagnose_lesson {
 
 double mean_entropy(const AttentionDiagnostics& diagnostics) {
   double sum = 0;
@@ -160,9 +160,10 @@ void teach(Report& report) {
   show_memory(report);
 }
 
-}  // namespace
+}  // namespace diagnose_lesson
 
 extern const Lesson kDiagnoseLesson = {
-    "diagnose", "uniform, alike, on padding: how attention fails, and how to see it", teach};
+    "diagnose", "uniform, alike, on padding: how attention fails, and how to see it",
+    diagnose_lesson::teach};
 
 }  // namespace heed::cli

@@ -6,7 +6,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace embeddings_lesson {
 
 constexpr std::uint64_t kSeed = 42;
 constexpr std::int64_t kEmbedDim = 4;
@@ -47,9 +47,9 @@ void teach(Report& report) {
   report.say("be told: `heed lesson position`.");
 }
 
-}  // namespace
+}  // namespace embeddings_lesson
 
 extern const Lesson kEmbeddingsLesson = {"embeddings", "words become vectors (NumPy, seed 42)",
-                                         teach};
+                                         embeddings_lesson::teach};
 
 }  // namespace heed::cli

@@ -4,7 +4,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace from_scratch_lesson {
 
 using reference::Keep;
 
@@ -56,9 +56,9 @@ void teach(Report& report) {
   report.say("softmax between.");
 }
 
-}  // namespace
+}  // namespace from_scratch_lesson
 
-extern const Lesson kFromScratchLesson = {"from-scratch",
-                                          "attention in four steps (NumPy, seed 42)", teach};
+extern const Lesson kFromScratchLesson = {
+    "from-scratch", "attention in four steps (NumPy, seed 42)", from_scratch_lesson::teach};
 
 }  // namespace heed::cli

@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace heads_lesson {
 
 constexpr std::int64_t kEmbedDim = 64;
 constexpr std::int64_t kNumHeads = 8;
@@ -123,8 +123,9 @@ void teach(Report& report) {
   show_configurations(report);
 }
 
-}  // namespace
+}  // namespace heads_lesson
 
-extern const Lesson kHeadsLesson = {"heads", "one head against many, and real models", teach};
+extern const Lesson kHeadsLesson = {"heads", "one head against many, and real models",
+                                    heads_lesson::teach};
 
 }  // namespace heed::cli

@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace heads_learn_lesson {
 
 constexpr std::int64_t kTokens = 8;
 const std::vector<std::string> kSentence{"The", "cat", "sat", "on", "the", "mat", ".", "<pad>"};
@@ -126,9 +126,9 @@ void teach(Report& report) {
   show_training(report);
 }
 
-}  // namespace
+}  // namespace heads_learn_lesson
 
 extern const Lesson kHeadsLearnLesson = {
-    "heads-learn", "what heads do, before and after training: measured", teach};
+    "heads-learn", "what heads do, before and after training: measured", heads_learn_lesson::teach};
 
 }  // namespace heed::cli

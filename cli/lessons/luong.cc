@@ -10,7 +10,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace luong_lesson {
 
 using nn::LuongScore;
 using nn::SourceAttention;
@@ -155,9 +155,9 @@ void teach(Report& report) {
   show_training(report);
 }
 
-}  // namespace
+}  // namespace luong_lesson
 
 extern const Lesson kLuongLesson = {"luong", "dot, general and concat: parameters, cost, learning",
-                                    teach};
+                                    luong_lesson::teach};
 
 }  // namespace heed::cli

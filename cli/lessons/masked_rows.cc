@@ -10,7 +10,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace masked_rows_lesson {
 
 using reference::Keep;
 
@@ -140,8 +140,9 @@ void teach(Report& report) {
   show_large_negative(report, example);
 }
 
-}  // namespace
+}  // namespace masked_rows_lesson
 
-extern const Lesson kMaskedRowsLesson = {"masked-rows", "a query that sees nothing: no NaN", teach};
+extern const Lesson kMaskedRowsLesson = {"masked-rows", "a query that sees nothing: no NaN",
+                                         masked_rows_lesson::teach};
 
 }  // namespace heed::cli

@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace masks_lesson {
 
 constexpr ScoreShape kSquare{.q_len = 6, .kv_len = 6};
 constexpr MaskGlyphs kLetters{"T", "F", " "};
@@ -144,8 +144,9 @@ void teach(Report& report) {
   show_wrong_polarity(report);
 }
 
-}  // namespace
+}  // namespace masks_lesson
 
-extern const Lesson kMasksLesson = {"masks", "every convention, padding, wrong polarity", teach};
+extern const Lesson kMasksLesson = {"masks", "every convention, padding, wrong polarity",
+                                    masks_lesson::teach};
 
 }  // namespace heed::cli

@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace position_lesson {
 
 constexpr std::int64_t kWidth = 32;
 constexpr std::int64_t kHeads = 4;
@@ -141,9 +141,9 @@ void teach(Report& report) {
   show_cost(report);
 }
 
-}  // namespace
+}  // namespace position_lesson
 
 extern const Lesson kPositionLesson = {"position", "blind to order until positions are added",
-                                       teach};
+                                       position_lesson::teach};
 
 }  // namespace heed::cli

@@ -4,7 +4,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace qkv_lesson {
 
 using reference::Keep;
 
@@ -91,8 +91,8 @@ void teach(Report& report) {
   in_a_sentence(report);
 }
 
-}  // namespace
+}  // namespace qkv_lesson
 
-extern const Lesson kQkvLesson = {"qkv", "three questions and a soft look-up", teach};
+extern const Lesson kQkvLesson = {"qkv", "three questions and a soft look-up", qkv_lesson::teach};
 
 }  // namespace heed::cli

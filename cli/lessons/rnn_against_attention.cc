@@ -9,7 +9,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace rnn_against_attention_lesson {
 
 constexpr std::int64_t kLength = 1000;
 constexpr std::int64_t kWidth = 512;
@@ -145,9 +145,10 @@ void teach(Report& report) {
   show_rest(report);
 }
 
-}  // namespace
+}  // namespace rnn_against_attention_lesson
 
 extern const Lesson kRnnAgainstAttentionLesson = {
-    "rnn-against-attention", "operations, path length and time, counted and measured", teach};
+    "rnn-against-attention", "operations, path length and time, counted and measured",
+    rnn_against_attention_lesson::teach};
 
 }  // namespace heed::cli

@@ -6,7 +6,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace running_example_lesson {
 
 using reference::Keep;
 
@@ -87,9 +87,10 @@ void teach(Report& report) {
   count_parameters(report, table.num_elements(), parameters.num_parameters());
 }
 
-}  // namespace
+}  // namespace running_example_lesson
 
-extern const Lesson kRunningExampleLesson = {
-    "running-example", "\"I love AI !\" from ids to output (PyTorch, seed 0)", teach};
+extern const Lesson kRunningExampleLesson = {"running-example",
+                                             "\"I love AI !\" from ids to output (PyTorch, seed 0)",
+                                             running_example_lesson::teach};
 
 }  // namespace heed::cli

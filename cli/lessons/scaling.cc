@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace scaling_lesson {
 
 using reference::Keep;
 
@@ -110,9 +110,9 @@ void teach(Report& report) {
   show_in_attention(report);
 }
 
-}  // namespace
+}  // namespace scaling_lesson
 
 extern const Lesson kScalingLesson = {"scaling", "why √d_k: variance, saturation, gradients",
-                                      teach};
+                                      scaling_lesson::teach};
 
 }  // namespace heed::cli

@@ -8,12 +8,12 @@ namespace heed::cli {
 namespace {
 
 constexpr std::uint64_t kSeed = 42;
-constexpr std::int64_t kEmbedDim = 4;
+constexpr std::int64_t kTokenDim = 4;
 constexpr std::int64_t kHeadDim = 2;
 constexpr double kDeviation = 0.5;
 
 Tensor<double> draw_weight(NumpyRandomState& random) {
-  Tensor<double> weight = random.randn({kEmbedDim, kHeadDim});
+  Tensor<double> weight = random.randn({kTokenDim, kHeadDim});
   for (double& element : weight.elements()) element *= kDeviation;
   return weight;
 }
@@ -27,7 +27,7 @@ Tensor<double> project(const Tensor<double>& x, const Tensor<double>& weight) {
 
 ScratchExample::ScratchExample(std::int64_t seq_len) {
   NumpyRandomState random(kSeed);
-  x = random.randn({seq_len, kEmbedDim});
+  x = random.randn({seq_len, kTokenDim});
   query_weight = draw_weight(random);
   key_weight = draw_weight(random);
   value_weight = draw_weight(random);

@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace self_and_cross_lesson {
 
 constexpr std::int64_t kEmbedDim = 64;
 
@@ -130,9 +130,9 @@ void teach(Report& report) {
   show_causal(report, sequences);
 }
 
-}  // namespace
+}  // namespace self_and_cross_lesson
 
-extern const Lesson kSelfAndCrossLesson = {"self-and-cross",
-                                           "where queries, keys and values come from", teach};
+extern const Lesson kSelfAndCrossLesson = {
+    "self-and-cross", "where queries, keys and values come from", self_and_cross_lesson::teach};
 
 }  // namespace heed::cli

@@ -13,7 +13,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace seq2seq_lesson {
 
 void show_architecture(Report& report) {
   report.step("The model: AttentionSeq2Seq(10000, 8000, d_model 256, 8 heads, 2 layers)");
@@ -133,9 +133,10 @@ void teach(Report& report) {
   show_training(report);
 }
 
-}  // namespace
+}  // namespace seq2seq_lesson
 
 extern const Lesson kSeq2SeqLesson = {
-    "seq2seq", "a whole model with attention: parts, shapes, a measured alignment", teach};
+    "seq2seq", "a whole model with attention: parts, shapes, a measured alignment",
+    seq2seq_lesson::teach};
 
 }  // namespace heed::cli

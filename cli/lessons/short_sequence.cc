@@ -10,7 +10,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr std::uint64_t kSeed = 0;
+constexpr std::uint64_t kShortSequenceSeed = 0;
 constexpr std::int64_t kModelDim = 64;
 constexpr std::int64_t kNumHeads = 4;
 constexpr std::int64_t kSeqLen = 10;
@@ -35,7 +35,8 @@ Tensor<float> mean_of_rows(FloatView rows) {
 void teach(Report& report) {
   report.say("{} tokens of width {}, {} heads of width {}, each position told where it stands,",
              kSeqLen, kModelDim, kNumHeads, kModelDim / kNumHeads);
-  report.say("and a causal mask. The numbers are PyTorch's after manual_seed({}).", kSeed);
+  report.say("and a causal mask. The numbers are PyTorch's after manual_seed({}).",
+             kShortSequenceSeed);
 
   const ShortSequence example;
   const auto& [parameters, x, attended] = example;
@@ -70,7 +71,7 @@ void teach(Report& report) {
 }  // namespace
 
 ShortSequence::ShortSequence() {
-  TorchGenerator generator(kSeed);
+  TorchGenerator generator(kShortSequenceSeed);
   parameters = draw_parameters(generator);
   const Tensor<float> tokens = generator.randn({1, kSeqLen, kModelDim});
   x = add_positions(tokens, sinusoidal_encoding(kSeqLen, kModelDim));

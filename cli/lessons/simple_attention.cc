@@ -4,7 +4,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace simple_attention_lesson {
 
 using reference::Keep;
 
@@ -48,9 +48,10 @@ void teach(Report& report) {
   report.say("same proportion. The last row sees everything, and so nothing changed there.");
 }
 
-}  // namespace
+}  // namespace simple_attention_lesson
 
-extern const Lesson kSimpleAttentionLesson = {
-    "simple-attention", "full and causal attention (PyTorch, seed 42)", teach};
+extern const Lesson kSimpleAttentionLesson = {"simple-attention",
+                                              "full and causal attention (PyTorch, seed 42)",
+                                              simple_attention_lesson::teach};
 
 }  // namespace heed::cli

@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace softmax_lesson {
 
 constexpr int kNumpyDecimals = 8;  // what NumPy prints
 
@@ -106,8 +106,9 @@ void teach(Report& report) {
   hidden_score(report);
 }
 
-}  // namespace
+}  // namespace softmax_lesson
 
-extern const Lesson kSoftmaxLesson = {"softmax", "scores become weights, without overflow", teach};
+extern const Lesson kSoftmaxLesson = {"softmax", "scores become weights, without overflow",
+                                      softmax_lesson::teach};
 
 }  // namespace heed::cli

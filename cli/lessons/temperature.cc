@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace temperature_lesson {
 
 struct Inputs {
   Tensor<float> query;
@@ -78,9 +78,9 @@ void teach(Report& report) {
   show_limits(report, inputs);
 }
 
-}  // namespace
+}  // namespace temperature_lesson
 
 extern const Lesson kTemperatureLesson = {"temperature", "sharp when cold, uniform when hot",
-                                          teach};
+                                          temperature_lesson::teach};
 
 }  // namespace heed::cli

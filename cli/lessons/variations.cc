@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-namespace {
+namespace variations_lesson {
 
 using reference::Keep;
 
@@ -197,8 +197,9 @@ void teach(Report& report) {
   add_biases(report);
 }
 
-}  // namespace
+}  // namespace variations_lesson
 
-extern const Lesson kVariationsLesson = {"variations", "change one thing, expect, look", teach};
+extern const Lesson kVariationsLesson = {"variations", "change one thing, expect, look",
+                                         variations_lesson::teach};
 
 }  // namespace heed::cli

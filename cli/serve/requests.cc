@@ -18,7 +18,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr std::int64_t kMaxHeads = 64;
+constexpr std::int64_t kMaxRequestedHeads = 64;
 constexpr int kHttpPort = 80;
 
 std::string lower_case(std::string_view text) {
@@ -70,7 +70,7 @@ std::int64_t integer(const nlohmann::json& request, const char* name, std::int64
 
 SentenceSettings settings_of(const nlohmann::json& request) {
   SentenceSettings settings;
-  settings.num_heads = integer(request, "heads", settings.num_heads, kMaxHeads);
+  settings.num_heads = integer(request, "heads", settings.num_heads, kMaxRequestedHeads);
   settings.seed = static_cast<std::uint64_t>(
       integer(request, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
   if (settings.num_heads < 1 || settings.d_model % settings.num_heads != 0) {

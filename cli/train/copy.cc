@@ -14,7 +14,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr const char* kTask = "copy";
+constexpr const char* kCopyTask = "copy";
 
 struct CopyArguments {
   TrainArguments train{{.steps = 400, .batch = 32}, {}, {}};
@@ -29,7 +29,7 @@ nlohmann::json new_settings(const CopyArguments& arguments) {
   model.layers = 1;
   check(arguments.train.training);
   check(model);
-  return {{"task", kTask},
+  return {{"task", kCopyTask},
           {"training", to_json(arguments.train.training)},
           {"model", to_json(model)},
           {"length", arguments.length},
@@ -57,7 +57,7 @@ void print(const CopyArguments& arguments, const nlohmann::json& settings, const
 void run_copy(const CopyArguments& arguments) {
   const RunFolder folder = open_run(arguments.train);
   const nlohmann::json settings =
-      folder.is_resumed ? read_settings(folder, kTask) : new_settings(arguments);
+      folder.is_resumed ? read_settings(folder, kCopyTask) : new_settings(arguments);
   const TrainingSettings training = training_settings(settings, folder.checkpoint());
   const ModelSettings sizes = model_settings(settings, folder.checkpoint());
   const CopyTask task = CopyTask::of(sizes);

@@ -19,7 +19,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr const char* kTask = "lm";
+constexpr const char* kLmTask = "lm";
 
 struct LmArguments {
   TrainArguments train{{.steps = 500, .batch = 16}, {}, {}};
@@ -43,7 +43,7 @@ nlohmann::json new_settings(const LmArguments& arguments, const Corpus& corpus) 
   model.vocab_size = corpus.characters.size();
   check(arguments.train.training);
   check(model);
-  return {{"task", kTask},
+  return {{"task", kLmTask},
           {"training", to_json(arguments.train.training)},
           {"model", to_json(model)},
           {"characters", corpus.characters.all()},
@@ -51,7 +51,7 @@ nlohmann::json new_settings(const LmArguments& arguments, const Corpus& corpus) 
 }
 
 nlohmann::json resumed_settings(const RunFolder& folder, const Corpus& corpus) {
-  nlohmann::json settings = read_settings(folder, kTask);
+  nlohmann::json settings = read_settings(folder, kLmTask);
   if (settings.value("text", "") != checksum(corpus.text)) {
     throw std::runtime_error(
         fmt::format("'{}' was trained on another text; give it with --text", folder.path.string()));

@@ -46,7 +46,7 @@ void check_model(const TranslatorSettings& model) {
   }
 }
 
-const char* language_of(const std::string& code) {
+const char* name_of_language(const std::string& code) {
   if (code == "en") return "English";
   return code == "fr" ? "French" : "German";
 }
@@ -120,7 +120,8 @@ TranslationSettings translation_settings(const nlohmann::json& json,
 
 std::string describe(const CorpusSettings& corpus) {
   if (corpus.task == "number-words") {
-    return fmt::format("number-words, {} to {}", language_of(corpus.from), language_of(corpus.to));
+    return fmt::format("number-words, {} to {}", name_of_language(corpus.from),
+                       name_of_language(corpus.to));
   }
   if (corpus.task == kParallelText) return "parallel text";
   if (corpus.task == "dates") return "dates, English to ISO";

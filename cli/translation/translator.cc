@@ -23,7 +23,7 @@ constexpr const char* kTargetFile = "target_vocabulary.json";
 // Sinusoidal positions end at 5000.
 constexpr std::size_t kMaxTokens = 4000;
 
-tasks::Language language_of(const std::string& code) {
+tasks::Language language_named(const std::string& code) {
   if (code == "en") return tasks::Language::kEnglish;
   return code == "fr" ? tasks::Language::kFrench : tasks::Language::kGerman;
 }
@@ -83,7 +83,8 @@ tasks::Corpus make_corpus(const CorpusSettings& settings, const ParallelFiles& f
   const tasks::DrawOptions draw{{settings.examples, settings.held_out, settings.held_out},
                                 settings.seed};
   if (settings.task == "number-words") {
-    return tasks::number_words_corpus(language_of(settings.from), language_of(settings.to), draw);
+    return tasks::number_words_corpus(language_named(settings.from), language_named(settings.to),
+                                      draw);
   }
   if (settings.task == "dates") return tasks::dates_corpus(draw);
   const tasks::SequenceOptions sequences{.max_length = settings.max_length};

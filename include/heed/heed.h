@@ -32,16 +32,21 @@
 #include "heed/special_tokens.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"
-#include "heed/viz/attention_figure.h"
-#include "heed/viz/chart.h"
 #include "heed/viz/colormap.h"
 #include "heed/viz/explorer.h"
-#include "heed/viz/figure.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 
+// What a library built with HEED_BUILD_FIGURES=OFF lacks.
+#ifndef HEED_WITHOUT_FIGURES
+#include "heed/viz/attention_figure.h"
+#include "heed/viz/chart.h"
+#include "heed/viz/figure.h"
+#endif
+
 // What a library built with HEED_BUILD_NN=OFF lacks.
 #ifndef HEED_WITHOUT_NN
+#include "heed/blas.h"
 #include "heed/demonstrate.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/attention_layers.h"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "heed/config.h"
 #include "heed/error.h"
@@ -70,13 +69,5 @@ class HEED_API Executor {
 
 /// Runs every loop that starts from now on with `executor`; nullptr returns to oneTBB, the default.
 HEED_API void set_executor(std::shared_ptr<Executor> executor);
-
-/// Leaves the threads of the BLAS library as they are. Unless this is called before the first
-/// matrix product, heed then sets OpenBLAS to one thread for the whole process, because it divides
-/// products among its own threads.
-HEED_API void keep_blas_threads() noexcept;
-
-/// Which BLAS library is used and how, on one line, e.g. "OpenBLAS 0.3.21 …, one thread a call".
-HEED_API std::string blas_description();
 
 }  // namespace heed::inline v0

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "heed/blas.h"
 #include "heed/parallel.h"
 
 // Weak: only OpenBLAS has them; with any other BLAS they are null.

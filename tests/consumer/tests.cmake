@@ -31,6 +31,11 @@ foreach(kind IN ITEMS static shared)
       ${PROJECT_BINARY_DIR}/consumer-pkg-config-${kind})
 endforeach()
 
+# Every header's functions are there, or not declared.
+add_test(NAME consumer.declared
+  COMMAND ${consumer_source}/check-declared ${CMAKE_CXX_COMPILER} $<TARGET_FILE:heed> ${shared_prefix}/${CMAKE_INSTALL_LIBDIR})
+set_tests_properties(consumer.declared PROPERTIES FIXTURES_REQUIRED prefix_shared)
+
 set_tests_properties(consumer.install_static PROPERTIES FIXTURES_SETUP prefix_static)
 set_tests_properties(consumer.subdirectory PROPERTIES FIXTURES_SETUP build_shared)
 set_tests_properties(consumer.install_shared PROPERTIES

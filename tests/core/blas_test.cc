@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "heed/blas.h"
 #include "heed/parallel.h"
 
 namespace heed {
