@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "heed/error.h"
 #include "heed/random.h"
@@ -39,8 +41,33 @@ const Tensor<std::uint64_t>& random_of(const Safetensors& file) {
   const auto* state =
       found == file.tensors.end() ? nullptr : std::get_if<Tensor<std::uint64_t>>(&found->second);
   if (state == nullptr) throw InvalidArgument("it has no state of a generator");
+  TorchGenerator().set_state(*state);  // throws when it does not fit
   return *state;
 }
+
+// Copies of the tensors of a state dict.
+class Copies {
+ public:
+  explicit Copies(const StateDict& state) {
+    tensors_.reserve(state.size());
+    for (const auto& [name, view] : state) {
+      tensors_.push_back(
+          std::visit([](const auto& tensor) { return AnyTensor(to_tensor(tensor)); }, view));
+      state_.push_back({name, view_of(tensors_.back())});
+    }
+  }
+
+  // Refers to the copies.
+  const StateDict& state() const { return state_; }
+
+ private:
+  static AnyView view_of(const AnyTensor& any) {
+    return std::visit([](const auto& tensor) { return AnyView(tensor.view()); }, any);
+  }
+
+  std::vector<AnyTensor> tensors_;
+  StateDict state_;
+};
 
 }  // namespace
 
@@ -73,8 +100,14 @@ void Trainer<T>::resume() {
   try {
     const std::int64_t step = step_of(file);
     const Tensor<std::uint64_t>& random = random_of(file);
+    const Copies before(model_.state_dict());
     model_.load_state_dict(state_dict(file, kModel));
-    optimizer_.load_state_dict(state_dict(file, kOptimizer));
+    try {
+      optimizer_.load_state_dict(state_dict(file, kOptimizer));
+    } catch (const InvalidArgument&) {
+      model_.load_state_dict(before.state());
+      throw;
+    }
     default_generator().set_state(random);
     step_ = step;
   } catch (const InvalidArgument& error) {

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
+#include <string>
+#include <variant>
 
+#include "heed/io/safetensors.h"
 #include "heed/nn/layers.h"
 #include "heed/random.h"
 #include "io/io_test_util.h"
+#include "support/tensors.h"
 
 namespace heed::nn {
 namespace {
@@ -44,6 +49,10 @@ struct SmallRun {
 };
 
 class TrainerTest : public IoTest {};
+
+AnyView view_of(const AnyTensor& any) {
+  return std::visit([](const auto& tensor) { return AnyView(tensor.view()); }, any);
+}
 
 TEST_F(TrainerTest, ARunThatIsStoppedAnywhereResumesToTheSameBits) {
   SmallRun whole(path("whole"));
@@ -126,6 +135,26 @@ TEST_F(TrainerTest, WhatIsNoCheckpointIsNamed) {
   save(path("c"), run.model, {{"step", "1"}});
   EXPECT_THAT([&] { run.trainer.resume(); },
               ThrowsMessage<InvalidArgument>(HasSubstr("no state of a generator")));
+}
+
+TEST_F(TrainerTest, ACheckpointThatDoesNotFitLeavesTheRunAsItWas) {
+  SmallRun run(path("c"));
+  run.run();
+  const Safetensors file = read_safetensors(path("c"));
+  const Tensor<std::uint64_t> no_state({3});
+  SmallRun other(path("other"), 4);
+  const Tensor<float> weight = to_tensor(other.model.weight().value());
+  const Tensor<std::uint64_t> random = default_generator().state();
+  for (const std::string spoilt : {"optimizer.0.exp_avg", "random"}) {
+    std::map<std::string, AnyView> tensors;
+    for (const auto& [name, tensor] : file.tensors) tensors.insert_or_assign(name, view_of(tensor));
+    tensors.insert_or_assign(spoilt, no_state.view());
+    write_safetensors(path("other"), tensors, file.metadata);
+    EXPECT_THROW(other.trainer.resume(), InvalidArgument) << spoilt;
+    EXPECT_TRUE(testing_support::same_bits(to_tensor(other.model.weight().value()), weight));
+    EXPECT_TRUE(testing_support::same_bits(default_generator().state(), random));
+    EXPECT_EQ(other.trainer.step(), 0);
+  }
 }
 
 TEST_F(TrainerTest, NumbersOfStepsArePositive) {
