@@ -89,7 +89,7 @@ class BooleanMask final : public MaskPart {
     return fmt::format("{}{}", visible_value_ ? "allow" : "block", to_string(tensor_.shape()));
   }
   bool visible(const ScoreShape&, const Cell& cell) const override {
-    return tensor_[cell] == visible_value_;
+    return kernels::is_set(tensor_[cell]) == visible_value_;
   }
   bool is_structural() const override { return false; }
   void hide(const ScoreShape& shape, const detail::ScoreTile& tile,
@@ -180,7 +180,11 @@ Tensor<T> padded(TensorView<const T> mask, std::int64_t kv_len, T fill) {
   const std::int64_t keys = mask.extent(-1);
   std::int64_t key = 0;
   for_each_element(mask, [&](const T& element) {
-    *out++ = element;
+    if constexpr (std::is_same_v<T, bool>) {
+      *out++ = kernels::is_set(element);
+    } else {
+      *out++ = element;
+    }
     if (++key < keys) return;
     out += kv_len - keys;
     key = 0;

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 // Where a file renamed to `path` has to end up: a link at `path` is followed, and what is not a
 // file, /dev/null say, must not be replaced by one.
 fs::path resolve_target(const fs::path& path) {
+  check_path("write", path);
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   if (error) throw_io_error("write", path, error.value());

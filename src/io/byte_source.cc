@@ -13,6 +13,7 @@ namespace heed::inline v0::io {
 namespace {
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
+  check_path("read", path);
   // O_NONBLOCK keeps a named pipe without a writer from waiting; regular files ignore it.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) throw_io_error("read", path, errno);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -18,6 +19,14 @@ namespace heed::inline v0::io {
                                         int error) {
   throw IoError(fmt::format("cannot {} '{}': {}", action, path.string(),
                             std::generic_category().message(error)));
+}
+
+// A system call would read the path up to a NUL, and so another file.
+inline void check_path(std::string_view action, const std::filesystem::path& path) {
+  const std::size_t length = path.native().find('\0');
+  if (length == std::string::npos) return;
+  throw IoError(fmt::format("cannot {} '{}': the path goes on after a NUL", action,
+                            std::string_view(path.native()).substr(0, length)));
 }
 
 class FileDescriptor {

@@ -7,12 +7,15 @@
 #include <limits>
 #include <vector>
 
+#include "support/tensors.h"
+
 namespace heed {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -150,7 +153,7 @@ TEST(TensorMasks, AdditiveHidesAtMinusInfinity) {
   const Tensor<float> added({1, 3}, {0.5F, -kInfinity, -1e9F});
   const Mask mask = Mask::additive(added);
   EXPECT_THAT(to_lines(mask, lengths(1, 3)), ElementsAre("#.#"));
-  EXPECT_THAT(materialize_additive(mask & Mask::additive(added), lengths(1, 3)).elements(),
+  EXPECT_THAT(elements_of(materialize_additive(mask & Mask::additive(added), lengths(1, 3))),
               ElementsAre(1.0F, -kInfinity, -2e9F));
 }
 
@@ -176,12 +179,22 @@ TEST(And, IsVisibleWhereAllAllow) {
   EXPECT_EQ(both.description(), "causal & sliding_window(2, 0) & where(function)");
 }
 
+// Foreign memory may hold any byte.
+TEST(Mask, EveryByteButZeroIsTrue) {
+  const std::vector<std::uint8_t> bytes{7, 0, 1, 0, 255, 2};
+  const TensorView<const bool> flags(reinterpret_cast<const bool*>(bytes.data()), {2, 3});
+  EXPECT_THAT(to_lines(Mask::allow(flags), lengths(2, 3)), ElementsAre("#.#", ".##"));
+  EXPECT_THAT(to_lines(Mask::block(flags), lengths(2, 3)), ElementsAre(".#.", "#.."));
+  EXPECT_THAT(elements_of(pad_keys(flags, 3)), ElementsAre(true, false, true, false, true, true));
+}
+
 TEST(Materialize, BothPolaritiesAndAdditive) {
   const ScoreShape shape = lengths(2, 2);
-  EXPECT_THAT(materialize_allow(causal(), shape).elements(), ElementsAre(true, false, true, true));
-  EXPECT_THAT(materialize_block(causal(), shape).elements(),
+  EXPECT_THAT(elements_of(materialize_allow(causal(), shape)),
+              ElementsAre(true, false, true, true));
+  EXPECT_THAT(elements_of(materialize_block(causal(), shape)),
               ElementsAre(false, true, false, false));
-  EXPECT_THAT(materialize_additive(causal(), shape).elements(), ElementsAre(0, -kInfinity, 0, 0));
+  EXPECT_THAT(elements_of(materialize_additive(causal(), shape)), ElementsAre(0, -kInfinity, 0, 0));
   EXPECT_EQ(materialize_allow(causal_top_left(), {2, 3, 0, 4}).shape(), (Shape{2, 3, 0, 4}));
 }
 

@@ -31,6 +31,16 @@ TEST_F(AtomicFileTest, ReplacesOnlyOnCommit) {
   EXPECT_EQ(num_files(), 1U);
 }
 
+TEST_F(AtomicFileTest, RefusesAPathWithANul) {
+  write_text(path("a"), "old");
+  const fs::path two(path("a").string() + std::string("\0b", 2));
+  EXPECT_THAT([&] { AtomicFile file(two); },
+              ThrowsMessage<IoError>(AllOf(HasSubstr("cannot write"), HasSubstr("after a NUL"))));
+  EXPECT_THAT([&] { read_npy(two); },
+              ThrowsMessage<IoError>(AllOf(HasSubstr("cannot read"), HasSubstr("after a NUL"))));
+  EXPECT_EQ(read_text(path("a")), "old");
+}
+
 TEST_F(AtomicFileTest, LeavesNothingBehindOnFailure) {
   write_text(path("a"), "old");
   const auto fail = [](const io::ByteSink& sink) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "heed/tensor.h"
 
@@ -21,6 +22,12 @@ Tensor<Real> normal(const Shape& shape, std::uint32_t seed) {
   Tensor<Real> tensor(shape);
   for (Real& element : tensor.elements()) element = static_cast<Real>(distribution(engine));
   return tensor;
+}
+
+// A copy of the elements in row-major order, for matchers.
+template <class T>
+std::vector<T> elements_of(const Tensor<T>& tensor) {
+  return {tensor.elements().begin(), tensor.elements().end()};
 }
 
 // The largest |a − b|; infinity when the shapes differ or exactly one of two elements is not

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "heed/config.h"
@@ -36,6 +37,9 @@ inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 // What stands for the weight of a key that is not seen, where values are guarded.
 inline constexpr float kUnseen = -1.0F;
 
+// The threshold of a row that has seen finite scores, none of which is a finite number of log 2.
+inline constexpr float kBeyondRange = -std::numeric_limits<float>::max();
+
 // Scores between the two products, [keys][width].
 using detail::ScoreTile;
 
@@ -46,6 +50,12 @@ struct ScoreRows {
   const T* const* data = nullptr;  // [width]
   std::int64_t key_stride = 0;
 };
+
+// What a byte that stands for a bool says: somebody else may have written any number, and a bool
+// that is neither 0 nor 1 cannot be read as one.
+inline bool is_set(const bool& element) {
+  return *reinterpret_cast<const unsigned char*>(&element) != 0;
+}
 
 // Which keys of a tile the irregular parts of a mask let through.
 enum class Visibility { kNone, kMixed, kAll };
@@ -62,8 +72,8 @@ struct Tile {
 
 // The softmax of a panel's rows over some keys, with scores s in units of log 2:
 // sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
-// −infinity. Of a single row, every lane of a vector has the same number, and out is filled up with
-// 0 to whole vectors.
+// −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere. Of a single row,
+// every lane of a vector has the same number, and out is filled up with 0 to whole vectors.
 struct PanelState {
   float* minus_m = nullptr;    // [width]
   float* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it

@@ -60,8 +60,12 @@ HWY_INLINE Vec load_row(const bool* row) {
   const hn::Rebind<std::uint8_t, Floats> bytes;
   const hn::RebindToSigned<Floats> integers;
   const auto loaded = hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(row));
-  return hn::ConvertTo(kFloats, hn::PromoteTo(integers, loaded));
+  const auto one = hn::Set(bytes, std::uint8_t{1});
+  return hn::ConvertTo(kFloats, hn::PromoteTo(integers, hn::Min(loaded, one)));
 }
+
+HWY_INLINE float number(const float& element) { return element; }
+HWY_INLINE float number(const bool& element) { return is_set(element) ? 1.0F : 0.0F; }
 
 // score = combine(score, element) for every score and the element of `rows` that belongs to it.
 template <class T, class Combine>
@@ -74,7 +78,7 @@ HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
     for (std::int32_t j = first; j < tile.end; ++j) {
       HWY_ALIGN float elements[kLanes];
       for (int i = 0; i < kLanes; ++i) {
-        elements[i] = static_cast<float>(rows.data[r + i][j * rows.key_stride]);
+        elements[i] = number(rows.data[r + i][j * rows.key_stride]);
       }
       update(scores_at(tile, j, r), hn::Load(kFloats, elements));
     }
@@ -82,7 +86,7 @@ HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
   const auto is_first = [&](const T* row) { return row == rows.data[0]; };
   if (std::all_of(rows.data, rows.data + tile.width, is_first)) {
     for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      const auto element = static_cast<float>(rows.data[0][j * rows.key_stride]);
+      const float element = number(rows.data[0][j * rows.key_stride]);
       for (std::int32_t r = 0; r < tile.width; r += kLanes) {
         update(scores_at(tile, j, r), hn::Set(kFloats, element));
       }
