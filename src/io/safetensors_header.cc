@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/error.h"
+#include "io/json.h"
 #include "io/printable.h"
 
 namespace heed::inline v0::io {
@@ -133,9 +134,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t, const std::string&,
                    const nlohmann::json::exception& error) override {
-    const std::string_view text = error.what();
-    const std::size_t colon = text.find(": ");
-    fail("the header is not JSON: " + printable(text.substr(colon == text.npos ? 0 : colon + 2)));
+    fail("the header is not JSON: " + problem_of(error));
   }
 
  private:

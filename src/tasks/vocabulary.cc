@@ -9,6 +9,7 @@
 #include "heed/error.h"
 #include "io/atomic_file.h"
 #include "io/byte_source.h"
+#include "io/json.h"
 #include "io/unicode.h"
 
 namespace heed::inline v0::tasks {
@@ -165,12 +166,7 @@ std::string Vocabulary::to_json() const {
 }
 
 Vocabulary Vocabulary::from_json(std::string_view text, const std::string& name) {
-  nlohmann::json json;
-  try {
-    json = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw FormatError(name, static_cast<std::int64_t>(error.byte), "not valid JSON");
-  }
+  const nlohmann::json json = io::parse_json(text, name);
   if (const std::string problem = problem_with(json); !problem.empty()) {
     throw FormatError(name, 0, problem);
   }

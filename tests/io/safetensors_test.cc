@@ -20,6 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::same_bits;
 
 // A file with that header, as it is, and `data_bytes` bytes of data.
@@ -122,7 +123,7 @@ TEST(ReadSafetensors, ReadsWhatPythonWrites) {
   ASSERT_EQ(types.tensors.size(), 6U);
   for (const auto& [name, tensor] : types.tensors) {
     EXPECT_EQ("torch." + std::string(dtype_name(tensor)), name);
-    EXPECT_THAT(to_double(tensor).elements(), testing::ElementsAre(0, 1, 0, 1, 0, 1)) << name;
+    EXPECT_THAT(elements_of(to_double(tensor)), testing::ElementsAre(0, 1, 0, 1, 0, 1)) << name;
   }
   const Safetensors misaligned = read_fixture("misaligned.safetensors");
   EXPECT_EQ(std::get<Tensor<std::int32_t>>(misaligned.tensors.at("a")).elements()[0], 1);
@@ -166,6 +167,8 @@ TEST(ParseSafetensors, TheHeaderIsOneJsonObjectInUtf8) {
   expect_header_refused("[]", "begin with '{'", 0);
   expect_header_refused("{", "not JSON", 0);
   expect_header_refused("{} {}", "not JSON", 0);
+  expect_header_refused("{\"a\":{\"shape\":[1e999]}}",
+                        "the header is not JSON: number overflow parsing '1e999'", 0);
   expect_header_refused(std::string("{}\0garbage", 10), "a NUL byte", 0);
   expect_header_refused("{\"\xff\":{}}", "not JSON", 0);
   expect_header_refused("{\"\\ud800\":{}}", "not JSON", 0);

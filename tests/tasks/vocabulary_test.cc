@@ -77,6 +77,10 @@ TEST(Vocabulary, RefusesOtherJson) {
   refuses("{", "not valid JSON");
   refuses(std::string(100000, '['), "not valid JSON");
   refuses("\"\xFF\"", "not valid JSON");
+  refuses("1e999", "v.json: at byte 5: not valid JSON: number overflow parsing '1e999'");
+  refuses(R"({"version": 1e999})", "at byte 17: not valid JSON: number overflow");
+  refuses("{\"version\" 1}",
+          "at byte 12: not valid JSON: syntax error while parsing object separator");
   refuses("[]", "expected an object with \"format\": \"heed.vocabulary\"");
   refuses(R"({"format": "heed.vocabulary", "version": 2})", "expected \"version\": 1");
   refuses(R"({"format": "heed.vocabulary", "version": 1, "units": 3})", "expected \"units\"");
