@@ -41,6 +41,11 @@ void check_workspace(std::span<std::byte> workspace, std::size_t needed) {
                                     workspace.size(), needed));
 }
 
+// Tiles with a key before `key`.
+std::int64_t tiles_before(std::int64_t key) {
+  return (key + kernels::kTileKeys - 1) / kernels::kTileKeys;
+}
+
 // Tiles of one panel that it skips and that it computes with a mask.
 TileCounts tiles_of_rows(const BoundMask& mask, std::int64_t batch, RowRange queries) {
   RowRange any{mask.shape().kv_len, 0};
@@ -51,17 +56,15 @@ TileCounts tiles_of_rows(const BoundMask& mask, std::int64_t batch, RowRange que
     if (keys.begin == keys.end) continue;
     any = {std::min(any.begin, keys.begin), std::max(any.end, keys.end)};
   }
-  TileCounts counts;
-  for (std::int64_t key = 0; key < mask.shape().kv_len; key += kernels::kTileKeys) {
-    const std::int64_t end = std::min<std::int64_t>(key + kernels::kTileKeys, mask.shape().kv_len);
-    ++counts.total;
-    if (end <= any.begin || key >= any.end) {
-      ++counts.skipped;
-    } else if (!mask.is_structural() || key < all.begin || end > all.end) {
-      ++counts.mixed;
-    }
-  }
-  return counts;
+  const std::int64_t total = tiles_before(mask.shape().kv_len);
+  const std::int64_t touched =
+      any.begin < any.end ? tiles_before(any.end) - any.begin / kernels::kTileKeys : 0;
+  // The last tile may be shorter.
+  const std::int64_t last_whole =
+      all.end == mask.shape().kv_len ? total : all.end / kernels::kTileKeys;
+  const std::int64_t whole =
+      mask.is_structural() ? std::max<std::int64_t>(last_whole - tiles_before(all.begin), 0) : 0;
+  return {.total = total, .skipped = total - touched, .mixed = touched - whole};
 }
 
 template <class T>

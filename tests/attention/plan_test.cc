@@ -102,6 +102,51 @@ TEST(Plan, RefusesOtherTensors) {
   }
 }
 
+// By the definition, for shapes that end in the middle of tiles and panels.
+TEST(Plan, CountsTilesOneByOne) {
+  std::vector<RowRange> ranges;
+  for (std::int64_t q = 0; q < 100; ++q) ranges.push_back({q * 7 % 300, q * 7 % 300 + q % 3 * 128});
+  for (const Mask& mask :
+       {Mask(), causal_bottom_right(), causal_top_left(), Mask::rows(ranges),
+        sliding_window(150, 30, Alignment::bottom_right()), prefix(256, Alignment::top_left())}) {
+    const AttentionPlan planned =
+        plan({.q_len = 100, .kv_len = 600, .head_dim = 8, .value_dim = 8}, {.mask = mask});
+    if (planned.tile_keys() == 0) GTEST_SKIP() << "the reference has no tiles";
+    const auto allowed = materialize_allow(mask, {.q_len = 100, .kv_len = 600});
+    TileCounts counts;
+    for (std::int64_t q = 0; q < 100; q += planned.panel_rows()) {
+      for (std::int64_t key = 0; key < 600; key += planned.tile_keys(), ++counts.total) {
+        std::int64_t seen = 0;
+        std::int64_t cells = 0;
+        for (std::int64_t i = q; i < std::min<std::int64_t>(q + planned.panel_rows(), 100); ++i) {
+          for (std::int64_t k = key; k < std::min<std::int64_t>(key + planned.tile_keys(), 600);
+               ++k, ++cells) {
+            seen += allowed(0, 0, i, k) ? 1 : 0;
+          }
+        }
+        counts.mixed += seen > 0 && seen < cells ? 1 : 0;
+        counts.skipped += seen == 0 ? 1 : 0;
+      }
+    }
+    const TileCounts found = planned.tiles();
+    EXPECT_EQ(found.total, counts.total) << mask.description();
+    EXPECT_EQ(found.mixed + found.skipped, counts.mixed + counts.skipped) << mask.description();
+    EXPECT_LE(found.skipped, counts.skipped) << mask.description();
+  }
+}
+
+// One tile at a time this would take weeks.
+TEST(Plan, CountsTheTilesOfLongSequences) {
+  const std::int64_t length = 1'000'000'000;
+  const AttentionPlan planned =
+      plan({.q_len = 100'000, .kv_len = length}, {.mask = prefix(length, Alignment::top_left())});
+  if (planned.tile_keys() == 0) GTEST_SKIP() << "the reference has no tiles";
+  const TileCounts counts = planned.tiles();
+  EXPECT_GT(counts.total, std::int64_t{1'000} * 7'812'500);
+  EXPECT_EQ(counts.skipped, 0);
+  EXPECT_EQ(counts.mixed, 0);
+}
+
 TEST(Plan, ChecksShapesAndOptions) {
   EXPECT_THAT([] { plan({.num_heads = 3, .num_kv_heads = 2}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 3, expected a multiple")));
