@@ -118,4 +118,10 @@ HEED_API TorchGenerator& default_generator();
 /// Seeds default_generator(): torch.manual_seed.
 HEED_API void set_seed(std::uint64_t seed = 0);
 
+/// Normal with mean 0 and standard deviation 1, from default_generator(): torch.randn.
+template <class T = float>
+Tensor<T> randn(const Shape& shape) {
+  return default_generator().randn<T>(shape);
+}
+
 }  // namespace heed::inline v0

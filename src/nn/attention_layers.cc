@@ -169,6 +169,22 @@ void MultiHeadAttention<T>::check_three_projections() const {
 }
 
 template <class T>
+const Linear<T>& MultiHeadAttention<T>::input_projection(std::size_t index) const {
+  if (inputs_.size() == 3) return *inputs_[index];
+  throw InvalidArgument(
+      fmt::format("{}: {} projects to query, key and value at once, expected a "
+                  "projection for each",
+                  config_.class_name, config_.inputs.front()));
+}
+
+template <class T>
+const Linear<T>& MultiHeadAttention<T>::W_O() const {  // NOLINT(readability-identifier-naming)
+  if (out_ != nullptr) return *out_;
+  throw InvalidArgument(
+      fmt::format("{}: there is no projection of the output", config_.class_name));
+}
+
+template <class T>
 Variable<T> MultiHeadAttention<T>::as_heads(const Variable<T>& projected) const {
   return permute(reshape(projected, {projected.extent(0), projected.extent(1), config_.num_heads,
                                      config_.head_dim}),
@@ -273,7 +289,8 @@ SingleHeadAttention<T>::SingleHeadAttention(std::int64_t embed_dim, std::int64_t
                              .inputs = {"W_Q", "W_K", "W_V"},
                              .out = "W_O",
                              .bias = false,
-                             .is_causal = true}) {}
+                             .is_causal = true,
+                             .has_head_axis = false}) {}
 
 template <class T>
 CausalAttention<T>::CausalAttention(const AttentionConfig& config, std::int64_t max_len)

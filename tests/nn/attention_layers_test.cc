@@ -100,7 +100,8 @@ TEST(AttentionLayers, ReturnWeightsAfterDropout) {
   const Variable<double> value(normal<double>({2, 3, 7, 2}, 3));
   const auto [out, weights] = scaled_dot_product_attention(
       query, key, value, {.mask = causal_bottom_right(), .return_attention = true}, {0.4F, 11});
-  EXPECT_LE(max_difference(matmul(Variable<double>(weights), value).value(), out.value()), 1e-14);
+  EXPECT_LE(max_difference<double>(matmul(Variable<double>(weights), value).value(), out.value()),
+            1e-14);
 }
 
 TEST(AttentionLayers, ReturnTheRowsAskedFor) {
@@ -125,6 +126,42 @@ TEST(AttentionLayers, SelfAttentionHasNoAxisForItsHead) {
   EXPECT_THAT(
       [] { MultiHeadAttention<>({.embed_dim = 4, .num_heads = 2, .has_head_axis = false}); },
       ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 2, expected 1")));
+}
+
+TEST(AttentionLayers, SingleHeadAttentionHasNoAxisForItsHead) {
+  SingleHeadAttention<> layer(8, 3);
+  const Variable<float> x(normal<float>({2, 5, 8}, 1));
+  EXPECT_EQ(layer.forward(x, {.return_attention = true}).weights.shape(), (Shape{2, 5, 5}));
+}
+
+TEST(AttentionLayers, NeedNoConfiguration) {
+  set_seed(3);
+  MultiHeadAttention<> plain(8, 2);
+  set_seed(3);
+  MultiHeadAttention<> configured(separate_projections(8, 2));
+  EXPECT_EQ(plain.summary(), configured.summary());
+  const Variable<float> x(randn({2, 5, 8}));
+  EXPECT_TRUE(
+      testing_support::same_bits(plain.forward(x).out.value(), configured.forward(x).out.value()));
+}
+
+TEST(AttentionLayers, GiveTheirProjectionsByTheNamesOfTheEquations) {
+  const SingleHeadAttention<> layer(4, 2);
+  const auto state = layer.state_dict();
+  const auto is = [&](const Variable<float>& weight, std::size_t index) {
+    return weight.value().data() == std::get<FloatView>(state[index].value).data();
+  };
+  EXPECT_TRUE(is(layer.W_Q().weight(), 0));
+  EXPECT_TRUE(is(layer.W_K().weight(), 1));
+  EXPECT_TRUE(is(layer.W_V().weight(), 2));
+  EXPECT_TRUE(is(layer.W_O().weight(), 3));
+  const MultiHeadAttention<> fused(fused_projection(4, 2));
+  EXPECT_THAT([&] { fused.W_K(); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("qkv_proj projects to query, key and value "
+                                                       "at once")));
+  const SelfAttention<> self(4);
+  EXPECT_THAT([&] { self.W_O(); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("no projection of the output")));
 }
 
 TEST(AttentionLayers, CausalOnesSeeNoFuture) {

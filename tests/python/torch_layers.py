@@ -108,6 +108,10 @@ class SingleHeadAttention(MultiHead):
         parts = linears(names, width, head_dim, bias=False)
         super().__init__(1, names, "W_O", parts | linears(["W_O"], head_dim, width, bias=False))
 
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        out, weights = super().forward(x)
+        return out, weights.squeeze(1)
+
 
 class CausalSelfAttention(nn.Module):
     make = staticmethod(cross)

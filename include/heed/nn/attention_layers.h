@@ -2,6 +2,7 @@
 /// the one that a textbook defines, with the same parameter names drawn in the same order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,8 +31,8 @@ template <class T>
 struct Attended {
   Variable<T> out;  ///< [batch, q_len, embed_dim]; of scaled_dot_product_attention as heads
   /// What the values were multiplied by, dropout included: [batch, num_heads, q_len, kv_len] for
-  /// return_attention (SelfAttention: [batch, q_len, kv_len]), [rows, kv_len] for rows, empty
-  /// otherwise. A look, not part of the graph.
+  /// return_attention (SelfAttention and SingleHeadAttention: [batch, q_len, kv_len]),
+  /// [rows, kv_len] for rows, empty otherwise. A look, not part of the graph.
   Tensor<T> weights;
 };
 
@@ -120,6 +121,9 @@ class HEED_API MultiHeadAttention : public Module<T> {
   /// and no head_dim is given, `inputs` holds neither one nor three names, or several heads have no
   /// axis.
   explicit MultiHeadAttention(const AttentionConfig& config);
+  /// The layer of separate_projections(embed_dim, num_heads), without dropout.
+  MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_heads)
+      : MultiHeadAttention(separate_projections(embed_dim, num_heads)) {}
 
   /// query [batch, q_len, embed_dim], key and value [batch, kv_len, embed_dim].
   /// @throws InvalidArgument when shapes do not fit, or inputs differ that have one projection.
@@ -142,6 +146,16 @@ class HEED_API MultiHeadAttention : public Module<T> {
   Attended<T> attend_to(const Variable<T>& query, const ProjectedSource<T>& source,
                         const AttendOptions& options = {});
 
+  /// The projections of query, key, value and output, whatever their names: Q = x · W_Qᵀ.
+  /// @throws InvalidArgument when one projection gives the first three, or there is none of the
+  /// output.
+  // NOLINTBEGIN(readability-identifier-naming): the names that the equations have
+  const Linear<T>& W_Q() const { return input_projection(0); }
+  const Linear<T>& W_K() const { return input_projection(1); }
+  const Linear<T>& W_V() const { return input_projection(2); }
+  const Linear<T>& W_O() const;
+  // NOLINTEND(readability-identifier-naming)
+
   std::int64_t num_heads() const noexcept { return config_.num_heads; }
   std::int64_t head_dim() const noexcept { return config_.head_dim; }
   /// What scores are multiplied by: 1/√head_dim.
@@ -152,6 +166,7 @@ class HEED_API MultiHeadAttention : public Module<T> {
  private:
   void check_input(const Variable<T>& input) const;
   void check_three_projections() const;
+  const Linear<T>& input_projection(std::size_t index) const;
   // A projection as heads [batch, num_heads, length, head_dim].
   Variable<T> as_heads(const Variable<T>& projected) const;
   // Of one input all three as heads.
