@@ -114,8 +114,7 @@ void Variable<T>::backward(const BackwardOptions& options) const {
         "expected",
         to_string(shape())));
   }
-  run_backward<T>(node_, to_tensor(Tensor<T>(Shape{}, {T{1}}).view().broadcast_to(shape())),
-                  options);
+  run_backward<T>(node_, Tensor<T>(shape(), {T{1}}), options);
 }
 
 template <class T>
@@ -129,7 +128,7 @@ void Variable<T>::backward(TensorView<const T> grad, const BackwardOptions& opti
 }
 
 template <class T>
-TensorView<const T> Saved<T>::view() const {
+TensorView<const T> Saved<T>::view() const& {
   if (value_.version() != version_) {
     throw InvalidArgument(fmt::format(
         "Variable::backward: a value of shape {} that it needs was overwritten after it was used",
@@ -161,12 +160,15 @@ TensorView<T> Step<T>::sum_for(std::size_t input) {
 }
 
 template <class T>
+bool is_recorded(const std::vector<Variable<T>>& inputs) {
+  return is_grad_enabled() && std::any_of(inputs.begin(), inputs.end(),
+                                          [](const auto& input) { return input.requires_grad(); });
+}
+
+template <class T>
 Variable<T> record(const char* name, Value<T> value, const std::vector<Variable<T>>& inputs,
                    Backward<T> backward) {
-  const bool is_recorded =
-      is_grad_enabled() && std::any_of(inputs.begin(), inputs.end(),
-                                       [](const auto& input) { return input.requires_grad(); });
-  if (!is_recorded) return Variable<T>(std::move(value));
+  if (!is_recorded(inputs)) return Variable<T>(std::move(value));
   auto node = std::make_shared<detail::Node<T>>(value.shape(), true);
   node->name = name;
   node->backward = std::move(backward);
@@ -185,6 +187,8 @@ template void Variable<float>::backward(const BackwardOptions&) const;
 template void Variable<double>::backward(const BackwardOptions&) const;
 template void Variable<float>::backward(TensorView<const float>, const BackwardOptions&) const;
 template void Variable<double>::backward(TensorView<const double>, const BackwardOptions&) const;
+template HEED_API bool is_recorded(const std::vector<Variable<float>>&);
+template HEED_API bool is_recorded(const std::vector<Variable<double>>&);
 template HEED_API Variable<float> record(const char*, Value<float>,
                                          const std::vector<Variable<float>>&, Backward<float>);
 template HEED_API Variable<double> record(const char*, Value<double>,

@@ -170,8 +170,9 @@ HEED_API Variable<T> additive_scores(const Variable<T>& keys, const Variable<T>&
                                      const Variable<T>& weight);
 
 /// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value
-/// [batch, num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`; what masks and
-/// options refer to must live until backward() and gets none.
+/// [batch, num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`. The options' own
+/// slopes, bias and sinks get none; what is recorded has copies of them. What a mask or a score_mod
+/// refers to must live until backward().
 template <class T>
 HEED_API Variable<T> attention(const Variable<T>& query, const Variable<T>& key,
                                const Variable<T>& value,

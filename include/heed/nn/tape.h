@@ -28,10 +28,11 @@ class HEED_API Saved {
   explicit Saved(const Variable<T>& variable) : Saved(variable.shared_value()) {}
 
   bool is_defined() const noexcept { return value_.is_defined(); }
-  const Shape& shape() const noexcept { return value_.shape(); }
+  const Shape& shape() const& noexcept { return value_.shape(); }
 
   /// @throws InvalidArgument when the elements have been written to since.
-  TensorView<const T> view() const;
+  TensorView<const T> view() const&;
+  void view() const&& = delete;
 
  private:
   Value<T> value_;
@@ -46,7 +47,8 @@ class HEED_API Step {
   Step(detail::Node<T>& node, Tensor<T> grad, bool is_last)
       : node_(node), grad_(std::move(grad)), is_last_(is_last) {}
 
-  TensorView<const T> grad() const noexcept { return grad_.view(); }
+  TensorView<const T> grad() const& noexcept { return grad_.view(); }
+  void grad() const&& = delete;
   /// The gradient, to be passed on; grad() is empty afterwards.
   Tensor<T> take_grad() noexcept { return std::move(grad_); }
   /// Whether no other pass can follow, so that what is kept for this function alone may be used up.
@@ -70,6 +72,11 @@ class HEED_API Step {
 /// Passes a gradient on from a value to its inputs.
 template <class T>
 using Backward = std::function<void(Step<T>&)>;
+
+/// Whether record() keeps what leads back to these inputs: gradients are enabled here, and one of
+/// them requires one.
+template <class T>
+HEED_API bool is_recorded(const std::vector<Variable<T>>& inputs);
 
 /// The variable `value`, computed from `inputs` by the function called `name`, a literal. Without
 /// an input that requires a gradient, or under NoGrad, it is a constant, and `backward` is dropped.

@@ -153,5 +153,25 @@ TEST(Gradients, OfAttention) {
   }
 }
 
+// As in a layer whose forward() makes its slopes: they end before backward() looks at them.
+TEST(Gradients, OfAttentionWhoseOptionsHaveEnded) {
+  const Variable64 query = normal_variable({1, 2, 3, 4}, 1);
+  const Variable64 key = normal_variable({1, 2, 5, 4}, 2);
+  const Variable64 value = normal_variable({1, 2, 5, 4}, 3);
+  const auto forward = [&] {
+    Tensor<double> slopes({2}, {0.5, 0.25});
+    Tensor<double> bias = testing_support::normal<double>({2, 3, 1}, 4);
+    Tensor<double> sinks({2}, {0.1, -0.3});
+    const auto out = attention(
+        query, key, value,
+        {.alibi_slopes = slopes, .bias = bias.view().broadcast_to({2, 3, 5}), .sinks = sinks});
+    for (auto* tensor : {&slopes, &bias, &sinks}) {
+      for (double& element : tensor->elements()) element = 1e6;
+    }
+    return out;
+  };
+  EXPECT_LE(gradient_error({query, key, value}, forward), kTolerance);
+}
+
 }  // namespace
 }  // namespace heed::nn
