@@ -33,10 +33,10 @@ void show_by_hand(Report& report) {
   nn::MultiplicativeAttention<> general(2, 2, LuongScore::kGeneral);
   const auto with_matrix = [&](const Tensor<float>& matrix) {
     general.load_state_dict({{"W.weight", matrix.view()}});
-    return to_tensor(general.forward(encoder, decoder).weights.value());
+    return general.forward(encoder, decoder).weights.value();
   };
   report.say("s = (0.5, −0.5); h = (1, 0), (0, 1), (−1, −1): h · s = 0.5, −0.5, 0.");
-  const auto plain = to_tensor(dot.forward(encoder, decoder).weights.value());
+  const auto plain = dot.forward(encoder, decoder).weights.value();
   const auto same = with_matrix(Tensor<float>({2, 2}, {1, 0, 0, 1}));
   const auto swapped = with_matrix(Tensor<float>({2, 2}, {0, 1, 1, 0}));
   report.show("dot_weights", "dot:", plain);

@@ -93,7 +93,7 @@ void show_padding(Report& report) {
   for (std::int64_t b = 0; b < 2; ++b) {
     const ScoreShape one_query{.batch = 2, .q_len = 1, .kv_len = 6};
     patterns.push_back(to_lines(padding, one_query, kDigits, b)[0]);
-    report.say("  {}   →   {}", fmt::join(to_tensor(ids.view().select(0, b)).elements(), " "),
+    report.say("  {}   →   {}", fmt::join(ids.view().select(0, b).elements(), " "),
                patterns.back().get<std::string>());
   }
   report.record("padding", patterns);

@@ -37,7 +37,8 @@ double largest(FloatView values) {
 }
 
 std::string list(FloatView vector, int decimals) {
-  return fmt::format("[{:.{}f}]", fmt::join(to_tensor(vector).elements(), ", "), decimals);
+  const Tensor<float> numbers = to_tensor(vector);
+  return fmt::format("[{:.{}f}]", fmt::join(numbers.elements(), ", "), decimals);
 }
 
 std::string grouped(std::int64_t number) {

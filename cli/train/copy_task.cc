@@ -31,13 +31,13 @@ nn::Variable<> copy_loss(CausalModel& model, const CopyBatch& batch) {
 double exact_match(CausalModel& model, const CopyTask& task, const CopyBatch& batch) {
   const nn::NoGrad no_grad;
   model.eval();
-  const auto logits = model.forward(batch.inputs).value();
+  const nn::Variable<> logits = model.forward(batch.inputs);
   const std::int64_t count = batch.inputs.extent(0);
   std::int64_t exact = 0;
   for (std::int64_t row = 0; row < count; ++row) {
     bool is_exact = true;
     for (std::int64_t i = task.length; i < task.sequence_length(); ++i) {
-      const auto scores = logits.select(0, row).select(0, i).elements();
+      const auto scores = logits.value().select(0, row).select(0, i).elements();
       const auto likeliest = std::max_element(scores.begin(), scores.end()) - scores.begin();
       is_exact = is_exact && likeliest == batch.targets(row, i);
     }

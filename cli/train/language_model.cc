@@ -76,8 +76,9 @@ std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const Sampli
     const auto size = static_cast<std::int64_t>(ids.size());
     const std::int64_t seen = std::min(size, sampling.context);
     const TensorView<const std::int64_t> window(ids.data() + (size - seen), {1, seen});
-    const auto logits = model.forward(window).value().select(0, 0).select(0, seen - 1);
-    ids.push_back(draw(logits.elements(), sampling.temperature, random));
+    const nn::Variable<> logits = model.forward(window);
+    const FloatView last = logits.value().select(0, 0).select(0, seen - 1);
+    ids.push_back(draw(last.elements(), sampling.temperature, random));
   }
   ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
   return ids;

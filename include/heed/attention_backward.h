@@ -27,7 +27,8 @@ struct AttentionOutputView {
   TensorView<const T> lse;  ///< [batch, num_heads, q_len]
 
   AttentionOutputView(TensorView<const T> o, TensorView<const T> l) : out(o), lse(l) {}
-  AttentionOutputView(const AttentionOutput<T>& output)  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  AttentionOutputView(const AttentionOutput<T>& output HEED_LIFETIME_BOUND)
       : out(output.out), lse(output.lse) {}
 };
 

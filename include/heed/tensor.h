@@ -26,6 +26,8 @@ namespace detail {
 [[noreturn]] HEED_API void throw_dimension(const char* function, const Shape& shape, int dim);
 [[noreturn]] HEED_API void throw_range(const char* function, std::int64_t begin, std::int64_t end,
                                        std::int64_t extent);
+[[noreturn]] HEED_API void throw_index(const char* function, std::int64_t index,
+                                       std::int64_t extent);
 [[noreturn]] HEED_API void throw_permutation(const Shape& shape, std::span<const int> order);
 [[noreturn]] HEED_API void throw_rank(const Shape& shape, int rank);
 [[noreturn]] HEED_API void throw_broadcast(const Shape& from, const Shape& to);
@@ -100,8 +102,12 @@ class TensorView {
   /// The slice at `index` of dimension `dim`; the rank falls by one.
   /// @throws InvalidArgument when dim or index is out of range.
   TensorView select(int dim, std::int64_t index) const {
-    TensorView result = slice(dim, index, index + 1);
+    if (dim < -rank() || dim >= rank()) detail::throw_dimension("TensorView::select", shape_, dim);
     dim = dim < 0 ? dim + rank() : dim;
+    if (index < 0 || index >= extent(dim)) {
+      detail::throw_index("TensorView::select", index, extent(dim));
+    }
+    TensorView result = slice(dim, index, index + 1);
     std::array<std::int64_t, kMaxRank> extents{};
     int kept = 0;
     for (int d = 0; d < rank(); ++d) {
@@ -196,6 +202,11 @@ class TensorView {
 };
 
 /// Elements in row-major order, owned, 64-byte aligned, zero unless given. T is trivially copyable.
+///
+/// A view of a tensor that ends with the statement must not be kept: view(), elements() and data()
+/// of a temporary do not compile, shape() and elements of one are copies. Only the conversion to a
+/// view is left, so that a temporary can be passed to a function, `attention(randn(…), …)`: it
+/// lives until the call returns. Clang warns where such a view gets a name (-Wdangling).
 template <class T>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -243,9 +254,11 @@ class Tensor {
   }
   ~Tensor() = default;
 
-  T* data() noexcept { return data_.get(); }
-  const T* data() const noexcept { return data_.get(); }
-  const Shape& shape() const noexcept { return shape_; }
+  T* data() & noexcept { return data_.get(); }
+  const T* data() const& noexcept { return data_.get(); }
+  void data() const&& = delete;
+  const Shape& shape() const& noexcept { return shape_; }
+  Shape shape() const&& noexcept { return shape_; }
   int rank() const noexcept { return shape_.rank(); }
   std::int64_t extent(int dim) const noexcept { return shape_[dim]; }
   std::int64_t num_elements() const noexcept { return shape_.num_elements(); }
@@ -259,25 +272,33 @@ class Tensor {
     return std::move(*this);
   }
 
-  TensorView<T> view() noexcept { return {data(), shape_}; }
-  TensorView<const T> view() const noexcept { return {data(), shape_}; }
+  TensorView<T> view() & noexcept { return {data(), shape_}; }
+  TensorView<const T> view() const& noexcept { return {data(), shape_}; }
+  void view() const&& = delete;
   // NOLINTNEXTLINE(google-explicit-constructor): a view is how a tensor is passed
-  operator TensorView<T>() noexcept { return view(); }
+  operator TensorView<T>() noexcept HEED_LIFETIME_BOUND { return {data_.get(), shape_}; }
   // NOLINTNEXTLINE(google-explicit-constructor)
-  operator TensorView<const T>() const noexcept { return view(); }
+  operator TensorView<const T>() const noexcept HEED_LIFETIME_BOUND {
+    return {data_.get(), shape_};
+  }
 
-  std::span<T> elements() noexcept { return {data(), static_cast<std::size_t>(num_elements())}; }
-  std::span<const T> elements() const noexcept {
+  std::span<T> elements() & noexcept { return {data(), static_cast<std::size_t>(num_elements())}; }
+  std::span<const T> elements() const& noexcept {
     return {data(), static_cast<std::size_t>(num_elements())};
   }
+  void elements() const&& = delete;
 
   template <class... Index>
-  T& operator()(Index... indices) noexcept {
+  T& operator()(Index... indices) & noexcept {
     return view()(indices...);
   }
   template <class... Index>
-  const T& operator()(Index... indices) const noexcept {
+  const T& operator()(Index... indices) const& noexcept {
     return view()(indices...);
+  }
+  template <class... Index>
+  T operator()(Index... indices) const&& noexcept {
+    return TensorView<const T>(*this)(indices...);
   }
 
  private:

@@ -31,6 +31,11 @@ void throw_range(const char* function, std::int64_t begin, std::int64_t end, std
       fmt::format("{}: [{}, {}) is not a range within [0, {})", function, begin, end, extent));
 }
 
+void throw_index(const char* function, std::int64_t index, std::int64_t extent) {
+  throw InvalidArgument(
+      fmt::format("{}: index is {}, expected 0 to {}", function, index, extent - 1));
+}
+
 void throw_permutation(const Shape& shape, std::span<const int> order) {
   throw InvalidArgument(
       fmt::format("TensorView::permute: ({}) is not a permutation of the {} dimensions of {}",

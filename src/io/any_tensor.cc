@@ -34,6 +34,8 @@ const Shape& shape(const AnyTensor& tensor) {
   return std::visit([](const auto& typed) -> const Shape& { return typed.shape(); }, tensor);
 }
 
+Shape shape(const AnyTensor&& tensor) { return shape(tensor); }
+
 Tensor<float> to_float(const AnyTensor& tensor) { return convert<float>(tensor); }
 
 Tensor<double> to_double(const AnyTensor& tensor) { return convert<double>(tensor); }

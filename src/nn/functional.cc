@@ -15,7 +15,7 @@ namespace {
 
 template <class Real>
 Tensor<Real> linear_of(TensorView<const Real> x, const LinearParameters<Real>& parameters) {
-  return nn::linear_forward<Real>(to_tensor(x).view(), parameters.weight, parameters.bias);
+  return nn::linear_forward<Real>(to_tensor(x), parameters.weight, parameters.bias);
 }
 
 template <class Real>
@@ -72,6 +72,12 @@ Tensor<float> embedding(TensorView<const std::int64_t> token_ids, FloatView tabl
 
 FloatView split_heads(FloatView x, std::int64_t num_heads) { return heads_of(x, num_heads); }
 DoubleView split_heads(DoubleView x, std::int64_t num_heads) { return heads_of(x, num_heads); }
+Tensor<float> split_heads(Tensor<float>&& x, std::int64_t num_heads) {
+  return to_tensor(heads_of<float>(x, num_heads));
+}
+Tensor<double> split_heads(Tensor<double>&& x, std::int64_t num_heads) {
+  return to_tensor(heads_of<double>(x, num_heads));
+}
 Tensor<float> merge_heads(FloatView heads) { return merged(heads); }
 Tensor<double> merge_heads(DoubleView heads) { return merged(heads); }
 

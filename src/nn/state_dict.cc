@@ -79,7 +79,7 @@ ByName by_name(const StateDict& state, Complaints& complaints) {
 }  // namespace
 
 template <class T>
-StateDict Module<T>::state_dict() const {
+StateDict Module<T>::state_dict() const& {
   StateDict result;
   for (const Slot& slot : slots()) {
     result.push_back(
@@ -121,8 +121,8 @@ void Module<T>::load_state_dict(const StateDict& state) {
   }
 }
 
-template StateDict Module<float>::state_dict() const;
-template StateDict Module<double>::state_dict() const;
+template StateDict Module<float>::state_dict() const&;
+template StateDict Module<double>::state_dict() const&;
 template void Module<float>::load_state_dict(const StateDict&);
 template void Module<double>::load_state_dict(const StateDict&);
 

@@ -67,12 +67,12 @@ bool Variable<T>::has_grad() const noexcept {
 }
 
 template <class T>
-TensorView<const T> Variable<T>::grad() const {
+TensorView<const T> Variable<T>::grad() const& {
   return writable_grad();
 }
 
 template <class T>
-TensorView<T> Variable<T>::writable_grad() const {
+TensorView<T> Variable<T>::writable_grad() const& {
   if (!has_grad()) {
     throw InvalidArgument(fmt::format(
         "Variable::grad: the variable has no gradient; it {}",

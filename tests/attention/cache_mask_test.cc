@@ -20,6 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::TargetTest;
@@ -80,11 +81,11 @@ TEST(CacheMask, MissingKeysAreHidden) {
               ElementsAre(true, false, true, false, false, false, true, true, false, false));
   const Tensor<float> added({1, 2}, {3, 4});
   const float hidden = -std::numeric_limits<float>::infinity();
-  EXPECT_THAT(pad_keys(added, 3).elements(), ElementsAre(3, 4, hidden));
-  EXPECT_THAT(pad_keys(added, 2).elements(), ElementsAre(3, 4));
-  EXPECT_THAT(pad_keys(added.view().slice(1, 0, 0), 2).elements(), ElementsAre(hidden, hidden));
+  EXPECT_THAT(elements_of(pad_keys(added, 3)), ElementsAre(3, 4, hidden));
+  EXPECT_THAT(elements_of(pad_keys(added, 2)), ElementsAre(3, 4));
+  EXPECT_THAT(elements_of(pad_keys(added.view().slice(1, 0, 0), 2)), ElementsAre(hidden, hidden));
   // Any strides.
-  EXPECT_THAT(pad_keys(allowed.view().permute({1, 0}), 3).elements(),
+  EXPECT_THAT(elements_of(pad_keys(allowed.view().permute({1, 0}), 3)),
               ElementsAre(true, false, false, false, true, false, true, true, false));
 }
 

@@ -9,6 +9,7 @@
 #include "heed/io/npz.h"
 #include "heed/viz/layout.h"
 #include "support/command.h"
+#include "support/tensors.h"
 
 namespace heed {
 namespace {
@@ -18,6 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using testing_support::CommandResult;
+using testing_support::elements_of;
 using testing_support::read_text;
 using testing_support::run_command;
 using testing_support::TemporaryFolder;
@@ -198,7 +200,7 @@ TEST(Explain, WritesTheFormatThatTheEndingNames) {
 
   const auto arrays = read_npz(write("a.npz"));
   ASSERT_EQ(arrays.size(), 3U);
-  EXPECT_EQ(to_double(arrays.at("weights")).elements()[6], to_double(weights).elements()[6]);
+  EXPECT_EQ(elements_of(to_double(arrays.at("weights")))[6], elements_of(to_double(weights))[6]);
   EXPECT_EQ(shape(arrays.at("visible")), (Shape{6, 6}));
   EXPECT_EQ(shape(arrays.at("token_ids")), (Shape{6}));
 

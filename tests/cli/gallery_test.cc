@@ -153,8 +153,8 @@ TEST(Pictures, RunDrawsTheWeightsOfItsArrays) {
 
 TEST(Pictures, RunWritesThePageOfItsArrays) {
   const TemporaryFolder folder;
-  write_npy(folder / "q.npy", Tensor<double>({2, 4, 2, 3}).view());
-  write_npy(folder / "k.npy", Tensor<double>({2, 2, 5, 3}).view());
+  write_npy(folder / "q.npy", Tensor<double>({2, 4, 2, 3}));
+  write_npy(folder / "k.npy", Tensor<double>({2, 2, 5, 3}));
   const auto page = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{
         "run",     "--query",        folder / "q.npy", "--key",          folder / "k.npy",

@@ -19,6 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::Stream;
 
 // PyTorch's vectorised logarithm, sine and cosine of floats differ from the C library's by an ulp.
@@ -143,8 +144,8 @@ TEST(TorchGenerator, CopiesContinueAlike) {
   TorchGenerator generator(8);
   generator.randn({3});
   TorchGenerator copy = generator;
-  EXPECT_THAT(copy.randn({5}).elements(),
-              testing::ElementsAreArray(generator.randn({5}).elements()));
+  EXPECT_THAT(elements_of(copy.randn({5})),
+              testing::ElementsAreArray(elements_of(generator.randn({5}))));
 }
 
 TEST(TorchGenerator, NeverReachesTheUpperBound) {
@@ -195,7 +196,8 @@ TEST(SetSeed, RestartsTheDefaultGenerator) {
   set_seed(3);
   const Tensor<float> second = default_generator().randn({5});
   EXPECT_THAT(second.elements(), testing::ElementsAreArray(first.elements()));
-  EXPECT_THAT(TorchGenerator(3).randn({5}).elements(), testing::ElementsAreArray(first.elements()));
+  EXPECT_THAT(elements_of(TorchGenerator(3).randn({5})),
+              testing::ElementsAreArray(first.elements()));
 }
 
 TEST(NumpyRandomState, DrawsNumpysNormalsAndUniforms) {

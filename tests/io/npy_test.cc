@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "io/io_test_util.h"
+#include "support/tensors.h"
 
 namespace heed {
 namespace {
 
 using testing::ElementsAre;
+using testing_support::elements_of;
 
 constexpr const char* kTypes[] = {"bool",   "int8",   "int16",  "int32",   "int64",   "uint8",
                                   "uint16", "uint32", "uint64", "float16", "float32", "float64"};
@@ -55,11 +57,12 @@ TEST(ReadNpy, ReadsEveryVersionAndRank) {
 }
 
 TEST(ReadNpy, KeepsExtremes) {
-  EXPECT_THAT(std::get<Tensor<std::int64_t>>(read_npy(fixture("int64_extremes.npy"))).elements(),
+  EXPECT_THAT(elements_of(std::get<Tensor<std::int64_t>>(read_npy(fixture("int64_extremes.npy")))),
               ElementsAre(std::numeric_limits<std::int64_t>::min(),
                           std::numeric_limits<std::int64_t>::max()));
-  EXPECT_THAT(std::get<Tensor<std::uint64_t>>(read_npy(fixture("uint64_extremes.npy"))).elements(),
-              ElementsAre(0U, std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_THAT(
+      elements_of(std::get<Tensor<std::uint64_t>>(read_npy(fixture("uint64_extremes.npy")))),
+      ElementsAre(0U, std::numeric_limits<std::uint64_t>::max()));
   const auto halves = to_float(read_npy(fixture("float16_extremes.npy")));
   EXPECT_EQ(halves(0), -65504.0F);
   EXPECT_EQ(halves(1), 0x1p-24F);
@@ -70,10 +73,10 @@ TEST(ReadNpy, KeepsExtremes) {
 TEST(AnyTensor, RoundsIntegersToTheNearest) {
   const AnyTensor wide = Tensor<std::int64_t>(
       {3}, {(std::int64_t{1} << 24) + 1, (std::int64_t{1} << 53) + 1, (std::int64_t{1} << 53) + 3});
-  EXPECT_THAT(to_float(wide).elements(), ElementsAre(0x1p24F, 0x1p53F, 0x1p53F));
-  EXPECT_THAT(to_double(wide).elements(), ElementsAre(0x1p24 + 1, 0x1p53, 0x1p53 + 4));
+  EXPECT_THAT(elements_of(to_float(wide)), ElementsAre(0x1p24F, 0x1p53F, 0x1p53F));
+  EXPECT_THAT(elements_of(to_double(wide)), ElementsAre(0x1p24 + 1, 0x1p53, 0x1p53 + 4));
   const AnyTensor large = Tensor<double>({2}, {1e300, 1 + 0x1p-24});
-  EXPECT_THAT(to_float(large).elements(),
+  EXPECT_THAT(elements_of(to_float(large)),
               ElementsAre(std::numeric_limits<float>::infinity(), 1.0F));
 }
 

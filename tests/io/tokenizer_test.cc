@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/tensors.h"
+
 namespace heed {
 namespace {
 
@@ -14,6 +16,7 @@ using std::string_literals::operator""s;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 
 // The labels of the pieces of a text, split by a tokenizer that knows all of them.
 std::vector<std::string> pieces(std::string_view text) {
@@ -185,9 +188,9 @@ TEST(ToIds, ReadsTheRunningExample) {
   const auto ids = to_ids({"I", "love", "AI", "!"});
   EXPECT_EQ(ids.shape(), Shape{4});
   EXPECT_THAT(ids.elements(), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(to_ids({"AI", "love"}).elements(), ElementsAre(2, 1));
+  EXPECT_THAT(elements_of(to_ids({"AI", "love"})), ElementsAre(2, 1));
   const std::vector<std::string_view> vocab{"a", "b"};
-  EXPECT_THAT(to_ids({"b"}, vocab).elements(), ElementsAre(1));
+  EXPECT_THAT(elements_of(to_ids({"b"}, vocab)), ElementsAre(1));
 }
 
 TEST(ToIds, NamesTheUnknownToken) {

@@ -22,7 +22,8 @@ TEST(EmbeddingLayers, HaveTheParametersOfTheirTextbook) {
 }
 
 TEST(EmbeddingLayers, NameAndPrintThemselves) {
-  EXPECT_EQ(TokenEmbedding<>(4, 3).state_dict().front().name, "embedding.weight");
+  const TokenEmbedding<> embedding(4, 3);
+  EXPECT_EQ(embedding.state_dict().front().name, "embedding.weight");
   const SinusoidalPositionalEncoding<> sinusoidal(4);
   EXPECT_EQ(sinusoidal.state_dict().front().name, "pe");
   EXPECT_EQ(std::get<FloatView>(sinusoidal.state_dict().front().value).shape(),
@@ -47,7 +48,7 @@ TEST(EmbeddingLayers, LearnedPositionsAreDrawnAfterTheEmbeddingsOwnDraw) {
 TEST(EmbeddingLayers, AddPositions) {
   SinusoidalPositionalEncoding<> layer(4, 7);
   const Tensor<float> x = testing_support::normal<float>({2, 3, 4}, 1);
-  EXPECT_TRUE(same_bits(to_tensor(layer.forward(Variable<float>(x)).value()),
+  EXPECT_TRUE(same_bits(layer.forward(Variable<float>(x)).value(),
                         add_positions(x, sinusoidal_encoding(7, 4))));
 }
 

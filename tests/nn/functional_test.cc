@@ -15,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::max_difference;
 using testing_support::normal;
 
@@ -31,7 +32,7 @@ TEST(Linear, MultipliesByTheTransposedWeight) {
   EXPECT_EQ(y.shape(), (Shape{1, 2, 3}));
   EXPECT_THAT(y.elements(), ElementsAre(11, 22, 33, 13, 24, 37));
   const LinearParameters<float> without_bias{layer.weight, {}};
-  EXPECT_THAT(linear(x, without_bias).elements(), ElementsAre(1, 2, 3, 3, 4, 7));
+  EXPECT_THAT(elements_of(linear(x, without_bias)), ElementsAre(1, 2, 3, 3, 4, 7));
 }
 
 TEST(Linear, ReadsStridedInputAndEmptySizes) {
@@ -42,7 +43,7 @@ TEST(Linear, ReadsStridedInputAndEmptySizes) {
   EXPECT_EQ(linear(Tensor<double>(Shape{0, 3}), layer).shape(), (Shape{0, 2}));
   const LinearParameters<double> no_inputs{Tensor<double>(Shape{2, 0}),
                                            Tensor<double>({2}, {5, 6})};
-  EXPECT_THAT(linear(Tensor<double>(Shape{1, 0}), no_inputs).elements(), ElementsAre(5, 6));
+  EXPECT_THAT(elements_of(linear(Tensor<double>(Shape{1, 0}), no_inputs)), ElementsAre(5, 6));
 }
 
 TEST(Linear, RefusesShapesThatDoNotFit) {
@@ -100,9 +101,8 @@ TEST(MultiHeadAttention, IsHeadsOfAttentionSideBySide) {
     const auto slice = [head](FloatView view) {
       return to_tensor(view.slice(2, 2 * head, 2 * head + 2));
     };
-    const auto out =
-        attention(slice(q).view().reshape({2, 1, 4, 2}), slice(k).view().reshape({2, 1, 5, 2}),
-                  slice(v).view().reshape({2, 1, 5, 2}));
+    const auto out = attention(slice(q).reshaped({2, 1, 4, 2}), slice(k).reshaped({2, 1, 5, 2}),
+                               slice(v).reshaped({2, 1, 5, 2}));
     for (std::int64_t b = 0; b < 2; ++b)
       for (std::int64_t t = 0; t < 4; ++t)
         for (std::int64_t d = 0; d < 2; ++d) concatenated(b, t, 2 * head + d) = out(b, 0, t, d);
@@ -116,8 +116,8 @@ TEST(MultiHeadAttention, FusedProjectionIsThreeInOne) {
   const auto [query, key, value] = split_qkv(fused);
   const Tensor<float> x = normal<float>({3, 4}, 5);
   const auto all = linear(x, fused);
-  EXPECT_LT(max_difference<float>(all.view().slice(1, 4, 8), linear(x, key).view()), 1e-6);
-  EXPECT_LT(max_difference<float>(all.view().slice(1, 8, 12), linear(x, value).view()), 1e-6);
+  EXPECT_LT(max_difference<float>(all.view().slice(1, 4, 8), linear(x, key)), 1e-6);
+  EXPECT_LT(max_difference<float>(all.view().slice(1, 8, 12), linear(x, value)), 1e-6);
   EXPECT_EQ(query.bias(0), fused.bias(0));
   expect_refused([&] { split_qkv(linear_init(generator, 4, 8)); },
                  "[8, 4], expected [3 · inner_dim, embed_dim]");

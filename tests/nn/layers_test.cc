@@ -8,6 +8,7 @@
 #include "heed/nn/init.h"
 #include "heed/random.h"
 #include "support/gradcheck.h"
+#include "support/tensors.h"
 
 namespace heed::nn {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::gradient_error;
 using testing_support::kGradientTolerance;
 using testing_support::normal_variable;
@@ -108,7 +110,7 @@ TEST(DropoutLayer, DoesNothingInEvaluation) {
   Dropout<> layer(0.5);
   layer.eval();
   const Variable<float> x(Tensor<float>({3}, {1, 2, 3}));
-  EXPECT_THAT(layer.forward(x).value().elements(), testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(elements_of(layer.forward(x).value()), testing::ElementsAre(1, 2, 3));
 }
 
 TEST(DropoutLayer, WithoutProbabilityDrawsNothing) {

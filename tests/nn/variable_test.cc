@@ -47,7 +47,7 @@ TEST(Variable, SumsOverEveryPath) {
 
 TEST(Variable, TakesTheGradientOfItsOwnValue) {
   const Variable x = leaf({1, 2});
-  (x * x).backward(Tensor<double>({2}, {10, 100}).view());
+  (x * x).backward(Tensor<double>({2}, {10, 100}));
   EXPECT_THAT(x.grad().elements(), ElementsAre(20, 400));
 }
 
@@ -120,7 +120,7 @@ TEST(Variable, RefusesMisuse) {
               ThrowsMessage<InvalidArgument>(HasSubstr("gradients of gradients")));
   EXPECT_THAT([&] { sum(x.detach()).backward(); },
               ThrowsMessage<InvalidArgument>(HasSubstr("does not depend on anything")));
-  EXPECT_THAT([&] { (x * x).backward(Tensor<double>({3}).view()); },
+  EXPECT_THAT([&] { (x * x).backward(Tensor<double>({3})); },
               ThrowsMessage<InvalidArgument>(HasSubstr("grad has shape [3] but the variable [2]")));
   EXPECT_THAT([&] { static_cast<void>(x.item()); },
               ThrowsMessage<InvalidArgument>(HasSubstr("shape [2], expected one element")));

@@ -33,6 +33,7 @@ using AnyView = detail::AnyOf<detail::ConstView>;
 
 /// The view of all of `tensor`, which must outlive it.
 HEED_API AnyView view(const AnyTensor& tensor);
+AnyView view(const AnyTensor&& tensor) = delete;
 
 /// The element type: "float32", "float64", "float16", "bool", "int8" … "uint64" as in NumPy, or
 /// "bfloat16".
@@ -40,6 +41,7 @@ HEED_API std::string_view dtype_name(const AnyTensor& tensor);
 
 /// The shape, whatever the element type.
 HEED_API const Shape& shape(const AnyTensor& tensor);
+HEED_API Shape shape(const AnyTensor&& tensor);
 
 /// The elements as float; false is 0 and true is 1. Exact for float32, float16, bfloat16, bool,
 /// integers of 8 and 16 bits and those of magnitude up to 2²⁴; everything else is rounded to the

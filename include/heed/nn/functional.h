@@ -23,10 +23,12 @@ HEED_API Tensor<double> linear(DoubleView x, const LinearParameters<double>& par
 HEED_API Tensor<float> embedding(TensorView<const std::int64_t> token_ids, FloatView table);
 
 /// The heads of x [batch, length, num_heads · head_dim] as a view
-/// [batch, num_heads, length, head_dim]; nothing is copied.
+/// [batch, num_heads, length, head_dim]; nothing is copied but a tensor that ends with the call.
 /// @throws InvalidArgument when x is not of rank 3 or its width is not a multiple of num_heads.
 HEED_API FloatView split_heads(FloatView x, std::int64_t num_heads);
 HEED_API DoubleView split_heads(DoubleView x, std::int64_t num_heads);
+HEED_API Tensor<float> split_heads(Tensor<float>&& x, std::int64_t num_heads);
+HEED_API Tensor<double> split_heads(Tensor<double>&& x, std::int64_t num_heads);
 
 /// The inverse of split_heads: [batch, num_heads, length, head_dim] side by side as
 /// [batch, length, num_heads · head_dim].

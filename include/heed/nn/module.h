@@ -79,7 +79,8 @@ class HEED_API Module {
   std::string summary() const;
 
   /// Parameters and buffers: of each module first its parameters, then its buffers, then its parts.
-  StateDict state_dict() const;
+  StateDict state_dict() const&;
+  void state_dict() const&& = delete;
 
   /// Copies every tensor of `state` to the place of its name. Other element types are converted.
   /// @throws InvalidArgument, before anything is written, naming all tensors that are missing,

@@ -38,15 +38,19 @@ class Value {
         storage_(std::make_shared<detail::Storage<T>>(detail::Storage<T>{std::move(tensor)})) {}
 
   bool is_defined() const noexcept { return storage_ != nullptr; }
-  const Shape& shape() const noexcept { return shape_; }
+  const Shape& shape() const& noexcept { return shape_; }
+  Shape shape() const&& noexcept { return shape_; }
+  /// Of a temporary, which may be the last handle to them, there is no view.
   /// @throws InvalidArgument when no tensor was given. So do the functions below.
-  TensorView<const T> view() const { return {storage().tensor.data(), shape_}; }
+  TensorView<const T> view() const& { return {storage().tensor.data(), shape_}; }
+  void view() const&& = delete;
 
   /// A view to write to. What was saved for a backward pass before can no longer be used by it.
-  TensorView<T> writable() const {
+  TensorView<T> writable() const& {
     ++storage().version;
     return {storage().tensor.data(), shape_};
   }
+  void writable() const&& = delete;
   std::uint64_t version() const { return storage().version; }
 
   /// The same elements in another shape of as many.
@@ -81,6 +85,10 @@ struct BackwardOptions {
 ///     sum(x * x).backward();
 ///     x.grad();  // 2, 4
 ///
+/// value() and grad() are views, and end with the last handle. Asked of a temporary, which may be
+/// that handle, they are tensors of their own: `const auto y = model.forward(x).value()` owns its
+/// elements.
+///
 /// A graph of variables must not be used by two threads at a time.
 template <class T = float>
 class HEED_API Variable {
@@ -96,18 +104,22 @@ class HEED_API Variable {
   explicit Variable(Value<T> value, bool requires_grad = false);
 
   bool is_defined() const noexcept { return value_.is_defined(); }
-  const Shape& shape() const noexcept { return value_.shape(); }
+  const Shape& shape() const& noexcept { return value_.shape(); }
+  Shape shape() const&& noexcept { return value_.shape(); }
   int rank() const noexcept { return shape().rank(); }
   std::int64_t extent(int dim) const noexcept { return shape()[dim]; }
   std::int64_t num_elements() const noexcept { return shape().num_elements(); }
 
   /// The elements, row-major without gaps.
-  TensorView<const T> value() const { return value_.view(); }
-  const Value<T>& shared_value() const noexcept { return value_; }
+  TensorView<const T> value() const& { return value_.view(); }
+  Tensor<T> value() const&& { return to_tensor(value_.view()); }
+  const Value<T>& shared_value() const& noexcept { return value_; }
+  Value<T> shared_value() const&& noexcept { return value_; }
 
   /// The elements, to be changed in place, as an optimiser does. A backward pass that needs what
   /// they were throws.
-  TensorView<T> writable_value() const { return value_.writable(); }
+  TensorView<T> writable_value() const& { return value_.writable(); }
+  void writable_value() const&& = delete;
 
   /// The only element. @throws InvalidArgument when there are more or fewer.
   T item() const;
@@ -123,8 +135,10 @@ class HEED_API Variable {
   bool has_grad() const noexcept;
   /// The derivative of everything backward() was called on with respect to this leaf, summed up.
   /// @throws InvalidArgument when there is none.
-  TensorView<const T> grad() const;
-  TensorView<T> writable_grad() const;
+  TensorView<const T> grad() const&;
+  Tensor<T> grad() const&& { return to_tensor(grad()); }
+  TensorView<T> writable_grad() const&;
+  void writable_grad() const&& = delete;
   /// Forgets the gradient.
   void zero_grad() const noexcept;
 

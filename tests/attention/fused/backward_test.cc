@@ -20,6 +20,7 @@ namespace heed {
 namespace {
 
 using testing::Each;
+using testing_support::elements_of;
 using testing_support::expected_gradients;
 using testing_support::grad_out_for;
 using testing_support::gradients_of;
@@ -258,8 +259,8 @@ TEST_P(FusedBackward, WhatIsHiddenReachesNobody) {
       const auto found = gradients_of(table(), poisoned_grad, poisoned, options);
       EXPECT_TRUE(is_finite(clean.query)) << mask.description();
       EXPECT_TRUE(same_bits(found, clean)) << mask.description();
-      EXPECT_THAT(to_tensor(found.key.view().select(2, 3)).elements(), Each(0.0F));
-      EXPECT_THAT(to_tensor(found.value.view().select(2, 135)).elements(), Each(0.0F));
+      EXPECT_THAT(elements_of(to_tensor(found.key.view().select(2, 3))), Each(0.0F));
+      EXPECT_THAT(elements_of(to_tensor(found.value.view().select(2, 135))), Each(0.0F));
     }
   }
 }

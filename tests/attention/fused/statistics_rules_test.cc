@@ -17,6 +17,7 @@ namespace {
 
 using testing::Each;
 using testing_support::all_rows;
+using testing_support::elements_of;
 using testing_support::Inputs;
 using testing_support::same_bits;
 using testing_support::statistics_of;
@@ -79,7 +80,7 @@ TEST_P(StatisticsRules, RowsThatSeeNothing) {
   const auto nothing = statistics_of(table(), in, none, 1);
   EXPECT_THAT(nothing.key_mass.elements(), Each(0));
   EXPECT_THAT(nothing.max_key.elements(), Each(-1));
-  EXPECT_THAT(weights_of(table(), in, all_rows(in.query.shape()), none).elements(), Each(0));
+  EXPECT_THAT(elements_of(weights_of(table(), in, all_rows(in.query.shape()), none)), Each(0));
 }
 
 TEST_P(StatisticsRules, HiddenNaNChangesNoBit) {

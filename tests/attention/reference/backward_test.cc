@@ -17,6 +17,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::normal;
 using testing_support::same_bits;
 
@@ -150,7 +151,7 @@ TEST(AttentionBackward, MaskedNaNChangesNoBit) {
   EXPECT_TRUE(same_bits(clean.query, poisoned.query));
   EXPECT_TRUE(same_bits(clean.key, poisoned.key));
   EXPECT_TRUE(same_bits(clean.value, poisoned.value));
-  EXPECT_THAT(to_tensor(clean.query.view().select(2, 1)).elements(), Each(0.0));
+  EXPECT_THAT(elements_of(to_tensor(clean.query.view().select(2, 1))), Each(0.0));
 }
 
 TEST(AttentionBackward, RefusesAGradOutOfAnotherShape) {

@@ -16,6 +16,7 @@ using reference::Keep;
 using testing::Each;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
@@ -300,14 +301,14 @@ TEST(Softmax, IsStable) {
   EXPECT_NEAR(weights(0), 0.09003057, 1e-8);
   EXPECT_NEAR(weights(1), 0.24472847, 1e-8);
   EXPECT_NEAR(weights(2), 0.66524096, 1e-8);
-  EXPECT_THAT(reference::naive_softmax(large).elements(), Each(testing::IsNan()));
+  EXPECT_THAT(elements_of(reference::naive_softmax(large)), Each(testing::IsNan()));
   const Tensor<double> small({2, 3}, {2, 1, 0.1, 1, 2, 3});
   EXPECT_LT(max_difference(reference::softmax(small), reference::naive_softmax(small)), 1e-15);
 }
 
 TEST(Softmax, EdgeCases) {
   const Tensor<double> nothing({2}, {-kInfinity, -kInfinity});
-  EXPECT_THAT(reference::softmax(nothing).elements(), Each(0.0));
+  EXPECT_THAT(elements_of(reference::softmax(nothing)), Each(0.0));
   EXPECT_EQ(reference::softmax(Tensor<float>(Shape{3, 0})).shape(), (Shape{3, 0}));
   expect_refused([] { reference::softmax(Tensor<float>(Shape{})); },
                  "softmax: the input is a scalar");

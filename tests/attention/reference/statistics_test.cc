@@ -20,6 +20,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::normal;
 using testing_support::same_bits;
 
@@ -134,7 +135,7 @@ TEST(ReferenceStatistics, NaNStaysInTheRowsAndKeysThatSeeIt) {
 TEST(ReferenceStatistics, OfNothing) {
   const Tensor<double> query({2, 2, 0, 3});
   const Tensor<double> key({2, 2, 4, 3});
-  EXPECT_THAT(reference::attention_statistics(query, key).key_mass.elements(), Each(0));
+  EXPECT_THAT(elements_of(reference::attention_statistics(query, key).key_mass), Each(0));
   const auto none = reference::attention_statistics(key, query, {}, {.top_k = 2});
   EXPECT_EQ(none.key_mass.shape(), (Shape{2, 2, 0}));
   EXPECT_THAT(none.entropy.elements(), Each(0));

@@ -51,7 +51,8 @@ TEST(Ops, Rearrangement) {
   const auto parts = split(x, 2);
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_THAT(elements(parts[1]), ElementsAre(2, 5));
-  EXPECT_EQ(reshape(x, {3, 2}).value().data(), x.value().data()) << "a reshape copies nothing";
+  const auto reshaped = reshape(x, {3, 2});
+  EXPECT_EQ(reshaped.value().data(), x.value().data()) << "a reshape copies nothing";
 }
 
 TEST(Ops, RearrangementRefusesMisuse) {

@@ -47,7 +47,7 @@ void report_layer(Report& report, const std::string& name, Layer& layer,
   report.add(name + "/state", layer.state_dict());
   const Variable<float> out = forward();
   report.add(name + "/out", out.value());
-  out.backward(default_generator().randn(out.shape()).view());
+  out.backward(default_generator().randn(out.shape()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     report.add(fmt::format("{}/grad_{}", name, i), inputs[i].grad());
   }
