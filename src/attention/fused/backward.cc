@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "attention/fused/backward_sums.h"
+#include "attention/fused/exact_rows.h"
 #include "attention/fused/panel_gradients.h"
 #include "attention/fused/tile_reader.h"
+#include "attention/fused/weight_block.h"
 #include "heed/parallel.h"
 
 namespace heed::inline v0::fused {
@@ -21,6 +23,16 @@ using kernels::kTileKeys;
 // What the panels of a block may take together, in bytes: a part of a second-level cache.
 constexpr std::int64_t kBlockBytes = 512 * 1024;
 constexpr std::int64_t kPanelsPerBlock = 4;
+
+// Some rows whose weights take two passes.
+struct ExactPanel {
+  ExactPanel(const Schedule& schedule, Workspace& workspace)
+      : rows(schedule, workspace), weights(schedule, workspace), gradients(schedule, workspace) {}
+
+  PanelRows rows;
+  PanelWeights weights;
+  PanelGradients gradients;
+};
 
 // What one thread works with.
 class BackwardWorker {
@@ -53,21 +65,46 @@ class BackwardWorker {
  private:
   void compute_block(const BackwardTask& task, RowRange rows, const TaskSums& sums) {
     std::size_t count = 0;
+    const PanelTask panel_task{*job_, task, sums};
     for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows) {
       const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
-      panels_[count++].start(*job_, task, some, sums, scratch_);
+      panels_[count++].start(panel_task, some, scratch_);
     }
     const std::span<PanelGradients> panels(panels_.data(), count);
-    std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-    std::int64_t end = 0;
+    RowRange keys{std::numeric_limits<std::int64_t>::max(), 0};
     for (const PanelGradients& panel : panels) {
-      begin = std::min<std::int64_t>(begin, panel.rows().panel().any_begin);
-      end = std::max<std::int64_t>(end, panel.rows().panel().any_end);
+      keys.begin = std::min<std::int64_t>(keys.begin, panel.rows().panel().any_begin);
+      keys.end = std::max<std::int64_t>(keys.end, panel.rows().panel().any_end);
     }
-    for (std::int64_t key = begin / kTileKeys * kTileKeys; key < end; key += kTileKeys) {
-      add_tile({key, std::min<std::int64_t>(key + kTileKeys, job_->terms().shape.kv_len)}, panels);
-    }
+    for_each_tile(keys, [&](RowRange some) { add_tile(some, panels); });
     for (const PanelGradients& panel : panels) panel.write(*job_);
+    for (const PanelGradients& panel : panels) compute_exactly(panel_task, panel.lost_rows());
+  }
+
+  // Adds rows that panels could not take.
+  void compute_exactly(const PanelTask& task, std::span<const RowIndex> rows) {
+    if (rows.empty()) return;
+    const Schedule schedule = make_exact_schedule(schedule_);
+    auto memory = memory_for([&](Workspace& all) { ExactPanel(schedule, all); });
+    Workspace workspace = workspace_in(memory);
+    ExactPanel panel(schedule, workspace);
+    panel.rows.start(job_->forward, task.task.batch, rows, nullptr);
+    panel.weights.start(panel.rows, job_->terms());
+    const RowRange keys{panel.rows.panel().any_begin, panel.rows.panel().any_end};
+    for_each_tile(keys, [&](RowRange some) {
+      panel.weights.add(reader_.read(some), {scratch_.scores, nullptr});
+    });
+    panel.weights.finish();
+    panel.gradients.start(task, rows, panel.weights, scratch_);
+    for_each_tile(keys, [&](RowRange some) { add_tile(some, {&panel.gradients, 1}); });
+    panel.gradients.write(*job_);
+  }
+
+  template <class Use>
+  void for_each_tile(RowRange keys, const Use& use) const {
+    for (std::int64_t key = keys.begin / kTileKeys * kTileKeys; key < keys.end; key += kTileKeys) {
+      use({key, std::min<std::int64_t>(key + kTileKeys, job_->terms().shape.kv_len)});
+    }
   }
 
   void add_tile(RowRange keys, std::span<PanelGradients> panels) {

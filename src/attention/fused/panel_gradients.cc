@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/fused/exact_rows.h"
+
 namespace heed::inline v0::fused {
 
 namespace {
@@ -27,6 +29,9 @@ void fill_row(const kernels::RowBlocks& blocks, std::int64_t block_width, std::i
   }
 }
 
+// Whether weights cannot be told from an lse.
+bool is_lost(float lse) { return std::abs(lse) > kLargestLse && std::abs(lse) < kInfinity; }
+
 }  // namespace
 
 PanelGradients::PanelGradients(const Schedule& schedule, Workspace& workspace)
@@ -44,13 +49,27 @@ PanelGradients::PanelGradients(const Schedule& schedule, Workspace& workspace)
       grad_out_rows_(workspace.floats(schedule.panel_rows *
                                       whole_vectors(schedule.value_dim, schedule.table->lanes))) {}
 
-void PanelGradients::start(const BackwardJob& job, const BackwardTask& task, RowRange rows,
-                           const TaskSums& sums, const GradientScratch& scratch) {
+void PanelGradients::start(const PanelTask& task, RowRange rows, const GradientScratch& scratch) {
+  rows_.start(task.job.forward, task.task.batch, task.task.kv_head, rows, nullptr);
+  exact_ = nullptr;
+  find_lost_rows(task);
+  start(task, scratch);
+}
+
+void PanelGradients::start(const PanelTask& task, std::span<const RowIndex> rows,
+                           const PanelWeights& weights, const GradientScratch& scratch) {
+  rows_.start(task.job.forward, task.task.batch, rows, nullptr);
+  exact_ = &weights;
+  num_lost_ = 0;
+  start(task, scratch);
+}
+
+void PanelGradients::start(const PanelTask& task, const GradientScratch& scratch) {
+  const BackwardJob& job = task.job;
   const Terms<float>& terms = job.terms();
-  rows_.start(job.forward, task.batch, task.kv_head, rows, nullptr);
-  task_ = task;
-  sums_ = sums;
-  first_head_ = task.kv_head * terms.heads_per_kv_head;
+  task_ = task.task;
+  sums_ = task.sums;
+  first_head_ = task_.kv_head * terms.heads_per_kv_head;
   factor_ = terms.scale;
   modifies_scores_ = fused::modifies_scores(terms);
   query_panel_ = rows_.panel();
@@ -64,6 +83,15 @@ void PanelGradients::start(const BackwardJob& job, const BackwardTask& task, Row
   start_rows(job);
   find_delta(job, scratch.out);
   if (terms.sinks) add_sinks(job);
+}
+
+void PanelGradients::find_lost_rows(const PanelTask& task) {
+  num_lost_ = 0;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    if (!is_lost(task.job.lse(rows_.batch(), rows_.head(r), rows_.query(r)))) continue;
+    lost_rows_[static_cast<std::size_t>(num_lost_++)] = {static_cast<std::int32_t>(rows_.head(r)),
+                                                         static_cast<std::int32_t>(rows_.query(r))};
+  }
 }
 
 // What is known of the rows before a key is seen.
@@ -103,8 +131,10 @@ const float* PanelGradients::row_of(const Rows& rows, std::int32_t r) const {
   return reinterpret_cast<const float*>(rows.row(task_.batch, rows_.head(r), rows_.query(r)));
 }
 
+// A lost row is here like one that sees nothing.
 float PanelGradients::lse_of(const BackwardJob& job, std::int32_t r) const {
-  return job.lse(task_.batch, rows_.head(r), rows_.query(r));
+  const float lse = job.lse(task_.batch, rows_.head(r), rows_.query(r));
+  return exact_ == nullptr && is_lost(lse) ? -kInfinity : lse;
 }
 
 void PanelGradients::find_delta(const BackwardJob& job, float* out) {
@@ -120,18 +150,21 @@ void PanelGradients::find_delta(const BackwardJob& job, float* out) {
 // A sink is one more logit, whose weight reaches no value.
 void PanelGradients::add_sinks(const BackwardJob& job) const {
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    const double lse = lse_of(job, r);
-    if (lse == -kInfinity) continue;
-    const double sink = (*job.terms().sinks)(rows_.head(r));
-    sums_.sinks[rows_.head(r) - first_head_] -= std::exp(sink - lse) * double{delta_[r]};
+    if (lse_of(job, r) == -kInfinity) continue;
+    sums_.sinks[rows_.head(r) - first_head_] -= sink_weight(job, r) * double{delta_[r]};
   }
+}
+
+double PanelGradients::sink_weight(const BackwardJob& job, std::int32_t r) const {
+  const double sink = (*job.terms().sinks)(rows_.head(r));
+  return exact_ == nullptr ? std::exp(sink - double{lse_of(job, r)}) : exact_->weight_of(sink, r);
 }
 
 void PanelGradients::add(const kernels::Tile& tile, bool has_finite_keys,
                          const GradientScratch& scratch) {
   float* weights = scratch.scores.scores;
   float* grads = scratch.grad_scores;
-  if (!rows_.sees(tile) || !weigh(tile, scratch.scores)) return;
+  if (!rows_.sees(tile) || !weigh(tile, scratch)) return;
   const bool drops = query_panel_.dropout != nullptr;
   if (drops) {
     table_.fill_dropout(tile, query_panel_, scratch.dropout);
@@ -154,7 +187,14 @@ void PanelGradients::add(const kernels::Tile& tile, bool has_finite_keys,
 }
 
 // Returns whether any weight is not 0 for being hidden.
-bool PanelGradients::weigh(const kernels::Tile& tile, const ScoreScratch& scratch) {
+bool PanelGradients::weigh(const kernels::Tile& tile, const GradientScratch& all_scratch) {
+  const ScoreScratch& scratch = all_scratch.scores;
+  if (exact_ != nullptr) {
+    WeightScratch exact{scratch, scratch.scores};
+    exact.scores = all_scratch.grad_scores;
+    exact_->weigh(tile, exact);
+    return true;
+  }
   if (!modifies_scores_) {
     begin_chunk(tile.first_key / kernels::kChunkKeys);
     table_.weigh(tile, query_panel_, lse_, scratch.scores);

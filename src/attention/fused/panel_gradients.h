@@ -1,10 +1,13 @@
 // The gradients of one panel's rows, and what they add to those of the keys they see.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 
 #include "attention/fused/backward_job.h"
 #include "attention/fused/panel_rows.h"
+#include "attention/fused/panel_weights.h"
 #include "attention/kernels/backward.h"
 #include "attention/kernels/kernels.h"
 
@@ -19,12 +22,26 @@ struct GradientScratch {
   float* dropout = nullptr;  // where weights are dropped
 };
 
+// What a panel's rows belong to, and where they add.
+struct PanelTask {
+  const BackwardJob& job;
+  BackwardTask task;
+  TaskSums sums;
+};
+
 class PanelGradients {
  public:
   PanelGradients(const Schedule& schedule, Workspace& workspace);
 
-  // Prepares for some rows of a task, and adds their gradient to that of the sinks.
-  void start(const BackwardJob& job, const BackwardTask& task, RowRange rows, const TaskSums& sums,
+  // Prepares for some rows of a task, and adds their gradient to that of the sinks. Those whose lse
+  // says too little get no gradient here: they are listed in lost_rows().
+  void start(const PanelTask& task, RowRange rows, const GradientScratch& scratch);
+  std::span<const RowIndex> lost_rows() const {
+    return {lost_rows_.data(), static_cast<std::size_t>(num_lost_)};
+  }
+
+  // Prepares for such rows, with what is known of their weights. The schedule keeps scores.
+  void start(const PanelTask& task, std::span<const RowIndex> rows, const PanelWeights& weights,
              const GradientScratch& scratch);
 
   // Adds a tile of keys, all finite or not.
@@ -36,12 +53,15 @@ class PanelGradients {
   const PanelRows& rows() const { return rows_; }
 
  private:
+  void start(const PanelTask& task, const GradientScratch& scratch);
+  void find_lost_rows(const PanelTask& task);
   void start_rows(const BackwardJob& job);
   void find_delta(const BackwardJob& job, float* out);
   void add_sinks(const BackwardJob& job) const;
   const float* row_of(const Rows& rows, std::int32_t r) const;
   float lse_of(const BackwardJob& job, std::int32_t r) const;
-  bool weigh(const kernels::Tile& tile, const ScoreScratch& scratch);
+  double sink_weight(const BackwardJob& job, std::int32_t r) const;
+  bool weigh(const kernels::Tile& tile, const GradientScratch& scratch);
   void begin_chunk(std::int64_t chunk);
   void add_values(const kernels::Tile& tile, float* weights);
   void add_to_options(const detail::ScoreTile& place, const float* grad_scores) const;
@@ -58,7 +78,10 @@ class PanelGradients {
   float factor_ = 0;  // of scores, and so of the gradients of query and key
   bool modifies_scores_ = false;
   bool has_finite_rows_ = true;
-  std::int64_t chunk_ = -1;  // the one whose offsets these are
+  std::int64_t chunk_ = -1;              // the one whose offsets these are
+  const PanelWeights* exact_ = nullptr;  // of rows whose lse is not enough
+  std::array<RowIndex, kernels::kMaxPanelWidth> lost_rows_;
+  std::int32_t num_lost_ = 0;
 
   float* grad_out_;    // [value_dim][width]
   float* grad_query_;  // [head_dim][width]

@@ -6,6 +6,8 @@
 #include <numbers>
 #include <utility>
 
+#include "attention/fused/exact_rows.h"
+
 namespace heed::inline v0::fused {
 
 namespace {
@@ -124,6 +126,27 @@ void PanelOutput::write(const Job& job, const TileScratch& scratch) const {
     schedule_.table->narrow(job.out.type, rows[static_cast<std::size_t>(r)], value_dim,
                             job.out.row(rows_.batch(), rows_.head(r), rows_.query(r)));
   }
+}
+
+std::int32_t PanelOutput::lost_rows(const Terms<float>& terms, std::span<RowIndex> rows) const {
+  std::int32_t count = 0;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    if (!is_lost(terms, r)) continue;
+    rows[static_cast<std::size_t>(count++)] = {static_cast<std::int32_t>(rows_.head(r)),
+                                               static_cast<std::int32_t>(rows_.query(r))};
+  }
+  return count;
+}
+
+// A plain kernel does not know whether a score is −infinity or only its exponent.
+bool PanelOutput::is_lost(const Terms<float>& terms, std::int32_t r) const {
+  const Normaliser normaliser = normaliser_of(terms, r);
+  if (normaliser.sum != 0) return std::abs(normaliser.m) > kLargestOffset;
+  const bool has_sink = terms.sinks && (*terms.sinks)(rows_.head(r)) != -kInfinity;
+  const bool may_be_seen =
+      has_total_ && rows_.sees_any(r) &&
+      (!rows_.modifies_scores() || total_.threshold[r] == kernels::kBeyondRange);
+  return has_sink || may_be_seen;
 }
 
 float PanelOutput::Normaliser::lse() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "attention/fused/job.h"
 #include "attention/fused/panel_rows.h"
@@ -58,6 +59,10 @@ class PanelOutput {
 
   void write(const Job& job, const TileScratch& scratch) const;
 
+  // Puts the rows whose results say too little, because their scores are too large, into `rows` and
+  // returns how many these are.
+  std::int32_t lost_rows(const Terms<float>& terms, std::span<RowIndex> rows) const;
+
   const PanelRows& rows() const { return rows_; }
 
  private:
@@ -71,6 +76,7 @@ class PanelOutput {
   };
 
   Normaliser normaliser_of(const Terms<float>& terms, std::int32_t r) const;
+  bool is_lost(const Terms<float>& terms, std::int32_t r) const;
   void begin_chunk();
   void forget(const kernels::PanelState& state) const;
 

@@ -58,6 +58,10 @@ void PanelWeights::silence() {
   }
 }
 
+double PanelWeights::weight_of(double score, std::int32_t r) const {
+  return std::exp(score - double{high_[r]}) * std::exp2(double{minus_low_[r]});
+}
+
 kernels::WeightTile PanelWeights::weigh(const kernels::Tile& tile,
                                         const WeightScratch& scratch) const {
   score(tile, scratch);

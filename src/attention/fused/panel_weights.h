@@ -33,6 +33,9 @@ class PanelWeights {
   // The natural logarithm of the denominator of row r.
   float lse(std::int32_t r) const { return lse_[r]; }
 
+  // What a score weighs in row r, which sees something.
+  double weight_of(double score, std::int32_t r) const;
+
   // The weights for a tile of keys that some row sees, in the scratch memory.
   kernels::WeightTile weigh(const kernels::Tile& tile, const WeightScratch& scratch) const;
 

@@ -1,9 +1,12 @@
 #include "attention/fused/worker.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <type_traits>
+
+#include "attention/fused/exact_rows.h"
 
 namespace heed::inline v0::fused {
 
@@ -68,6 +71,9 @@ void Worker::finish(const Block& block, std::span<PanelOutput> panels) {
       run(block.job, {&panel, 1});
     }
     panel.write(block.job, scratch_);
+    std::array<RowIndex, kernels::kMaxPanelWidth> rows;
+    const std::int32_t lost = panel.lost_rows(*block.job.terms, rows);
+    if (lost > 0) compute_exactly(block, schedule_, {rows.data(), static_cast<std::size_t>(lost)});
   }
 }
 

@@ -117,12 +117,13 @@ bool is_finite(const Panel& panel, const PanelState& state) {
 // Both states become sums over the same m, the larger one; the one over no key counts for nothing.
 void merge(const Panel& panel, const PanelState& part, const PanelState& total) {
   const std::int32_t width = state_width(panel);
-  const auto empty = hn::Set(kFloats, kMinusInfinity);
   for (std::int32_t r = 0; r < width; r += kLanes) {
     const Vec part_minus_m = hn::Load(kFloats, part.minus_m + r);
     const Vec total_minus_m = hn::Load(kFloats, total.minus_m + r);
-    const auto part_empty = hn::Eq(hn::Load(kFloats, part.threshold + r), empty);
-    const auto total_empty = hn::Eq(hn::Load(kFloats, total.threshold + r), empty);
+    const Vec part_threshold = hn::Load(kFloats, part.threshold + r);
+    const Vec total_threshold = hn::Load(kFloats, total.threshold + r);
+    const auto part_empty = hn::Lt(part_threshold, hn::Zero(kFloats));
+    const auto total_empty = hn::Lt(total_threshold, hn::Zero(kFloats));
     Vec minus_m = hn::Min(part_minus_m, total_minus_m);
     minus_m = hn::IfThenElse(part_empty, total_minus_m, minus_m);
     minus_m = hn::IfThenElse(total_empty, part_minus_m, minus_m);
@@ -130,7 +131,8 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
     const Vec total_factor = hn::IfThenZeroElse(total_empty, exp2(hn::Sub(minus_m, total_minus_m)));
     hn::Store(minus_m, kFloats, total.minus_m + r);
     hn::Store(
-        hn::IfThenElse(hn::And(part_empty, total_empty), empty, hn::Set(kFloats, kLargestExponent)),
+        hn::IfThenElse(hn::And(part_empty, total_empty), hn::Max(part_threshold, total_threshold),
+                       hn::Set(kFloats, kLargestExponent)),
         kFloats, total.threshold + r);
     const auto combine = [&](float* total_at, const float* part_at) HWY_ATTR {
       const Vec scaled = hn::Mul(hn::Load(kFloats, total_at), total_factor);

@@ -37,7 +37,11 @@ inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 // What stands for the weight of a key that is not seen, where values are guarded.
 inline constexpr float kUnseen = -1.0F;
 
-// The threshold of a row that has seen finite scores, none of which is a finite number of log 2.
+// In units of log 2: an offset below leaves what is measured from it too few bits. A row does not
+// begin with such scores, what a mask of −1e9 leaves, but with the first that is larger.
+inline constexpr float kLowestStart = -0x1p18F;
+
+// The threshold of a row that has seen finite scores, but none it could begin with.
 inline constexpr float kBeyondRange = -std::numeric_limits<float>::max();
 
 // Scores between the two products, [keys][width].

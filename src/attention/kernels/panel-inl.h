@@ -209,15 +209,16 @@ struct PanelKernel {
     panel.moving = false;
     for (int v = 0; v < kVectors; ++v) {
       const Vec threshold = load(state.threshold, v);
-      const auto moves = hn::Gt(largest[v], threshold);
+      const auto is_empty = hn::Lt(threshold, hn::Zero(kFloats));
+      const auto begins = hn::Ge(largest[v], hn::Set(kFloats, kLowestStart));
+      const auto moves = hn::And(hn::Gt(largest[v], threshold), hn::Or(begins, hn::Not(is_empty)));
       shift[v] = hn::IfThenElseZero(moves, largest[v]);
       if (hn::AllFalse(kFloats, moves)) continue;
       panel.moving = true;
-      // An empty state is 0 already, and stays so whatever the shift.
-      const auto is_empty = hn::Eq(threshold, hn::Set(kFloats, kMinusInfinity));
       store(hn::Sub(load(state.minus_m, v), shift[v]), state.minus_m, v);
       store(hn::IfThenElse(moves, hn::Set(kFloats, kLargestExponent), threshold), state.threshold,
             v);
+      // An empty state is 0 already, and stays so whatever the shift.
       scale(v, hn::IfThenElse(is_empty, hn::Set(kFloats, 1.0F), exp2(hn::Neg(shift[v]))));
     }
   }
@@ -388,12 +389,26 @@ struct PanelKernel {
     for (int v = 0; v < kVectors; ++v) {
       minus_m[v] = load(panel.state.minus_m, v);
       // Rounding keeps the order: the exponent of the largest score is the largest exponent.
-      largest[v] = exponent_of_score(largest[v], minus_m[v]);
+      const Vec exponent = exponent_of_score(largest[v], minus_m[v]);
+      note_range(v, largest[v], exponent);
+      largest[v] = exponent;
     }
     move_state(largest, shift);
     weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
     drop();
     add_values();
+  }
+
+  // Marks rows that have seen nothing yet but scores they cannot begin with.
+  HWY_INLINE void note_range(int v, Vec score, Vec exponent) {
+    const Vec hidden = hn::Set(kFloats, kMinusInfinity);
+    const auto is_beyond =
+        hn::And(hn::Lt(exponent, hn::Set(kFloats, kLowestStart)), hn::Gt(score, hidden));
+    if (HWY_LIKELY(hn::AllFalse(kFloats, is_beyond))) return;
+    const Vec threshold = load(panel.state.threshold, v);
+    const auto is_empty = hn::Eq(threshold, hidden);
+    store(hn::IfThenElse(hn::And(is_beyond, is_empty), hn::Set(kFloats, kBeyondRange), threshold),
+          panel.state.threshold, v);
   }
 
   static HWY_INLINE Vec exponent_of_score(Vec score, Vec minus_m) {

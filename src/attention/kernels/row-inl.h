@@ -89,9 +89,9 @@ struct RowKernel {
   // Moves m by `largest` where that exceeds the threshold, and returns by how much.
   float move(float largest) const {
     const PanelState& state = panel.state;
-    panel.moving = largest > state.threshold[0];
-    if (!panel.moving) return 0;
     const bool is_empty = state.threshold[0] == kMinusInfinity;
+    panel.moving = largest > state.threshold[0] && !(is_empty && largest < kLowestStart);
+    if (!panel.moving) return 0;
     const Vec shift = hn::Set(kFloats, largest);
     hn::Store(hn::Sub(hn::Load(kFloats, state.minus_m), shift), kFloats, state.minus_m);
     hn::Store(hn::Set(kFloats, kLargestExponent), kFloats, state.threshold);
