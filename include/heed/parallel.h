@@ -29,7 +29,7 @@ HEED_API int num_threads();
 
 /// Sets num_threads() for every thread of the process that has no ThreadLimit of its own. It may
 /// exceed the number of processors; 0 returns to the executor's own number.
-/// @throws InvalidArgument when count < 0.
+/// @throws InvalidArgument unless 0 ≤ count ≤ 4096.
 HEED_API void set_num_threads(int count);
 
 /// Lowers num_threads() to at most `count` for loops that the current thread starts while the limit
@@ -67,7 +67,9 @@ class HEED_API Executor {
   virtual void run(int count, FunctionRef<void()> work) = 0;
 };
 
-/// Runs every loop that starts from now on with `executor`; nullptr returns to oneTBB, the default.
+/// Runs every loop that starts from now on with `executor`; nullptr returns to the default, oneTBB.
+/// In a process that was forked from one that had computed, the default starts threads for each
+/// loop.
 HEED_API void set_executor(std::shared_ptr<Executor> executor);
 
 }  // namespace heed::inline v0

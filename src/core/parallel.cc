@@ -1,6 +1,7 @@
 #include "heed/parallel.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
@@ -9,9 +10,12 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace heed::inline v0 {
 namespace {
@@ -34,11 +38,35 @@ class ContextScope {
   LoopContext outer_;
 };
 
+/// Whether this process was forked from one that had computed. None of oneTBB's threads is here
+/// then, and one of them may have held any of its locks: nothing of it must be touched.
+std::atomic<bool> is_forked = false;
+
+/// Calls work() `count` times, on threads that are started for it and on this one.
+void run_on_new_threads(int count, FunctionRef<void()> work) {
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
+  try {
+    for (int i = 1; i < count; ++i) threads.emplace_back([&] { work(); });
+  } catch (const std::system_error&) {
+    // As many as the system gives: this one does what is left over.
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
 class TbbExecutor final : public Executor {
  public:
-  int num_threads() const override { return tbb::this_task_arena::max_concurrency(); }
+  int num_threads() const override {
+    return is_forked ? num_processors_ : tbb::this_task_arena::max_concurrency();
+  }
 
   void run(int count, FunctionRef<void()> work) override {
+    if (is_forked) {
+      // Whoever runs a loop already is one of the threads of the loop around it.
+      if (!loop_context.is_inside_loop) run_on_new_threads(count, work);
+      return;
+    }
     // A nested loop shares the arena of the loop around it, whose size is then the limit of both.
     const int wanted = heed::num_threads();
     if (loop_context.is_inside_loop || wanted == num_threads()) {
@@ -60,13 +88,16 @@ class TbbExecutor final : public Executor {
           0, count, [&](int) { work(); }, tbb::simple_partitioner{}, context);
     });
   }
+
+  const int num_processors_ = tbb::info::default_concurrency();
 };
 
-/// The process-wide settings.
+/// The process-wide settings. They are never destroyed: what they hold of oneTBB must not be where
+/// a forked process ends.
 class Settings {
  public:
   static Settings& instance() {
-    static Settings settings;
+    static Settings& settings = *new Settings;
     return settings;
   }
 
@@ -75,31 +106,49 @@ class Settings {
   void set_num_threads(int count) {
     const std::lock_guard lock(mutex_);
     num_threads_.store(count, std::memory_order_relaxed);
+    if (is_forked) return;
     // oneTBB keeps no more workers than processors unless it is asked to.
     extra_workers_.reset();
     if (count > tbb::info::default_concurrency()) {
-      extra_workers_.emplace(tbb::global_control::max_allowed_parallelism,
-                             static_cast<std::size_t>(count));
+      extra_workers_ = std::make_unique<tbb::global_control>(
+          tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));
     }
   }
 
+  /// Takes no lock but where somebody has set an executor.
   std::shared_ptr<Executor> executor() const {
+    if (!has_own_executor_.load(std::memory_order_acquire)) return default_executor_;
     const std::lock_guard lock(mutex_);
     return executor_;
   }
 
   void set_executor(std::shared_ptr<Executor> executor) {
-    if (executor == nullptr) executor = std::make_shared<TbbExecutor>();
+    if (executor == nullptr) executor = default_executor_;
     const std::lock_guard lock(mutex_);
     executor_.swap(executor);
+    has_own_executor_.store(executor_ != default_executor_, std::memory_order_release);
   }
 
  private:
+  /// A fork waits for whoever holds the lock, which nobody would release in the new process.
+  Settings() {
+    ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                     [] {
+                       is_forked = true;
+                       instance().mutex_.unlock();
+                     });
+  }
+
   mutable std::mutex mutex_;
-  std::shared_ptr<Executor> executor_ = std::make_shared<TbbExecutor>();
-  std::optional<tbb::global_control> extra_workers_;
+  const std::shared_ptr<Executor> default_executor_ = std::make_shared<TbbExecutor>();
+  std::shared_ptr<Executor> executor_ = default_executor_;
+  std::atomic<bool> has_own_executor_ = false;
+  std::unique_ptr<tbb::global_control> extra_workers_;
   std::atomic<int> num_threads_ = 0;
 };
+
+/// More threads than any machine has processors: what is beyond is a mistake.
+constexpr int kMaxThreads = 4096;
 
 /// The chunks of one loop. Any number of threads may call work(); each chunk goes to one of them.
 class Loop {
@@ -184,9 +233,9 @@ int num_threads() {
 }
 
 void set_num_threads(int count) {
-  if (count < 0) {
+  if (count < 0 || count > kMaxThreads) {
     throw InvalidArgument(
-        fmt::format("set_num_threads: count is {}, at least 0 is expected", count));
+        fmt::format("set_num_threads: count is {}, 0 to {} is expected", count, kMaxThreads));
   }
   Settings::instance().set_num_threads(count);
 }

@@ -342,6 +342,14 @@ TEST(SetExecutor, RunsLoopsOnItsThreads) {
   EXPECT_EQ(executor->num_calls(), 4);
 }
 
+TEST(NumThreadsSet, HasABound) {
+  EXPECT_THAT([] { set_num_threads(1'000'000'000); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("set_num_threads: count is 1000000000, 0 to 4096 is expected")));
+  EXPECT_THAT([] { set_num_threads(-1); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("count is -1, 0 to 4096")));
+}
+
 TEST(SetExecutor, NeedsNoThreadToFinish) {
   const WithExecutor with_executor(std::make_shared<BusyExecutor>());
   EXPECT_EQ(chunks_of(0, 100, 1).size(), 100U);

@@ -1,0 +1,133 @@
+// Processes that fork while threads compute: what the new one computes ends, with the same result.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "core/thread_executor.h"
+#include "heed/attention.h"
+#include "heed/parallel.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing_support::normal;
+using testing_support::same_bits;
+
+// More forks than it took to find a lock held in the new process, or a worker that is not there.
+constexpr int kForks = 60;
+// A process that hangs ends by an alarm; one that computes takes milliseconds.
+constexpr unsigned kSeconds = 60;
+
+// A loop of many chunks that take some microseconds each; whether all of them ran.
+bool runs_a_loop() {
+  std::atomic<std::int64_t> sum = 0;
+  parallel_for(0, 64, 1, [&](std::int64_t first, std::int64_t last) {
+    std::atomic<int> work = 0;
+    while (work < 1000) ++work;
+    sum += last - first;
+  });
+  return sum == 64;
+}
+
+// Computes while it lives, on more threads than there are processors.
+class Load {
+ public:
+  Load() {
+    set_num_threads(6);
+    for (int i = 0; i < 3; ++i) {
+      threads_.emplace_back([this] {
+        while (!is_over_) runs_a_loop();
+      });
+    }
+  }
+  ~Load() {
+    is_over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    set_num_threads(0);
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+ private:
+  std::atomic<bool> is_over_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// Whether a new process in which compute() returns true ends.
+template <class Compute>
+bool succeeds_in_a_fork(const Compute& compute) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(kSeconds);
+    ::_exit(compute() ? 0 : 1);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class Fork : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer knows no threads that start in a forked process";
+#endif
+  }
+};
+
+TEST_F(Fork, ComputesTheSame) {
+  const auto x = normal<float>({2, 8, 100, 16}, 7);
+  const auto expected = attention(x, x, x);
+  const Load load;
+  for (int i = 0; i < kForks; ++i) {
+    ASSERT_TRUE(succeeds_in_a_fork([&] {
+      return runs_a_loop() && runs_a_loop() && runs_a_loop() &&
+             same_bits(attention(x, x, x), expected);
+    })) << i;
+  }
+}
+
+TEST_F(Fork, UsesAllThreadsAndSettings) {
+  const Load load;
+  for (int i = 0; i < kForks; ++i) {
+    ASSERT_TRUE(succeeds_in_a_fork([] {
+      std::atomic<int> waiting = 0;
+      // Each chunk waits for all of them.
+      set_num_threads(3);
+      parallel_for(0, 3, 1, [&](std::int64_t, std::int64_t) {
+        for (++waiting; waiting < 3;) std::this_thread::yield();
+      });
+      set_num_threads(0);
+      const bool has_threads = num_threads() >= 1;
+      set_executor(std::make_shared<ThreadExecutor>(2));
+      return has_threads && num_threads() == 2 && waiting == 3;
+    })) << i;
+  }
+}
+
+// While others change the settings.
+TEST_F(Fork, FindsNoLockHeld) {
+  std::atomic<bool> is_over = false;
+  std::thread changing([&] {
+    while (!is_over) set_executor(nullptr);
+  });
+  for (int i = 0; i < kForks; ++i) {
+    EXPECT_TRUE(succeeds_in_a_fork([] {
+      set_executor(std::make_shared<ThreadExecutor>(2));
+      return num_threads() == 2;
+    })) << i;
+  }
+  is_over = true;
+  changing.join();
+}
+
+}  // namespace
+}  // namespace heed
