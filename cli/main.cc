@@ -21,6 +21,12 @@
 #include "train/interrupt.h"
 #include "verbs.h"
 
+// OpenBLAS asks itself this, before main(), how many threads it is to start. It needs none: heed
+// divides products among its own. Where memory is scarce a thread that it starts asks for it again
+// and again, and a command that multiplies nothing would never end. Weak, for an OpenBLAS that is
+// linked into the command has its own.
+extern "C" [[gnu::weak, gnu::visibility("default")]] int openblas_num_threads_env() { return 1; }
+
 namespace {
 
 // The exit codes: what a script can tell apart.

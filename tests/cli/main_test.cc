@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "heed/config.h"
+#include "support/child.h"
 #include "support/command.h"
 
 namespace heed {
@@ -14,6 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
+using testing_support::Child;
 using testing_support::run_command;
 
 TEST(Command, VersionGoesToStdout) {
@@ -21,6 +25,22 @@ TEST(Command, VersionGoesToStdout) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, std::string("heed ") + version() + '\n');
   EXPECT_EQ(result.err, "");
+}
+
+// With a limit in which a second thread of OpenBLAS would find no memory.
+TEST(Command, NeedsLittleMemoryToStart) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer needs terabytes of addresses";
+#endif
+  constexpr rlim_t kMegabyte = 1 << 20;
+  for (const rlim_t megabytes : {150, 170, 200, 250}) {
+    Child command({"--version"}, [&] {
+      const rlimit limit{megabytes * kMegabyte, megabytes * kMegabyte};
+      ::setrlimit(RLIMIT_AS, &limit);
+      ::alarm(60);  // a bound for a command that hangs
+    });
+    EXPECT_EQ(command.finish().exit_code, 0) << megabytes << " MiB";
+  }
 }
 
 TEST(Command, HelpNamesEveryVerbAndGivesExamples) {
