@@ -89,6 +89,33 @@ Tensor<bool> is_minus_infinity(const Tensor<double>& added) {
   return result;
 }
 
+[[noreturn]] void refuse_mask(const std::string& path, const AnyTensor& array,
+                              const std::string& means, const char* expected) {
+  throw InvalidArgument(fmt::format("'{}' holds {}, expected {} for a mask that means {}", path,
+                                    dtype_name(array), expected, means));
+}
+
+// Truth values: booleans as they are, integers where each is 0 or 1.
+Tensor<bool> truth_of(const std::string& path, AnyTensor array, const std::string& means) {
+  if (holds<bool>(array)) return std::move(std::get<Tensor<bool>>(array));
+  return std::visit(
+      [&]<class Element>(const Tensor<Element>& tensor) -> Tensor<bool> {
+        if constexpr (std::is_integral_v<Element>) {
+          const auto elements = tensor.elements();
+          const auto other = std::find_if(elements.begin(), elements.end(),
+                                          [](Element e) { return e != 0 && e != 1; });
+          if (other == elements.end()) return rounded<bool>(tensor);
+          throw InvalidArgument(
+              fmt::format("'{}' holds {} with {} as element {} in row-major order, expected only 0 "
+                          "and 1 for a mask that means {}",
+                          path, dtype_name(array), *other, other - elements.begin(), means));
+        } else {
+          refuse_mask(path, array, means, "bool, or integers 0 and 1,");
+        }
+      },
+      array);
+}
+
 void check_types(const ArrayProblem& problem) {
   for (const ArrayFile* other : {&problem.key, &problem.value}) {
     if (other->array.index() == problem.query.array.index()) continue;
@@ -132,15 +159,12 @@ ArrayFile read_operand(const std::string& path) {
 
 ArrayMask read_mask(const std::string& path, const std::string& means) {
   AnyTensor array = read_npy(path);
-  const bool is_additive = means == "additive";
-  if (is_additive ? !holds_floats(array) : !holds<bool>(array)) {
-    throw InvalidArgument(fmt::format("'{}' holds {}, expected {} for a mask that means {}", path,
-                                      dtype_name(array),
-                                      is_additive ? "float16, float32 or float64" : "bool", means));
+  if (means == "additive") {
+    if (!holds_floats(array)) refuse_mask(path, array, means, "float16, float32 or float64");
+    return {Mask::block(is_minus_infinity(to_double(array))), std::move(array)};
   }
-  if (is_additive) return {Mask::block(is_minus_infinity(to_double(array))), std::move(array)};
-  Tensor<bool>& booleans = std::get<Tensor<bool>>(array);
-  return {means == "allow" ? Mask::allow(std::move(booleans)) : Mask::block(std::move(booleans)),
+  Tensor<bool> truth = truth_of(path, std::move(array), means);
+  return {means == "allow" ? Mask::allow(std::move(truth)) : Mask::block(std::move(truth)),
           std::nullopt};
 }
 

@@ -155,10 +155,10 @@ void add_compare(CLI::App& command) {
       ->type_name("N");
   add_threads_option(*verb, arguments->threads);
   verb->footer(
-      "--d-model is that of dot; the others get the one with which they have about as many\n"
-      "parameters. DIR gets report.json, report.md, table.csv, learning_curves.csv,\n"
-      "bleu_by_length.csv, alignments.json, pictures of these as .svg and report.html, and a\n"
-      "folder for each model, which `heed translate` and `heed evaluate` read.");
+      "--d-model is that of dot; the others get the one with which they have about as\n"
+      "many parameters. DIR gets report.json, report.md, table.csv, learning_curves.csv,\n"
+      "bleu_by_length.csv, alignments.json, pictures of these as .svg and report.html,\n"
+      "and a folder for each model, which `heed translate` and `heed evaluate` read.");
   verb->callback([verb, arguments] { run_compare(*verb, *arguments); });
 }
 

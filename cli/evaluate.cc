@@ -122,8 +122,8 @@ void add_evaluate(CLI::App& command) {
   add_threads_option(*verb, arguments->threads);
   verb->add_flag("--json", arguments->as_json, "Print one JSON object instead");
   verb->footer(
-      "The test examples of a generated task are generated again from the model's settings. Of\n"
-      "files that the model was not trained on all lines are evaluated.");
+      "The test examples of a generated task are generated again from the model's settings.\n"
+      "Of files that the model was not trained on all lines are evaluated.");
   verb->callback([arguments] { run_evaluate(*arguments); });
 }
 

@@ -79,7 +79,9 @@ void write_gallery(const GalleryArguments& arguments) {
     for (const Theme theme : {Theme::kLight, Theme::kDark}) {
       if (theme == Theme::kDark && arguments.is_light_only) continue;
       const std::string name = picture_file(picture, theme, ending);
-      add(name, render_figure(picture.draw(theme), figure_format(name)));
+      const Figure figure = picture.draw(theme);
+      add(name, arguments.format == "html" ? figure_page(figure)
+                                           : render_figure(figure, figure_format(name)));
     }
   }
   // A part of the gallery does not replace the index of the whole.
@@ -101,9 +103,11 @@ void add_gallery(CLI::App& command) {
   CLI::Option* folder =
       verb->add_option("DIR", arguments->folder,
                        "The folder for the pictures and their index; it is made where missing");
-  verb->add_option("--format", arguments->format, "What the pictures are written as")
-      ->check(CLI::IsMember({"svg", "png", "pdf"}).description(""))
-      ->type_name("svg|png|pdf")
+  verb->add_option("--format", arguments->format,
+                   "What the pictures are written as; a page (html) has their numbers in tables "
+                   "beside them")
+      ->check(CLI::IsMember({"svg", "png", "pdf", "html"}).description(""))
+      ->type_name("svg|png|pdf|html")
       ->capture_default_str();
   verb->add_option("--only", arguments->only, "Only these pictures, and no index")
       ->type_name("NAME")

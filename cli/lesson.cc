@@ -10,8 +10,6 @@
 #include <numeric>
 #include <string>
 
-#include "gallery/pictures.h"
-#include "lessons/report_figure.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "verbs.h"
@@ -53,13 +51,16 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-std::string_view nearest_name(std::string_view name) {
+// "Did you mean …? " where some lesson is called nearly so; empty where none is.
+std::string suggestion(std::string_view name) {
   const auto lessons = all_lessons();
-  return std::min_element(lessons.begin(), lessons.end(),
-                          [name](const Lesson& a, const Lesson& b) {
-                            return edit_distance(name, a.name) < edit_distance(name, b.name);
-                          })
-      ->name;
+  const auto distance = [name](const Lesson& lesson) { return edit_distance(name, lesson.name); };
+  const auto nearest =
+      std::min_element(lessons.begin(), lessons.end(),
+                       [&](const Lesson& a, const Lesson& b) { return distance(a) < distance(b); });
+  const std::size_t allowed = std::max<std::size_t>(1, nearest->name.size() / 3);
+  if (distance(*nearest) > allowed) return "";
+  return fmt::format("Did you mean \"{}\"? ", nearest->name);
 }
 
 const Lesson& find_lesson(const std::string& name) {
@@ -67,8 +68,8 @@ const Lesson& find_lesson(const std::string& name) {
   const auto found = std::find_if(lessons.begin(), lessons.end(),
                                   [&](const Lesson& lesson) { return lesson.name == name; });
   if (found == lessons.end()) {
-    throw UsageError(fmt::format("there is no \"{}\". Did you mean \"{}\"? The lessons are:\n{}",
-                                 name, nearest_name(name), list_of_lessons()));
+    throw UsageError(fmt::format("there is no \"{}\". {}The lessons are:\n{}", name,
+                                 suggestion(name), list_of_lessons()));
   }
   return *found;
 }
@@ -85,32 +86,20 @@ void print_list(bool as_json) {
   std::cout << list.dump(2) << '\n';
 }
 
-// What of the lesson can be drawn: its picture of the gallery, or the matrices that it shows.
-Picture picture_of(const Lesson& lesson, const Report& report, const PictureArguments& arguments) {
-  Picture picture{.json = [&report] { return report.values().dump(2) + '\n'; }};
-  const GalleryPicture* drawn = find_picture_of_lesson(lesson.name);
-  if (drawn != nullptr) {
-    picture.figure = [drawn, &arguments] { return drawn->draw(arguments.theme()); };
-  } else if (!report.matrices().empty()) {
-    picture.figure = [&] { return draw_matrices(report, std::string(lesson.name), arguments); };
-  }
-  return picture;
-}
-
-void write_lesson(const Lesson& lesson, const Report& report, const LessonArguments& arguments) {
-  const std::string option = "--out";
-  const Picture picture = picture_of(lesson, report, arguments.picture);
-  check_picture(option, arguments.out, picture);
-  OutputFiles files;
-  files.reserve(option, arguments.out);
-  write_picture(files, option, arguments.out, picture);
-  files.commit();
-}
-
 void run_lesson(const Lesson& lesson, const LessonArguments& arguments) {
+  const std::string option = "--out";
   Report report;
+  const Picture picture{.figure = [&] { return report.drawing()(arguments.picture.theme()); },
+                        .json = [&] { return report.values().dump(2) + '\n'; }};
+  OutputFiles files;
+  // A lesson may take a while: what is wrong with the file is said first.
+  if (!arguments.out.empty()) {
+    check_picture(option, arguments.out, picture);
+    files.reserve(option, arguments.out);
+  }
   lesson.teach(report);
-  if (!arguments.out.empty()) write_lesson(lesson, report, arguments);
+  if (!arguments.out.empty()) write_picture(files, option, arguments.out, picture);
+  files.commit();
   if (arguments.as_json) {
     std::cout << report.values().dump(2) << '\n';
   } else {

@@ -4,20 +4,18 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <new>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/config.h"
-#include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
+#include "help_formatter.h"
 #include "train/interrupt.h"
 #include "verbs.h"
 
@@ -54,36 +52,11 @@ constexpr const char* kExamples =
     "`heed VERB --help` explains a verb. Exit codes: 0 success, 1 a problem with a file\n"
     "or another input, 2 a mistake on the command line, 130 Ctrl-C during training.";
 
-// CLI11's help with descriptions that are wrapped to 80 columns.
-class HelpFormatter final : public CLI::Formatter {
- public:
-  std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(option->get_description());
-  }
-  std::string make_subcommand(const CLI::App* verb) const override {
-    std::stringstream text;
-    CLI::detail::format_help(text, verb->get_name(), wrapped(verb->get_description()), kColumn);
-    return text.str();
-  }
-
-  static constexpr int kColumn = 26;
-
- private:
-  static std::string wrapped(const std::string& description) {
-    std::string text = heed::wrap_text(description, 80 - kColumn);
-    text.pop_back();
-    return text;
-  }
-};
-
 void add_verbs(CLI::App& command) {
   command.set_version_flag("--version", std::string("heed ") + heed::version(),
                            "Print the version and exit");
   command.require_subcommand(0, 1);
-  const auto formatter = std::make_shared<HelpFormatter>();
-  formatter->column_width(HelpFormatter::kColumn);
-  formatter->label("SUBCOMMAND", "VERB ...");
-  command.formatter(formatter);
+  command.formatter(std::make_shared<heed::cli::HelpFormatter>());
   heed::cli::add_demo(command);
   heed::cli::add_explain(command);
   heed::cli::add_serve(command);

@@ -38,8 +38,8 @@ void check_usage(const RunArguments& arguments) {
   if (!arguments.mask.empty() && arguments.mask_means.empty()) {
     throw UsageError(
         "--mask needs --mask-means: libraries disagree on what true means in a mask, so it is "
-        "never guessed. allow: true may attend; block: true may not attend; additive: numbers "
-        "that are added to the scores, -inf hides");
+        "never guessed. allow: true or 1 may attend; block: true or 1 may not attend; additive: "
+        "numbers that are added to the scores, -inf hides");
   }
   if (arguments.mask.empty() && !arguments.mask_means.empty()) {
     throw UsageError("--mask-means says how to read a --mask, but none is given");
@@ -191,8 +191,8 @@ void add_mask(CLI::App& verb, RunArguments& arguments) {
   verb.add_option("--mask", arguments.mask, "An array that broadcasts to the weights' shape")
       ->type_name("FILE");
   verb.add_option("--mask-means", arguments.mask_means,
-                  "What the --mask says: true may attend (allow), true may not (block), or numbers "
-                  "added to the scores (additive)")
+                  "What the --mask says: true or 1 may attend (allow), true or 1 may not (block), "
+                  "or numbers added to the scores (additive)")
       ->check(CLI::IsMember({"allow", "block", "additive"}).description(""))
       ->type_name("allow|block|additive");
 }

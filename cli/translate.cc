@@ -125,14 +125,21 @@ void write_alignment(const Translation& translation, const TranslateArguments& a
   if (alignment.rank() != 3 || alignment.empty()) {
     throw std::runtime_error("nothing was written, so there is no alignment to draw");
   }
+  const std::string title =
+      fmt::format("{} → {}", fmt::join(translation.source, " "), translation.text);
   const auto figure = [&] {
+    AttentionFigureOptions options = figure_options(arguments.picture);
+    options.title = title;
+    options.note = arguments.head ? fmt::format("Where head {} looked.", *arguments.head)
+                   : alignment.extent(0) > 1
+                       ? fmt::format("Where its {} heads looked, on average.", alignment.extent(0))
+                       : "Where it looked.";
     return alignment_figure(weights_of(alignment, arguments.head), translation.source,
-                            translation.target, figure_options(arguments.picture));
+                            translation.target, options);
   };
   const auto page = [&] {
     ExplorerSentence sentence =
-        to_explorer(fmt::format("{} → {}", fmt::join(translation.source, " "), translation.text),
-                    alignment, {.queries = translation.target, .keys = translation.source});
+        to_explorer(title, alignment, {.queries = translation.target, .keys = translation.source});
     sentence.note = "What each token that was written attended to in the source.";
     return explorer_page({{std::move(sentence)}});
   };

@@ -1,15 +1,19 @@
 // Pictures of attention weights that the tutorials compute.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "gallery/pictures.h"
+#include "heed/io/tokenizer.h"
 #include "heed/nn/functional.h"
+#include "heed/nn/init.h"
 #include "heed/random.h"
 #include "heed/reference.h"
 #include "heed/viz/attention_figure.h"
+#include "lessons/one_and_many.h"
 #include "lessons/short_sequence.h"
-#include "sentence_attention.h"
 
 namespace heed::cli {
 
@@ -59,6 +63,34 @@ Tensor<float> stacked(const Tensor<float>& first, const Tensor<float>& second) {
   std::copy_n(second.data(), second.num_elements(), both.data() + first.num_elements());
   return both;
 }
+
+// The notebook of the last pictures sets torch.manual_seed(42) once. From there on it draws Q, K
+// and V of its first example, a layer, and that layer's input.
+struct Notebook {
+  Notebook() {
+    for (int i = 0; i < 3; ++i) generator.randn({1, 4, 8});
+    layer = attention_init(generator, kEmbedDim, kEmbedDim);
+    x = generator.randn({2, 10, kEmbedDim});
+  }
+
+  // [num_heads, seq_len, seq_len]: how the first of the sequences looks at itself.
+  Tensor<float> weights(const Tensor<float>& sequences) const {
+    constexpr std::int64_t kNumHeads = 8;
+    const auto attended =
+        multi_head_attention(sequences, sequences, layer, kNumHeads, {.mask = causal()});
+    return to_tensor(attended.weights.view().select(0, 0));
+  }
+
+  static constexpr std::int64_t kEmbedDim = 128;
+
+  TorchGenerator generator{42};
+  AttentionParameters<float> layer;
+  Tensor<float> x;
+};
+
+constexpr const char* kNotebookNote =
+    "PyTorch's numbers after manual_seed(42), drawn in the notebook's order. It does not show its "
+    "layer: four linear maps with biases stand in.";
 
 Figure draw_pattern(const char* title, const Mask& mask, Theme theme) {
   const auto names = numbered_titles("Pos ", 4);
@@ -130,29 +162,17 @@ Figure draw_eight_heads(Theme theme) {
                            .key_title = "key position",
                            .panels = titles,
                            .color_map = ColorMap::kBlues,
-                           .decimals = -1,
                            .theme = theme});
 }
 
 Figure draw_one_and_many_heads(Theme theme) {
-  constexpr std::int64_t kWidth = 64;
-  constexpr std::int64_t kMeanOf = 4;
-  TorchGenerator generator(42);
-  const auto one = attention_init(generator, kWidth, kWidth);
-  const auto many = attention_init(generator, kWidth, kWidth);
-  const auto x = generator.randn({1, 8, kWidth});
-  const auto single = multi_head_attention(x, x, one, 1).weights;
-  const auto heads = multi_head_attention(x, x, many, 8).weights;
-  Tensor<float> mean({8, 8});
-  for (std::int64_t head = 0; head < kMeanOf; ++head) {
-    float* out = mean.data();
-    for_each_element(heads.view().select(0, 0).select(0, head),
-                     [&out](float weight) { *out++ += weight / kMeanOf; });
-  }
+  const OneAndManyHeads example;
+  const auto single = to_tensor(example.one.weights.view().select(0, 0).select(0, 0));
   const std::vector<std::string> titles{"One head of 64 dimensions", "Mean of four heads of 8"};
-  return attention_figure(stacked(to_tensor(single.view().select(0, 0).select(0, 0)), mean),
+  return attention_figure(stacked(single, example.mean),
                           {.title = "One head, and the mean of four",
-                           .note = std::string(kNoSeed) + "after manual_seed(42).",
+                           .note = "PyTorch's numbers after manual_seed(42) and the three "
+                                   "randn(1, 4, 8) that stand before the layers in the tutorial.",
                            .query_title = "query position",
                            .key_title = "key position",
                            .panels = titles,
@@ -171,33 +191,38 @@ Figure draw_with_causal_masking(Theme theme) {
 Figure draw_eight_causal_heads(Theme theme) {
   const auto titles = numbered_titles("Head ", 8, 1);
   const auto visible = causal_square(10);
-  return attention_figure(head_weights(42, {2, 10, 128}, 8, causal()),
+  const Notebook notebook;
+  return attention_figure(notebook.weights(notebook.x),
                           {.title = "Attention Patterns Across Different Heads",
-                           .note = "The tutorial's layer is not shown; this one is drawn as "
-                                   "PyTorch draws it after manual_seed(42).",
+                           .note = kNotebookNote,
                            .query_title = "Query Position",
                            .key_title = "Key Position",
                            .panels = titles,
                            .visible = visible,
                            .color_map = ColorMap::kYlOrRd,
                            .scales_panels_apart = true,
-                           .decimals = -1,
                            .theme = theme});
 }
 
 Figure draw_sentence_head(Theme theme) {
-  const SentenceSettings settings{
-      .num_heads = 8, .d_model = 128, .seed = 42, .has_positions = false};
-  const SentenceAttention attention = attend("The cat sat on the mat", settings);
-  return attention_figure(attention.weights.view().select(0, 0),
-                          {.title = "Attention Pattern for: \"The cat sat on the mat\" (Head 1)",
-                           .note = "The tutorial's layer is not shown; this one is drawn as "
-                                   "PyTorch draws it after manual_seed(42).",
-                           .queries = attention.labels,
-                           .keys = attention.labels,
+  const std::string text = "The cat sat on the mat";
+  const Tokenizer tokenizer(text);
+  const auto ids = tokenizer.encode(text);
+  const auto words = tokenizer.labels(ids);
+  const auto length = static_cast<std::int64_t>(ids.size());
+  Notebook notebook;
+  const auto table =
+      embedding_weight(notebook.generator, tokenizer.vocab_size(), Notebook::kEmbedDim);
+  const auto weights = notebook.weights(embedding({ids.data(), Shape{1, length}}, table));
+  const auto visible = causal_square(length);
+  return attention_figure(weights.view().select(0, 0),
+                          {.title = fmt::format("Attention Pattern for: \"{}\" (Head 1)", text),
+                           .note = kNotebookNote,
+                           .queries = words,
+                           .keys = words,
                            .query_title = "Attending FROM",
                            .key_title = "Attending TO",
-                           .visible = attention.visible,
+                           .visible = visible,
                            .color_map = ColorMap::kYlOrRd,
                            .theme = theme});
 }

@@ -58,7 +58,7 @@ std::string escaped(std::string_view text) {
 // The picture, in the dark where the reader's screen is.
 std::string image(const GalleryPicture& picture, const std::string& ending, bool has_dark) {
   const std::string file = picture_file(picture, Theme::kLight, ending);
-  if (ending == ".pdf") return fmt::format("<a href=\"{0}\">{0}</a>", file);
+  if (ending == ".pdf" || ending == ".html") return fmt::format("<a href=\"{0}\">{0}</a>", file);
   std::string light =
       fmt::format("<img src=\"{}\" alt=\"{}\" loading=\"lazy\">", file, escaped(picture.title));
   if (!has_dark) return light;

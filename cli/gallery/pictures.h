@@ -1,4 +1,4 @@
-// The pictures of the tutorials, and a few more, each under its name.
+// The pictures of the tutorials, and a few more, each under its name. Lessons draw them too.
 #pragma once
 
 #include <span>
@@ -21,15 +21,11 @@ struct GalleryPicture {
   std::string_view title;  // in the index
   std::string_view shows;  // what to look for
   Origin origin;
-  std::string_view lesson;  // the lesson whose picture it is; may be empty
   Figure (*draw)(Theme theme);
 };
 
 // Every picture, in the order of the index.
 std::span<const GalleryPicture> all_pictures();
-
-// The first picture of a lesson, or null.
-const GalleryPicture* find_picture_of_lesson(std::string_view lesson);
 
 // One file each; pictures.cc lists them.
 Figure draw_bleu_against_length(Theme theme);

@@ -1,8 +1,11 @@
+#include <array>
 #include <cmath>
 
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/tape.h"
 #include "heed/random.h"
+#include "heed/viz/chart.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -20,8 +23,9 @@ void show_lookup(Report& report) {
   report.say("  output   a mix of what fits              Σ weight · h: the context");
 }
 
-// Two encoder states and one decoder state, small enough for paper: W1 = W2 = 1, v = (1, 1).
-void show_by_hand(Report& report) {
+// Three encoder states and one decoder state, small enough for paper: W1 = W2 = 1, v = (1, 1). The
+// weights of the three.
+Bars show_by_hand(Report& report) {
   report.step("By hand");
   const Tensor<float> identity({2, 2}, {1, 0, 0, 1});
   const Tensor<float> ones({1, 2}, {1, 1});
@@ -47,6 +51,8 @@ void show_by_hand(Report& report) {
   report.say();
   report.show("by_hand_weights", "softmax of the scores:", weights.value());
   report.show("by_hand_context", "context = Σ weight · h:", context.value());
+  const Tensor<float> shares = to_tensor(weights.value());
+  return {"", {shares.elements().begin(), shares.elements().end()}};
 }
 
 void show_layer(Report& report) {
@@ -99,16 +105,22 @@ double largest_score(double factor, bool is_additive) {
   return most;
 }
 
-void show_bounds(Report& report) {
+// The largest scores as states grow, a curve for each way to score.
+std::array<Curve, 2> show_bounds(Report& report) {
   report.step("Why tanh: scores that cannot explode");
   report.paragraph("The largest score among 50 states of width 64, as the states grow:");
   report.say();
   report.say("  {:>12} {:>12} {:>12}", "states times", "vᵀ tanh(…)", "h · s");
   auto rows = nlohmann::json::array();
+  std::array curves{Curve{.name = "vᵀ tanh(W1 h + W2 s)", .has_markers = true},
+                    Curve{.name = "h · s", .has_markers = true}};
   for (const double factor : {1.0, 10.0, 100.0}) {
     const double additive = largest_score(factor, true);
     const double dot = largest_score(factor, false);
     report.say("  {:>12} {:>12.3f} {:>12.1f}", factor, additive, dot);
+    for (Curve& curve : curves) curve.x.push_back(factor);
+    curves[0].y.push_back(additive);
+    curves[1].y.push_back(dot);
     rows.push_back({{"factor", factor}, {"additive", additive}, {"dot", dot}});
   }
   report.record("growth", rows);
@@ -117,6 +129,24 @@ void show_bounds(Report& report) {
       "What to notice: an additive score is at most Σ |v|, so no 1/√d is needed. A dot product "
       "grows with the square of the states, and saturates the softmax. The price is a tanh of "
       "every state and step: `heed lesson luong` measures it.");
+  return curves;
+}
+
+Figure draw(const Bars& by_hand, const std::array<Curve, 2>& bounds, Theme theme) {
+  const std::vector<std::string> states{"(1, 0)", "(0, 1)", "(−1, −1)"};
+  return join({.title = "Additive attention"},
+              {bars_figure(states, std::array{by_hand},
+                           {.title = "by hand: weights for s = (0.5, −0.5)",
+                            .x_title = "encoder state h",
+                            .y_low = 0,
+                            .y_high = 1,
+                            .theme = theme}),
+               curves_figure(bounds, {.title = "the largest score as the states grow",
+                                      .x_title = "states times",
+                                      .has_log_x = true,
+                                      .has_log_y = true,
+                                      .theme = theme})},
+              theme);
 }
 
 void teach(Report& report) {
@@ -127,9 +157,10 @@ void teach(Report& report) {
       "The first attention (Bahdanau, Cho and Bengio, 2014): a small network says how well encoder "
       "state h fits decoder state s.");
   show_lookup(report);
-  show_by_hand(report);
+  const Bars by_hand = show_by_hand(report);
   show_layer(report);
-  show_bounds(report);
+  const auto bounds = show_bounds(report);
+  report.draw([=](Theme theme) { return draw(by_hand, bounds, theme); });
 }
 
 }  // namespace bahdanau_lesson

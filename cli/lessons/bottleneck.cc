@@ -5,6 +5,7 @@
 #include "heed/nn/ops.h"
 #include "heed/random.h"
 #include "heed/tasks/vocabulary.h"
+#include "heed/viz/chart.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 #include "lessons/tiny_translation.h"
@@ -90,7 +91,8 @@ void show_illustration(Report& report) {
   report.paragraph("Nobody measured these. The next step does, in small.");
 }
 
-void show_measurement(Report& report) {
+// BLEU by length without and with attention, a curve each.
+std::array<Curve, 2> show_measurement(Report& report) {
   report.step("What is measured");
   constexpr std::int64_t kSteps = 200;
   constexpr std::int64_t kGroup = 3;
@@ -136,9 +138,18 @@ void show_measurement(Report& report) {
                without.max_length, without.bleu, with.bleu, 100 * without.exact, 100 * with.exact);
   }
   report.say();
+  std::array curves{Curve{.name = "without attention", .has_markers = true},
+                    Curve{.name = "with attention", .has_markers = true}};
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (const auto& group : scores[i]) {
+      curves[i].x.push_back(static_cast<double>(group.min_length + group.max_length) / 2);
+      curves[i].y.push_back(group.bleu);
+    }
+  }
   report.paragraph(
       "What to notice: both have as many parameters. Short words fit through the needle's eye; the "
       "longer they are, the more is lost, and looking back is what saves them.");
+  return curves;
 }
 
 void teach(Report& report) {
@@ -147,7 +158,17 @@ void teach(Report& report) {
   show_sentence(report);
   show_forgetting(report);
   show_illustration(report);
-  show_measurement(report);
+  const auto measured = show_measurement(report);
+  report.draw([measured](Theme theme) {
+    return curves_figure(measured,
+                         {.title = "What one vector loses, by length",
+                          .note = "Measured as this was drawn: words of up to 12 letters, "
+                                  "spelled backwards; 200 that training never saw.",
+                          .x_title = "letters",
+                          .y_title = "BLEU",
+                          .y_low = 0,
+                          .theme = theme});
+  });
 }
 
 }  // namespace bottleneck_lesson

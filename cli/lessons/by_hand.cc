@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 
 namespace heed::cli {
@@ -8,6 +9,30 @@ namespace heed::cli {
 namespace by_hand_lesson {
 
 using reference::Keep;
+
+// What the matrices of the lesson look like: tokens of two dimensions, and how they see each other.
+void draw(Report& report, const Tensor<double>& x, const reference::Result<double>& result) {
+  const auto square = [](const char* title, const Tensor<double>& values) {
+    return DrawnMatrix{
+        .title = title,
+        .values = matrix_from(values.view()),
+        .visible = materialize_allow(causal(), {.q_len = 3, .kv_len = 3}).reshaped({3, 3})};
+  };
+  const auto tokens = [](const char* title, const Tensor<double>& values) {
+    return DrawnMatrix{.title = title,
+                       .values = matrix_from(values.view()),
+                       .query_title = "token",
+                       .key_title = "dimension"};
+  };
+  report.draw(drawing_of({.title = "Causal attention by hand",
+                          .note = "Hatched: hidden by the mask.",
+                          .matrices = {tokens("X", x), square("scores X Xᵀ / √2", result.scores),
+                                       square("weights, softmax of each row", result.weights),
+                                       tokens("output, weights X", result.out)},
+                          .is_signed = true,
+                          .columns = 4,
+                          .decimals = 4}));
+}
 
 void mask_and_weigh(Report& report, const reference::Result<double>& result) {
   report.step("Hide the future");
@@ -50,6 +75,7 @@ void teach(Report& report) {
   report.show("out", "weights X:", result.out);
   report.say("Row 0 saw itself only and stays as it was. Row 1 is between rows 0 and 1, nearer");
   report.say("to itself. Row 2 has equal weight on rows 0 and 1, and so equal components.");
+  draw(report, x, result);
 }
 
 }  // namespace by_hand_lesson

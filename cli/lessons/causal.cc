@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/scratch.h"
 
@@ -64,7 +67,16 @@ void add_a_very_negative_number(Report& report, const ScratchExample& example) {
   report.say("sees everything, so no weight of it changed.");
 }
 
-void add_minus_infinity(Report& report, const ScratchExample& example) {
+// Weights, and what an infinite mask would let be seen.
+DrawnMatrix drawn(const char* title, const Tensor<double>& weights, const Mask& mask) {
+  return {.title = title,
+          .values = matrix_from(weights.view()),
+          .visible = materialize_allow(mask, {.q_len = kSeqLen, .kv_len = kSeqLen})
+                         .reshaped({kSeqLen, kSeqLen})};
+}
+
+// The picture of the weights.
+DrawnMatrix add_minus_infinity(Report& report, const ScratchExample& example) {
   const Tensor<double> added = additive(causal(), kVeryNegative);
   const auto large = attend(example, {.bias = added});
   const auto masked = attend(example, {.mask = causal()});
@@ -78,9 +90,11 @@ void add_minus_infinity(Report& report, const ScratchExample& example) {
   report.show("infinity_weights", "Weights:", masked.weights, 3);
   report.record("difference", difference);
   report.say("The largest difference from the weights above is {}.", difference);
+  return drawn("causal, by −1e9 or by −∞", masked.weights, causal());
 }
 
-void rows_that_see_nothing(Report& report, const ScratchExample& example) {
+// The two pictures of a row that sees nothing.
+std::array<DrawnMatrix, 2> rows_that_see_nothing(Report& report, const ScratchExample& example) {
   const Mask strictly_before = causal(-1);
   const Tensor<double> added = additive(strictly_before, kVeryNegative);
   const auto numbers = attend(example, {.bias = added});
@@ -105,6 +119,11 @@ void rows_that_see_nothing(Report& report, const ScratchExample& example) {
   report.say("future included. Nothing warns of it. With -inf the row has no weights at all,");
   report.say("and heed defines its output as 0. (The bare formula would give 0 / 0 = NaN:");
   report.say("`heed lesson masked-rows`.)");
+  std::array result{drawn("what is before, by −1e9", numbers.weights, strictly_before),
+                    drawn("what is before, by −∞", infinities.weights, strictly_before)};
+  // The number hides nothing from row 0, to which it was added everywhere.
+  for (std::int64_t key = 0; key < kSeqLen; ++key) result[0].visible(0, key) = true;
+  return result;
 }
 
 void teach(Report& report) {
@@ -113,8 +132,15 @@ void teach(Report& report) {
   report.say("M is 0 where a query may look, and something very negative where it may not.");
   const ScratchExample example(kSeqLen);
   add_a_very_negative_number(report, example);
-  add_minus_infinity(report, example);
-  rows_that_see_nothing(report, example);
+  auto alike = add_minus_infinity(report, example);
+  auto [number, infinity] = rows_that_see_nothing(report, example);
+  report.draw(drawing_of(
+      {.title = "No look ahead: a very negative number, or minus infinity",
+       .note =
+           "Hatched: hidden, of weight 0. Where row 0 sees nothing, −1e9 hides nothing from it, "
+           "and it looks into the future.",
+       .matrices = {std::move(alike), std::move(number), std::move(infinity)},
+       .decimals = 3}));
 }
 
 }  // namespace causal_lesson

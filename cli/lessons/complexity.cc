@@ -1,4 +1,8 @@
+#include <vector>
+
+#include "gallery/pictures.h"
 #include "heed/attention.h"
+#include "heed/parallel.h"
 #include "heed/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
@@ -47,27 +51,39 @@ void show_memory(Report& report) {
   report.record("lse_bytes", rows_only);
 }
 
+// Measured, not computed: the text reports what it sees and what the operations would say.
 void show_times(Report& report) {
+  constexpr std::int64_t kLengths[] = {256, 512, 1024, 2048};
+  constexpr int kRuns = 9;
   report.step("Time: twice the words, four times the wait");
-  report.say("attention(x, x, x), one head of width 32, measured here and now:");
+  report.paragraph(
+      "attention(x, x, x), one head of width 32 on one thread, measured here and now: the "
+      "shortest of {} runs.",
+      kRuns);
   report.say();
   report.say("  {:>5} {:>12} {:>12}   {}", "n", "n² · d", "time", "growth");
+  const ThreadLimit one_thread(1);
   TorchGenerator generator(0);
-  double previous = 0;
+  std::vector<double> times;
   auto rows = nlohmann::json::array();
-  for (const std::int64_t length : {64, 128, 256, 512}) {
+  for (const std::int64_t length : kLengths) {
     const auto x = generator.randn({1, 1, length, 32});
-    const double time = shortest_run(3, [&x] { attention(x, x, x); });
+    attention(x, x, x);  // the first call of a size also finds its memory
+    const double time = shortest_run(kRuns, [&x] { attention(x, x, x); });
     const std::int64_t operations = checked_multiply(checked_multiply(length, length), 32);
-    const std::string growth = previous > 0 ? fmt::format("   × {:.1f}", time / previous) : "";
+    const std::string growth = times.empty() ? "" : fmt::format("   × {:.1f}", time / times.back());
     report.say("  {:>5} {:>12} {:>9.3f} ms{}", length, grouped(operations), time, growth);
     rows.push_back({{"length", length}, {"operations", operations}, {"milliseconds", time}});
-    previous = time;
+    times.push_back(time);
   }
   report.record("times", rows);
   report.say();
-  report.say("What to notice: each doubling should take about 4 times as long. Times on a");
-  report.say("busy machine are noisy, and short ones most of all; the operations are exact.");
+  const std::int64_t longer = kLengths[3] / kLengths[0];
+  report.paragraph(
+      "What to notice: {} times as many words took {:.0f} times as long here; the operations alone "
+      "say {}. What every call and every row costs besides makes the growth smaller where n is "
+      "small, and a machine that does something else meanwhile makes times differ from run to run.",
+      longer, times.back() / times.front(), longer * longer);
 }
 
 void teach(Report& report) {
@@ -75,6 +91,7 @@ void teach(Report& report) {
   show_operations(report);
   show_memory(report);
   show_times(report);
+  report.draw(draw_operations);
 }
 
 }  // namespace complexity_lesson

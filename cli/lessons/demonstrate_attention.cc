@@ -1,8 +1,10 @@
 #include <sstream>
+#include <utility>
 
 #include "heed/demonstrate.h"
 #include "heed/nn/functional.h"
 #include "heed/random.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 
 namespace heed::cli {
@@ -28,6 +30,12 @@ void teach(Report& report) {
   const auto attended = multi_head_attention(x, x, parameters, kNumHeads);
   report.record("weights", attended.weights);
   report.record("out", attended.out);
+  MatricesPicture picture{.title = "Four heads over six positions", .columns = 2};
+  for (std::int64_t head = 0; head < kNumHeads; ++head) {
+    picture.matrices.push_back({fmt::format("head {}", head),
+                                matrix_from(attended.weights.view().select(0, 0).select(0, head))});
+  }
+  report.draw(drawing_of(std::move(picture)));
 }
 
 }  // namespace demonstrate_attention_lesson

@@ -3,6 +3,7 @@
 #include "heed/demonstrate.h"
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -33,6 +34,13 @@ void teach(Report& report) {
   report.record("causal_weights", matrix_of(masked.weights));
   report.record("mask", nlohmann::json(to_lines(causal(), {.q_len = kSeqLen, .kv_len = kSeqLen},
                                                 kBlockGlyphs)));
+  report.draw(drawing_of(
+      {.title = "Six positions, with and without the future",
+       .matrices = {{"every key is seen", matrix_from(full.weights.view())},
+                    {.title = "causal",
+                     .values = matrix_from(masked.weights.view()),
+                     .visible = materialize_allow(causal(), {.q_len = kSeqLen, .kv_len = kSeqLen})
+                                    .reshaped({kSeqLen, kSeqLen})}}}));
 }
 
 }  // namespace demonstrate_causal_attention_lesson

@@ -6,6 +6,7 @@
 #include "heed/nn/functional.h"
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 #include "lessons/tiny_copy.h"
@@ -73,6 +74,18 @@ void show_collapse(Report& report) {
   report.say("  random         mean similarity {:.3f}", random.mean_similarity());
   report.say("  almost copies  mean similarity {:.3f}", collapsed.mean_similarity());
   report.record("random_similarity", random.similarity);
+  const auto drawn = [](const char* title, const AttentionDiagnostics& diagnostics) {
+    return DrawnMatrix{.title = title,
+                       .values = matrix_from(diagnostics.similarity.view()),
+                       .query_title = "head",
+                       .key_title = "head"};
+  };
+  report.draw(drawing_of(
+      {.title = "How alike the heads are",
+       .note = "Cosine similarity of what two heads look at, from 0 to 1. Above 0.9, heads are "
+               "wasted.",
+       .matrices = {drawn("random queries and keys", random), drawn("almost copies", collapsed)},
+       .bar_title = "cosine similarity"}));
   report.record("collapsed_similarity", collapsed.mean_similarity());
   report.say();
   for (const Finding& finding : attention_findings(collapsed)) {

@@ -2,6 +2,7 @@
 
 #include "heed/nn/functional.h"
 #include "heed/random.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 
 namespace heed::cli {
@@ -45,6 +46,19 @@ void teach(Report& report) {
   report.step("What is not in it");
   report.say("Nowhere does a row say whether its word came first or last. Attention has to");
   report.say("be told: `heed lesson position`.");
+  report.draw(drawing_of({.title = "Words as vectors, and how alike they are",
+                          .matrices = {{.title = "embeddings",
+                                        .values = matrix_from(embeddings.view()),
+                                        .queries = words,
+                                        .query_title = "word",
+                                        .key_title = "dimension"},
+                                       {.title = "dot products",
+                                        .values = matrix_from(products.view()),
+                                        .queries = words,
+                                        .keys = words,
+                                        .query_title = "word",
+                                        .key_title = "word"}},
+                          .is_signed = true}));
 }
 
 }  // namespace embeddings_lesson

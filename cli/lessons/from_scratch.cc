@@ -1,4 +1,5 @@
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/scratch.h"
 
@@ -54,6 +55,22 @@ void teach(Report& report) {
   report.say("Each row is a mean of the rows of V with the weights above. All of it was");
   report.say("matrix products, three for the projections and two for attention, and one");
   report.say("softmax between.");
+  const auto of_tokens = [](const char* title, DoubleView values) {
+    return DrawnMatrix{.title = title,
+                       .values = matrix_from(values),
+                       .query_title = "token",
+                       .key_title = "dimension"};
+  };
+  report.draw(
+      drawing_of({.title = "Attention in four steps",
+                  .matrices = {of_tokens("Q = x W_q", example.query),
+                               of_tokens("K = x W_k", example.key),
+                               of_tokens("V = x W_v", example.value),
+                               {"scores Q Kᵀ / √2", matrix_from(result.scores.view())},
+                               {"weights, softmax of each row", matrix_from(result.weights.view())},
+                               of_tokens("output, weights V", result.out)},
+                  .is_signed = true,
+                  .columns = 3}));
 }
 
 }  // namespace from_scratch_lesson

@@ -1,16 +1,18 @@
 #include <cmath>
 
+#include "gallery/pictures.h"
 #include "heed/nn/functional.h"
 #include "heed/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
+#include "lessons/one_and_many.h"
 
 namespace heed::cli {
 
 namespace heads_lesson {
 
-constexpr std::int64_t kEmbedDim = 64;
-constexpr std::int64_t kNumHeads = 8;
+constexpr std::int64_t kEmbedDim = OneAndManyHeads::kEmbedDim;
+constexpr std::int64_t kNumHeads = OneAndManyHeads::kNumHeads;
 
 struct Configuration {
   std::string_view model;
@@ -37,26 +39,19 @@ void show_split(Report& report) {
 
 void show_one_against_many(Report& report) {
   report.step("One head against eight");
-  TorchGenerator generator(42);
-  const auto one = attention_init(generator, kEmbedDim, kEmbedDim);
-  const auto many = attention_init(generator, kEmbedDim, kEmbedDim);
-  const auto x = generator.randn({1, 8, kEmbedDim});
-  const auto from_one = multi_head_attention(x, x, one, 1);
-  const auto from_many = multi_head_attention(x, x, many, kNumHeads);
+  const OneAndManyHeads example;
+  const auto& [from_one, from_many, mean] = example;
+  report.paragraph(
+      "The numbers are PyTorch's after manual_seed(42) and three randn(1, 4, 8), which stand "
+      "before "
+      "the layers in the tutorial.");
+  report.say();
   report.say("             output       weights");
   report.say("  1 head     {}   {}   one pattern per sentence", to_string(from_one.out.shape()),
              to_string(from_one.weights.shape()));
   report.say("  {} heads    {}   {}   {} patterns, each free to differ", kNumHeads,
              to_string(from_many.out.shape()), to_string(from_many.weights.shape()), kNumHeads);
 
-  constexpr std::int64_t kMeanOf = 4;
-  Tensor<float> mean({8, 8});
-  for (std::int64_t head = 0; head < kMeanOf; ++head) {
-    const auto weights = to_tensor(matrix_of(from_many.weights, 0, head));
-    for (std::int64_t i = 0; i < mean.num_elements(); ++i) {
-      mean.data()[i] += weights.data()[i] / static_cast<float>(kMeanOf);
-    }
-  }
   report.say();
   report.show("one_head", "The weights of the one head:", matrix_of(from_one.weights), 2);
   report.say();
@@ -121,6 +116,7 @@ void teach(Report& report) {
   show_one_against_many(report);
   show_parameters(report);
   show_configurations(report);
+  report.draw(draw_one_and_many_heads);
 }
 
 }  // namespace heads_lesson

@@ -1,7 +1,9 @@
 #include <array>
+#include <utility>
 
 #include "heed/diagnostics.h"
 #include "heed/viz/layout.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/tiny_copy.h"
 
@@ -90,6 +92,18 @@ void show_illustration(Report& report) {
       "see in the picture.");
 }
 
+// Adds the heads of the model as it is now.
+void draw_heads(const char* when, const MeasuredLayer& layer, MatricesPicture& picture) {
+  const std::int64_t length = layer.weights.extent(1);
+  for (std::int64_t head = 0; head < layer.weights.extent(0); ++head) {
+    picture.matrices.push_back(
+        {.title = fmt::format("head {} {}", head, when),
+         .values = matrix_from(layer.weights.view().select(0, head)),
+         .visible = materialize_allow(causal(), {.q_len = length, .kv_len = length})
+                        .reshaped({length, length})});
+  }
+}
+
 void show_training(Report& report) {
   constexpr std::int64_t kSteps = 150;
   TinyCopy copy;
@@ -98,7 +112,15 @@ void show_training(Report& report) {
       "A model like that of `heed train copy`, smaller: one layer of 4 heads, width 32. It is to "
       "repeat 5 symbols after a separator. As drawn from seed 0:");
   report.say();
-  show_heads(report, "before", copy.measure().diagnostics);
+  MatricesPicture picture{.title = "Four heads learn to copy",
+                          .note =
+                              "The first of 64 sequences: five symbols, a separator, the same "
+                              "five. Hatched: the future.",
+                          .columns = 4,
+                          .decimals = -1};
+  const MeasuredLayer before = copy.measure();
+  draw_heads("before", before, picture);
+  show_heads(report, "before", before.diagnostics);
   report.record("exact_before", copy.exact());
 
   report.step("After training");
@@ -107,7 +129,10 @@ void show_training(Report& report) {
   report.say("{} steps later (loss {:.3f}), {:.1f} % of 64 new sequences are repeated exactly:",
              kSteps, loss, 100 * exact);
   report.say();
-  show_heads(report, "after", copy.measure().diagnostics);
+  const MeasuredLayer after = copy.measure();
+  draw_heads("after", after, picture);
+  report.draw(drawing_of(std::move(picture)));
+  show_heads(report, "after", after.diagnostics);
   report.record("exact_after", exact);
   report.record("loss", loss);
   report.say();

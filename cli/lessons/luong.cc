@@ -1,9 +1,11 @@
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/tape.h"
 #include "heed/random.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 #include "lessons/tiny_translation.h"
@@ -59,12 +61,19 @@ void show_parameters(Report& report) {
   }
 }
 
-void show_layers(Report& report) {
+// The weights of the first source, a row for each method.
+DrawnMatrix show_layers(Report& report) {
   report.step("As layers: the same source, three ways to look at it");
+  constexpr std::int64_t kStates = 6;
+  DrawnMatrix drawn{.title = "",
+                    .values = Tensor<float>({kMethods.size(), kStates}),
+                    .query_title = "score",
+                    .key_title = "source state"};
+  float* drawn_weight = drawn.values.data();
   for (const Method& method : kMethods) {
     set_seed(0);
     nn::MultiplicativeAttention<> attention(16, 16, method.score);
-    const auto encoder = default_generator().randn({2, 6, 16});
+    const auto encoder = default_generator().randn({2, kStates, 16});
     const auto decoder = default_generator().randn({2, 16});
     const nn::NoGrad no_grad;
     const auto [context, weights] = attention.forward(encoder, decoder);
@@ -72,11 +81,15 @@ void show_layers(Report& report) {
     report.record(name + "_layer_weights", weights.value());
     report.record(name + "_layer_context", context.value());
     report.show(name + "_first", name + ":", weights.value().select(0, 0), 3);
+    drawn.queries.push_back(name);
+    for_each_element(weights.value().select(0, 0),
+                     [&drawn_weight](float weight) { *drawn_weight++ = weight; });
   }
   report.say();
   report.paragraph(
       "Layers of width 16 as they are drawn from seed 0. A dot product of 16 unscaled terms is "
       "already sharp; a trained W or v decides how sharp the others are.");
+  return drawn;
 }
 
 void show_speed(Report& report) {
@@ -150,9 +163,12 @@ void teach(Report& report) {
       "Luong, Pham and Manning, 2015: simpler scores of encoder state h and decoder state s.");
   show_by_hand(report);
   show_parameters(report);
-  show_layers(report);
+  DrawnMatrix layers = show_layers(report);
   show_speed(report);
   show_training(report);
+  report.draw(drawing_of({.title = "Three scores look at the same source",
+                          .note = "Layers of width 16 as they are drawn from seed 0.",
+                          .matrices = {std::move(layers)}}));
 }
 
 }  // namespace luong_lesson

@@ -5,6 +5,7 @@
 #include "heed/nn/functional.h"
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -129,6 +130,24 @@ void show_large_negative(Report& report, const Example& example) {
   report.say("a softmax compares, and the scores of that row are equally bad.");
 }
 
+// The weights by the formula and by heed's rule. The formula's NaN is shown, though it is masked.
+void draw(Report& report, const Example& example) {
+  const auto result = example.attend();
+  const Tensor<bool> seen =
+      materialize_allow(example.mask, {.q_len = 3, .kv_len = 3}).reshaped({3, 3});
+  DrawnMatrix formula{.title = "by the formula: 0 / 0",
+                      .values = reference::naive_softmax(matrix_of(result.masked)),
+                      .visible = seen};
+  DrawnMatrix rule{.title = "by heed's rule: nothing",
+                   .values = matrix_from(result.weights.view()),
+                   .visible = seen};
+  for (std::int64_t key = 0; key < 3; ++key) formula.visible(1, key) = true;
+  report.draw(
+      drawing_of({.title = "A query that sees nothing",
+                  .note = "Hatched: hidden by the mask, of weight 0. Query 1 may see no key.",
+                  .matrices = {std::move(formula), std::move(rule)}}));
+}
+
 void teach(Report& report) {
   report.say("A query may be left with no key at all: a sentence that is only padding, a");
   report.say("window beyond the end. What is softmax of nothing?");
@@ -138,6 +157,7 @@ void teach(Report& report) {
   show_gradients(report, example);
   show_hidden_mistake(report, example);
   show_large_negative(report, example);
+  draw(report, example);
 }
 
 }  // namespace masked_rows_lesson

@@ -1,5 +1,6 @@
 #include <fmt/ranges.h>
 
+#include "gallery/pictures.h"
 #include "heed/attention.h"
 #include "heed/random.h"
 #include "heed/reference.h"
@@ -142,6 +143,7 @@ void teach(Report& report) {
   show_agreement(report);
   show_padding(report);
   show_wrong_polarity(report);
+  report.draw(draw_causal_mask);
 }
 
 }  // namespace masks_lesson

@@ -1,5 +1,6 @@
 #include "heed/position.h"
 
+#include "gallery/pictures.h"
 #include "heed/nn/functional.h"
 #include "heed/random.h"
 #include "heed/reference.h"
@@ -139,6 +140,7 @@ void teach(Report& report) {
   show_remedy(report, model);
   show_sinusoidal(report);
   show_cost(report);
+  report.draw(draw_positions_128);
 }
 
 }  // namespace position_lesson

@@ -1,5 +1,9 @@
+#include <array>
+#include <utility>
+
 #include "heed/nn/functional.h"
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 
 namespace heed::cli {
@@ -34,17 +38,19 @@ void three_questions(Report& report) {
   report.say("are three different things.");
 }
 
+const std::vector<std::string> kFruit{"lemon", "grape", "peach"};
+
 void hard_look_up(Report& report, const Table& prices) {
-  const std::vector<std::string> fruit{"lemon", "grape", "peach"};
   report.step("A table in a database is a hard look-up");
-  report.show("keys", "Keys, [sour, sweet]:", prices.keys, 1, fruit);
-  report.show("values", "Values, the price of each:", prices.values, 0, fruit);
+  report.show("keys", "Keys, [sour, sweet]:", prices.keys, 1, kFruit);
+  report.show("values", "Values, the price of each:", prices.values, 0, kFruit);
   report.say("Ask for the key [0, 1] and you get {}. Ask for [1, 1] and you get nothing: no",
              prices.values(1, 0));
   report.say("row has that key, however close one may be.");
 }
 
-void soft_look_up(Report& report, const Table& prices) {
+// The weights of a query in the middle and of one that is sure.
+std::array<Tensor<float>, 2> soft_look_up(Report& report, const Table& prices) {
   report.step("Attention is a soft look-up");
   const Tensor<double> query({1, 2}, {1, 1});
   const auto found = look_up(query, prices);
@@ -63,22 +69,26 @@ void soft_look_up(Report& report, const Table& prices) {
   report.show("sharp_weights", "Weights:", sharp.weights);
   report.show("sharp_out", "Answer:", sharp.out, 2);
   report.say("The larger the differences between scores, the more one row takes all.");
+  return {matrix_from(found.weights.view()), matrix_from(sharp.weights.view())};
 }
 
-void in_a_sentence(Report& report) {
+const std::vector<std::string> kWords{"The", "cat", "sat"};
+
+// The weights of "sat".
+Tensor<float> in_a_sentence(Report& report) {
   report.step("In a sentence: \"sat\" looks for who sat");
-  const std::vector<std::string> words{"The", "cat", "sat"};
   const Table meanings{Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}),
                        Tensor<double>({3, 2}, {0, 1, 5, 4, 2, 0})};
   const Tensor<double> query({1, 3}, {0, 3, 1});
   const auto found = look_up(query, meanings);
-  report.show("sentence_keys", "Keys, [article, noun, verb]:", meanings.keys, 0, words);
-  report.show("sentence_values", "Values, whatever each word means:", meanings.values, 0, words);
+  report.show("sentence_keys", "Keys, [article, noun, verb]:", meanings.keys, 0, kWords);
+  report.show("sentence_values", "Values, whatever each word means:", meanings.values, 0, kWords);
   report.show("sentence_query", "The query of \"sat\", above all for a noun:", query, 0);
   report.show("sentence_weights", "Its weights on The, cat, sat:", found.weights);
   report.show("sentence_out", "What \"sat\" carries on with:", found.out);
   report.say("Query and key fit, so the score of \"cat\" is high and the result is mostly its");
   report.say("value. Here the vectors were chosen by hand; in a model, training finds them.");
+  return matrix_from(found.weights.view());
 }
 
 void teach(Report& report) {
@@ -87,8 +97,13 @@ void teach(Report& report) {
   const Table prices{Tensor<double>({3, 2}, {1, 0, 0, 1, 0.5, 0.8}),
                      Tensor<double>({3, 1}, {30, 20, 50})};
   hard_look_up(report, prices);
-  soft_look_up(report, prices);
-  in_a_sentence(report);
+  auto [soft, sharp] = soft_look_up(report, prices);
+  auto sat = in_a_sentence(report);
+  report.draw(drawing_of({.title = "A look-up that is soft",
+                          .matrices = {{"both sour and sweet", std::move(soft), {"[1, 1]"}, kFruit},
+                                       {"very sweet", std::move(sharp), {"[0, 20]"}, kFruit},
+                                       {"who sat?", std::move(sat), {"sat"}, kWords}},
+                          .columns = 1}));
 }
 
 }  // namespace qkv_lesson

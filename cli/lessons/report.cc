@@ -117,11 +117,6 @@ void Report::show_as(const std::string& name, std::string_view title, TensorView
   say("{}", title);
   text_ += indented(render_matrix(values, {.decimals = decimals, .row_labels = row_labels}));
   record(name, values);
-  if (values.rank() != 2 || values.empty()) return;
-  Tensor<float> matrix(values.shape());
-  float* out = matrix.data();
-  for_each_element(values, [&out](Real value) { *out++ = static_cast<float>(value); });
-  matrices_.push_back({std::string(title), std::move(matrix), row_labels, decimals});
 }
 
 }  // namespace heed::cli

@@ -1,8 +1,10 @@
-// What a lesson says and shows: text for a reader, and the same numbers by name for a program.
+// What a lesson says and shows: text for a reader, the same numbers by name for a program, and a
+// picture.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -10,8 +12,12 @@
 #include <vector>
 
 #include "heed/tensor.h"
+#include "heed/viz/figure.h"
 
 namespace heed::cli {
+
+// A picture on a light or a dark ground.
+using Drawing = std::function<Figure(Theme)>;
 
 class Report {
  public:
@@ -54,14 +60,9 @@ class Report {
   void record(const std::string& name, DoubleView values);
   void record(const std::string& name, const Shape& shape);
 
-  // The matrices that were shown, in order, with their titles.
-  struct Matrix {
-    std::string title;
-    Tensor<float> values;
-    std::vector<std::string> row_labels;
-    int decimals;
-  };
-  const std::vector<Matrix>& matrices() const { return matrices_; }
+  // The picture of the lesson, which each lesson has. It is drawn only when it is asked for.
+  void draw(Drawing drawing) { drawing_ = std::move(drawing); }
+  const Drawing& drawing() const { return drawing_; }
 
   const std::string& text() const { return text_; }
   const nlohmann::json& values() const { return values_; }
@@ -76,7 +77,7 @@ class Report {
 
   std::string text_;
   nlohmann::json values_ = nlohmann::json::object();
-  std::vector<Matrix> matrices_;
+  Drawing drawing_;
   int steps_ = 0;
 };
 

@@ -1,9 +1,11 @@
+#include <array>
 #include <cmath>
 
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/lstm.h"
 #include "heed/nn/ops.h"
 #include "heed/random.h"
+#include "heed/viz/chart.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -59,7 +61,8 @@ std::vector<double> gradient_norms(const nn::Variable<>& x, const nn::Variable<>
   return norms;
 }
 
-void show_path(Report& report) {
+// The gradients by distance, a curve for each layer.
+std::array<Curve, 2> show_path(Report& report) {
   report.step("Path length: what is left of a word on its way");
   constexpr std::int64_t kDistances[] = {0, 1, 2, 4, 8, 16, 32, 64};
   constexpr std::int64_t kSmall = 16;
@@ -90,6 +93,11 @@ void show_path(Report& report) {
       "{:.0e} of it is left. Attention reaches every word in one step, and its gradient depends on "
       "how much it looks there, not on how far that is.",
       recurrent.back() / recurrent.front());
+  std::array curves{Curve{"LSTM", {}, recurrent, true}, Curve{"attention", {}, attended, true}};
+  for (Curve& curve : curves) {
+    curve.x.assign(std::begin(kDistances), std::end(kDistances));
+  }
+  return curves;
 }
 
 void show_times(Report& report) {
@@ -140,9 +148,18 @@ void teach(Report& report) {
       "A recurrent network reads word by word and hands one state on. Attention lets every word "
       "look at every other at once.");
   show_operations(report);
-  show_path(report);
+  const auto gradients = show_path(report);
   show_times(report);
   show_rest(report);
+  report.draw([gradients](Theme theme) {
+    return curves_figure(gradients, {.title = "What is left of a word, by distance",
+                                     .note = "65 random words of width 16, layers as they are "
+                                             "drawn from seed 0.",
+                                     .x_title = "words between it and the last output",
+                                     .y_title = "gradient |∂ out / ∂ word|",
+                                     .has_log_y = true,
+                                     .theme = theme});
+  });
 }
 
 }  // namespace rnn_against_attention_lesson

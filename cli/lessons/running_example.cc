@@ -1,3 +1,4 @@
+#include "gallery/pictures.h"
 #include "heed/io/tokenizer.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
@@ -85,6 +86,7 @@ void teach(Report& report) {
   report.say("layers of attention can be stacked.");
 
   count_parameters(report, table.num_elements(), parameters.num_parameters());
+  report.draw(draw_running_example);
 }
 
 }  // namespace running_example_lesson

@@ -1,7 +1,10 @@
+#include <array>
 #include <cmath>
 
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "heed/viz/chart.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -23,7 +26,8 @@ Tensor<float> dot_products(TorchGenerator& generator, std::int64_t count, std::i
   return reference::attention(query, key, key, {.scale = 1.0F}, Keep::kScores).scores;
 }
 
-void show_growth(Report& report) {
+// How far dot products are from 0, before and after scaling: a curve each over d_k.
+std::array<Curve, 2> show_growth(Report& report) {
   report.step("A dot product grows with the number of its terms");
   report.say("q · k adds up d_k products. If the entries of q and k are independent, with");
   report.say("mean 0 and variance 1, so is each product, and variances of independent things");
@@ -35,11 +39,16 @@ void show_growth(Report& report) {
              "after scaling", "1/√d_k");
   TorchGenerator generator(42);
   auto rows = nlohmann::json::array();
+  std::array curves{Curve{.name = "q · k", .has_markers = true},
+                    Curve{.name = "q · k / √d_k", .has_markers = true}};
   for (const std::int64_t head_dim : {4, 16, 64, 512}) {
     const auto [mean, deviation] = spread(dot_products(generator, kDraws, head_dim));
     const double scaled = deviation / root(head_dim);
     report.say("  {:>5} {:>6.1f} {:>8.2f} {:>11.2f} {:>13.2f} {:>8.4f}", head_dim, root(head_dim),
                mean, deviation, scaled, 1 / root(head_dim));
+    for (Curve& curve : curves) curve.x.push_back(static_cast<double>(head_dim));
+    curves[0].y.push_back(deviation);
+    curves[1].y.push_back(scaled);
     rows.push_back({{"d_k", head_dim},
                     {"root", root(head_dim)},
                     {"mean", mean},
@@ -51,6 +60,7 @@ void show_growth(Report& report) {
   report.say();
   report.say("What to notice: without the division scores of 20 and more are ordinary at");
   report.say("d_k = 512; after it they are of size 1 for every d_k.");
+  return curves;
 }
 
 void show_saturation(Report& report) {
@@ -89,7 +99,12 @@ void show_gradient(Report& report) {
   report.say("they are, right or wrong.");
 }
 
-void show_in_attention(Report& report) {
+Bars bars_of(const char* name, const Tensor<float>& weights) {
+  return {name, {weights.elements().begin(), weights.elements().end()}};
+}
+
+// The weights of eight keys without scaling and with it.
+std::array<Bars, 2> show_in_attention(Report& report) {
   report.step("The same in attention: one query, eight keys, d_k = 512");
   TorchGenerator generator(42);
   const auto query = generator.randn({1, 1, 1, 512});
@@ -100,14 +115,41 @@ void show_in_attention(Report& report) {
   report.show("scaled_weights", "softmax(q · kᵀ / √d_k):", matrix_of(scaled.weights));
   report.say();
   report.say("heed divides by √d_k unless it is given another scale.");
+  return {bars_of("softmax(q · k)", unscaled.weights),
+          bars_of("softmax(q · k / √d_k)", scaled.weights)};
+}
+
+Figure draw_growth(const std::array<Curve, 2>& curves, Theme theme) {
+  return curves_figure(curves, {.title = "standard deviation of the scores",
+                                .x_title = "d_k",
+                                .has_log_x = true,
+                                .has_log_y = true,
+                                .theme = theme});
+}
+
+Figure draw_weights(const std::array<Bars, 2>& weights, Theme theme) {
+  std::vector<std::string> keys;
+  for (std::size_t key = 0; key < weights[0].heights.size(); ++key) {
+    keys.push_back(std::to_string(key));
+  }
+  return bars_figure(keys, weights,
+                     {.title = "weights of eight keys, d_k = 512",
+                      .x_title = "key",
+                      .y_low = 0,
+                      .y_high = 1,
+                      .theme = theme});
 }
 
 void teach(Report& report) {
   report.say("attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V. Why the root?");
-  show_growth(report);
+  const auto growth = show_growth(report);
   show_saturation(report);
   show_gradient(report);
-  show_in_attention(report);
+  const auto weights = show_in_attention(report);
+  report.draw([growth, weights](Theme theme) {
+    return join({.title = "Why scores are divided by √d_k"},
+                {draw_growth(growth, theme), draw_weights(weights, theme)}, theme);
+  });
 }
 
 }  // namespace scaling_lesson

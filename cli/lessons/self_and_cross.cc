@@ -3,6 +3,7 @@
 #include "heed/attention.h"
 #include "heed/nn/functional.h"
 #include "heed/random.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -78,6 +79,12 @@ void show_cross(Report& report, const Sequences& sequences) {
   report.say();
   report.say("What to notice: one output per query; each row sums to 1 over the keys. The");
   report.say("lengths may differ; the number of keys and of values may not.");
+  report.draw(drawing_of({.title = "Cross-attention: four words written look at six read",
+                          .note = "Random parameters (seed 0).",
+                          .matrices = {{.title = "",
+                                        .values = matrix_from(matrix_of(attended.weights)),
+                                        .query_title = "word written",
+                                        .key_title = "word read"}}}));
 }
 
 void show_value_dim(Report& report) {

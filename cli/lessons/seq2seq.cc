@@ -1,4 +1,5 @@
 #include <map>
+#include <utility>
 
 #include "diagnose/layer_report.h"
 #include "diagnose/measured_layer.h"
@@ -7,6 +8,7 @@
 #include "heed/random.h"
 #include "heed/tasks/number_words.h"
 #include "heed/viz/terminal.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 #include "lessons/tiny_translation.h"
@@ -115,14 +117,26 @@ void show_training(Report& report) {
   report.say("  \"{}\" becomes \"{}\" (beam of 3)", text, task.target.decode(best.tokens));
   report.record("written", task.target.decode(best.tokens));
   const auto letters = tasks::split_units(text, tasks::Units::kWords);
+  const auto written = task.target.tokens(best.tokens);
+  MatricesPicture picture{
+      .title = fmt::format("\"{}\" becomes \"{}\"", text, task.target.decode(best.tokens)),
+      .note =
+          "Where each letter that was written looked: cross-attention, "
+          "trained as this was drawn."};
   for (std::int64_t head = 0; head < best.alignment.extent(0); ++head) {
     report.say();
     report.paragraph("where head {} of the cross-attention looked:", head);
-    report.say("{}", render_heatmap(best.alignment.view().select(0, head),
-                                    {task.target.tokens(best.tokens), letters}, {.width = 78},
-                                    {.legend = false}));
+    report.say("{}", render_heatmap(best.alignment.view().select(0, head), {written, letters},
+                                    {.width = 78}, {.legend = false}));
+    picture.matrices.push_back({.title = fmt::format("head {}", head),
+                                .values = matrix_from(best.alignment.view().select(0, head)),
+                                .queries = written,
+                                .keys = letters,
+                                .query_title = "written",
+                                .key_title = "read"});
   }
   report.record("alignment", best.alignment);
+  report.draw(drawing_of(std::move(picture)));
 }
 
 void teach(Report& report) {

@@ -1,5 +1,6 @@
 #include "lessons/short_sequence.h"
 
+#include "gallery/pictures.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
 #include "heed/position.h"
@@ -66,6 +67,7 @@ void teach(Report& report) {
               attended.out.view().select(1, kPosition).slice(1, 0, 8));
   report.say("A layer in training may also set some outputs to 0 (dropout). Where that comes");
   report.say("after the last projection, as in the tutorial, the weights above stay the same.");
+  report.draw(draw_causal_heads);
 }
 
 }  // namespace

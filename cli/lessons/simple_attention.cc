@@ -1,5 +1,6 @@
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 
 namespace heed::cli {
@@ -46,6 +47,13 @@ void teach(Report& report) {
   report.say("Row 1 gave {:.4f} and {:.4f} to columns 0 and 1. Now they share the whole in the",
              full.weights(0, 0, 1, 0), full.weights(0, 0, 1, 1));
   report.say("same proportion. The last row sees everything, and so nothing changed there.");
+  report.draw(drawing_of(
+      {.title = "Four tokens, with and without the future",
+       .matrices = {
+           {"every key is seen", matrix_from(full.weights.view())},
+           {.title = "causal",
+            .values = matrix_from(masked.weights.view()),
+            .visible = materialize_allow(causal(), {.q_len = 4, .kv_len = 4}).reshaped({4, 4})}}}));
 }
 
 }  // namespace simple_attention_lesson

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "heed/reference.h"
+#include "heed/viz/chart.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 
 namespace heed::cli {
@@ -95,6 +99,40 @@ void hidden_score(Report& report) {
   report.say("score were not there: this is all that a mask does.");
 }
 
+// The weights of a few scores, a bar for each.
+Figure draw_scores(const Tensor<double>& scores, Theme theme) {
+  std::vector<std::string> names;
+  std::string title = "z =";
+  for (const double score : scores.elements()) {
+    names.push_back(std::isinf(score) ? "−∞" : fmt::format("{}", score));
+    title += (names.size() == 1 ? " " : ", ") + names.back();
+  }
+  const auto weights = reference::softmax(scores);
+  const Bars bars{"", {weights.elements().begin(), weights.elements().end()}};
+  return bars_figure(names, std::array{bars},
+                     {.title = title,
+                      .x_title = "score",
+                      .y_title = "weight",
+                      .y_low = 0,
+                      .y_high = 1,
+                      .theme = theme});
+}
+
+Figure draw_softmax(Theme theme) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<Figure> figures;
+  for (const auto& scores :
+       {Tensor<double>({3}, {1, 2, 3}), Tensor<double>({3}, {1000, 1001, 1002}),
+        Tensor<double>({3}, {2, 1, -kInfinity})}) {
+    figures.push_back(draw_scores(scores, theme));
+  }
+  return join({.title = "softmax: scores become weights",
+               .note = "Only differences between scores count. A score of −∞ has the weight 0.",
+               .width = 180,
+               .height = 220},
+              std::move(figures), theme);
+}
+
 void teach(Report& report) {
   report.say("    softmax(z)_i = exp(z_i) / (exp(z_1) + ... + exp(z_n))");
   report.say();
@@ -104,6 +142,7 @@ void teach(Report& report) {
   large_scores(report);
   both_ways(report);
   hidden_score(report);
+  report.draw(draw_softmax);
 }
 
 }  // namespace softmax_lesson

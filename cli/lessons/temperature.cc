@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "gallery/pictures.h"
 #include "heed/random.h"
 #include "heed/reference.h"
 #include "lessons/lesson.h"
@@ -76,6 +77,7 @@ void teach(Report& report) {
   show_matrices(report, inputs);
   show_range(report, inputs);
   show_limits(report, inputs);
+  report.draw(draw_temperatures);
 }
 
 }  // namespace temperature_lesson

@@ -3,6 +3,7 @@
 #include "heed/nn/functional.h"
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 
@@ -33,6 +34,29 @@ Example draw_example(std::int64_t width) {
 reference::Result<float> attend_to_itself(const Tensor<float>& x) {
   const auto rows = x.view().to_rank(4);
   return reference::attention(rows, rows, rows, {.mask = causal()}, Keep::kScores | Keep::kWeights);
+}
+
+// Weights under the causal mask.
+DrawnMatrix causal_weights(const char* title, const Tensor<float>& weights) {
+  DrawnMatrix drawn{.title = title, .values = matrix_from(weights.view())};
+  const std::int64_t length = drawn.values.extent(0);
+  drawn.visible =
+      materialize_allow(causal(), {.q_len = length, .kv_len = length}).reshaped({length, length});
+  return drawn;
+}
+
+// The picture: equal scores, then the running example with its mask and without.
+void draw(Report& report) {
+  const std::vector<std::string> words{"I", "love", "AI", "!"};
+  auto equal = causal_weights("equal scores", attend_to_itself(Tensor<float>({4, 2})).weights);
+  const Example example = draw_example(4);
+  auto masked = causal_weights("\"I love AI !\"", example.attend({.mask = causal()}).weights);
+  DrawnMatrix full{.title = "the same without the mask",
+                   .values = matrix_from(example.attend({}).weights.view())};
+  for (DrawnMatrix* matrix : {&masked, &full}) matrix->queries = matrix->keys = words;
+  report.draw(drawing_of({.title = "One thing changed at a time",
+                          .note = "Hatched: hidden by the causal mask. Every row sums to 1.",
+                          .matrices = {std::move(equal), std::move(masked), std::move(full)}}));
 }
 
 void vary_scores(Report& report) {
@@ -195,6 +219,7 @@ void teach(Report& report) {
   count_parameters(report);
   sum_rows(report);
   add_biases(report);
+  draw(report);
 }
 
 }  // namespace variations_lesson

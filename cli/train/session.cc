@@ -102,8 +102,8 @@ void add_run_options(CLI::App& verb, TrainArguments& arguments) {
       ->type_name("DIR");
   CLI::Option* resume =
       verb.add_option("--resume", arguments.resume,
-                      "Goes on with the run in this folder, with its settings, to the same result "
-                      "as if it had never stopped")
+                      "Go on with the run in this folder, with its settings, to the same result "
+                      "as if it had never stopped; no other setting of a run can be given with it")
           ->type_name("DIR");
   resume->excludes("--save");
   add_threads_option(verb, arguments.threads);

@@ -113,8 +113,9 @@ void add_train_translate(CLI::App& train) {
   verb->add_option("--json", arguments->log, "Also write one JSON object a line for each epoch")
       ->type_name("LOG");
   verb->footer(
-      "Each epoch ends with the BLEU of examples that are not learned from; the model of the\n"
-      "best epoch is the one that is kept. A resumed run needs its --parallel-text again.");
+      "Each epoch ends with the BLEU of examples that are not learned from; the model of\n"
+      "the best epoch is the one that is kept. A resumed run needs its --parallel-text\n"
+      "again.");
   verb->callback([verb, arguments] { run_translate(*verb, *arguments); });
 }
 

@@ -23,9 +23,14 @@ int squared_distance(Rgb a, Rgb b) {
   return red * red + green * green + blue * blue;
 }
 
-// The closest of xterm's colours 16 … 255: a cube of 6 × 6 × 6 and 24 greys.
+// Of xterm's colours 16 … 255: a cube of 6 × 6 × 6 with these levels, and 24 greys.
+constexpr std::array<std::uint8_t, 6> kLevels{0, 95, 135, 175, 215, 255};
+constexpr int kFirstGrey = 232;
+
+std::uint8_t grey_level(int grey) { return static_cast<std::uint8_t>(8 + 10 * grey); }
+
+// The closest of them.
 int xterm_color(Rgb color) {
-  constexpr std::array<std::uint8_t, 6> kLevels{0, 95, 135, 175, 215, 255};
   const auto nearest_level = [&](int channel) {
     const auto closer = [&](int a, int b) { return std::abs(channel - a) < std::abs(channel - b); };
     return static_cast<std::size_t>(std::min_element(kLevels.begin(), kLevels.end(), closer) -
@@ -35,10 +40,22 @@ int xterm_color(Rgb color) {
   const std::size_t g = nearest_level(color.green);
   const std::size_t b = nearest_level(color.blue);
   const int grey = std::clamp((color.red + color.green + color.blue) / 3 - 3, 0, 235) / 10;
-  const auto grey_level = static_cast<std::uint8_t>(8 + 10 * grey);
-  const bool is_grey = squared_distance(color, {grey_level, grey_level, grey_level}) <
+  const std::uint8_t level = grey_level(grey);
+  const bool is_grey = squared_distance(color, {level, level, level}) <
                        squared_distance(color, {kLevels[r], kLevels[g], kLevels[b]});
-  return is_grey ? 232 + grey : static_cast<int>(16 + 36 * r + 6 * g + b);
+  return is_grey ? kFirstGrey + grey : static_cast<int>(16 + 36 * r + 6 * g + b);
+}
+
+// What a terminal shows of `color`.
+Rgb shown_color(Rgb color, ColorDepth depth) {
+  if (depth != ColorDepth::k256) return color;
+  const int index = xterm_color(color);
+  if (index >= kFirstGrey) {
+    const std::uint8_t level = grey_level(index - kFirstGrey);
+    return {level, level, level};
+  }
+  const auto cube = static_cast<std::size_t>(index - 16);
+  return {kLevels[cube / 36], kLevels[cube / 6 % 6], kLevels[cube % 6]};
 }
 
 // The parameters of the SGR sequence that selects `color`; layer is 38 for text, 48 for background.
@@ -91,8 +108,9 @@ std::string number(float value, int width) {
 
 std::string painted(std::string_view text, Rgb background, ColorDepth depth) {
   if (depth == ColorDepth::kPlain) return std::string(text);
-  return fmt::format("\x1b[{};{}m{}{}", select(48, background, depth),
-                     select(38, text_color_on(background), depth), text, kReset);
+  const Rgb ink = text_color_on(shown_color(background, depth));
+  return fmt::format("\x1b[{};{}m{}{}", select(48, background, depth), select(38, ink, depth), text,
+                     kReset);
 }
 
 std::string halves(std::optional<Rgb> upper, std::optional<Rgb> lower, ColorDepth depth) {

@@ -44,12 +44,13 @@ def browser() -> Iterator[Browser]:
 
 
 class Guard:
-    """Opens pages; a request beyond the page itself, an error or a dialog is a failure."""
+    """Opens pages; a request beyond the page itself and the files of `own`, an error or a dialog is a failure."""
 
     def __init__(self, browser: Browser):
         self.browser = browser
         self.pages: list[Page] = []
         self.faults: list[str] = []
+        self.own: pathlib.Path | None = None
 
     def open(self, path: pathlib.Path | str, fragment: str = "", **options: object) -> Page:
         url = path if isinstance(path, str) else path.as_uri()
@@ -58,6 +59,7 @@ class Guard:
 
         def check(request) -> None:
             own = url.startswith("http") and request.url.startswith(url)
+            own = own or (self.own is not None and request.url.startswith(self.own.as_uri() + "/"))
             if not own and request.url.split("#")[0] != url and not request.url.startswith(("data:", "blob:")):
                 self.faults.append(f"request to {request.url}")
 

@@ -128,6 +128,30 @@ def test_a_click_on_the_heatmap_chooses_the_cell(page):
     assert page.inner_text("#steps-cell").endswith(f"{tokens[chosen['q']]} → {tokens[chosen['k']]}")
 
 
+# WCAG 2's contrast of each token and number that stands on a colour of its own.
+CONTRASTS = """() => {
+  const luminance = (color) => color.match(/[0-9.]+/g).slice(0, 3).map(Number)
+    .map((channel) => channel / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, i) => sum + [0.2126, 0.7152, 0.0722][i] * part, 0.05);
+  return [...document.querySelectorAll('#strip button, .vector span')].filter((each) => each.style.backgroundColor)
+    .map(getComputedStyle).map(({color, backgroundColor}) => [luminance(color), luminance(backgroundColor)])
+    .map((both) => Math.max(...both) / Math.min(...both));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_on_colours_can_be_read(written, guard, scheme):
+    page = guard.open(written(SENTENCE, "--heads", 8), "#s=1&q=6&k=3", color_scheme=scheme)
+    contrasts = []
+    for name in ("viridis", "Blues", "YlOrRd", "Greys"):
+        page.select_option("#map", name)
+        for head in range(4):
+            page.locator("#heads button").nth(head).click()
+            settle(page)
+            contrasts += page.evaluate(CONTRASTS)
+    assert len(contrasts) > 100 and min(contrasts) >= 4.5
+
+
 def test_positions(page):
     image, curves = picture(page, "#positions"), picture(page, "#curves")
     page.fill("#position-count", "20")
@@ -136,10 +160,19 @@ def test_positions(page):
                   " range.value = 9; range.dispatchEvent(new Event('input')); }")
     assert picture(page, "#curves") != curves
     page.focus("#positions")
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
     settle(page)
     expected = math.cos(10 / 10000 ** (18 / 64))
     assert page.inner_text("#position-readout") == f"Position 10, dimension 19: {expected:.4f}"
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    assert page.inner_text("#position-readout").startswith("Position 11, dimension 19: ")
+    # As in heed's figures: positions across, dimensions down.
+    page.locator("#positions").scroll_into_view_if_needed()
+    box = page.locator("#positions").bounding_box()
+    page.mouse.move(box["x"] + 36, box["y"] + box["height"] - 27)
+    settle(page)
+    assert page.inner_text("#position-readout").startswith("Position 0, dimension 63: ")
 
 
 def test_every_control_is_reached_by_tab(page):

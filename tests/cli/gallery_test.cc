@@ -63,6 +63,17 @@ TEST(Gallery, WritesOnlyWhatIsAskedFor) {
   EXPECT_FALSE(std::filesystem::exists(folder / "some/index.html"));
 }
 
+// tests/python/test_gallery.py compares the numbers with PyTorch's.
+TEST(Gallery, APageHasThePictureAndItsNumbers) {
+  const TemporaryFolder folder;
+  const CommandResult result = run_command(
+      {"gallery", folder / "some", "--only", "sentence-head", "--light", "--format", "html"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_text(folder / "some/sentence-head.html"),
+              AllOf(HasSubstr("<svg role=\"img\""),
+                    HasSubstr("<th scope=\"row\">cat</th><td>0.75</td><td>0.25</td><td>masked")));
+}
+
 TEST(Gallery, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   CommandResult result = run_command({"gallery", folder / "x", "--only", "mona-lisa"});
@@ -110,27 +121,11 @@ TEST(Pictures, OptionsAreChecked) {
   EXPECT_EQ(folder.num_files(), 0U);
 }
 
-TEST(Pictures, LessonsAreDrawn) {
+TEST(Pictures, ALessonIsAPageWithItsNumbers) {
   const TemporaryFolder folder;
-  for (const char* lesson : {"temperature", "masks", "from-scratch", "causal", "position"}) {
-    const std::string path = folder / (std::string(lesson) + ".svg");
-    const CommandResult result = run_command({"lesson", lesson, "--out", path});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(read_text(path), HasSubstr("</svg>"));
-  }
   const std::string page = folder / "t.html";
   ASSERT_EQ(run_command({"lesson", "temperature", "--out", page, "--dark"}).exit_code, 0);
   EXPECT_THAT(read_text(page), AllOf(HasSubstr("data-theme=\"dark\""), HasSubstr("<td>0.53</td>")));
-  const CommandResult result = run_command({"lesson", "softmax", "--out", folder / "s.json"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_TRUE(nlohmann::json::parse(read_text(folder / "s.json")).is_object());
-}
-
-TEST(Pictures, ALessonWithoutMatricesSaysSo) {
-  const TemporaryFolder folder;
-  const CommandResult result = run_command({"lesson", "softmax", "--out", folder / "s.svg"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("does not end in .json"));
 }
 
 TEST(Pictures, RunDrawsTheWeightsOfItsArrays) {

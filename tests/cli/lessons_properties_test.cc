@@ -296,7 +296,7 @@ TEST(ComplexityLesson, CountsOperationsAndBytes) {
     }
     previous = operations;
   }
-  EXPECT_EQ(previous, 512 * 512 * 32);
+  EXPECT_EQ(previous, 2048 * 2048 * 32);
 }
 
 TEST(VariationsLesson, EqualScoresAreMeansAndProjectionsBreakSymmetry) {

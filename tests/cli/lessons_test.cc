@@ -208,6 +208,12 @@ TEST(SimpleAttentionLesson, IsPyTorchs) {
   EXPECT_THAT(lesson.text(), HasSubstr("  [ 0.0585  0.9415  0.0000  0.0000]\n"));
 }
 
+TEST(HeadsLesson, IsPyTorchsAfterTheTutorialsDraws) {
+  const Lesson lesson("heads");
+  EXPECT_THAT(lesson.numbers("one_head", 2),
+              testing::StartsWith("0.11 0.14 0.08 0.12 0.09 0.17 0.15 0.14 "));
+}
+
 TEST(ShortSequenceLesson, IsPyTorchs) {
   const Lesson lesson("short-sequence");
   EXPECT_EQ(lesson["input_shape"], json({1, 10, 64}));

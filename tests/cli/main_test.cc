@@ -52,11 +52,47 @@ TEST(Command, HelpNamesEveryVerbAndGivesExamples) {
   }
 }
 
+// Every verb of the command, "train copy" as two words.
+std::vector<std::vector<std::string>> all_verbs() {
+  return {{"demo"},     {"explain"},  {"serve"},         {"run"},         {"lesson"},
+          {"gallery"},  {"train"},    {"train", "copy"}, {"train", "lm"}, {"train", "translate"},
+          {"generate"}, {"diagnose"}, {"translate"},     {"evaluate"},    {"compare"},
+          {"bench"},    {"info"}};
+}
+
 TEST(Command, HelpFitsEightyColumns) {
-  for (const std::string verb : {"demo", "explain", "run", "lesson", "bench", "info"}) {
-    std::istringstream help(run_command({verb, "--help"}).out);
+  for (std::vector<std::string> verb : all_verbs()) {
+    verb.emplace_back("--help");
+    std::istringstream help(run_command(verb).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 84U) << line;
   }
+}
+
+// The help without its line breaks.
+std::string help_of(std::vector<std::string> verb) {
+  verb.emplace_back("--help");
+  const auto result = run_command(verb);
+  EXPECT_EQ(result.exit_code, 0) << verb[0];
+  std::istringstream words(result.out);
+  std::string text;
+  for (std::string word; words >> word;) text += word + ' ';
+  return text;
+}
+
+TEST(Command, HelpSaysInWordsWhatGoesTogether) {
+  for (const std::vector<std::string>& verb : all_verbs()) {
+    const std::string help = help_of(verb);
+    for (const char* noise :
+         {"Excludes:", "Needs:", "REQUIRED", "Env:", " INT", " UINT", " FLOAT", "NAME TEXT"}) {
+      EXPECT_THAT(help, Not(HasSubstr(noise))) << verb[0];
+    }
+  }
+  EXPECT_THAT(help_of({"train", "lm"}),
+              AllOf(HasSubstr("no other setting of a run"), HasSubstr("(default: 500)"),
+                    Not(HasSubstr("Not with --resume"))));
+  EXPECT_THAT(help_of({"diagnose"}), HasSubstr("Only with --weights"));
+  EXPECT_THAT(help_of({"lesson"}), HasSubstr("Not with NAME"));
+  EXPECT_THAT(help_of({"run"}), HasSubstr("(required)"));
 }
 
 TEST(Command, AloneItPrintsTheHelpToStderr) {

@@ -160,6 +160,17 @@ TEST_F(Run, ReadsAMaskAsItIsToldTo) {
   EXPECT_TRUE(
       same_bits(load<float>("o.npy"),
                 computed(query, key, value, {.mask = Mask::block(mask)}).out.reshaped(shape)));
+  // The same mask as tokenisers write it: integers.
+  write_npy(path("m.npy"), Tensor<std::int64_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}).view());
+  expect_success({"--mask", path("m.npy"), "--mask-means", "allow"});
+  EXPECT_TRUE(
+      same_bits(load<float>("o.npy"),
+                computed(query, key, value, {.mask = Mask::allow(mask)}).out.reshaped(shape)));
+  write_npy(path("m.npy"), Tensor<std::uint8_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}).view());
+  expect_success({"--mask", path("m.npy"), "--mask-means", "block"});
+  EXPECT_TRUE(
+      same_bits(load<float>("o.npy"),
+                computed(query, key, value, {.mask = Mask::block(mask)}).out.reshaped(shape)));
   const float hidden = -std::numeric_limits<float>::infinity();
   const Tensor<float> added({3}, {0.5F, hidden, -1});
   write_npy(path("m.npy"), added.view());
@@ -232,9 +243,15 @@ TEST_F(Run, AMaskWithoutItsMeaningIsRefused) {
 
 TEST_F(Run, AMaskOfTheWrongTypeOrShapeIsRefused) {
   save_square();
-  write_npy(path("m.npy"), Tensor<std::uint8_t>({3, 3}));
+  write_npy(path("m.npy"), Tensor<float>({3, 3}));
   expect_error(1, {"--mask", path("m.npy"), "--mask-means", "allow"},
-               "m.npy' holds uint8, expected bool for a mask that means allow");
+               "m.npy' holds float32, expected bool, or integers 0 and 1, for a mask that means "
+               "allow");
+  write_npy(path("m.npy"), Tensor<std::int32_t>({2, 2}, {1, 0, -1, 2}));
+  expect_error(1, {"--mask", path("m.npy"), "--mask-means", "block"},
+               "m.npy' holds int32 with -1 as element 2 in row-major order, expected only 0 and 1 "
+               "for a mask that means block");
+  write_npy(path("m.npy"), Tensor<std::uint8_t>({3, 3}));
   expect_error(1, {"--mask", path("m.npy"), "--mask-means", "additive"},
                "m.npy' holds uint8, expected float16, float32 or float64");
   write_npy(path("m.npy"), Tensor<bool>({2, 3}));

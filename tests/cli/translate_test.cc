@@ -229,7 +229,7 @@ TEST_F(TrainedTranslator, DrawsWhereItLooked) {
       run_command({"translate", "--model", model(), "a b c", "--out", picture});
   ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
   EXPECT_EQ(drawn.out, "c b a\n");
-  EXPECT_THAT(read_text(picture), HasSubstr("<svg"));
+  EXPECT_THAT(read_text(picture), HasSubstr("<title>a b c → "));
   const std::string page = folder / "alignment.html";
   ASSERT_EQ(run_command({"translate", "--model", model(), "a b c", "--out", page}).exit_code, 0);
   EXPECT_THAT(read_text(page),

@@ -230,7 +230,7 @@ def scaling() -> Numbers:
 
 @lesson("heads")
 def one_head_and_many() -> Numbers:
-    torch.manual_seed(42)
+    three_draws()
     one, many = FourProjections(64, 1), FourProjections(64, 8)
     x = torch.randn(1, 8, 64)
     eight = many(x)[0][0]

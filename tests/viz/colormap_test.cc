@@ -5,8 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viz/cells.h"
+#include "viz/figure/palette.h"
 
 namespace heed {
 namespace {
@@ -95,14 +102,66 @@ TEST(ColorMap, LuminanceIsWcag) {
   EXPECT_NEAR(luminance({188, 188, 188}), 0.5029, 1e-4);
 }
 
-TEST(ColorMap, TextHasContrastOnEveryColor) {
+// WCAG 2's contrast ratio. It asks for at least 4.5 of text.
+double contrast(Rgb a, Rgb b) {
+  const double first = luminance(a) + 0.05;
+  const double second = luminance(b) + 0.05;
+  return std::max(first, second) / std::min(first, second);
+}
+constexpr double kReadable = 4.5;
+
+// Every colour that a cell of a figure or a terminal may have.
+std::vector<Rgb> cell_colors() {
+  std::vector<Rgb> colors;
   for (const Published& published : kPublished) {
-    for (int i = 0; i < 256; ++i) {
-      const Rgb background = colormap(published.map, static_cast<float>(i) / 255);
-      const double a = luminance(background) + 0.05;
-      const double b = luminance(text_color_on(background)) + 0.05;
-      EXPECT_GE(std::max(a, b) / std::min(a, b), 4.5);
+    for (int i = 0; i < 1024; ++i) {
+      colors.push_back(colormap(published.map, static_cast<float>(i) / 1023));
     }
+  }
+  return colors;
+}
+
+TEST(ColorMap, TextInFiguresCanBeReadOnEveryColor) {
+  for (const figure::Palette& palette : {figure::kLightPalette, figure::kDarkPalette}) {
+    for (const Rgb cell : cell_colors()) {
+      EXPECT_GE(contrast(cell, figure::cell_text_color(cell, palette)), kReadable);
+    }
+    const Rgb on_hatching = figure::cell_text_color(std::nullopt, palette);
+    EXPECT_GE(contrast(on_hatching, palette.hatched), kReadable);
+    EXPECT_GE(contrast(on_hatching, palette.hatching), kReadable);
+    EXPECT_GE(contrast(palette.muted, palette.background), kReadable);
+    EXPECT_GE(contrast(palette.ink, palette.background), kReadable);
+  }
+}
+
+// What xterm shows as its colour `index`, from 16 on.
+Rgb xterm(int index) {
+  constexpr std::array<std::uint8_t, 6> kLevels{0, 95, 135, 175, 215, 255};
+  if (index >= 232) {
+    const auto level = static_cast<std::uint8_t>(8 + 10 * (index - 232));
+    return {level, level, level};
+  }
+  const auto cube = static_cast<std::size_t>(index - 16);
+  return {kLevels[cube / 36], kLevels[cube / 6 % 6], kLevels[cube % 6]};
+}
+
+TEST(ColorMap, TextInTerminalsCanBeReadOnEveryColor) {
+  for (const Rgb cell : cell_colors()) {
+    int background = 0;
+    int text = 0;
+    const std::string few = cells::painted("x", cell, ColorDepth::k256);
+    ASSERT_EQ(std::sscanf(few.c_str(), "\x1b[48;5;%d;38;5;%dm", &background, &text), 2) << few;
+    EXPECT_GE(contrast(xterm(background), xterm(text)), kReadable) << few;
+
+    std::array<int, 6> rgb{};
+    const std::string many = cells::painted("x", cell, ColorDepth::kTrueColor);
+    ASSERT_EQ(std::sscanf(many.c_str(), "\x1b[48;2;%d;%d;%d;38;2;%d;%d;%dm", &rgb[0], &rgb[1],
+                          &rgb[2], &rgb[3], &rgb[4], &rgb[5]),
+              6)
+        << many;
+    const auto channel = [&rgb](std::size_t i) { return static_cast<std::uint8_t>(rgb[i]); };
+    EXPECT_EQ(cell, (Rgb{channel(0), channel(1), channel(2)}));
+    EXPECT_GE(contrast(cell, {channel(3), channel(4), channel(5)}), kReadable) << many;
   }
 }
 

@@ -1,4 +1,5 @@
-// The sinusoidal position encoding: as an image, and chosen dimensions as curves.
+// The sinusoidal position encoding: as an image, positions across and dimensions down, and chosen
+// dimensions as curves.
 
 const positionCursor = {position: 10, dim: 8};
 
@@ -11,13 +12,13 @@ function drawPositions(painter, [width, height], theme) {
   const count = state.positions;
   const {left, top, right, bottom} = positionLayout(width, height);
   const image = document.createElement('canvas');
-  image.width = dModel;
-  image.height = count;
-  const pixels = image.getContext('2d').createImageData(dModel, count);
+  image.width = count;
+  image.height = dModel;
+  const pixels = image.getContext('2d').createImageData(count, dModel);
   const table = tableOf('RdBu');
-  for (let position = 0; position < count; ++position) {
-    for (let dim = 0; dim < dModel; ++dim) {
-      const at = 4 * (position * dModel + dim);
+  for (let dim = 0; dim < dModel; ++dim) {
+    for (let position = 0; position < count; ++position) {
+      const at = 4 * (dim * count + position);
       pixels.data.set(colorAt(table, 0.5 + 0.5 * positionValue(position, dim, dModel)), at);
       pixels.data[at + 3] = 255;
     }
@@ -30,15 +31,21 @@ function drawPositions(painter, [width, height], theme) {
   painter.textBaseline = 'middle';
   painter.textAlign = 'right';
   painter.fillText('0', left - 6, top + 6);
-  painter.fillText(String(count - 1), left - 6, bottom - 6);
+  painter.fillText(String(dModel - 1), left - 6, bottom - 6);
   painter.textAlign = 'left';
-  painter.fillText('dimension 0', left, bottom + 14);
+  painter.fillText('position 0', left, bottom + 14);
   painter.textAlign = 'right';
-  painter.fillText(String(dModel - 1), right, bottom + 14);
+  painter.fillText(String(count - 1), right, bottom + 14);
+  painter.save();
+  painter.translate(left - 14, (top + bottom) / 2);
+  painter.rotate(-Math.PI / 2);
+  painter.textAlign = 'center';
+  painter.fillText('dimension', 0, 0);
+  painter.restore();
   painter.strokeStyle = theme.query;
   painter.lineWidth = 2;
-  const each = [(right - left) / dModel, (bottom - top) / count];
-  painter.strokeRect(left + positionCursor.dim * each[0], top + positionCursor.position * each[1], Math.max(4, each[0]), Math.max(4, each[1]));
+  const each = [(right - left) / count, (bottom - top) / dModel];
+  painter.strokeRect(left + positionCursor.position * each[0], top + positionCursor.dim * each[1], Math.max(4, each[0]), Math.max(4, each[1]));
 }
 
 function drawCurves(painter, [width, height], theme) {
@@ -108,10 +115,10 @@ function setUpPositions() {
     const across = (event.clientX - box.left - left) / (right - left);
     const down = (event.clientY - box.top - top) / (bottom - top);
     if (across < 0 || across >= 1 || down < 0 || down >= 1) return;
-    pointAtPosition(Math.floor(down * state.positions), Math.floor(across * shown().dModel));
+    pointAtPosition(Math.floor(across * state.positions), Math.floor(down * shown().dModel));
   });
   canvas.addEventListener('keydown', (event) => {
-    const steps = {ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1]};
+    const steps = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1]};
     if (!(event.key in steps)) return;
     event.preventDefault();
     pointAtPosition(positionCursor.position + steps[event.key][0], positionCursor.dim + steps[event.key][1]);

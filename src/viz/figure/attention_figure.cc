@@ -208,9 +208,16 @@ Figure overview_figure(FloatView weights, const AttentionFigureOptions& options)
     if (!panel.color_bar) continue;
     Axis& bar = panel.color_bar->axis;
     bar.label.clear();
-    // Few ticks, so that both ends have one.
-    if (options.scale != ColorScale::kLog)
+    if (options.scale == ColorScale::kPerRow) {
+      bar.ticks = {{bar.low, is_signed ? "-row max" : "0"}, {bar.high, "row max"}};
+    } else if (options.scale == ColorScale::kLinear) {
+      // Few ticks, so that both ends have one.
       bar = figure::number_axis("", bar.low, bar.high, false, 3);
+    }
+  }
+  if (options.scale == ColorScale::kPerRow) {
+    result.note = figure::joined_notes(
+        result.note, "Colours: a weight's share of the largest weight of its row.");
   }
   return result;
 }

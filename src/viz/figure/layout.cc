@@ -88,12 +88,20 @@ Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
   }
   margins.bottom = plan.x.depth + (plan.x.depth > 0 ? kGap : 0) +
                    (panel.x.label.empty() ? 0 : kLineHeight + kGap);
-  margins.top = (panel.title.empty() ? 0 : kPanelTitleSize + 10) + plan.legend_height;
-  margins.right = kGap;
+  const TextStyle title = panel_title_style(panel);
+  const Size title_size = panel.title.empty() ? Size{} : fonts.size(panel.title, title);
+  const double first_line = fonts.size("x", title).height;
+  margins.top = (panel.title.empty() ? 0 : kPanelTitleSize + 10 + title_size.height - first_line) +
+                plan.legend_height;
+  // A title may reach to both sides of a narrow plot.
+  const double overhang = (title_size.width - panel.width) / 2;
+  margins.left = std::max(margins.left, overhang);
+  margins.right = std::max(kGap, overhang);
   if (panel.color_bar) {
     plan.color_bar_ticks = widest(panel.color_bar->axis, fonts);
-    margins.right = 2 * kGap + kColorBarWidth + kGap + plan.color_bar_ticks +
-                    (panel.color_bar->axis.label.empty() ? 0 : kLineHeight + kGap);
+    const double bar = 2 * kGap + kColorBarWidth + kGap + plan.color_bar_ticks +
+                       (panel.color_bar->axis.label.empty() ? 0 : kLineHeight + kGap);
+    margins.right = std::max(margins.right, bar);
   } else if (plan.x.angle == 0 && !panel.x.ticks.empty()) {
     margins.right = std::max(margins.right, widest(panel.x, fonts) / 2);
   }
@@ -137,6 +145,13 @@ double height_of(const std::string& text, double size, double width, const Fonts
 }
 
 }  // namespace
+
+TextStyle panel_title_style(const Panel& panel) {
+  return {.size = kPanelTitleSize,
+          .max_width = std::max(panel.width + 40.0, 150.0),
+          .wraps = true,
+          .is_centered = true};
+}
 
 FigurePlan plan_figure(const Figure& figure, const Fonts& fonts) {
   FigurePlan plan;

@@ -53,6 +53,9 @@ struct FigurePlan {
   std::vector<PanelPlan> panels;
 };
 
+// How the title of a panel is laid out: on as many lines as it needs.
+TextStyle panel_title_style(const Panel& panel);
+
 FigurePlan plan_figure(const Figure& figure, const Fonts& fonts);
 
 }  // namespace heed::inline v0::figure

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 #include "viz/figure/axis.h"
@@ -115,7 +116,9 @@ class PanelPainter {
       if (size > kLargestNumber && needed.width > cell.width / 3) continue;
       for (std::size_t i = 0; i < texts.size(); ++i) {
         const auto index = static_cast<std::int64_t>(i);
-        const Rgb color = is_hatched(index) ? colors_.muted : text_color_on(panel_.cells.colors[i]);
+        std::optional<Rgb> cell_color;
+        if (!is_hatched(index)) cell_color = panel_.cells.colors[i];
+        const Rgb color = cell_text_color(cell_color, colors_);
         canvas_.text(texts[i], cell_box(index, cell).center(), style(size, color));
       }
       return;
@@ -236,8 +239,8 @@ class PanelPainter {
 
   void title_and_legend() {
     const double top = plot().y - plan_.legend_height;
-    TextStyle title = style(kPanelTitleSize, colors_.ink);
-    title.max_width = std::max(plot().width + 40, 150.0);
+    TextStyle title = panel_title_style(panel_);
+    title.color = colors_.ink;
     if (!panel_.title.empty()) {
       canvas_.text(panel_.title, {plot().center().x, top - 7}, title, {0.5, 1});
     }

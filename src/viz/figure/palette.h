@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "heed/viz/figure.h"
 
@@ -46,6 +47,12 @@ inline constexpr Palette kDarkPalette{.background = {0x16, 0x17, 0x1d},
                                                   {0xe6, 0xb0, 0x30},
                                                   {0x8a, 0xcf, 0xf5},
                                                   {0xb0, 0xb0, 0xb0}}}};
+
+// What is written with in a cell of that colour; in a hatched one, which has none, with what can be
+// read on the lines too.
+inline Rgb cell_text_color(const std::optional<Rgb>& cell, const Palette& colors) {
+  return cell ? text_color_on(*cell) : colors.ink;
+}
 
 inline const Palette& palette(Theme theme) {
   return theme == Theme::kDark ? kDarkPalette : kLightPalette;

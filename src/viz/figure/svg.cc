@@ -7,73 +7,108 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <span>
 #include <system_error>
 
 namespace heed::inline v0::figure {
 namespace {
 
-// Appends the colour "rgb(12.5%,50%,100%)" that `svg` starts with as "#2080ff" and returns its
-// size; 0 where it is written otherwise.
-std::size_t append_color(std::string_view svg, std::string& result) {
-  const std::size_t end = svg.find(')');
-  std::string_view channels = svg.substr(0, end).substr(4);
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Every number of `text` with at most so many decimals, without zeros at the end of them.
+std::string with_decimals(std::string_view text, std::size_t decimals) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_point = text[at] == '.' && !result.empty() && is_digit(result.back());
+    result += text[at++];
+    if (!is_point) continue;
+    for (std::size_t i = 0; at < text.size() && is_digit(text[at]); ++i, ++at) {
+      if (i < decimals) result += text[at];
+    }
+    while (result.back() == '0') result.pop_back();
+    if (result.back() == '.') result.pop_back();
+  }
+  return result;
+}
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string short_numbers(std::string_view text) { return with_decimals(text, 3); }
+
+// The colour "rgb(12.5%,50%,100%)" as "#2080ff"; any other value as it is.
+std::string short_color(std::string_view value) {
+  constexpr std::string_view kBegin = "rgb(";
+  if (value.substr(0, kBegin.size()) != kBegin || value.back() != ')') return std::string(value);
+  std::string_view channels = value.substr(kBegin.size());
   std::string color = "#";
-  while (end != svg.npos && !channels.empty()) {
+  while (!channels.empty()) {
     double percent = 0;
     const char* last = channels.data() + channels.size();
     const auto [next, error] = std::from_chars(channels.data(), last, percent);
-    if (error != std::errc() || next == last || *next != '%') return 0;
+    if (error != std::errc() || next == last || *next != '%') return std::string(value);
     color += fmt::format("{:02x}", static_cast<int>(std::lround(percent * 2.55)));
-    channels.remove_prefix(static_cast<std::size_t>(next + 1 - channels.data()));
-    if (!channels.empty()) channels.remove_prefix(1);
+    // A percent sign, and a comma or the bracket at the end.
+    channels.remove_prefix(
+        std::min(static_cast<std::size_t>(next + 2 - channels.data()), channels.size()));
   }
-  if (color.size() != 7) return 0;
-  result += color;
-  return end + 1;
+  return color.size() == 7 ? color : std::string(value);
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Appends the first `decimals` after the point that `svg` starts with and returns the size of the
-// point and all of them.
-std::size_t append_decimals(std::string_view svg, std::size_t decimals, std::string& result) {
-  result += svg.front();
-  std::size_t size = 1;
-  for (; size < svg.size() && is_digit(svg[size]); ++size) {
-    if (size <= decimals) result += svg[size];
-  }
-  while (result.back() == '0') result.pop_back();
-  if (result.back() == '.') result.pop_back();
-  return size;
-}
-
-// Appends the path ` d="M 1 2.345 L 3 4 Z M 1 2.345 "` that `svg` starts with as
-// ` d="M1 2.34L3 4Z"` and returns its size; 0 where it does not end. Nobody sees a hundredth of a
-// unit, nor where a pen stops that draws no more.
-std::size_t append_path(std::string_view svg, std::string& result) {
-  constexpr std::size_t kDecimals = 2;
-  constexpr std::string_view kBegin = " d=\"";
-  const std::size_t end = svg.find('"', kBegin.size());
-  if (end == svg.npos) return 0;
-  std::string_view path = svg.substr(kBegin.size(), end - kBegin.size());
+// The path "M 1 2.345 L 3 4 Z M 1 2.345 " as "M1 2.34L3 4Z". Nobody sees a hundredth of a unit, nor
+// where a pen stops that draws no more.
+std::string short_path(std::string_view path) {
   const std::size_t last = path.rfind('M');
   if (last != path.npos && last > 0 && path.find_first_of("LCZ", last) == path.npos) {
     path = path.substr(0, last);
   }
   const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
-  result += kBegin;
-  while (!path.empty()) {
-    const char next = path.size() > 1 ? path[1] : 'Z';
-    if (path.front() == '.') {
-      path.remove_prefix(append_decimals(path, kDecimals, result));
-      continue;
-    }
-    const bool separates = path.front() == ' ' && !is_letter(next) && !is_letter(result.back());
-    if (path.front() != ' ' || separates) result += path.front();
-    path.remove_prefix(1);
+  const std::string numbers = with_decimals(path, 2);
+  std::string result;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool stands_apart =
+        numbers[i] != ' ' || (i + 1 < numbers.size() && !result.empty() &&
+                              !is_letter(numbers[i + 1]) && !is_letter(result.back()));
+    if (stands_apart) result += numbers[i];
   }
-  result += '"';
-  return end + 1;
+  return result;
+}
+
+// The declarations "fill-rule:nonzero;fill:rgb(100%,100%,100%);stroke-width:1.0000;" without those
+// that say what is SVG's default.
+std::string short_style(std::string_view style) {
+  constexpr std::array<std::string_view, 7> kDefaults{
+      "stroke:none",         "fill-rule:nonzero",    "fill-opacity:1", "stroke-opacity:1",
+      "stroke-linecap:butt", "stroke-miterlimit:10", "stop-opacity:1"};
+  std::string result;
+  while (!style.empty()) {
+    style.remove_prefix(std::min(style.find_first_not_of(' '), style.size()));
+    const std::string_view declaration = style.substr(0, style.find(';'));
+    style.remove_prefix(std::min(declaration.size() + 1, style.size()));
+    if (declaration.empty() || contains(kDefaults, declaration)) continue;
+    const std::size_t value = std::min(declaration.find(':') + 1, declaration.size());
+    const std::string color = short_color(declaration.substr(value));
+    result.append(declaration.substr(0, value));
+    result.append(color.rfind('#', 0) == 0 ? color : short_numbers(color)).append(";");
+  }
+  return result;
+}
+
+// How the value of an attribute is written short; null where every character counts, as in names,
+// addresses, versions and embedded images.
+using Shortening = std::string (*)(std::string_view value);
+Shortening shortening_of(std::string_view attribute) {
+  constexpr std::array<std::string_view, 3> kColors{"fill", "stroke", "stop-color"};
+  constexpr std::array<std::string_view, 16> kNumbers{
+      "x",           "y",      "width",   "height",    "x1",
+      "y1",          "x2",     "y2",      "cx",        "cy",
+      "r",           "offset", "viewBox", "transform", "gradientTransform",
+      "stroke-width"};
+  if (attribute == "d") return short_path;
+  if (attribute == "style") return short_style;
+  if (contains(kColors, attribute)) return short_color;
+  return contains(kNumbers, attribute) ? short_numbers : nullptr;
 }
 
 }  // namespace
@@ -99,29 +134,23 @@ std::string with_stable_names(std::string_view svg) {
 }
 
 std::string compacted(std::string_view svg) {
-  constexpr std::array<std::string_view, 7> kDefaults{
-      "stroke:none;",         "fill-rule:nonzero;",    "fill-opacity:1;", "stroke-opacity:1;",
-      "stroke-linecap:butt;", "stroke-miterlimit:10;", "stop-opacity:1;"};
+  constexpr std::string_view kBeforeValue = "=\"";
   std::string result;
-  while (!svg.empty()) {
-    std::size_t skipped = 0;
-    for (const std::string_view text : kDefaults) {
-      if (svg.substr(0, text.size()) == text) skipped = text.size();
-    }
-    if (skipped == 0 && svg.substr(0, 4) == "rgb(") skipped = append_color(svg, result);
-    if (skipped == 0 && svg.substr(0, 4) == " d=\"") skipped = append_path(svg, result);
-    if (skipped == 0) {
-      constexpr std::size_t kDecimals = 3;
-      const bool is_point = svg.front() == '.' && !result.empty() && is_digit(result.back());
-      if (is_point) {
-        skipped = append_decimals(svg, kDecimals, result);
-      } else {
-        result += svg[skipped++];
-      }
-    }
-    svg.remove_prefix(skipped);
+  for (std::size_t at = svg.find(kBeforeValue); at != svg.npos; at = svg.find(kBeforeValue)) {
+    const std::string_view before = svg.substr(0, at);
+    const std::size_t space = before.find_last_of(" \n");
+    const std::size_t begin = at + kBeforeValue.size();
+    const std::size_t end = std::min(svg.find('"', begin), svg.size());
+    const std::string_view value = svg.substr(begin, end - begin);
+    const Shortening shorten = shortening_of(before.substr(space == before.npos ? 0 : space + 1));
+    result.append(before).append(kBeforeValue);
+    result += shorten == nullptr || value.empty() ? std::string(value) : shorten(value);
+    svg.remove_prefix(end);
+    if (svg.empty()) break;
+    result += '"';
+    svg.remove_prefix(1);
   }
-  return result;
+  return result.append(svg);
 }
 
 std::string without_styles(std::string_view svg) {

@@ -10,8 +10,8 @@ namespace heed::inline v0::figure {
 // in the order of its document.
 std::string with_stable_names(std::string_view svg);
 
-// The same picture in half of the bytes: without what is SVG's default, with short colours and
-// paths.
+// The same picture in half of the bytes: without what is SVG's default, with short colours, paths
+// and numbers. Only attributes that hold these are touched.
 std::string compacted(std::string_view svg);
 
 // Style attributes, which a Content-Security-Policy forbids in pages, as attributes of their own.

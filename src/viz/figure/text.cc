@@ -49,6 +49,7 @@ GObject<PangoLayout> Fonts::lay_out(std::string_view text, const TextStyle& styl
       pango_layout_set_ellipsize(layout.get(), PANGO_ELLIPSIZE_END);
     }
   }
+  if (style.is_centered) pango_layout_set_alignment(layout.get(), PANGO_ALIGN_CENTER);
   const std::string shown = drawable(text);
   pango_layout_set_text(layout.get(), shown.data(), static_cast<int>(shown.size()));
   return layout;

@@ -26,8 +26,9 @@ struct TextStyle {
   double size = 11;
   Rgb color = {};
   bool is_bold = false;
-  double max_width = 0;  // 0: any; beyond it the end becomes an ellipsis
-  bool wraps = false;    // beyond max_width a new line begins instead
+  double max_width = 0;      // 0: any; beyond it the end becomes an ellipsis
+  bool wraps = false;        // beyond max_width a new line begins instead
+  bool is_centered = false;  // of several lines, each in the middle
 };
 
 // What a user's text is drawn as: valid, visible, and not longer than anyone reads.

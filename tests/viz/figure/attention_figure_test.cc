@@ -125,6 +125,19 @@ TEST(AttentionFigure, OverviewHasALayerPerRow) {
   EXPECT_EQ(figure.panels[2].title, "head 2");
 }
 
+TEST(AttentionFigure, AnOverviewByRowSaysSoOnItsBar) {
+  const Tensor<float> weights({1, 2, 2, 2}, {0.75F, 0.25F, 0.5F, 0.5F, 1, 0, 0.1F, 0.9F});
+  const Figure figure = overview_figure(weights, {.note = "Heads.", .scale = ColorScale::kPerRow});
+  const std::vector<Tick>& ticks = figure.panels[1].color_bar->axis.ticks;
+  ASSERT_EQ(ticks.size(), 2U);
+  EXPECT_EQ(ticks[0].label, "0");
+  EXPECT_EQ(ticks[1].label, "row max");
+  EXPECT_EQ(figure.note, "Heads. Colours: a weight's share of the largest weight of its row.");
+  const Figure shared = overview_figure(weights);
+  EXPECT_EQ(shared.panels[1].color_bar->axis.ticks.back().label, "1.0");
+  EXPECT_EQ(shared.note, "");
+}
+
 TEST(AttentionFigure, RefusesWhatDoesNotFit) {
   const Tensor<float> weights({2, 3});
   const std::vector<std::string> one{"only"};

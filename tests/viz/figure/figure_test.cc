@@ -12,6 +12,7 @@
 #include "heed/error.h"
 #include "viz/figure/axis.h"
 #include "viz/figure/golden_versions.h"
+#include "viz/figure/layout.h"
 #include "viz/figure/sample_figures.h"
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
@@ -19,6 +20,7 @@
 namespace heed {
 namespace {
 
+using figure::Size;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -78,6 +80,27 @@ TEST(Figure, SameFigureSameBytesWhateverWasDrawnBefore) {
   }
 }
 
+TEST(Figure, ATitleOfAPanelIsNeverCut) {
+  const figure::Fonts fonts;
+  Figure figure = sample_weights();
+  figure.columns = 2;
+  figure.panels.push_back(figure.panels[0]);
+  for (Panel& panel : figure.panels) panel.title = "One line.";
+  const auto one = figure::plan_figure(figure, fonts);
+  figure.panels[0].title =
+      "Weights of a head, softmax of each row of the scores that a mask let through";
+  const auto several = figure::plan_figure(figure, fonts);
+  const Size title =
+      fonts.size(figure.panels[0].title, figure::panel_title_style(figure.panels[0]));
+  EXPECT_GT(title.height, 30);
+  EXPECT_GT(several.size.height, one.size.height);
+  EXPECT_GE(several.panels[0].plot.y - several.title.height, title.height);
+  // Titles beside each other do not meet, and stay within the picture.
+  const double middle = several.panels[0].plot.center().x;
+  EXPECT_GE(middle - title.width / 2, 0);
+  EXPECT_LE(middle + title.width / 2, several.panels[1].plot.x);
+}
+
 TEST(Figure, SvgHasTheTitleForReadersWhoHearIt) {
   EXPECT_THAT(render_figure(sample_weights(), FigureFormat::kSvg),
               HasSubstr("<title>Three &lt;words&gt; &amp; a mask</title>"));
@@ -110,11 +133,46 @@ TEST(Figure, SvgNamesAreNumberedFromTheStart) {
 }
 
 TEST(Figure, SvgIsWrittenShort) {
-  EXPECT_EQ(figure::compacted("fill-opacity:1;fill:rgb(12.549%,50.196078%,100%);rgb(x) 1.23456"),
-            "fill:#2080ff;rgb(x) 1.234");
+  EXPECT_EQ(
+      figure::compacted(
+          R"(<g style=" stroke:none; fill-opacity:1;fill:rgb(12.549%,50.196078%,100%);stroke-width:1.23456;"/>)"),
+      R"(<g style="fill:#2080ff;stroke-width:1.234;"/>)");
+  EXPECT_EQ(figure::compacted(R"x(<use fill="rgb(100%,0%,0%)" stroke="rgb(x)" x="1.50000"/>)x"),
+            R"x(<use fill="#ff0000" stroke="rgb(x)" x="1.5"/>)x");
   EXPECT_EQ(figure::compacted(R"(<path d="M 1 2.3456 L -3 4.5 Z M 5 6 L 0.704 7.001 Z M 5 6 "/>)"),
             R"(<path d="M1 2.34L-3 4.5ZM5 6L0.7 7Z"/>)");
   EXPECT_EQ(figure::compacted(R"(<path d=""/><path d="M 1 2 ")"), R"(<path d=""/><path d="M1 2")");
+}
+
+TEST(Figure, SvgIsShortenedOnlyWhereNumbersAre) {
+  const std::string header =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
+      "version=\"1.10\" id=\"a1.2345\">1.2345<image href=\"data:;base64,A1.2345\"/></svg>";
+  EXPECT_EQ(figure::compacted(header), header);
+  EXPECT_EQ(figure::compacted(R"(<a b="1.23)"), R"(<a b="1.23)");
+}
+
+// Without these a browser shows an error instead of the picture. tests/browser/test_gallery.py
+// opens pictures in one.
+TEST(Figure, SvgIsXmlOfTheRightNamespace) {
+  const auto check = [](const std::string& file) {
+    const std::string svg = file.substr(0, 400);
+    EXPECT_THAT(svg, StartsWith("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "));
+    EXPECT_THAT(svg, HasSubstr(" xmlns=\"http://www.w3.org/2000/svg\""));
+    EXPECT_THAT(svg, HasSubstr(" xmlns:xlink=\"http://www.w3.org/1999/xlink\""));
+    EXPECT_THAT(svg, HasSubstr(" version=\"1.1\""));
+  };
+  check(render_figure(sample_weights(), FigureFormat::kSvg));
+  check(render_figure(testing_support::sample_positions(), FigureFormat::kSvg));
+  std::size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HEED_TEST_DATA) + "/figures")) {
+    if (entry.path().extension() != ".svg") continue;
+    check(read(entry.path().string()));
+    ++files;
+  }
+  EXPECT_GE(files, 6U);
 }
 
 TEST(Figure, SvgHasNoStyleAttributes) {

@@ -1,0 +1,89 @@
+#include "help_formatter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "heed/viz/layout.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr int kColumn = 26;
+constexpr std::size_t kMostNamed = 3;  // of excluded options; the description speaks of more
+
+std::string wrapped(const std::string& description) {
+  std::string text = wrap_text(description, 80 - kColumn);
+  text.pop_back();
+  return text;
+}
+
+// "--a", "--a or --b"; CLI11 orders options by where they lie in memory.
+std::string names_of(const std::set<CLI::Option*>& options) {
+  std::set<std::string> names;
+  for (const CLI::Option* option : options) names.insert(option->get_name());
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " or ") + name;
+  return text;
+}
+
+// What must not stand beside the option. Where one option excludes many, they do not repeat it.
+std::set<CLI::Option*> excluded_by(const CLI::Option& option) {
+  std::set<CLI::Option*> named;
+  for (CLI::Option* other : option.get_excludes()) {
+    if (other->get_excludes().size() <= kMostNamed) named.insert(other);
+  }
+  if (option.get_excludes().size() > kMostNamed) named.clear();
+  return named;
+}
+
+}  // namespace
+
+HelpFormatter::HelpFormatter() {
+  column_width(kColumn);
+  label("SUBCOMMAND", "VERB ...");
+  // CLI11 names what an option takes after its C++ type, where the option does not.
+  for (const char* whole : {"INT", "UINT"}) label(whole, "N");
+  label("FLOAT", "NUMBER");
+}
+
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  if (option->get_type_size() == 0) return "";
+  // The name of what stands alone says what it is.
+  const bool is_named = option->nonpositional() && !option->get_type_name().empty();
+  const std::string type = is_named ? ' ' + get_label(option->get_type_name()) : "";
+  const bool is_list = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+  const bool says_so = type.size() > 3 && type.substr(type.size() - 3) == "...";
+  return type + (is_list && !says_so ? " ..." : "");
+}
+
+std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
+  std::string names = CLI::Formatter::make_option_name(option, is_positional);
+  const std::size_t comma = names.find(',');
+  return comma == names.npos ? names : names.insert(comma + 1, " ");
+}
+
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  std::string text = option->get_description();
+  if (option->get_required()) text += " (required)";
+  if (!option->get_default_str().empty()) {
+    text += fmt::format(" (default: {})", option->get_default_str());
+  }
+  const auto excluded = excluded_by(*option);
+  if (!option->get_needs().empty()) {
+    text += fmt::format(". Only with {}", names_of(option->get_needs()));
+  }
+  if (!excluded.empty()) text += fmt::format(". Not with {}", names_of(excluded));
+  return wrapped(text);
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* verb) const {
+  std::stringstream text;
+  CLI::detail::format_help(text, verb->get_name(), wrapped(verb->get_description()), kColumn);
+  return text.str();
+}
+
+}  // namespace heed::cli
