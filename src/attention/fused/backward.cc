@@ -10,6 +10,7 @@
 #include "attention/fused/backward_sums.h"
 #include "attention/fused/panel_gradients.h"
 #include "attention/fused/tile_reader.h"
+#include "heed/cancellation.h"
 #include "heed/parallel.h"
 
 namespace heed::inline v0::fused {
@@ -65,6 +66,7 @@ class BackwardWorker {
       end = std::max<std::int64_t>(end, panel.rows().panel().any_end);
     }
     for (std::int64_t key = begin / kTileKeys * kTileKeys; key < end; key += kTileKeys) {
+      check_cancelled();
       add_tile({key, std::min<std::int64_t>(key + kTileKeys, job_->terms().shape.kv_len)}, panels);
     }
     for (const PanelGradients& panel : panels) panel.write(*job_);

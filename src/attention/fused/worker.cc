@@ -5,6 +5,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "heed/cancellation.h"
+
 namespace heed::inline v0::fused {
 
 using kernels::kChunkKeys;
@@ -85,6 +87,7 @@ void Worker::run(const Job& job, std::span<PanelOutput> panels) {
 }
 
 void Worker::run_chunk(const Job& job, std::span<PanelOutput> panels, RowRange keys) {
+  check_cancelled();
   for (std::int64_t key = keys.begin; key < keys.end; key += kTileKeys) {
     const RowRange some{key, std::min(key + kTileKeys, job.terms->shape.kv_len)};
     const kernels::Tile place{.first_key = static_cast<std::int32_t>(key),
