@@ -32,6 +32,7 @@ def _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mas
         else:
             mask = _heed.additive(attn_mask)
     return make_options(
+        "scaled_dot_product_attention",
         mask=mask,
         bias=bias,
         causal="top_left" if is_causal else False,
