@@ -11,6 +11,28 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(heed_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
+# What turns some mistakes into an end of the program before they are of use to an attacker: canaries on the stack, checked
+# copies, and tables of functions that cannot be written to once the program runs.
+target_compile_options(heed_flags INTERFACE -fstack-protector-strong)
+if(NOT HEED_SANITIZE)
+  # Needs an optimiser, and has other ideas than a sanitizer. Some compilers define it by themselves.
+  target_compile_options(heed_flags INTERFACE
+    "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+endif()
+if(CMAKE_SYSTEM_NAME STREQUAL Linux)
+  target_link_options(heed_flags INTERFACE LINKER:-z,relro LINKER:-z,now)
+endif()
+
+# heed_export_only(TARGET SCRIPT): a shared TARGET exports what the linker's version script says, and not the instances of
+# templates of other libraries, whose visibility is theirs.
+function(heed_export_only target script)
+  get_target_property(type ${target} TYPE)
+  if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT type STREQUAL STATIC_LIBRARY)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${script})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
+endfunction()
+
 if(HEED_WARNINGS_AS_ERRORS)
   target_compile_options(heed_flags INTERFACE -Werror)
 endif()

@@ -53,7 +53,8 @@ struct BasicAttentionOptions {
   /// s becomes softcap · tanh(s / softcap); 0 leaves s as it is.
   Real softcap = 0;
   Dropout dropout = {};
-  /// The position of query 0 in the sequence, for masks, score_mod and dropout.
+  /// The position of query 0 in the sequence, for masks, score_mod, ALiBi and dropout. With ALiBi
+  /// and masks aligned bottom_right alone, 0 stands for the position that these say.
   std::int64_t query_offset = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
+#include "heed/cancellation.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/diagnostics.h"

@@ -72,6 +72,9 @@ class Alignment {
   /// batch. check() passed for the same shape.
   HEED_API std::int64_t resolve(const ScoreShape& shape, std::int64_t batch) const;
 
+  /// Whether this is bottom_right(): the last query stands at the last key, whatever their numbers.
+  bool is_bottom_right() const noexcept { return kind_ == Kind::kBottomRight; }
+
   /// As text: "", "top_left", "bottom_right" with lengths if it has any, or the offset.
   HEED_API std::string description() const;
 

@@ -120,7 +120,7 @@ def documents(cu_seqlens: Sequence[int]) -> Mask:
 
 class Options:
     def __init__(
-        self, *, mask: Mask | None, score_mod: Any, alibi_slopes: Any, bias: Any, sinks: Any, scale: float
+        self, function: str, *, mask: Mask | None, score_mod: Any, alibi_slopes: Any, bias: Any, sinks: Any, scale: float
         | None, softcap: float, dropout: float, seed: int, query_offset: int,
     ) -> None: ...
 
@@ -213,8 +213,10 @@ def attention_page(
 ) -> str:
     """The explorer's page of the attention of one head or of all, as HTML."""
 
-def weights_page(weights: Any, names: tuple[Sequence[str], Sequence[str]]) -> str:
-    """The explorer's page of weights [queries, keys] or [num_heads, queries, keys], as HTML."""
+def weights_page(
+    weights: Any, batch: int, head: int | None, names: tuple[Sequence[str], Sequence[str]],
+) -> str:
+    """The explorer's page of weights [queries, keys], [num_heads, queries, keys] or [batch, num_heads, queries, keys], as HTML."""
 
 class Plan:
     """

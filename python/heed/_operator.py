@@ -52,7 +52,7 @@ def attention(
     value: Any,
     *,
     mask: _heed.Mask | None = None,
-    causal: bool | str | int = False,
+    causal: bool | str = False,
     window: int | tuple[int | None, int | None] | None = None,
     scale: float | None = None,
     softcap: float = 0.0,
@@ -81,8 +81,8 @@ def attention(
     In this order: scale, softcap, score_mod, ALiBi, bias, mask, sinks, softmax, dropout, values.
 
     mask          a heed.Mask, made by name and combined with &
-    causal        True: as many queries as keys, each sees the keys up to itself; "top_left", "bottom_right" or the
-                  position of query 0 where there are not as many
+    causal        True: as many queries as keys, each sees the keys up to itself; "top_left" or "bottom_right" where
+                  there are not as many, or mask=heed.causal(n), query 0 at key n
     window        (left, right): a query sees that many keys besides itself, None all; n is (n, n). It stands where
                   `causal` says
     scale         1/√head_dim when not given
@@ -94,7 +94,8 @@ def attention(
     alibi_slopes  [num_heads]: the score falls by slope · distance; heed.alibi_slopes(num_heads)
     sinks         [num_heads]: one more logit in the softmax's denominator, without a value
     dropout       the probability with which a weight becomes 0; which ones is decided by `seed`
-    query_offset  the position of query 0 in the sequence
+    query_offset  the position of query 0 in the sequence. With alibi_slopes and masks aligned "bottom_right" it need not
+                  be given
     num_threads   at most so many
 
     bias, alibi_slopes and sinks are float32 (float64 for float64 queries); other floating-point types are copied.
@@ -112,6 +113,7 @@ def attention(
     ((1, 8, 128, 64), (1, 8, 128), (1, 128))
     """
     options = make_options(
+        "attention",
         mask=mask,
         causal=causal,
         window=window,
@@ -153,7 +155,7 @@ def attention_backward(
     >>> gradients.query.shape
     (1, 8, 128, 64)
     """
-    made = make_options(**options)
+    made = make_options("attention_backward", **options)
     return AttentionGradients(*_heed.attention_backward(grad_out, query, key, value, out, lse, made, num_threads))
 
 
@@ -169,7 +171,7 @@ def attention_weights(
 
     Weights are those of the softmax, before dropout. The options are those of attention().
     """
-    return _heed.attention_weights(query, key, rows, make_options(**options), num_threads)
+    return _heed.attention_weights(query, key, rows, make_options("attention_weights", **options), num_threads)
 
 
 def attention_statistics(
@@ -183,7 +185,8 @@ def attention_statistics(
     >>> found.entropy.shape, found.top_keys.shape
     ((1, 8, 128), (1, 8, 128, 3))
     """
-    return AttentionStatistics(*_heed.attention_statistics(query, key, top_k, make_options(**options), num_threads))
+    made = make_options("attention_statistics", **options)
+    return AttentionStatistics(*_heed.attention_statistics(query, key, top_k, made, num_threads))
 
 
 def plan(query: Any, key: Any, value: Any, *, dtype: str = "float32", **options: Unpack[Options]) -> _heed.Plan:
@@ -198,4 +201,4 @@ def plan(query: Any, key: Any, value: Any, *, dtype: str = "float32", **options:
     mask        causal
     kernel      ...
     """
-    return _heed.plan(query, key, value, dtype, make_options(**options))
+    return _heed.plan(query, key, value, dtype, make_options("plan", **options))

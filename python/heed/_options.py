@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy
 
 from . import _heed
 
@@ -14,7 +17,7 @@ class Options(TypedDict, total=False):
     """The keywords that say what attention computes: see attention()."""
 
     mask: _heed.Mask | None
-    causal: bool | str | int
+    causal: bool | str
     window: int | tuple[int | None, int | None] | None
     scale: float | None
     softcap: float
@@ -27,21 +30,53 @@ class Options(TypedDict, total=False):
     query_offset: int
 
 
-def _combined_mask(mask, causal, window):
+def _alignment(function: str, causal: Any) -> str | None:
+    """How causal= aligns queries and keys; None where it asks for nothing."""
+    if isinstance(causal, str):
+        return causal
+    if causal is None or isinstance(causal, (bool, numpy.bool_)):
+        return "square" if causal else None
+    # 0 and 1 would be positions here, and truth values to most readers.
+    raise ValueError(
+        f'{function}: causal is {causal!r}, expected True, False, "top_left" or "bottom_right"; mask=heed.causal(n) '
+        "puts query 0 at key n"
+    )
+
+
+def _side(function: str, window: Any, side: Any) -> int | None:
+    """How many keys a window has on a side; None: no bound."""
+    if side is None:
+        return None
+    try:
+        keys = -1 if isinstance(side, (bool, numpy.bool_)) else operator.index(side)
+    except TypeError:
+        keys = -1
+    if keys < 0:
+        raise ValueError(
+            f"{function}: window is {window!r}, expected (left, right) or one number for both sides: numbers of keys "
+            "from 0 on, or None for no bound"
+        )
+    return keys
+
+
+def _sides(function: str, window: Any) -> list[int | None]:
+    pair = window if isinstance(window, (tuple, list)) and len(window) == 2 else (window, window)
+    return [_side(function, window, side) for side in pair]
+
+
+def _combined_mask(function, mask, causal, window):
     """What mask, causal and window say together."""
     if mask is not None and not isinstance(mask, _heed.Mask):
         raise ValueError(
-            f"attention: mask is a {type(mask).__name__}, expected a heed.Mask; heed.allow(array), heed.block(array) "
+            f"{function}: mask is a {type(mask).__name__}, expected a heed.Mask; heed.allow(array), heed.block(array) "
             "and heed.additive(array) make one of an array and say what its elements mean"
         )
     parts = [] if mask is None else [mask]
-    alignment = "square" if isinstance(causal, bool) else causal
-    # An alignment, be it position 0, is not False.
-    if causal is not False:
+    alignment = _alignment(function, causal)
+    if alignment is not None:
         parts.append(_heed.causal(alignment))
     if window is not None:
-        left, right = (window, window) if isinstance(window, int) else window
-        parts.append(_heed.sliding_window(left, right, alignment))
+        parts.append(_heed.sliding_window(*_sides(function, window), alignment or "square"))
     if not parts:
         return None
     combined = parts[0]
@@ -51,6 +86,7 @@ def _combined_mask(mask, causal, window):
 
 
 def make_options(
+    function: str,
     *,
     mask=None,
     causal=False,
@@ -65,9 +101,10 @@ def make_options(
     seed=0,
     query_offset=0,
 ) -> _heed.Options:
-    """See attention()."""
+    """The options of attention() for a function of this name."""
     return _heed.Options(
-        mask=_combined_mask(mask, causal, window),
+        function,
+        mask=_combined_mask(function, mask, causal, window),
         score_mod=score_mod,
         alibi_slopes=alibi_slopes,
         bias=bias,

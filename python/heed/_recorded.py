@@ -34,9 +34,16 @@ def _like(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor | None]) 
     return tuple(None if to is None else gradient.to(to.dtype) for gradient, to in zip(gradients, tensors))
 
 
-def _refuse_second(function: str) -> None:
+def is_batched(gradient: Tensor) -> bool:
+    """Whether it is one of several for torch.autograd.grad(…, is_grads_batched=True) or torch.func.vmap."""
+    return torch._C._functorch.is_legacy_batchedtensor(gradient) or torch._C._are_functorch_transforms_active()
+
+
+def _check_gradients(function: str, *gradients: Tensor) -> None:
     if torch.is_grad_enabled():
         raise RuntimeError(f"heed.torch.{function} has no gradient of a gradient")
+    if any(map(is_batched, gradients)):
+        raise RuntimeError(f"heed.torch.{function} goes back for one output at a time: is_grads_batched is not supported")
 
 
 class _Rotary(torch.autograd.Function):
@@ -48,7 +55,7 @@ class _Rotary(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        _refuse_second("rotary_embedding")
+        _check_gradients("rotary_embedding", grad_out)
         cos, sin = ctx.saved_tensors
         gradient = _heed.rotary_embedding_backward(_real(grad_out), cos, sin, **ctx.options)
         return gradient.to(grad_out.dtype), None, None, None
@@ -64,7 +71,7 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out, grad_state):
-        _refuse_second("linear_attention")
+        _check_gradients("linear_attention", grad_out, grad_state)
         tensors = ctx.saved_tensors
         query, key, value, *extras = map(_real, tensors)
         found = _heed.linear_attention_backward(
@@ -84,7 +91,7 @@ class _FeatureMap(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        _refuse_second("feature_map_attention")
+        _check_gradients("feature_map_attention", grad_out)
         tensors = ctx.saved_tensors
         found = _heed.feature_map_attention_backward(*map(_real, (grad_out, *tensors)), *ctx.options)
         return *_like(found, tensors), None, None, None
@@ -108,7 +115,7 @@ class _Packed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        _refuse_second("attention_packed")
+        _check_gradients("attention_packed", grad_out)
         *tensors, out, lse = ctx.saved_tensors
         operands = [_real(tensor) for tensor in tensors[:3]]
         given = ctx.options | dict(zip(_LEARNED, tensors[3:]))

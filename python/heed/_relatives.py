@@ -3,6 +3,7 @@ library."""
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _heed
@@ -83,13 +84,17 @@ def feature_map_attention_backward(
     return FeatureMapGradients(*found)
 
 
-def _boundaries(cu_seqlens: Any) -> list[int]:
-    return cu_seqlens.tolist() if hasattr(cu_seqlens, "tolist") else list(cu_seqlens)
+def _boundaries(name: str, cu_seqlens: Any) -> list[int]:
+    given = cu_seqlens.tolist() if hasattr(cu_seqlens, "tolist") else cu_seqlens
+    try:
+        return [operator.index(boundary) for boundary in given]
+    except TypeError:
+        raise ValueError(f"attention_packed: {name} is {given!r}, expected a list or array of integers") from None
 
 
 def both_boundaries(cu_seqlens_q: Any, cu_seqlens_k: Any) -> tuple[list[int], list[int]]:
-    queries = _boundaries(cu_seqlens_q)
-    return queries, queries if cu_seqlens_k is None else _boundaries(cu_seqlens_k)
+    queries = _boundaries("cu_seqlens_q", cu_seqlens_q)
+    return queries, queries if cu_seqlens_k is None else _boundaries("cu_seqlens_k", cu_seqlens_k)
 
 
 def attention_packed(
@@ -123,7 +128,7 @@ def attention_packed(
     """
     compute = _heed.attention_packed_with_lse if return_lse else _heed.attention_packed
     boundaries = both_boundaries(cu_seqlens_q, cu_seqlens_k)
-    return compute(query, key, value, *boundaries, make_options(**options), num_threads)
+    return compute(query, key, value, *boundaries, make_options("attention_packed", **options), num_threads)
 
 
 def attention_packed_backward(
@@ -149,6 +154,6 @@ def attention_packed_backward(
     (7, 8, 64)
     """
     boundaries = both_boundaries(cu_seqlens_q, cu_seqlens_k)
-    made = make_options(**options)
+    made = make_options("attention_packed_backward", **options)
     found = _heed.attention_packed_backward(grad_out, query, key, value, (out, lse), boundaries, made, num_threads)
     return AttentionGradients(*found)

@@ -6,22 +6,22 @@ import torch
 
 from . import _heed
 from ._options import make_options
-from ._recorded import rows_of
+from ._recorded import is_batched, rows_of
 
 _library = torch.library.Library("heed", "DEF")  # noqa: TOR901
 _library.define(
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor? seed, "
-    "float dropout_p, bool is_causal, float? scale) -> (Tensor out, Tensor lse)"
+    "float dropout_p, str? causal, float? scale) -> (Tensor out, Tensor lse)"
 )
 _library.define(
     "scaled_dot_product_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
-    "Tensor lse, Tensor? attn_mask, Tensor? seed, float dropout_p, bool is_causal, float? scale, "
+    "Tensor lse, Tensor? attn_mask, Tensor? seed, float dropout_p, str? causal, float? scale, "
     "bool needs_grad_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)"
 )
 
 
-def _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask=False):
-    """PyTorch's arguments as heed's. A float mask is a bias where its gradient is wanted, and where its numbers have
+def _options(query, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask=False):
+    """PyTorch's arguments as heed's; causal is an alignment or None. A float mask is a bias where its gradient is wanted, and where its numbers have
     more digits than a mask keeps."""
     mask = bias = None
     if attn_mask is not None:
@@ -32,17 +32,18 @@ def _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mas
         else:
             mask = _heed.additive(attn_mask)
     return make_options(
+        "scaled_dot_product_attention",
         mask=mask,
         bias=bias,
-        causal="top_left" if is_causal else False,
+        causal=causal,
         scale=scale,
         dropout=dropout_p if seed is not None else 0.0,
         seed=0 if seed is None else int(seed),
     )
 
 
-def _attend(query, key, value, attn_mask, seed, dropout_p, is_causal, scale, with_lse):
-    options = _options(query, attn_mask, seed, dropout_p, is_causal, scale)
+def _attend(query, key, value, attn_mask, seed, dropout_p, causal, scale, with_lse):
+    options = _options(query, attn_mask, seed, dropout_p, causal, scale)
     return _heed.attention(query, key, value, options, with_lse, torch.get_num_threads())
 
 
@@ -53,7 +54,7 @@ def _forward(*arguments):
 
 
 @torch.library.register_fake("heed::scaled_dot_product_attention", lib=_library)
-def _forward_fake(query, key, value, attn_mask, seed, dropout_p, is_causal, scale):
+def _forward_fake(query, key, value, attn_mask, seed, dropout_p, causal, scale):
     lse_dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     out = query.new_empty((*query.shape[:-1], value.shape[-1]))
     return out, query.new_empty(query.shape[:-1], dtype=lse_dtype)
@@ -61,9 +62,9 @@ def _forward_fake(query, key, value, attn_mask, seed, dropout_p, is_causal, scal
 
 @torch.library.impl(_library, "scaled_dot_product_attention_backward", "CPU")
 def _backward(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
-    settings = (attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask)
+    settings = (attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
     with torch.no_grad():
         tensors = (rows_of(tensor) for tensor in (grad_out, query, key, value, out))
         gradients = _gradients(*tensors, lse, *settings)
@@ -72,10 +73,10 @@ def _backward(
 
 
 def _gradients(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     threads = torch.get_num_threads()
-    options = _options(query, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask)
+    options = _options(query, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
     operands = (query, key, value)
     if is_half := query.dtype != lse.dtype:
         # Half precision goes back in float32. The rounded output would cost the gradients most of their digits,
@@ -90,14 +91,14 @@ def _gradients(
 
 @torch.library.register_fake("heed::scaled_dot_product_attention_backward", lib=_library)
 def _backward_fake(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, is_causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     grad_mask = attn_mask.new_empty(attn_mask.shape) if needs_grad_mask else lse.new_empty(0)
     return *(x.new_empty(x.shape) for x in (query, key, value)), grad_mask
 
 
 def _setup_context(ctx, inputs, output):
-    query, key, value, attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale = inputs
+    query, key, value, attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale = inputs
     ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(query, key, value, attn_mask, seed, *output)
 
@@ -106,7 +107,7 @@ def _autograd(ctx, grad_out, _grad_lse):
     query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
     needs_grad_mask = ctx.needs_input_grad[3]
     *gradients, grad_mask = torch.ops.heed.scaled_dot_product_attention_backward(
-        grad_out, query, key, value, out, lse, attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale, needs_grad_mask
+        grad_out, query, key, value, out, lse, attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, needs_grad_mask
     )
     return *gradients, grad_mask if needs_grad_mask else None, None, None, None, None
 
@@ -123,6 +124,24 @@ def _refuse(_ctx, *_grads):
 torch.library.register_autograd("heed::scaled_dot_product_attention_backward", _refuse, lib=_library)
 
 
+def _one_by_one(operator):
+    """The rule by which torch.func.vmap calls an operator: for each entry alone, with the bits it has alone."""
+
+    def rule(info, in_dims, *arguments):
+        found = [
+            operator(*(x if dim is None else x.select(dim, index) for x, dim in zip(arguments, in_dims)))
+            for index in range(info.batch_size)
+        ]
+        results = tuple(torch.stack(entries) for entries in zip(*found))
+        return results, (0,) * len(results)
+
+    return rule
+
+
+for _name in ("scaled_dot_product_attention", "scaled_dot_product_attention_backward"):
+    torch.library.register_vmap(f"heed::{_name}", _one_by_one(getattr(torch.ops.heed, _name)), lib=_library)
+
+
 class _Attention(torch.autograd.Function):
     """The operators without PyTorch's dispatcher, which costs more than a short sequence does."""
 
@@ -130,16 +149,17 @@ class _Attention(torch.autograd.Function):
     def forward(ctx, query, key, value, attn_mask, seed, *settings):
         out, lse = _attend(query, key, value, attn_mask, seed, *settings, with_lse=True)
         ctx.save_for_backward(query, key, value, attn_mask, seed, out, lse)
-        ctx.dropout_p, ctx.is_causal, ctx.scale = settings
+        ctx.dropout_p, ctx.causal, ctx.scale = settings
         return out
 
     @staticmethod
     def backward(ctx, grad_out):
-        if torch.is_grad_enabled():
-            # Somebody wants the gradient of a gradient, which the operator refuses when it comes to that.
+        # Somebody wants the gradient of a gradient, which the operator refuses when it comes to that, or the
+        # gradients of several outputs at once, which PyTorch hands to the operator one by one.
+        if torch.is_grad_enabled() or is_batched(grad_out):
             return _autograd(ctx, grad_out, None)
         query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
-        settings = (attn_mask, seed, ctx.dropout_p, ctx.is_causal, ctx.scale, ctx.needs_input_grad[3])
+        settings = (attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, ctx.needs_input_grad[3])
         return *_gradients(grad_out, query, key, value, out, lse, *settings), None, None, None, None
 
 

@@ -37,6 +37,14 @@ class Page:
             file.write(self.html)
 
 
+def _names(argument: str, tokens: Sequence[str] | None) -> list[str]:
+    names = [] if tokens is None else list(tokens)
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ValueError(f"show: {argument}[{index}] is {name!r}, expected a str")
+    return names
+
+
 def show(
     query: Any,
     key: Any = None,
@@ -49,7 +57,8 @@ def show(
 ) -> Page:
     """What attends to what, as a page to look around in: a matrix, arcs, single rows and their numbers.
 
-    query, key: as attention() takes them, with its options; or weights [queries, keys] or [num_heads, queries, keys]
+    query, key: as attention() takes them, with its options; or weights [queries, keys], [num_heads, queries, keys] or
+        [batch, num_heads, queries, keys]
     batch, head: what is shown; all heads when head is not given
     tokens, key_tokens: names of the queries, which are also those of as many keys, and of the keys
 
@@ -61,7 +70,9 @@ def show(
     >>> page = heed.show(x[:, :, :16], x[:, :, :16], causal=True)
     >>> page.save("page.html")  # doctest: +SKIP
     """
-    names = (list(tokens or ()), list(key_tokens or ()))
+    names = (_names("tokens", tokens), _names("key_tokens", key_tokens))
     if key is None:
-        return Page(_heed.weights_page(query, names))
-    return Page(_heed.attention_page(query, key, batch, head, names, make_options(**options)))
+        if options:
+            raise ValueError(f"show: weights are shown as they are, but {', '.join(options)} was given")
+        return Page(_heed.weights_page(query, batch, head, names))
+    return Page(_heed.attention_page(query, key, batch, head, names, make_options("show", **options)))

@@ -48,7 +48,7 @@ def attention(query: Any, key: Any, value: Any, *, keep: Sequence[str] = (), **o
            [0.36, 0.64, 0.  ],
            [0.26, 0.26, 0.47]])
     """
-    return Result(*_heed.reference_attention(query, key, value, list(keep), make_options(**options)))
+    return Result(*_heed.reference_attention(query, key, value, list(keep), make_options("reference.attention", **options)))
 
 
 def linear_attention(

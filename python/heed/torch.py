@@ -12,10 +12,16 @@ or, without a change to the code that calls PyTorch's:
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 import warnings
 from typing import TYPE_CHECKING
 
 import torch
+from torch.autograd import forward_ad
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import CausalBias, CausalVariant
+from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
 from ._sdpa import compute
@@ -38,6 +44,35 @@ __all__ = [
 
 _pytorch_attention = torch.nn.functional.scaled_dot_product_attention
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+
+
+def _overrides(tensors) -> bool:
+    """Whether a subclass of Tensor says itself what functions do with it."""
+    usual = torch.Tensor.__torch_function__.__func__
+    kinds = {type(tensor) for tensor in tensors} - {torch.Tensor, torch.nn.Parameter, type(None)}
+    handlers = (getattr(kind, "__torch_function__", None) for kind in kinds)
+    return any(
+        handler is not torch._C._disabled_torch_function_impl and getattr(handler, "__func__", None) is not usual
+        for handler in handlers
+    )
+
+
+def _alignment_of(bias: CausalBias, q_len: int, kv_len: int, is_causal: bool) -> str:
+    """Where PyTorch's own causal masks put the queries. They have no elements."""
+    if is_causal:
+        raise ValueError("scaled_dot_product_attention: attn_mask is a CausalBias, expected is_causal=False with it")
+    if (bias.seq_len_q, bias.seq_len_kv) != (q_len, kv_len):
+        raise ValueError(
+            f"scaled_dot_product_attention: attn_mask is a CausalBias of {bias.seq_len_q} queries and "
+            f"{bias.seq_len_kv} keys, expected {q_len} and {kv_len}"
+        )
+    return "top_left" if bias.variant == CausalVariant.UPPER_LEFT else "bottom_right"
+
+
+def _wants_pytorchs_steps() -> bool:
+    """Whether PyTorch shall compute step by step, which has derivatives of every kind: its user chose so, or this is
+    forward-mode differentiation."""
+    return forward_ad._current_level >= 0 or (not torch._C._get_flash_sdp_enabled() and torch._C._get_math_sdp_enabled())
 
 
 def _what_is_lacking(query: Tensor, key: Tensor, value: Tensor) -> str | None:
@@ -112,6 +147,19 @@ def _cast_as_autocast_does(tensors):
     ]
 
 
+def _of_pytorch(given, causal: str | None, options: dict) -> Tensor:
+    """What PyTorch computes; a CausalBias, for which it would look at its own function's name, becomes a mask."""
+    query, key, value, mask = given
+    if causal is not None and not options["is_causal"]:
+        after = key.shape[-2] - query.shape[-2] if causal == "bottom_right" else 0
+        mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril(after)
+    if forward_ad._current_level < 0:
+        return _pytorch_attention(query, key, value, mask, **options)
+    # Its fused kernel knows no forward mode.
+    with sdpa_kernel(SDPBackend.MATH):
+        return _pytorch_attention(query, key, value, mask, **options)
+
+
 _told: set[str] = set()
 
 
@@ -134,7 +182,8 @@ def scaled_dot_product_attention(
     """torch.nn.functional.scaled_dot_product_attention, computed by heed.
 
     query: [..., q_len, head_dim], key: [..., kv_len, head_dim], value: [..., kv_len, value_dim]
-    attn_mask: booleans, true = may attend, or numbers added to the scores; broadcasts to [..., q_len, kv_len]
+    attn_mask: booleans, true = may attend, or numbers added to the scores; broadcasts to [..., q_len, kv_len]; or one of
+        torch.nn.attention.bias, causal_upper_left and causal_lower_right
     dropout_p: applied whenever it is not 0; which weights fall is decided by PyTorch's generator
     is_causal: query i sees the keys up to i, both counted from the first, of those that attn_mask lets it see
     scale: 1/√head_dim when not given
@@ -142,20 +191,30 @@ def scaled_dot_product_attention(
 
     Gradients reach query, key, value and a float attn_mask, once: a gradient of a gradient is not to be had. Those of
     half-precision tensors are computed in float32. A query that sees no key gets 0, and what it does not see may be NaN.
-    Tensors that are not on the CPU, nested or sparse are left to PyTorch, and so is what PyTorch refuses.
+    Tensors that are not on the CPU, nested or sparse are left to PyTorch, and so are forward-mode derivatives, all calls
+    under torch.nn.attention.sdpa_kernel(SDPBackend.MATH), and what PyTorch refuses.
 
     >>> x = torch.randn(2, 8, 128, 64, requires_grad=True)
     >>> heed.torch.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
     """
-    given = (query, key, value)
-    lacking = _what_is_lacking(*given)
+    given = (query, key, value, attn_mask)
+    options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    causal = "top_left" if is_causal else None
+    if isinstance(attn_mask, CausalBias):
+        causal = _alignment_of(attn_mask, query.shape[-2], key.shape[-2], is_causal)
+        given = (query, key, value, None)
+    if has_torch_function_variadic(*given):
+        if not _overrides(given):
+            return handle_torch_function(scaled_dot_product_attention, given, query, key, value, attn_mask, **options)
+        return _of_pytorch(given, causal, options)
+    lacking = _what_is_lacking(query, key, value)
     if lacking is not None:
         _tell_once(lacking)
-    query, key, value, mask = _cast_as_autocast_does((*given, attn_mask))
-    if lacking is not None or _is_misused(query, key, value, mask, is_causal, enable_gqa):
-        return _pytorch_attention(
-            *given, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
-        )
+    query, key, value, mask = _cast_as_autocast_does(given)
+    if lacking is not None or _wants_pytorchs_steps() or _is_misused(query, key, value, mask, is_causal, enable_gqa):
+        return _of_pytorch(given, causal, options)
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"scaled_dot_product_attention: dropout_p is {dropout_p}, expected 0 to 1")
     leading = query.shape[:-2]
     if not (query.dim() == 4 and leading == key.shape[:-2] == value.shape[:-2]):
         leading, query, key, value = _broadcast((query, key, value), enable_gqa)
@@ -164,43 +223,65 @@ def scaled_dot_product_attention(
         mask = _mask_of_rank_4(mask, leading)
     # Drawn where PyTorch draws, so that torch.manual_seed() decides.
     seed = torch.randint(2**63 - 1, (), dtype=torch.int64) if dropout_p > 0 else None
-    out = compute(*tensors, mask, seed, float(dropout_p), is_causal, scale)
+    out = compute(*tensors, mask, seed, float(dropout_p), causal, scale)
     return out if len(leading) == 2 else out.view(*leading, *out.shape[-2:])
 
 
+# What torch.jit.script makes of calls is PyTorch's operator.
+torch.jit._builtins._register_builtin(scaled_dot_product_attention, "aten::scaled_dot_product_attention")
+
 # --- in place of PyTorch's ----------------------------------------------------------------------------------------------
 
-_fastpath_before: list[bool] = []
+class _Switch:
+    """Who wants heed in PyTorch's place: enable(), and any number of with statements in any number of threads."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.is_on = False
+        self.blocks = 0
+        self.had_fastpath = False
+
+    def set(self, *, is_on: bool | None = None, blocks: int = 0) -> None:
+        with self.lock:
+            was_wanted = self.is_on or self.blocks > 0
+            self.is_on = self.is_on if is_on is None else is_on
+            self.blocks += blocks
+            is_wanted = self.is_on or self.blocks > 0
+            if is_wanted and not was_wanted:
+                self.had_fastpath = torch.backends.mha.get_fastpath_enabled()
+                torch.backends.mha.set_fastpath_enabled(False)
+                torch.nn.functional.scaled_dot_product_attention = scaled_dot_product_attention
+            elif was_wanted and not is_wanted:
+                torch.nn.functional.scaled_dot_product_attention = _pytorch_attention
+                torch.backends.mha.set_fastpath_enabled(self.had_fastpath)
+
+
+_switch = _Switch()
+if hasattr(os, "register_at_fork"):
+    # A thread that held the lock is not in the child.
+    os.register_at_fork(after_in_child=_switch.lock._at_fork_reinit)
 
 
 def enable() -> None:
     """Makes torch.nn.functional.scaled_dot_product_attention heed's, for code that calls it by this name, PyTorch's own
     modules among it. Their fast path for inference, which does not call it, is switched off meanwhile."""
-    if torch.nn.functional.scaled_dot_product_attention is scaled_dot_product_attention:
-        return
-    _fastpath_before.append(torch.backends.mha.get_fastpath_enabled())
-    torch.backends.mha.set_fastpath_enabled(False)
-    torch.nn.functional.scaled_dot_product_attention = scaled_dot_product_attention
+    _switch.set(is_on=True)
 
 
 def disable() -> None:
-    """Undoes enable()."""
-    if torch.nn.functional.scaled_dot_product_attention is scaled_dot_product_attention:
-        torch.nn.functional.scaled_dot_product_attention = _pytorch_attention
-        torch.backends.mha.set_fastpath_enabled(_fastpath_before.pop())
+    """Undoes enable(), at once or, within enabled() of any thread, when the last of these ends."""
+    _switch.set(is_on=False)
 
 
 @contextlib.contextmanager
 def enabled() -> Iterator[None]:
-    """enable() for the length of a with statement.
+    """enable() for the length of a with statement, for all threads: until the last of several ends.
 
     >>> with heed.torch.enabled():
     ...     out = encoder(tokens)
     """
-    was_enabled = torch.nn.functional.scaled_dot_product_attention is scaled_dot_product_attention
-    enable()
+    _switch.set(blocks=1)
     try:
         yield
     finally:
-        if not was_enabled:
-            disable()
+        _switch.set(blocks=-1)

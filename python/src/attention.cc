@@ -25,11 +25,11 @@ nb::object attention_of(const Operands& operands, const Options& options, bool w
   const auto value = view_of_rank_4<T>(operands.value);
   if (!with_lse) {
     Tensor<T> out =
-        unlocked(options, num_threads, [&] { return heed::attention(query, key, value, *call); });
+        without_lock(num_threads, [&] { return heed::attention(query, key, value, *call); });
     return to_object(std::move(out), operands.library, operands.rank);
   }
   auto both =
-      unlocked(options, num_threads, [&] { return attention_with_lse(query, key, value, *call); });
+      without_lock(num_threads, [&] { return attention_with_lse(query, key, value, *call); });
   return nb::make_tuple(to_object(std::move(both.out), operands.library, operands.rank),
                         to_object(std::move(both.lse), operands.library, operands.rank - 1));
 }

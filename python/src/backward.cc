@@ -35,7 +35,7 @@ nb::object backward_of(const Recorded& recorded, const Options& options,
   const TensorView<const T> out = view_of_rank_4<T>(recorded.out);
   TensorView<const T> lse = view_of<T>(recorded.lse);
   if (lse.rank() < 3) lse = lse.to_rank(3);
-  auto found = unlocked(options, num_threads, [&] {
+  auto found = without_lock(num_threads, [&] {
     return attention_backward(view_of_rank_4<T>(recorded.grad_out),
                               view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
                               view_of_rank_4<T>(operands.value), AttentionOutputView<T>(out, lse),
@@ -60,7 +60,7 @@ nb::object backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::h
     throw InvalidArgument(
         "attention_backward: query is of half precision, expected float32 or float64");
   }
-  if (options.score_mod) {
+  if (options.score_mod.is_valid()) {
     throw InvalidArgument(
         "attention_backward: score_mod is a function of Python's, which has no derivative");
   }

@@ -1,12 +1,18 @@
 #include "callables.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <limits>
-#include <type_traits>
-#include <utility>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "arrays.h"
+#include "call.h"
 
 namespace heed::python {
 
@@ -54,29 +60,70 @@ nb::object scores_of(const Real* scores, const TileArguments& tile, std::int32_t
   return nb::cast(array, nb::rv_policy::copy);
 }
 
-// Calls use(keys × rows of T) with what the function returned, broadcast to the tile.
-template <class T, class Use>
-void with_result(Callable& callable, const nb::tuple& arguments, const TileArguments& tile,
+// The names and types of what a function returns.
+template <class T>
+struct Returned;
+template <>
+struct Returned<bool> {
+  static constexpr const char* kWho = "where";
+  static constexpr const char* kExpected = "booleans";
+  static constexpr const char* kKinds = "biu";  // of NumPy's types
+  static constexpr const char* kType = "bool";
+};
+template <>
+struct Returned<float> {
+  static constexpr const char* kWho = "score_mod";
+  static constexpr const char* kExpected = "scores";
+  static constexpr const char* kKinds = "fiub";
+  static constexpr const char* kType = "float32";
+};
+template <>
+struct Returned<double> : Returned<float> {
+  static constexpr const char* kType = "float64";
+};
+
+// What the function returned as an array [keys, rows] of T.
+template <class T>
+Array array_returned(nb::handle result, const TileArguments& tile) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const nb::object array = numpy.attr("asarray")(result);
+  const nb::object dtype = array.attr("dtype");
+  const nb::object kind = dtype.attr("kind");
+  if (std::strchr(Returned<T>::kKinds, nb::str(kind).c_str()[0]) == nullptr) {
+    const std::string what =
+        result.is_none() ? "None" : fmt::format("an array of {}", nb::str(dtype).c_str());
+    throw InvalidArgument(
+        fmt::format("{}: the function returned {}, expected {} that broadcast to [keys, rows] = "
+                    "[{}, {}]",
+                    Returned<T>::kWho, what, Returned<T>::kExpected, tile.num_keys, tile.num_rows));
+  }
+  const nb::object typed = numpy.attr("asarray")(array, Returned<T>::kType);
+  return to_array(Returned<T>::kWho, "result",
+                  numpy.attr("broadcast_to")(typed, nb::make_tuple(tile.num_keys, tile.num_rows)));
+}
+
+// Calls use(tile's arguments, array of T) with what the function makes of them, unless the
+// computation has failed.
+template <class T, class MakeArguments, class Use>
+void with_result(nb::handle function, const ScoreTile& tile, MakeArguments arguments,
                  Use use) noexcept {
-  const nb::object result = callable.call(arguments);
-  if (!result.is_valid()) return;
+  Call& call = Call::current();
+  const auto is_over = [&] { return call.is_requested() || call.is_abandoned(); };
+  if (is_over()) return;
+  const Locked locked;
+  // Another thread may have failed meanwhile.
+  if (is_over()) return;
   try {
-    const nb::module_ numpy = nb::module_::import_("numpy");
-    const char* type = std::is_same_v<T, bool>    ? "bool"
-                       : std::is_same_v<T, float> ? "float32"
-                                                  : "float64";
-    const nb::object array = numpy.attr("asarray")(result, type);
-    const nb::object tile_sized =
-        numpy.attr("broadcast_to")(array, nb::make_tuple(tile.num_keys, tile.num_rows));
-    use(view_of<T>(to_array("function", "result", tile_sized)));
+    const TileArguments at = arguments_of(tile);
+    use(at, array_returned<T>(call_function(function, arguments(at)), at));
   } catch (...) {
-    callable.keep_failure();
+    call.fail();
   }
 }
 
 class PythonMask final : public detail::MaskFunction {
  public:
-  explicit PythonMask(std::shared_ptr<Callable> callable) : callable_(std::move(callable)) {}
+  explicit PythonMask(nb::handle function) : function_(function) {}
 
   bool visible(const ScorePosition& at) const override {
     float score = 0;
@@ -94,26 +141,28 @@ class PythonMask final : public detail::MaskFunction {
   }
 
   void hide(const ScoreTile& tile) const override {
-    const nb::gil_scoped_acquire locked;
-    const TileArguments at = arguments_of(tile);
-    const auto arguments = nb::make_tuple(at.batch, at.heads, at.q_idx, at.kv_idx);
-    with_result<bool>(*callable_, arguments, at, [&](TensorView<const bool> visible) {
+    const auto arguments = [](const TileArguments& at) {
+      return nb::make_tuple(at.batch, at.heads, at.q_idx, at.kv_idx);
+    };
+    with_result<bool>(function_, tile, arguments, [&](const TileArguments& at, const Array& array) {
+      // A true of NumPy's may be any byte but 0.
+      const auto visible = view_of<std::uint8_t>(array);
       for (std::int32_t j = 0; j < at.num_keys; ++j) {
         float* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin + j) * tile.width;
         for (std::int32_t r = 0; r < at.num_rows; ++r) {
-          if (!visible(j, r)) scores[r] = -std::numeric_limits<float>::infinity();
+          if (visible(j, r) == 0) scores[r] = -std::numeric_limits<float>::infinity();
         }
       }
     });
   }
 
  private:
-  std::shared_ptr<Callable> callable_;
+  nb::handle function_;
 };
 
 class PythonScoreMod final : public detail::ScoreFunction {
  public:
-  explicit PythonScoreMod(std::shared_ptr<Callable> callable) : callable_(std::move(callable)) {}
+  explicit PythonScoreMod(nb::handle function) : function_(function) {}
 
   float apply(float score, const ScorePosition& at) const override { return apply_one(score, at); }
   double apply(double score, const ScorePosition& at) const override {
@@ -147,11 +196,12 @@ class PythonScoreMod final : public detail::ScoreFunction {
   // `scores` are those of the tile's first key that is asked about.
   template <class Real>
   void modify(const ScoreTile& tile, Real* scores) const {
-    const nb::gil_scoped_acquire locked;
-    const TileArguments at = arguments_of(tile);
-    const auto arguments =
-        nb::make_tuple(scores_of(scores, at, tile.width), at.batch, at.heads, at.q_idx, at.kv_idx);
-    with_result<Real>(*callable_, arguments, at, [&](TensorView<const Real> modified) {
+    const auto arguments = [&](const TileArguments& at) {
+      return nb::make_tuple(scores_of(scores, at, tile.width), at.batch, at.heads, at.q_idx,
+                            at.kv_idx);
+    };
+    with_result<Real>(function_, tile, arguments, [&](const TileArguments& at, const Array& array) {
+      const auto modified = view_of<Real>(array);
       for (std::int32_t j = 0; j < at.num_keys; ++j) {
         Real* row = scores + static_cast<std::ptrdiff_t>(j) * tile.width;
         for (std::int32_t r = 0; r < at.num_rows; ++r) row[r] = modified(j, r);
@@ -159,65 +209,17 @@ class PythonScoreMod final : public detail::ScoreFunction {
     });
   }
 
-  std::shared_ptr<Callable> callable_;
+  nb::handle function_;
 };
 
 }  // namespace
 
-Callable::~Callable() {
-  const nb::gil_scoped_acquire locked;
-  function_.reset();
-  failure_ = nullptr;
+Mask mask_where(nb::handle visible) {
+  return Mask::where_function(std::make_shared<PythonMask>(visible));
 }
 
-nb::object Callable::call(const nb::tuple& arguments) noexcept {
-  try {
-    return function_(*arguments);
-  } catch (...) {
-    keep_failure();
-    return {};
-  }
-}
-
-void Callable::keep_failure() noexcept {
-  // What is replaced is destroyed unlocked, for it may run any code of Python's.
-  std::exception_ptr failure = std::current_exception();
-  const std::lock_guard lock(mutex_);
-  failure_.swap(failure);
-  ++num_failures_;
-}
-
-void Callable::raise_failure() {
-  std::exception_ptr failure;
-  {
-    const std::lock_guard lock(mutex_);
-    failure = failure_;
-  }
-  try {
-    std::rethrow_exception(failure);
-  } catch (const nb::python_error& error) {
-    // Raising takes the contents of what is thrown, and others may wait for the same failure.
-    throw nb::python_error(error);
-  }
-}
-
-FailureWatch::FailureWatch(const Callables& callables) : callables_(callables) {
-  before_.reserve(callables.size());
-  for (const auto& callable : callables) before_.push_back(callable->num_failures());
-}
-
-void FailureWatch::raise() const {
-  for (std::size_t i = 0; i < callables_.size(); ++i) {
-    if (callables_[i]->num_failures() != before_[i]) callables_[i]->raise_failure();
-  }
-}
-
-Mask mask_where(std::shared_ptr<Callable> visible) {
-  return Mask::where_function(std::make_shared<PythonMask>(std::move(visible)));
-}
-
-ScoreMod score_mod_of(std::shared_ptr<Callable> function) {
-  return ScoreMod(std::make_shared<PythonScoreMod>(std::move(function)));
+ScoreMod score_mod_of(nb::handle function) {
+  return ScoreMod(std::make_shared<PythonScoreMod>(function));
 }
 
 }  // namespace heed::python

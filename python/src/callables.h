@@ -1,17 +1,11 @@
 // Masks and modifications of scores written in Python.
 //
 // The function is called with NumPy arrays for a whole tile of scores, by any thread that gets the
-// interpreter's lock. Kernels cannot be interrupted: what the function raises is kept, the
-// computation goes on, and its caller raises it at the end.
+// interpreter's lock. What it raises stops the call that it is computed for, which raises it.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <atomic>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "heed/mask.h"
@@ -21,47 +15,29 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// A function of Python's. Its last owner may let it go without the interpreter's lock.
-class Callable {
- public:
-  explicit Callable(nb::callable function) : function_(std::move(function)) {}
-  Callable(const Callable&) = delete;
-  Callable& operator=(const Callable&) = delete;
-  ~Callable();
+// The functions that an object of Python's refers to, and a look at them.
+using Functions = std::vector<nb::object>;
+using FunctionHandles = std::vector<nb::handle>;
 
-  // The function's result; not valid when it raised. Needs the interpreter's lock.
-  nb::object call(const nb::tuple& arguments) noexcept;
+// visible(b, h, q_idx, kv_idx) -> booleans. The mask does not own the function: whoever holds the
+// mask holds the function too, so that the collector of cycles sees each reference.
+Mask mask_where(nb::handle visible);
 
-  // To be called where the function's result is of no use, within a catch block.
-  void keep_failure() noexcept;
+// function(score, b, h, q_idx, kv_idx) -> scores; it has no derivative, and is not owned either.
+ScoreMod score_mod_of(nb::handle function);
 
-  std::int64_t num_failures() const noexcept { return num_failures_; }
-  [[noreturn]] void raise_failure();
+// What the collector of cycles asks objects of type T, whose functions() says what they refer to.
+// Such objects never change, so that every cycle has another link to be cut at, as with tuples.
+template <class T>
+int visit_functions(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const nb::handle function : nb::inst_ptr<T>(self)->functions()) Py_VISIT(function.ptr());
+  return 0;
+}
 
- private:
-  nb::callable function_;
-  std::mutex mutex_;
-  std::exception_ptr failure_;
-  std::atomic<std::int64_t> num_failures_ = 0;
-};
-
-using Callables = std::vector<std::shared_ptr<Callable>>;
-
-// Raises, after a computation, what functions raised meanwhile.
-class FailureWatch {
- public:
-  explicit FailureWatch(const Callables& callables);
-  void raise() const;
-
- private:
-  const Callables& callables_;
-  std::vector<std::int64_t> before_;
-};
-
-// visible(b, h, q_idx, kv_idx) -> booleans
-Mask mask_where(std::shared_ptr<Callable> visible);
-
-// function(score, b, h, q_idx, kv_idx) -> scores; it has no derivative.
-ScoreMod score_mod_of(std::shared_ptr<Callable> function);
+template <class T>
+inline PyType_Slot collected_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&visit_functions<T>)}, {0, nullptr}};
 
 }  // namespace heed::python

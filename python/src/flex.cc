@@ -21,8 +21,9 @@ std::function<void(TensorView<Real>)> matrix_function(const char* name,
                                                       const nb::object& function) {
   if (function.is_none()) return {};
   return [name, function](TensorView<Real> matrix) {
+    const Locked locked;
     const nb::object given = to_object(to_tensor(TensorView<const Real>(matrix)), Library::kNumpy);
-    const nb::object returned = function(given);
+    const nb::object returned = call_function(function, nb::make_tuple(given));
     const Array array = to_array("reference.flex_attention", name, returned);
     if (shape_of(array) != matrix.shape()) {
       throw InvalidArgument(fmt::format("reference.flex_attention: {} returned shape {} for {}",
@@ -45,9 +46,11 @@ nb::object flex(nb::handle query, nb::handle key, nb::handle value, const nb::ob
     reference::FlexOptions<T> options{matrix_function<T>("score_mod", score_mod),
                                       matrix_function<T>("prob_mod", prob_mod), std::nullopt};
     if (scale) options.scale = static_cast<T>(*scale);
-    return to_object(reference::flex_attention(view_of<T>(operands.query), view_of<T>(operands.key),
-                                               view_of<T>(operands.value), options),
-                     operands.library);
+    auto out = without_lock([&] {
+      return reference::flex_attention(view_of<T>(operands.query), view_of<T>(operands.key),
+                                       view_of<T>(operands.value), options);
+    });
+    return to_object(std::move(out), operands.library);
   });
 }
 

@@ -1,48 +1,52 @@
 #include "masks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
+#include <vector>
+
+#include "call.h"
 
 namespace heed::python {
 
 MaskObject operator&(const MaskObject& a, const MaskObject& b) {
-  MaskObject both{a.mask & b.mask, a.arrays, a.callables};
+  MaskObject both{a.mask & b.mask, a.arrays, a.function_objects};
   both.arrays.insert(both.arrays.end(), b.arrays.begin(), b.arrays.end());
-  both.callables.insert(both.callables.end(), b.callables.begin(), b.callables.end());
+  both.function_objects.insert(both.function_objects.end(), b.function_objects.begin(),
+                               b.function_objects.end());
   return both;
 }
 
 namespace {
 
-using AlignmentArgument = std::variant<std::string, std::int64_t, std::vector<std::int64_t>>;
-
 // "square", "top_left", "bottom_right", the position of query 0, or how many keys each sequence has
-// up to its last query's.
-Alignment alignment_of(const char* function, const AlignmentArgument& argument) {
-  if (const auto* lengths = std::get_if<std::vector<std::int64_t>>(&argument)) {
-    return Alignment::bottom_right(*lengths);
+// up to its last query's. A truth value is none of these, though Python takes it for a number.
+Alignment alignment_of(const char* function, nb::handle argument) {
+  std::string name;
+  if (nb::try_cast(argument, name)) {
+    if (name == "square") return Alignment::square();
+    if (name == "top_left") return Alignment::top_left();
+    if (name == "bottom_right") return Alignment::bottom_right();
   }
-  if (const auto* offset = std::get_if<std::int64_t>(&argument)) return Alignment::offset(*offset);
-  const std::string& name = std::get<std::string>(argument);
-  if (name == "square") return Alignment::square();
-  if (name == "top_left") return Alignment::top_left();
-  if (name == "bottom_right") return Alignment::bottom_right();
+  std::int64_t offset = 0;
+  if (!nb::isinstance<nb::bool_>(argument) && nb::try_cast(argument, offset)) {
+    return Alignment::offset(offset);
+  }
+  std::vector<std::int64_t> lengths;
+  if (nb::try_cast(argument, lengths)) return Alignment::bottom_right(std::move(lengths));
   throw InvalidArgument(
-      fmt::format("{}: alignment is \"{}\", expected \"square\", \"top_left\", "
-                  "\"bottom_right\", a number of positions or a list of lengths",
-                  function, name));
+      fmt::format("{}: alignment is {}, expected \"square\", \"top_left\", \"bottom_right\", a "
+                  "number of positions or a list of lengths",
+                  function, nb::repr(argument).c_str()));
 }
 
 template <class T>
@@ -76,8 +80,8 @@ MaskObject additive(nb::handle object, std::optional<std::int64_t> kv_len) {
 }
 
 MaskObject where(nb::callable visible) {
-  const auto callable = std::make_shared<Callable>(std::move(visible));
-  return {mask_where(callable), {}, {callable}};
+  Mask mask = mask_where(visible);
+  return {.mask = std::move(mask), .function_objects = {std::move(visible)}};
 }
 
 MaskObject rows(const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges) {
@@ -93,8 +97,13 @@ MaskObject key_padding(nb::handle token_ids, std::int64_t padding_id) {
 }
 
 MaskObject sliding_window(std::optional<std::int64_t> left, std::optional<std::int64_t> right,
-                          const AlignmentArgument& alignment) {
-  return {heed::sliding_window(left.value_or(kUnbounded), right.value_or(kUnbounded),
+                          nb::handle alignment) {
+  const auto side = [](const char* name, std::optional<std::int64_t> keys) {
+    if (!keys || *keys >= 0) return keys.value_or(kUnbounded);
+    throw InvalidArgument(fmt::format(
+        "sliding_window: {} is {}, expected at least 0, or None for no bound", name, *keys));
+  };
+  return {heed::sliding_window(side("left", left), side("right", right),
                                alignment_of("sliding_window", alignment))};
 }
 
@@ -122,31 +131,20 @@ nb::object materialized(Tensor<T> (*materialize)(const Mask&, const ScoreShape&)
                         const MaskObject& self, const ScoreExtents& extents,
                         std::int64_t query_offset) {
   const ScoreShape shape = score_shape(extents, query_offset);
-  const FailureWatch watch(self.callables);
-  Tensor<T> tensor;
-  {
-    const nb::gil_scoped_release released;
-    tensor = materialize(self.mask, shape);
-  }
-  watch.raise();
+  Tensor<T> tensor = without_lock([&] { return materialize(self.mask, shape); });
   return to_object(std::move(tensor), Library::kNumpy, static_cast<int>(extents.size()));
 }
 
 std::string picture(const MaskObject& self, const ScoreExtents& extents, std::int64_t query_offset,
                     std::int64_t batch, std::int64_t head) {
-  const FailureWatch watch(self.callables);
-  std::string result;
-  for (const std::string& line :
-       to_lines(self.mask, score_shape(extents, query_offset), kHashGlyphs, batch, head)) {
-    if (!result.empty()) result += '\n';
-    result += line;
-  }
-  watch.raise();
-  return result;
+  const ScoreShape shape = score_shape(extents, query_offset);
+  return without_lock([&] {
+    return fmt::format("{}", fmt::join(to_lines(self.mask, shape, kHashGlyphs, batch, head), "\n"));
+  });
 }
 
 void bind_mask_class(nb::module_& module) {
-  nb::class_<MaskObject>(module, "Mask",
+  nb::class_<MaskObject>(module, "Mask", nb::type_slots(collected_slots<MaskObject>),
                          "Which keys each query may attend to. Masks are made by name, combine "
                          "with &, and print themselves.")
       .def(
@@ -207,24 +205,24 @@ void bind_masks(nb::module_& module) {
              "One range of keys, (begin, end), for each of the q_len queries.");
   module.def(
       "causal",
-      [](const AlignmentArgument& alignment) {
+      [](nb::handle alignment) {
         return MaskObject{heed::causal(alignment_of("causal", alignment))};
       },
-      nb::arg("alignment") = "square",
+      nb::arg("alignment").none() = "square",
       "A query sees the keys up to the position it stands at. \"square\" demands as many queries "
       "as keys; \"top_left\" puts query 0 at key 0, \"bottom_right\" the last query at the last "
       "key, a number query 0 at that key, a list the last query of sequence b at the last of its "
       "first lengths[b] keys.");
   module.def("sliding_window", &sliding_window, nb::arg("left").none(), nb::arg("right").none(),
-             nb::arg("alignment") = "square",
+             nb::arg("alignment").none() = "square",
              "A query sees itself, `left` keys before it and `right` keys after it; None: no "
              "bound.");
   module.def(
       "prefix",
-      [](std::int64_t length, const AlignmentArgument& alignment) {
+      [](std::int64_t length, nb::handle alignment) {
         return MaskObject{heed::prefix(length, alignment_of("prefix", alignment))};
       },
-      nb::arg("length"), nb::arg("alignment") = "square",
+      nb::arg("length"), nb::arg("alignment").none() = "square",
       "Every query sees the first `length` keys, and the keys up to its own position.");
   module.def(
       "key_lengths",

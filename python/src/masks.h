@@ -15,7 +15,9 @@ namespace heed::python {
 struct MaskObject {
   Mask mask;
   std::vector<Array> arrays = {};
-  Callables callables = {};
+  Functions function_objects = {};
+
+  FunctionHandles functions() const { return {function_objects.begin(), function_objects.end()}; }
 };
 
 MaskObject operator&(const MaskObject& a, const MaskObject& b);

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings.h"
+#include "call.h"
 #include "heed/error.h"
 #include "masks.h"
 #include "options.h"
@@ -9,6 +10,7 @@
 NB_MODULE(_heed, module) {  // NOLINT
   // What lives as long as the process is not worth a warning at its end.
   nanobind::set_leak_warnings(false);
+  heed::python::end_calls_at_exit();
   heed::python::bind_process(module);
   heed::python::bind_masks(module);
   heed::python::bind_options(module);

@@ -7,15 +7,9 @@
 #include <optional>
 
 #include "arrays.h"
+#include "call.h"
 
 namespace heed::python {
-
-// compute() without the interpreter's lock: it must touch no Python object.
-template <class Compute>
-auto without_lock(Compute compute) {
-  const nb::gil_scoped_release released;
-  return compute();
-}
 
 // An array in the type that is computed in, and what it had to be copied into.
 template <class Real>

@@ -5,12 +5,11 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "arrays.h"
+#include "call.h"
 #include "heed/attention.h"
-#include "heed/parallel.h"
 #include "masks.h"
 
 namespace heed::python {
@@ -19,7 +18,7 @@ namespace heed::python {
 // are computed in depends on the query.
 struct Options {
   MaskObject mask;
-  std::shared_ptr<Callable> score_mod;
+  nb::object score_mod;  // not valid: none
   std::optional<Array> alibi_slopes;
   std::optional<Array> bias;
   std::optional<Array> sinks;
@@ -29,7 +28,7 @@ struct Options {
   std::int64_t query_offset = 0;
 
   // All functions of Python's among them.
-  Callables callables() const;
+  FunctionHandles functions() const;
 };
 
 // The same for one call. It refers to the Options, and owns what had to be copied into another
@@ -47,22 +46,6 @@ class CallOptions {
   BasicAttentionOptions<Real> options_;
   std::array<std::optional<Tensor<Real>>, 3> copies_;
 };
-
-// compute() on at most `num_threads` threads, without the interpreter's lock: it must touch no
-// Python object. What functions among the options raise is raised.
-template <class Compute>
-auto unlocked(const Options& options, std::optional<int> num_threads, Compute compute) {
-  const Callables callables = options.callables();
-  const FailureWatch watch(callables);
-  auto result = [&] {
-    const nb::gil_scoped_release released;
-    std::optional<ThreadLimit> limit;
-    if (num_threads) limit.emplace(*num_threads);
-    return compute();
-  }();
-  watch.raise();
-  return result;
-}
 
 void bind_options(nb::module_& module);
 

@@ -25,7 +25,7 @@ template <class T>
 nb::object packed_of(const Operands& operands, const PackedSequences& sequences,
                      const Options& options, std::optional<int> num_threads) {
   const CallOptions<float> call("attention_packed", options);
-  auto out = unlocked(options, num_threads, [&] {
+  auto out = without_lock(num_threads, [&] {
     return attention_packed(view_of<T>(operands.query), view_of<T>(operands.key),
                             view_of<T>(operands.value), sequences, *call);
   });
@@ -62,7 +62,7 @@ nb::object packed_with_lse(nb::handle query, nb::handle key, nb::handle value,
   constexpr const char* kFunction = "attention_packed with return_lse";
   const Operands operands = float_operands(kFunction, query, key, value);
   const CallOptions<float> call(kFunction, options);
-  auto both = unlocked(options, num_threads, [&] {
+  auto both = without_lock(num_threads, [&] {
     return attention_packed_with_lse(view_of<float>(operands.query), view_of<float>(operands.key),
                                      view_of<float>(operands.value), {cu_seqlens_q, cu_seqlens_k},
                                      *call);
@@ -76,7 +76,7 @@ nb::object packed_backward(nb::handle grad_out, nb::handle query, nb::handle key
                            const Options& options, std::optional<int> num_threads) {
   constexpr const char* kFunction = "attention_packed_backward";
   const Operands operands = float_operands(kFunction, query, key, value);
-  if (options.score_mod) {
+  if (options.score_mod.is_valid()) {
     throw InvalidArgument(
         fmt::format("{}: score_mod is a function of Python's, which has no derivative", kFunction));
   }
@@ -89,7 +89,7 @@ nb::object packed_backward(nb::handle grad_out, nb::handle query, nb::handle key
   const auto queries = nb::cast<Boundaries>(cu_seqlens[0]);
   const auto keys = nb::cast<Boundaries>(cu_seqlens[1]);
   const CallOptions<float> call(kFunction, options);
-  auto found = unlocked(options, num_threads, [&] {
+  auto found = without_lock(num_threads, [&] {
     return attention_packed_backward(
         view_of<float>(grads), view_of<float>(operands.query), view_of<float>(operands.key),
         view_of<float>(operands.value), {queries, keys},

@@ -123,8 +123,8 @@ std::optional<Tensor<bool>> visible_keys(const Options& options, const ScoreShap
 
 // Whether scores are the products that the page computes by itself.
 bool are_plain(const Options& options) {
-  return !options.score_mod && !options.alibi_slopes && !options.bias && !options.sinks &&
-         options.softcap == 0;
+  return !options.score_mod.is_valid() && !options.alibi_slopes && !options.bias &&
+         !options.sinks && options.softcap == 0;
 }
 
 Heads heads_of(const ScoreShape& shape, std::int64_t batch, std::optional<std::int64_t> head) {
@@ -138,6 +138,8 @@ Heads heads_of(const ScoreShape& shape, std::int64_t batch, std::optional<std::i
   check("head", *head, shape.num_heads);
   return {batch, *head, 1};
 }
+
+std::string name_of(std::int64_t head) { return fmt::format("head {}", head); }
 
 std::vector<AttentionRow> rows_of(const Heads& heads, std::int64_t q_len) {
   std::vector<AttentionRow> rows;
@@ -162,13 +164,13 @@ ExplorerSentence attention_of(const Operands& operands, const Options& options,
                          .kv_len = key.extent(2),
                          .query_offset = options.query_offset};
   const Heads heads = heads_of(shape, batch, head);
-  return unlocked(options, std::nullopt, [&] {
+  return without_lock([&] {
     const auto weights = attention_weights(query, key, rows_of(heads, shape.q_len), *call);
     Tensor<float> floats({heads.count, shape.q_len, shape.kv_len});
     std::transform(weights.elements().begin(), weights.elements().end(), floats.data(),
                    [](auto weight) { return static_cast<float>(weight); });
     ExplorerSentence sentence = sentence_of(std::move(floats), labels);
-    if (head) sentence.heads = {fmt::format("head {}", *head)};
+    if (head) sentence.heads = {name_of(*head)};
     if (!sentence.visible.empty() || !are_plain(options)) return sentence;
     if (auto visible = visible_keys(options, shape, heads)) {
       sentence.visible = *std::move(visible);
@@ -197,18 +199,29 @@ std::string attention_page(nb::handle query, nb::handle key, std::int64_t batch,
   }));
 }
 
-std::string weights_page(nb::handle weights, const nb::tuple& names) {
+// The heads [num_heads, queries, keys] that are shown of weights that may lack heads, or have a
+// batch.
+FloatView shown(FloatView weights, std::int64_t batch, std::optional<std::int64_t> head) {
+  if (weights.rank() < 2 || weights.rank() > 4) {
+    throw InvalidArgument(fmt::format(
+        "{}: weights has shape {}, expected [queries, keys], [num_heads, queries, keys] "
+        "or [batch, num_heads, queries, keys]",
+        kFunction, to_string(weights.shape())));
+  }
+  const FloatView all = weights.to_rank(4);
+  const Heads heads = heads_of({.batch = all.extent(0), .num_heads = all.extent(1)}, batch, head);
+  return all.select(0, heads.batch).slice(0, heads.first, heads.first + heads.count);
+}
+
+std::string weights_page(nb::handle weights, std::int64_t batch, std::optional<std::int64_t> head,
+                         const nb::tuple& names) {
   const Array array = to_array(kFunction, "weights", weights);
   std::optional<Tensor<float>> copy;
-  const FloatView view = as_real(kFunction, "weights", array, copy);
-  if (view.rank() != 2 && view.rank() != 3) {
-    throw InvalidArgument(
-        fmt::format("{}: weights has shape {}, expected [queries, keys] or [num_heads, queries, "
-                    "keys]",
-                    kFunction, to_string(view.shape())));
-  }
+  const FloatView view = shown(as_real(kFunction, "weights", array, copy), batch, head);
   const Labels labels{"attention weights", nb::cast<Names>(names[0]), nb::cast<Names>(names[1])};
-  return page_of(sentence_of(floats_of(view.rank() == 2 ? view.to_rank(3) : view), labels));
+  ExplorerSentence sentence = sentence_of(floats_of(view), labels);
+  if (head) sentence.heads = {name_of(*head)};
+  return page_of(std::move(sentence));
 }
 
 }  // namespace
@@ -217,9 +230,11 @@ void bind_page(nb::module_& module) {
   module.def("attention_page", &attention_page, nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("batch"), nb::arg("head").none(), nb::arg("names"), nb::arg("options"),
              "The explorer's page of the attention of one head or of all, as HTML.");
-  module.def("weights_page", &weights_page, nb::arg("weights").none(), nb::arg("names"),
-             "The explorer's page of weights [queries, keys] or [num_heads, queries, keys], as "
-             "HTML.");
+  module.def(
+      "weights_page", &weights_page, nb::arg("weights").none(), nb::arg("batch"),
+      nb::arg("head").none(), nb::arg("names"),
+      "The explorer's page of weights [queries, keys], [num_heads, queries, keys] or [batch, "
+      "num_heads, queries, keys], as HTML.");
 }
 
 }  // namespace heed::python

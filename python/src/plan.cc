@@ -38,7 +38,11 @@ Shape to_rank_4(const Shape& shape) {
 Planned planned(const char* name, nb::handle object) {
   if (nb::isinstance<nb::tuple>(object) || nb::isinstance<nb::list>(object)) {
     std::vector<std::int64_t> extents;
-    for (const nb::handle extent : object) extents.push_back(nb::cast<std::int64_t>(extent));
+    for (const nb::handle extent : object) {
+      if (nb::try_cast(extent, extents.emplace_back())) continue;
+      throw InvalidArgument(fmt::format("{}: {}[{}] is {}, expected a whole number", kPlan, name,
+                                        extents.size() - 1, nb::repr(extent).c_str()));
+    }
     return {.shape = to_rank_4(Shape(extents)), .dtype = {}};
   }
   const Array array = to_array(kPlan, name, object);
@@ -93,6 +97,7 @@ class PlanObject {
   PlanObject& operator=(const PlanObject&) = delete;
 
   const AttentionPlan& plan() const noexcept { return plan_; }
+  FunctionHandles functions() const { return options_.functions(); }
 
   nb::object run(nb::handle query, nb::handle key, nb::handle value) const {
     const Operands operands = operands_of("Plan.run", query, key, value);
@@ -101,7 +106,7 @@ class PlanObject {
       if constexpr (std::is_same_v<T, double>) {
         throw InvalidArgument("Plan.run: query is float64, which is not planned");
       } else {
-        Tensor<T> out = unlocked(options_, std::nullopt, [&] {
+        Tensor<T> out = without_lock([&] {
           return plan_.run(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
                            view_of_rank_4<T>(operands.value));
         });
@@ -134,7 +139,7 @@ auto property() {
 }  // namespace
 
 void bind_plan(nb::module_& module) {
-  nb::class_<PlanObject>(module, "Plan",
+  nb::class_<PlanObject>(module, "Plan", nb::type_slots(collected_slots<PlanObject>),
                          "A decision how to compute attention, made once and run as often as "
                          "wanted, by any number of threads at once.")
       .def("run", &PlanObject::run, nb::arg("query").none(), nb::arg("key").none(),

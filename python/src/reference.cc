@@ -46,7 +46,7 @@ Keep keep_of(const std::vector<std::string>& names) {
 template <class T>
 nb::object steps_of(const Operands& operands, const Options& options, Keep keep) {
   const CallOptions<T> call(kReference, options);
-  auto found = unlocked(options, std::nullopt, [&] {
+  auto found = without_lock([&] {
     return reference::attention(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
                                 view_of_rank_4<T>(operands.value), *call, keep);
   });

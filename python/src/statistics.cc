@@ -32,7 +32,7 @@ nb::object weights(nb::handle query, nb::handle key, const RowIndices& indices,
   return with_type(operands.dtype, [&](auto number) {
     using T = decltype(number);
     const CallOptions<RealOf<T>> call(kWeights, options);
-    auto result = unlocked(options, num_threads, [&] {
+    auto result = without_lock(num_threads, [&] {
       return attention_weights(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
                                rows, *call);
     });
@@ -46,7 +46,7 @@ nb::object statistics(nb::handle query, nb::handle key, std::int64_t top_k, cons
   return with_type(operands.dtype, [&](auto number) -> nb::object {
     using T = decltype(number);
     const CallOptions<RealOf<T>> call(kStatistics, options);
-    auto found = unlocked(options, num_threads, [&] {
+    auto found = without_lock(num_threads, [&] {
       return attention_statistics(view_of_rank_4<T>(operands.query),
                                   view_of_rank_4<T>(operands.key), *call, {.top_k = top_k});
     });

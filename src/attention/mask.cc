@@ -14,6 +14,7 @@
 
 #include "attention/bound_mask.h"
 #include "attention/mask_part.h"
+#include "heed/cancellation.h"
 
 namespace heed::inline v0 {
 
@@ -158,8 +159,10 @@ Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_o
   Cell cell{};
   for (cell.batch = 0; cell.batch < shape.batch; ++cell.batch)
     for (cell.head = 0; cell.head < shape.num_heads; ++cell.head)
-      for (cell.q = 0; cell.q < shape.q_len; ++cell.q)
+      for (cell.q = 0; cell.q < shape.q_len; ++cell.q) {
+        check_cancelled();
         for (cell.k = 0; cell.k < shape.kv_len; ++cell.k) *out++ = value_of(bound, cell);
+      }
   return result;
 }
 
@@ -281,6 +284,7 @@ std::vector<std::string> to_lines(const Mask& mask, const ScoreShape& shape,
   const BoundMask bound(mask, shape);
   std::vector<std::string> lines(static_cast<std::size_t>(shape.q_len));
   for (std::int64_t q = 0; q < shape.q_len; ++q) {
+    check_cancelled();
     std::string& line = lines[static_cast<std::size_t>(q)];
     for (std::int64_t k = 0; k < shape.kv_len; ++k) {
       if (k != 0) line += glyphs.between;

@@ -44,6 +44,9 @@ class MaskPart {
   virtual bool visible(const ScoreShape& /*shape*/, const Cell& /*cell*/) const { return true; }
   virtual float added(const Cell& /*cell*/) const { return 0; }
 
+  // How the part puts queries at keys, if it does.
+  virtual const Alignment* alignment() const { return nullptr; }
+
   virtual bool is_structural() const { return true; }
   // Adds what is to be added to scores to `tile`, and makes what it hides −infinity there.
   virtual void hide(const ScoreShape& /*shape*/, const ScoreTile& /*tile*/,

@@ -156,13 +156,28 @@ void check_statistics(const char* function, const StatisticsOptions& statistics)
       fmt::format("{}: top_k is {}, expected at least 0", function, statistics.top_k));
 }
 
+// The position of query 0. ALiBi measures from where queries stand, which bottom_right says without
+// a query_offset.
+template <class Real>
+std::int64_t first_position(const AttentionShapes& shapes,
+                            const BasicAttentionOptions<Real>& options) {
+  if (options.query_offset != 0 || !options.alibi_slopes) return options.query_offset;
+  bool at_end = false;
+  for (const auto& part : options.mask.parts()) {
+    if (part->alignment() == nullptr) continue;
+    if (!part->alignment()->is_bottom_right()) return 0;
+    at_end = true;
+  }
+  return at_end ? shapes.kv_len - shapes.q_len : 0;
+}
+
 template <class Real>
 Terms<Real> check_terms(const char* function, const AttentionShapes& shapes,
                         const BasicAttentionOptions<Real>& options) {
   check_lengths(function, shapes);
   check_numbers(function, options);
   const ScoreShape shape{shapes.batch, shapes.num_heads, shapes.q_len, shapes.kv_len,
-                         options.query_offset};
+                         first_position(shapes, options)};
   if (options.sinks) check_tensor(function, "sinks", *options.sinks, Shape{shape.num_heads});
   if (options.alibi_slopes) {
     check_tensor(function, "alibi_slopes", *options.alibi_slopes, Shape{shape.num_heads});

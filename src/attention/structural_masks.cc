@@ -73,6 +73,7 @@ class Aligned : public MaskPart {
     const std::string inside = with_alignment(arguments_, alignment_);
     return inside.empty() ? name_ : fmt::format("{}({})", name_, inside);
   }
+  const Alignment* alignment() const override { return &alignment_; }
   RowRange range(const ScoreShape& shape, std::int64_t batch, std::int64_t q) const override {
     return range_at(q + alignment_.resolve(shape, batch));
   }

@@ -9,13 +9,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "heed/cancellation.h"
 
 namespace heed::inline v0 {
 namespace {
@@ -163,11 +168,41 @@ class Loop {
   std::int64_t num_chunks() const { return num_chunks_; }
 
   void run_chunk(std::int64_t chunk) const {
+    check_cancelled();
     const std::int64_t first = begin_ + chunk * grain_;
     body_(first, first + std::min(grain_, end_ - first));
   }
 
   void work() noexcept {
+    num_working_.fetch_add(1);
+    run_chunks();
+    if (num_working_.fetch_sub(1) == 1 && is_awaited_) {
+      const std::lock_guard lock(mutex_);
+      all_rest_.notify_one();
+    }
+  }
+
+  /// Polls until the threads that are at work are done with their last chunks.
+  void await_others(Cancellation& cancellation) noexcept {
+    is_awaited_ = true;
+    // Most are done at once, sooner than a thread falls asleep.
+    constexpr int kYields = 200;
+    for (int i = 0; i < kYields && num_working_ != 0; ++i) std::this_thread::yield();
+    std::unique_lock lock(mutex_);
+    while (!all_rest_.wait_for(lock, kPollInterval, [this] { return num_working_ == 0; })) {
+      cancellation.poll();
+    }
+  }
+
+  /// To be called once every work() has returned.
+  void rethrow_failure() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPollInterval{20};
+
+  void run_chunks() noexcept {
     for (;;) {
       const std::int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
       if (chunk >= num_chunks_ || has_failed_.load(std::memory_order_relaxed)) return;
@@ -179,18 +214,17 @@ class Loop {
     }
   }
 
-  /// To be called once every work() has returned.
-  void rethrow_failure() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
   std::int64_t begin_, end_, grain_;
   Body body_;
   std::int64_t num_chunks_ = 0;
   std::atomic<std::int64_t> next_ = 0;
   std::atomic<bool> has_failed_ = false;
   std::exception_ptr failure_;
+
+  std::atomic<int> num_working_ = 0;
+  std::atomic<bool> is_awaited_ = false;
+  std::mutex mutex_;
+  std::condition_variable all_rest_;
 };
 
 void check_range(std::int64_t begin, std::int64_t end, std::int64_t grain) {
@@ -215,9 +249,14 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Loop
     for (std::int64_t chunk = 0; chunk < loop.num_chunks(); ++chunk) loop.run_chunk(chunk);
     return;
   }
-  const auto work = [&loop, limit] {
+  Cancellation* cancellation = Cancellation::current();
+  const auto work = [&, caller = std::this_thread::get_id()] {
     const ContextScope scope({.limit = limit, .is_inside_loop = true});
+    const CancellationScope cancellation_scope(cancellation);
     loop.work();
+    if (cancellation != nullptr && std::this_thread::get_id() == caller) {
+      loop.await_others(*cancellation);
+    }
   };
   const auto count = static_cast<int>(std::min<std::int64_t>(limit, loop.num_chunks()));
   Settings::instance().executor()->run(count, work);

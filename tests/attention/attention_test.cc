@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "heed/position.h"
 #include "heed/reference.h"
 #include "support/tensors.h"
 
@@ -44,6 +45,33 @@ TEST(Attention, KeyHeadsMayServeNoHead) {
   const Tensor<float> query({2, 0, 3, 4});
   const auto key = normal<float>({2, 2, 5, 4}, 1);
   EXPECT_EQ(attention(query, key, key).shape(), (Shape{2, 0, 3, 4}));
+}
+
+template <class Real>
+void expect_alibi_to_measure_from_the_last_key() {
+  const auto x = normal<Real>({2, 4, 9, 8}, 1);
+  const Tensor<Real> slopes = alibi_slopes<Real>(4);
+  BasicAttentionOptions<Real> options{.mask = causal(), .alibi_slopes = slopes};
+  const auto all = attention(x, x, x, options);
+  const Tensor<Real> expected = to_tensor(all.view().slice(2, 7, 9));
+  const TensorView<const Real> last = x.view().slice(2, 7, 9);
+  options.mask = causal_bottom_right() & sliding_window(20, 0, Alignment::bottom_right());
+  EXPECT_TRUE(same_bits(attention(last, x, x, options), expected));
+  options.query_offset = 7;
+  EXPECT_TRUE(same_bits(attention(last, x, x, options), expected));
+  options.query_offset = 0;
+  options.mask = causal_bottom_right() & causal_top_left();
+  const auto first = attention(last, x, x, options);
+  options.mask = causal_top_left();
+  EXPECT_TRUE(same_bits(first, attention(last, x, x, options)));
+  options.mask = causal_bottom_right() & causal();
+  EXPECT_THAT(([&] { attention(last, x, x, options); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr("where lengths differ")));
+}
+
+TEST(Attention, AlibiMeasuresFromWhereBottomRightPutsTheQueries) {
+  expect_alibi_to_measure_from_the_last_key<float>();
+  expect_alibi_to_measure_from_the_last_key<double>();
 }
 
 TEST(Attention, ChecksBeforeItComputes) {

@@ -24,6 +24,13 @@ add_test(NAME consumer.install_shared
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR}/consumer-subdirectory --prefix ${shared_prefix})
 add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})
 
+# What it exports, which is not what its templates make of other libraries.
+find_program(HEED_PYTHON_PROGRAM python3)
+add_test(NAME consumer.exported_symbols
+  COMMAND ${HEED_PYTHON_PROGRAM} ${PROJECT_SOURCE_DIR}/tests/support/exported_symbols.py
+    ${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libheed.so)
+set_tests_properties(consumer.exported_symbols PROPERTIES FIXTURES_REQUIRED prefix_shared)
+
 # No CMake at all.
 foreach(kind IN ITEMS static shared)
   add_test(NAME consumer.pkg_config_${kind}

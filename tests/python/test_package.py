@@ -95,7 +95,7 @@ def test_nothing_is_copied() -> None:
     length = 1 << 22
     huge = np.zeros((1, 1, length, 64), np.float32)  # a gigabyte of address space
     before = resident_bytes()
-    out = heed.attention(huge[:, :, :1], huge, huge, causal=1000)
+    out = heed.attention(huge[:, :, :1], huge, huge, mask=heed.causal(1000))
     assert out.shape == (1, 1, 1, 64)
     assert resident_bytes() - before < 1 << 26
 
@@ -195,8 +195,8 @@ OPTIONS = {
     "alibi": {"alibi_slopes": heed.alibi_slopes(4)},
     "sinks": {"sinks": draw(4)},
     "causal": {"causal": "bottom_right"},
-    "causal-offset": {"causal": 1},
-    "causal-0": {"causal": 0},
+    "causal-top-left": {"causal": "top_left"},
+    "causal-offset": {"mask": heed.causal(1)},
     "window": {"window": (2, 1), "causal": "top_left"},
     "dropout": {"dropout": 0.25, "seed": 3},
     "mask": {"mask": heed.key_lengths([5, 9]) & heed.block(np.eye(7, 9, dtype=bool))},

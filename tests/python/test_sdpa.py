@@ -289,7 +289,7 @@ def operator_arguments(seed: int, mask: torch.Tensor | None, dropout_p: float) -
     call = draw(seed, (2, 4, 5, 6, 8), 2)
     tensors = [call[name].requires_grad_() for name in ("query", "key", "value")]
     drawn = torch.tensor(7) if dropout_p else None
-    return (*tensors, mask, drawn, dropout_p, mask is None, None)
+    return (*tensors, mask, drawn, dropout_p, "top_left" if mask is None else None, None)
 
 
 @pytest.mark.parametrize("dropout_p", [0.0, 0.5])

@@ -63,6 +63,25 @@ def reference_weights(x: np.ndarray, **options) -> np.ndarray:
     return heed.reference.attention(x, x, x, keep=["weights"], **options).weights
 
 
+def test_show_takes_weights_of_a_batch() -> None:
+    """transformers returns attentions of each layer as [batch, num_heads, queries, keys]."""
+    weights = RANDOM.random((2, 3, 4, 4), np.float32)
+    for batch in (0, 1):
+        sentence = sentence_of(heed.show(weights, batch=batch))
+        np.testing.assert_array_equal(numbers_of(sentence["weights"], 3, 4, 4), weights[batch])
+    sentence = sentence_of(heed.show(weights[1:], head=2))
+    assert sentence["headNames"] == ["head 2"]
+    np.testing.assert_array_equal(numbers_of(sentence["weights"], 1, 4, 4), weights[1, 2:])
+    for misuse, options in {
+        r"weights has shape \[1, 2, 3, 4, 4\], expected \[queries, keys\]": {"query": weights[None]},
+        "batch is 2, of 2": {"query": weights, "batch": 2},
+        "head is 3, of 3": {"query": weights, "head": 3},
+        "weights are shown as they are, but causal was given": {"query": weights, "causal": True},
+    }.items():
+        with pytest.raises(ValueError, match=misuse):
+            heed.show(**options)
+
+
 def test_show_puts_queries_behind_keys_that_are_others() -> None:
     weights = np.array([[0.25, 0.75]], np.float32)
     sentence = sentence_of(heed.show(weights, tokens=["q"], key_tokens=["a", "b"]))

@@ -12,6 +12,7 @@
 #include "attention/fused/panel_gradients.h"
 #include "attention/fused/tile_reader.h"
 #include "attention/fused/weight_block.h"
+#include "heed/cancellation.h"
 #include "heed/parallel.h"
 
 namespace heed::inline v0::fused {
@@ -103,6 +104,7 @@ class BackwardWorker {
   template <class Use>
   void for_each_tile(RowRange keys, const Use& use) const {
     for (std::int64_t key = keys.begin / kTileKeys * kTileKeys; key < keys.end; key += kTileKeys) {
+      check_cancelled();
       use({key, std::min<std::int64_t>(key + kTileKeys, job_->terms().shape.kv_len)});
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "heed/cancellation.h"
+
 namespace heed::inline v0::fused {
 
 using kernels::kTileKeys;
@@ -83,6 +85,7 @@ void WeightBlock::for_each_tile(Use use) {
   }
   const std::int64_t kv_len = job_->terms->shape.kv_len;
   for (std::int64_t key = begin / kTileKeys * kTileKeys; key < end; key += kTileKeys) {
+    check_cancelled();
     const std::int64_t num_keys = std::min<std::int64_t>(kTileKeys, kv_len - key);
     const kernels::Tile place{.first_key = static_cast<std::int32_t>(key),
                               .num_keys = static_cast<std::int32_t>(num_keys)};

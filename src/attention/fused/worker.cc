@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "attention/fused/exact_rows.h"
+#include "heed/cancellation.h"
 
 namespace heed::inline v0::fused {
 
@@ -91,6 +92,7 @@ void Worker::run(const Job& job, std::span<PanelOutput> panels) {
 }
 
 void Worker::run_chunk(const Job& job, std::span<PanelOutput> panels, RowRange keys) {
+  check_cancelled();
   for (std::int64_t key = keys.begin; key < keys.end; key += kTileKeys) {
     const RowRange some{key, std::min(key + kTileKeys, job.terms->shape.kv_len)};
     const kernels::Tile place{.first_key = static_cast<std::int32_t>(key),

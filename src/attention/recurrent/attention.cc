@@ -5,6 +5,7 @@
 
 #include "attention/kernels/recurrence.h"
 #include "attention/target.h"
+#include "heed/cancellation.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 
@@ -123,6 +124,26 @@ void set_reads(const Problem<float>& problem, const Block& block, TensorView<flo
   recurrence.out_head_stride = out.stride(1);
 }
 
+// Runs a recurrence some tokens at a time: the state is in memory between two of them anyway.
+void run(const kernels::KernelTable& table, std::int32_t vectors, Recurrence recurrence) {
+  constexpr std::int64_t kTokens = 1024;
+  const auto advance = [](auto*& row, std::int64_t stride) {
+    if (row != nullptr) row += kTokens * stride;
+  };
+  for (std::int64_t left = recurrence.length; left > 0; left -= kTokens) {
+    check_cancelled();
+    recurrence.length = std::min(left, kTokens);
+    table.recurrence->run(vectors, recurrence);
+    if (left <= kTokens) return;
+    advance(recurrence.key, recurrence.key_stride);
+    advance(recurrence.value, recurrence.value_stride);
+    advance(recurrence.decay, recurrence.decay_stride);
+    advance(recurrence.beta, recurrence.beta_stride);
+    advance(recurrence.query, recurrence.query_stride);
+    advance(recurrence.out, recurrence.out_stride);
+  }
+}
+
 // Runs `use(block, recurrence)` for every block of states, from where they start, in parallel;
 // `recurrence` has the state and its sizes, and what it becomes is kept in `states`.
 template <class Use>
@@ -174,10 +195,10 @@ Tensor<float> attend_without_softmax(const kernels::KernelTable& table,
     set_reads(problem, block, out, causal ? recurrence : reads);
     set_writes(problem, block, recurrence);
     recurrence.length = problem.key.extent(2);
-    table.recurrence->run(vectors, recurrence);
+    run(table, vectors, recurrence);
     if (causal) return;
     reads.length = problem.query.extent(2);
-    table.recurrence->run(vectors, reads);
+    run(table, vectors, reads);
   };
   for_each_block(table, problem, states, attend);
   return out;
@@ -230,7 +251,7 @@ LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table
     recurrence.length = problem.length;
     set_writes(problem, block, recurrence);
     set_reads(problem, block, result.out, recurrence);
-    table.recurrence->run(vectors, recurrence);
+    run(table, vectors, recurrence);
   };
   for_each_block(table, problem, result.state, attend);
   return result;

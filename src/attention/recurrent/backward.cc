@@ -6,6 +6,7 @@
 
 #include "attention/problem.h"
 #include "attention/recurrent/problem.h"
+#include "heed/cancellation.h"
 #include "heed/parallel.h"
 
 namespace heed::inline v0::recurrent {
@@ -122,6 +123,7 @@ class HeadBackward {
   }
 
   void update(std::int64_t t, Real* state) {
+    check_cancelled();
     forget(t, state);
     find_written(t, state);
     for (std::int64_t i = 0; i < in_.head_dim; ++i) {

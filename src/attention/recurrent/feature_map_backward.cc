@@ -5,6 +5,7 @@
 
 #include "attention/problem.h"
 #include "attention/recurrent/problem.h"
+#include "heed/cancellation.h"
 #include "heed/parallel.h"
 
 namespace heed::inline v0::recurrent {
@@ -102,6 +103,7 @@ class FeatureMapHead {
   }
 
   void query_backward(std::int64_t g, std::int64_t t) {
+    check_cancelled();
     read_backward(g, t);
     const Real* grads = grad_sums(g, t);
     for (std::int64_t i = 0; i < in_.shapes.head_dim; ++i) {
@@ -125,6 +127,7 @@ class FeatureMapHead {
   }
 
   void key_backward(std::int64_t t) {
+    check_cancelled();
     const Real* numbers = value(t);
     for (std::int64_t i = 0; i < in_.shapes.head_dim; ++i) {
       const Real factor = feature_of(in_.key, kv_head_, t, i);

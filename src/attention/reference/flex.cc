@@ -1,6 +1,7 @@
 // Attention whose scores and weights pass through functions of whole matrices.
 #include "attention/problem.h"
 #include "attention/reference/row.h"
+#include "heed/cancellation.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0::reference {
@@ -11,7 +12,10 @@ template <class Visit>
 void for_each_row(const ScoreShape& shape, const Visit& visit) {
   for (std::int64_t batch = 0; batch < shape.batch; ++batch)
     for (std::int64_t head = 0; head < shape.num_heads; ++head)
-      for (std::int64_t q = 0; q < shape.q_len; ++q) visit(batch, head, q);
+      for (std::int64_t q = 0; q < shape.q_len; ++q) {
+        check_cancelled();
+        visit(batch, head, q);
+      }
 }
 
 template <class Real>

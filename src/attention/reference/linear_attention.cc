@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "attention/recurrent/problem.h"
+#include "heed/cancellation.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0 {
@@ -18,6 +19,7 @@ class Head {
 
   // S becomes the state after token t.
   void update(std::int64_t t) {
+    check_cancelled();
     if (problem_.decay) {
       for (std::int64_t i = 0; i < problem_.head_dim; ++i) {
         const Real kept = std::exp((*problem_.decay)(batch_, kv_head_, t, i));
@@ -71,6 +73,7 @@ Tensor<Real> attend_by_features(TensorView<const Real> query, TensorView<const R
     return sum;
   };
   const auto attend = [&](std::int64_t b, std::int64_t h, std::int64_t q) {
+    check_cancelled();
     const std::int64_t end = options.causal ? q + 1 : sizes.kv_len;
     const std::int64_t kv_head = h / (sizes.num_heads / sizes.num_kv_heads);
     Real sum = 0;

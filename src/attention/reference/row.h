@@ -10,6 +10,7 @@
 
 #include "attention/problem.h"
 #include "attention/reference/softmax.h"
+#include "heed/cancellation.h"
 #include "heed/dual.h"
 
 namespace heed::inline v0::reference {
@@ -56,6 +57,7 @@ class Row {
   // Computes every step for query (batch, head, q). Cells that are not visible are skipped, unless
   // `hidden_too` asks for their scores.
   void compute(std::int64_t batch, std::int64_t head, std::int64_t q, bool hidden_too = false) {
+    check_cancelled();
     at_ = {batch, head, q, 0};
     for (at_.k = 0; at_.k < problem_.shape.kv_len; ++at_.k) {
       const auto k = static_cast<std::size_t>(at_.k);

@@ -1,0 +1,109 @@
+#include "call.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace heed::python {
+
+namespace {
+
+// The end of the interpreter, and where it ends.
+std::atomic<bool> is_ending = false;
+std::thread::id ending_thread;  // known once is_ending
+
+// How many threads are in the interpreter for a computation, and how often this one is.
+std::atomic<int> num_locked = 0;
+thread_local int num_locked_here = 0;
+
+[[noreturn]] void wait_for_ever() noexcept {
+  for (;;) pause();
+}
+
+// What take() returns, or nothing ever.
+template <class Take>
+auto taken_or_never(Take take) noexcept {
+  try {
+    return take();
+  } catch (...) {
+    wait_for_ever();
+  }
+}
+
+bool is_main_thread() {
+  const nb::module_ threading = nb::module_::import_("threading");
+  return threading.attr("main_thread")().is(threading.attr("current_thread")());
+}
+
+// Stops what daemon threads compute, and lets them leave the interpreter before it goes.
+void end_calls() {
+  ending_thread = std::this_thread::get_id();
+  is_ending = true;
+  const nb::gil_scoped_release released;
+  // A function of the caller's may take any time: it is not waited for longer.
+  constexpr int kMilliseconds = 2000;
+  for (int i = 0; i < kMilliseconds && num_locked != num_locked_here; ++i) usleep(1000);
+}
+
+}  // namespace
+
+bool Call::is_abandoned() const noexcept { return is_ending && ending_thread != thread_; }
+
+void Call::poll() noexcept {
+  if (is_abandoned()) return request();
+  if (!may_handle_signals_ || std::this_thread::get_id() != thread_) return;
+  const Clock::time_point now = Clock::now();
+  const bool is_first = next_poll_ == Clock::time_point();
+  if (now < next_poll_) return;
+  next_poll_ = now + kInterval;
+  if (is_first) return;
+  const Locked locked;
+  if (is_abandoned()) return request();
+  try {
+    may_handle_signals_ = is_main_thread();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  } catch (...) {
+    fail();
+  }
+}
+
+void Call::fail() noexcept {
+  if (failure_ == nullptr) failure_ = std::current_exception();
+  request();
+}
+
+void Call::raise_failure() const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+Locked::Locked() : state_(taken_or_never([] { return PyGILState_Ensure(); })) {
+  ++num_locked;
+  ++num_locked_here;
+}
+
+Locked::~Locked() {
+  --num_locked_here;
+  --num_locked;
+  PyGILState_Release(state_);
+}
+
+Unlocked::~Unlocked() {
+  if (call_.is_abandoned()) wait_for_ever();
+  taken_or_never([this] { PyEval_RestoreThread(state_); });
+}
+
+nb::object call_function(nb::handle function, const nb::tuple& arguments) {
+  PyObject* result =
+      taken_or_never([&] { return PyObject_CallObject(function.ptr(), arguments.ptr()); });
+  if (result == nullptr) throw nb::python_error();
+  return nb::steal(result);
+}
+
+void end_calls_at_exit() {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_calls));
+  // The threads that were in the interpreter are not in the child.
+  pthread_atfork(nullptr, nullptr, [] { num_locked = num_locked_here; });
+}
+
+}  // namespace heed::python
