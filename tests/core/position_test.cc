@@ -7,12 +7,14 @@
 #include <cstdint>
 
 #include "core/stream_fixture.h"
+#include "support/tensors.h"
 
 namespace heed {
 namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::elements_of;
 using testing_support::Stream;
 
 TEST(SinusoidalEncoding, AgreesWithPyTorch) {
@@ -86,14 +88,14 @@ TEST(AddPositions, AddsTheSameRowsToEverySequence) {
   const Tensor<float> sum = add_positions(x, table);
   EXPECT_EQ(sum.shape(), x.shape());
   EXPECT_THAT(sum.elements(), testing::ElementsAre(11, 22, 33, 44, 51, 62, 73, 84));
-  EXPECT_THAT(add_positions(x.view().select(0, 1), table).elements(),
+  EXPECT_THAT(elements_of(add_positions(x.view().select(0, 1), table)),
               testing::ElementsAre(51, 62, 73, 84));
 }
 
 TEST(AddPositions, ReadsStridedViewsInDouble) {
   const Tensor<double> table({2, 2}, {1, 2, 3, 4});
   const Tensor<double> x({2, 2}, {10, 20, 30, 40});
-  EXPECT_THAT(add_positions(x.view().permute({1, 0}), table).elements(),
+  EXPECT_THAT(elements_of(add_positions(x.view().permute({1, 0}), table)),
               testing::ElementsAre(11, 32, 23, 44));
 }
 

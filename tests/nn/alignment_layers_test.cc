@@ -33,8 +33,9 @@ void expect_gradients(Attention& layer, std::int64_t encoder_dim, std::int64_t d
     return concat<double>({context, weights}, -1);
   };
   const auto direct = layer.forward(encoder, decoder);
-  EXPECT_EQ(max_difference(both().value().slice(1, 0, encoder_dim), direct.context.value()), 0);
-  EXPECT_EQ(both().shape(), (Shape{3, encoder_dim + 5}));
+  const Variable<double> found = both();
+  EXPECT_EQ(max_difference(found.value().slice(1, 0, encoder_dim), direct.context.value()), 0);
+  EXPECT_EQ(found.shape(), (Shape{3, encoder_dim + 5}));
   EXPECT_LE(gradient_error(inputs, both), kGradientTolerance);
 }
 
