@@ -51,8 +51,8 @@ void draw(Report& report) {
   auto equal = causal_weights("equal scores", attend_to_itself(Tensor<float>({4, 2})).weights);
   const Example example = draw_example(4);
   auto masked = causal_weights("\"I love AI !\"", example.attend({.mask = causal()}).weights);
-  DrawnMatrix full{.title = "the same without the mask",
-                   .values = matrix_from(example.attend({}).weights.view())};
+  const auto unmasked = example.attend({}).weights;
+  DrawnMatrix full{.title = "the same without the mask", .values = matrix_from(unmasked.view())};
   for (DrawnMatrix* matrix : {&masked, &full}) matrix->queries = matrix->keys = words;
   report.draw(drawing_of({.title = "One thing changed at a time",
                           .note = "Hatched: hidden by the causal mask. Every row sums to 1.",
