@@ -31,8 +31,6 @@ struct GenerateArguments {
 
 void check_usage(const GenerateArguments& arguments) {
   const Sampling& sampling = arguments.sampling;
-  if (arguments.prompt.empty())
-    throw UsageError("--prompt is empty, expected a character at least");
   if (sampling.tokens < 0 || sampling.tokens > 1'000'000) {
     throw UsageError(fmt::format("--tokens is {}, expected 0 to 1000000", sampling.tokens));
   }
