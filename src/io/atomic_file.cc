@@ -69,7 +69,7 @@ void synchronize_folder(const fs::path& folder) {
 fs::path resolve_target(const fs::path& path) {
   check_path(kWrite, path);
   return checked(path, [&] {
-    const fs::path target = follow_links(path);
+    fs::path target = follow_links(path);
     const fs::file_status status = fs::status(target);
     if (fs::is_directory(status)) throw_io_error(kWrite, path, EISDIR);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
