@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 
-#include "heed/error.h"
+#include "arguments.h"
 #include "heed/parallel.h"
 #include "output_files.h"
 #include "picture_file.h"
@@ -39,42 +40,48 @@ constexpr const char* kByLength = "bleu_by_length.csv";
 constexpr const char* kAlignments = "alignments.json";
 constexpr const char* kMarkdown = "report.md";
 constexpr const char* kPage = "report.html";
+constexpr const char* kCurvesPicture = "learning_curves.svg";
+constexpr const char* kByLengthPicture = "bleu_by_length.svg";
 constexpr const char* kCompareOut = "--out";
+
+std::string alignment_name(std::size_t sentence, const std::string& attention) {
+  return fmt::format("alignment_{}_{}.svg", sentence + 1, attention);
+}
 
 // The pictures of a report: their names and what they show.
 std::map<std::string, Figure> figures_of(const ComparisonReport& report) {
-  std::map<std::string, Figure> figures{{"learning_curves.svg", learning_curves_figure(report)},
-                                        {"bleu_by_length.svg", bleu_by_length_figure(report)}};
+  std::map<std::string, Figure> figures{{kCurvesPicture, learning_curves_figure(report)},
+                                        {kByLengthPicture, bleu_by_length_figure(report)}};
   for (const ComparedModel& model : report.models) {
     for (std::size_t i = 0; i < model.alignments.size(); ++i) {
       if (model.alignments[i].weights.empty()) continue;
-      figures.emplace(fmt::format("alignment_{}_{}.svg", i + 1, model.attention),
-                      alignment_figure(model, i));
+      figures.emplace(alignment_name(i, model.attention), alignment_figure(model, i));
     }
   }
   return figures;
 }
 
-// A folder in which there is no report yet. The models' folders refuse runs of their own.
-fs::path new_folder(const std::string& name) {
-  fs::path folder = name;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make the folder '{}': {}", name, error.message()));
+constexpr std::array kNumbers{kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown, kPage};
+
+// A folder that holds nothing of what will be written into it.
+fs::path new_folder(const CompareArguments& arguments) {
+  make_folder(arguments.out);
+  std::vector<std::string> names(kNumbers.begin(), kNumbers.end());
+  names.insert(names.end(), {kCurvesPicture, kByLengthPicture});
+  for (const std::string& attention : arguments.attentions) {
+    names.push_back(attention);  // the folder of the model
+    for (std::int64_t i = 0; i < arguments.sentences; ++i) {
+      names.push_back(alignment_name(static_cast<std::size_t>(i), attention));
+    }
   }
-  if (fs::exists(folder / kReport, error)) {
-    throw IoError(fmt::format("'{}' holds a report already", name));
-  }
-  return folder;
+  refuse_existing(arguments.out, names);
+  return arguments.out;
 }
 
 void write(const ComparisonReport& report, const fs::path& folder) {
   const std::map<std::string, Figure> figures = figures_of(report);
   OutputFiles files;
-  for (const char* name : {kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown, kPage}) {
-    files.reserve(name, folder / name);
-  }
+  for (const char* name : kNumbers) files.reserve(name, folder / name);
   for (const auto& [name, figure] : figures) files.reserve(name, folder / name);
   files.write_text(kReport, to_json(report).dump(2) + '\n');
   files.write_text(kTable, table_csv(report));
@@ -104,7 +111,7 @@ void run_compare(const CLI::App& verb, CompareArguments& arguments) {
   const bool is_file = is_picture(arguments.out);
   OutputFiles file;
   if (is_file) file.reserve(kCompareOut, arguments.out);
-  const fs::path folder = is_file ? fs::path() : new_folder(arguments.out);
+  const fs::path folder = is_file ? fs::path() : new_folder(arguments);
   const tasks::Corpus corpus = make_corpus(settings.corpus, arguments.files);
   const ComparisonReport report =
       compare(settings, corpus, arguments.attentions, folder, arguments.sentences);
@@ -126,16 +133,14 @@ void add_compare(CLI::App& command) {
   const auto arguments = std::make_shared<CompareArguments>();
   TranslationSettings& settings = arguments->settings;
   settings.epochs.patience = 0;  // all models learn equally long
-  verb->add_option(kCompareOut, arguments->out,
-                   "The folder for report and models, made if not there; or a file that ends in " +
-                       picture_endings(picture_of({})) +
-                       ", for the report's picture or numbers alone: no model is kept")
+  add_option(*verb, kCompareOut, arguments->out,
+             "The folder for report and models, made if not there; or a file that ends in " +
+                 picture_endings(picture_of({})) +
+                 ", for the report's picture or numbers alone: no model is kept")
       ->required()
       ->type_name("DIR|FILE");
-  verb->add_option("--attention", arguments->attentions, "Which kinds, joined by commas; all")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(kAttentionNames).description(""))
+  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(kAttentionNames),
+           "Which kinds, joined by commas; all")
       ->type_name("NAMES");
   add_corpus_options(*verb, settings.corpus);
   add_parallel_option(*verb, arguments->files);
@@ -143,13 +148,13 @@ void add_compare(CLI::App& command) {
   add_size_options(*verb, settings.model);
   const auto add = [&](const std::string& name, auto& value, const std::string& text,
                        const std::string& type) {
-    verb->add_option(name, value, text)->capture_default_str()->type_name(type);
+    add_option(*verb, name, value, text)->capture_default_str()->type_name(type);
   };
   add("--epochs", settings.epochs.epochs, "How often all examples are seen", "N");
   add("--batch", settings.training.batch, "Examples in a batch", "N");
   add("--lr", settings.training.learning_rate, "The largest learning rate", "NUMBER");
   add("--seed", settings.training.seed, "Draws examples, parameters and batches", "N");
-  verb->add_option("--sentences", arguments->sentences, "Test examples whose alignments are kept")
+  add_option(*verb, "--sentences", arguments->sentences, "Test examples whose alignments are kept")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000).description(""))
       ->type_name("N");

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.h"
 #include "array_attention.h"
 #include "diagnose/layer_report.h"
 #include "diagnose/measured_layer.h"
@@ -199,31 +200,28 @@ void diagnose_weights(const DiagnoseArguments& arguments) {
 
 void add_weight_options(CLI::App& verb, DiagnoseArguments& arguments) {
   constexpr const char* kWeights = "Weights";
-  verb.add_option("--weights", arguments.weights,
-                  "Instead of a model: weights that you have, [batch, num_heads, q_len, kv_len]; "
-                  "missing leading dimensions are 1")
+  add_option(verb, "--weights", arguments.weights,
+             "Instead of a model: weights that you have, [batch, num_heads, q_len, kv_len]; "
+             "missing leading dimensions are 1")
       ->type_name("FILE")
       ->group(kWeights);
-  verb.add_option(
-          "--lengths", arguments.lengths,
-          "How many tokens of each sequence are real: of the keys, and of the queries where "
-          "there are as many")
-      ->delimiter(',')
+  add_list(verb, "--lengths", arguments.lengths, {},
+           "How many tokens of each sequence are real: of the keys, and of the queries where "
+           "there are as many")
       ->type_name("N,...")
       ->group(kWeights)
       ->needs("--weights");
-  verb.add_option("--query-lengths", arguments.query_lengths,
-                  "The same of the queries, where they differ")
-      ->delimiter(',')
+  add_list(verb, "--query-lengths", arguments.query_lengths, {},
+           "The same of the queries, where they differ")
       ->type_name("N,...")
       ->group(kWeights)
       ->needs("--weights");
-  verb.add_option("--causal", arguments.causal, "The mask that was used, as in `heed run`")
+  add_option(verb, "--causal", arguments.causal, "The mask that was used, as in `heed run`")
       ->check(CLI::IsMember(kAlignmentNames).description(""))
       ->type_name("top-left|bottom-right|square")
       ->group(kWeights)
       ->needs("--weights");
-  verb.add_option("--window", arguments.window, "The window that was used, as in `heed run`")
+  add_option(verb, "--window", arguments.window, "The window that was used, as in `heed run`")
       ->type_name("LEFT,RIGHT")
       ->group(kWeights)
       ->needs("--weights");
@@ -235,21 +233,21 @@ void add_diagnose(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
       "diagnose", "Tell what attention has learned: idle, alike and specialised heads");
   const auto arguments = std::make_shared<DiagnoseArguments>();
-  verb->add_option("--model", arguments->model,
-                   "The folder that `heed train ... --save` named, or a file of it")
+  add_option(*verb, "--model", arguments->model,
+             "The folder that `heed train ... --save` named, or a file of it")
       ->type_name("DIR");
-  verb->add_option("SENTENCE", arguments->input.sentences,
-                   "What the model reads; without it, what it was trained for")
+  add_option(*verb, "SENTENCE", arguments->input.sentences,
+             "What the model reads; without it, what it was trained for")
       ->needs("--model");
-  verb->add_option("--text", arguments->input.text_file, "Or a file, read in pieces")
+  add_option(*verb, "--text", arguments->input.text_file, "Or a file, read in pieces")
       ->type_name("FILE")
       ->needs("--model");
-  verb->add_flag("--json", arguments->as_json,
-                 "Print every measure and finding as one JSON object");
-  verb->add_option(kDiagnoseOut, arguments->out,
-                   "Also draw how alike the heads of each layer are into a file, or, as .html, "
-                   "where they looked in the first sequence; its ending chooses the format: " +
-                       picture_endings(known_pictures()))
+  add_flag(*verb, "--json", arguments->as_json,
+           "Print every measure and finding as one JSON object");
+  add_option(*verb, kDiagnoseOut, arguments->out,
+             "Also draw how alike the heads of each layer are into a file, or, as .html, "
+             "where they looked in the first sequence; its ending chooses the format: " +
+                 picture_endings(known_pictures()))
       ->type_name("FILE");
   add_picture_options(*verb, arguments->picture);
   add_weight_options(*verb, *arguments);

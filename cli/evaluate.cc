@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "arguments.h"
 #include "heed/parallel.h"
 #include "train/session.h"
 #include "translation/options.h"
@@ -113,14 +114,14 @@ void add_evaluate(CLI::App& command) {
       "evaluate", "Measure a model of `heed train translate`: BLEU, exact match, by length");
   const auto arguments = std::make_shared<EvaluateArguments>();
   add_model_option(*verb, arguments->model);
-  verb->add_option("--split", arguments->split,
-                   "Which part of what it was trained on: test, if not given")
+  add_option(*verb, "--split", arguments->split,
+             "Which part of what it was trained on: test, if not given")
       ->check(CLI::IsMember({"validation", "test"}).description(""))
       ->type_name("validation|test");
   add_parallel_option(*verb, arguments->files);
   add_beam_option(*verb, arguments->beam);
   add_threads_option(*verb, arguments->threads);
-  verb->add_flag("--json", arguments->as_json, "Print one JSON object instead");
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead");
   verb->footer(
       "The test examples of a generated task are generated again from the model's settings.\n"
       "Of files that the model was not trained on all lines are evaluated.");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "arguments.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
@@ -124,31 +125,31 @@ void add_explain(CLI::App& command) {
       command.add_subcommand("explain", "Compute the attention of a sentence and show it");
   auto arguments = std::make_shared<ExplainArguments>();
   SentenceSettings& settings = arguments->settings;
-  verb->add_option("SENTENCE", arguments->words,
-                   "1 to 512 words of any script; after -- where it starts with a hyphen")
+  add_option(*verb, "SENTENCE", arguments->words,
+             "1 to 512 words of any script; after -- where it starts with a hyphen")
       ->required();
-  verb->add_option("--heads", settings.num_heads, "How many heads attend side by side: 1 to 64")
+  add_option(*verb, "--heads", settings.num_heads, "How many heads attend side by side: 1 to 64")
       ->capture_default_str();
-  verb->add_option("--d-model", settings.d_model, "Numbers per token: a multiple of the heads")
+  add_option(*verb, "--d-model", settings.d_model, "Numbers per token: a multiple of the heads")
       ->capture_default_str();
-  verb->add_option("--seed", settings.seed,
-                   "Draws the parameters: 0 to 4294967295, as torch.manual_seed")
+  add_option(*verb, "--seed", settings.seed,
+             "Draws the parameters: 0 to 4294967295, as torch.manual_seed")
       ->check(CLI::Range(std::numeric_limits<std::uint32_t>::max()).description(""))
       ->capture_default_str();
-  verb->add_option("--mask", arguments->mask,
-                   fmt::format("Which tokens see which: {}; several joined by &", kMaskNames))
+  add_option(*verb, "--mask", arguments->mask,
+             fmt::format("Which tokens see which: {}; several joined by &", kMaskNames))
       ->capture_default_str();
-  verb->add_option("--temperature", settings.temperature,
-                   "Divides the scores: below 1 sharpens the weights, above 1 evens them out")
+  add_option(*verb, "--temperature", settings.temperature,
+             "Divides the scores: below 1 sharpens the weights, above 1 evens them out")
       ->capture_default_str();
-  verb->add_flag("--no-position", arguments->no_position,
-                 "Do not tell attention where in the sentence a token stands");
-  verb->add_option("--head", arguments->head, "Show and draw only this head, counted from 0");
-  verb->add_option("--out", arguments->out,
-                   fmt::format("Also write the heads to a file that ends in {}", kSentenceEndings))
+  add_flag(*verb, "--no-position", arguments->no_position,
+           "Do not tell attention where in the sentence a token stands");
+  add_option(*verb, "--head", arguments->head, "Show and draw only this head, counted from 0");
+  add_option(*verb, "--out", arguments->out,
+             fmt::format("Also write the heads to a file that ends in {}", kSentenceEndings))
       ->type_name("FILE");
   add_picture_options(*verb, arguments->picture);
-  verb->add_flag("--json", arguments->as_json, "Print one JSON object with all heads instead");
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object with all heads instead");
   verb->footer(
       "Example:\n"
       "  heed explain \"Time flies like an arrow\" --mask \"causal & window:2,0\" --head 1\n"

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "arguments.h"
 #include "gallery/index.h"
 #include "gallery/pictures.h"
 #include "heed/error.h"
@@ -22,6 +24,10 @@ namespace heed::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kHtmlIndex = "index.html";
+constexpr const char* kMarkdownIndex = "README.md";
+constexpr std::size_t kIndexBeginning = 4096;
 
 struct GalleryArguments {
   std::string folder;
@@ -57,12 +63,25 @@ std::vector<GalleryPicture> chosen_pictures(const std::vector<std::string>& name
   return chosen;
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
+// The first of an index is enough to see whose it is.
+bool is_index_of_heed(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string beginning(kIndexBeginning, '\0');
+  stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(stream.gcount()));
+  return beginning.find(kGalleryMark) != beginning.npos;
+}
+
+// A gallery replaces a gallery, and nothing else: README.md, index.html and the pictures' names are
+// others' too. Pictures that --only names may be replaced, as a file that --out names may.
+void check_is_replaceable(const fs::path& folder, const std::vector<std::string>& pictures) {
+  bool is_gallery = false;
+  for (const char* name : {kHtmlIndex, kMarkdownIndex}) {
+    if (!fs::exists(folder / name)) continue;
+    if (!is_index_of_heed(folder / name)) refuse_existing(folder, {name});
+    is_gallery = true;
   }
+  if (!is_gallery) refuse_existing(folder, pictures);
 }
 
 void write_gallery(const GalleryArguments& arguments) {
@@ -70,25 +89,34 @@ void write_gallery(const GalleryArguments& arguments) {
   const std::string ending = "." + arguments.format;
   const fs::path folder = arguments.folder;
   make_folder(folder);
+  // A part of the gallery does not replace the index of the whole.
+  const bool has_index = arguments.only.empty();
+  const auto themes = arguments.is_light_only ? std::vector{Theme::kLight}
+                                              : std::vector{Theme::kLight, Theme::kDark};
+  if (has_index) {
+    std::vector<std::string> names;
+    for (const GalleryPicture& picture : pictures) {
+      for (const Theme theme : themes) names.push_back(picture_file(picture, theme, ending));
+    }
+    check_is_replaceable(folder, names);
+  }
   OutputFiles files;
   const auto add = [&](const std::string& name, const std::string& bytes) {
     files.reserve(name, folder / name);
     files.write_text(name, bytes);
   };
   for (const GalleryPicture& picture : pictures) {
-    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
-      if (theme == Theme::kDark && arguments.is_light_only) continue;
+    for (const Theme theme : themes) {
       const std::string name = picture_file(picture, theme, ending);
       const Figure figure = picture.draw(theme);
       add(name, arguments.format == "html" ? figure_page(figure)
                                            : render_figure(figure, figure_format(name)));
     }
   }
-  // A part of the gallery does not replace the index of the whole.
-  if (arguments.only.empty()) {
+  if (has_index) {
     const bool has_dark = !arguments.is_light_only;
-    add("index.html", html_index(pictures, ending, has_dark));
-    add("README.md", markdown_index(pictures, ending, has_dark));
+    add(kHtmlIndex, html_index(pictures, ending, has_dark));
+    add(kMarkdownIndex, markdown_index(pictures, ending, has_dark));
   }
   files.commit();
   std::cout << fmt::format("{} pictures{} in {}\n", pictures.size(),
@@ -101,19 +129,19 @@ void add_gallery(CLI::App& command) {
   CLI::App* verb = command.add_subcommand("gallery", "Draw every picture of the tutorials");
   auto arguments = std::make_shared<GalleryArguments>();
   CLI::Option* folder =
-      verb->add_option("DIR", arguments->folder,
-                       "The folder for the pictures and their index; it is made where missing");
-  verb->add_option("--format", arguments->format,
-                   "What the pictures are written as; a page (html) has their numbers in tables "
-                   "beside them")
+      add_option(*verb, "DIR", arguments->folder,
+                 "The folder for the pictures and their index; it is made where missing");
+  add_option(*verb, "--format", arguments->format,
+             "What the pictures are written as; a page (html) has their numbers in tables "
+             "beside them")
       ->check(CLI::IsMember({"svg", "png", "pdf", "html"}).description(""))
       ->type_name("svg|png|pdf|html")
       ->capture_default_str();
-  verb->add_option("--only", arguments->only, "Only these pictures, and no index")
-      ->type_name("NAME")
-      ->delimiter(',');
-  verb->add_flag("--light", arguments->is_light_only, "No dark pictures beside the light ones");
-  verb->add_flag("--list", arguments->list, "List the pictures")->excludes(folder);
+  add_list(*verb, "--only", arguments->only, {},
+           "Only these pictures, joined by commas, and no index")
+      ->type_name("NAMES");
+  add_flag(*verb, "--light", arguments->is_light_only, "No dark pictures beside the light ones");
+  add_flag(*verb, "--list", arguments->list, "List the pictures")->excludes(folder);
   verb->callback([arguments] {
     if (arguments->list) {
       std::cout << list_of_pictures();

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "arguments.h"
 #include "heed/nn/state_file.h"
 #include "heed/random.h"
 #include "heed/viz/terminal.h"
@@ -30,8 +31,6 @@ struct GenerateArguments {
 
 void check_usage(const GenerateArguments& arguments) {
   const Sampling& sampling = arguments.sampling;
-  if (arguments.prompt.empty())
-    throw UsageError("--prompt is empty, expected a character at least");
   if (sampling.tokens < 0 || sampling.tokens > 1'000'000) {
     throw UsageError(fmt::format("--tokens is {}, expected 0 to 1000000", sampling.tokens));
   }
@@ -86,23 +85,23 @@ void add_generate(CLI::App& command) {
       command.add_subcommand("generate", "Write text with a model that `heed train lm` has saved");
   const auto arguments = std::make_shared<GenerateArguments>();
   Sampling& sampling = arguments->sampling;
-  verb->add_option("--model", arguments->model, "The folder that --save named, or a file of it")
+  add_option(*verb, "--model", arguments->model, "The folder that --save named, or a file of it")
       ->required()
       ->type_name("DIR");
-  verb->add_option("--prompt", arguments->prompt, "What to go on from")
+  add_option(*verb, "--prompt", arguments->prompt, "What to go on from")
       ->capture_default_str()
       ->type_name("TEXT");
-  verb->add_option("--tokens", sampling.tokens, "How many characters to write")
+  add_option(*verb, "--tokens", sampling.tokens, "How many characters to write")
       ->capture_default_str()
       ->type_name("N");
-  verb->add_option("--temperature", sampling.temperature,
-                   "Below 1 the likely becomes likelier; 0: always the likeliest character")
+  add_option(*verb, "--temperature", sampling.temperature,
+             "Below 1 the likely becomes likelier; 0: always the likeliest character")
       ->capture_default_str()
       ->type_name("T");
-  verb->add_option("--seed", sampling.seed, "Draws the characters")
+  add_option(*verb, "--seed", sampling.seed, "Draws the characters")
       ->capture_default_str()
       ->type_name("N");
-  verb->add_flag("--json", arguments->as_json, "Print prompt and text as one JSON object");
+  add_flag(*verb, "--json", arguments->as_json, "Print prompt and text as one JSON object");
   verb->callback([arguments] { run_generate(*arguments); });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "arguments.h"
 #include "heed/attention.h"
 #include "heed/blas.h"
 #include "heed/config.h"
@@ -44,7 +45,7 @@ void add_info(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
       "info", "Show the version, the instruction sets found, the threads and the BLAS library");
   auto as_json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *as_json, "Print one JSON object");
+  add_flag(*verb, "--json", *as_json, "Print one JSON object");
   verb->callback([as_json] { print_info(*as_json); });
 }
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "arguments.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "verbs.h"
@@ -113,16 +114,17 @@ void add_lesson(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
       "lesson", "Learn attention step by step: list the lessons, or give one");
   auto arguments = std::make_shared<LessonArguments>();
-  CLI::Option* name = verb->add_option("NAME", arguments->name, "The lesson; without it, the list");
-  verb->add_flag("--list", arguments->list, "List the lessons")->excludes(name);
-  verb->add_flag("--json", arguments->as_json,
-                 "Print the list, or every number of the lesson, as JSON");
-  verb->add_option("--out", arguments->out,
-                   "Also write a picture of the lesson to a file that ends in .png, .svg, .pdf or "
-                   ".html, or its numbers to .json")
+  CLI::Option* name =
+      add_option(*verb, "NAME", arguments->name, "The lesson; without it, the list");
+  add_flag(*verb, "--list", arguments->list, "List the lessons")->excludes(name);
+  add_flag(*verb, "--json", arguments->as_json,
+           "Print the list, or every number of the lesson, as JSON");
+  add_option(*verb, "--out", arguments->out,
+             "Also write a picture of the lesson to a file that ends in .png, .svg, .pdf or "
+             ".html, or its numbers to .json")
       ->type_name("FILE")
       ->needs(name);
-  verb->add_flag("--dark", arguments->picture.is_dark, "Draw the picture on a dark ground");
+  add_flag(*verb, "--dark", arguments->picture.is_dark, "Draw the picture on a dark ground");
   verb->callback([arguments, name] {
     if (name->count() == 0) {
       print_list(arguments->as_json);

@@ -1,6 +1,8 @@
 // heed: attention on the command line.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -16,6 +18,7 @@
 #include "heed/config.h"
 #include "heed/viz/terminal.h"
 #include "help_formatter.h"
+#include "output_files.h"
 #include "train/interrupt.h"
 #include "verbs.h"
 
@@ -115,6 +118,24 @@ void check_verbs(const CLI::App& command, int argc, char** argv) {
   }
 }
 
+// What stands on disk although the command fails: "; written were 'a.npy', 'b.npy'".
+std::string list_of_written() {
+  std::string list;
+  for (const auto& path : heed::cli::written_paths()) {
+    list += fmt::format("{}'{}'", list.empty() ? "; written were " : ", ", path.string());
+  }
+  return list;
+}
+
+// Where a standard stream is closed, the next file that is opened would take its place, and get
+// what is printed. Opened the wrong way round, each use still fails.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
 int run(CLI::App& command, int argc, char** argv) {
   try {
     check_verbs(command, argc, argv);
@@ -130,7 +151,7 @@ int run(CLI::App& command, int argc, char** argv) {
   }
   std::cout.flush();
   if (!std::cout) {
-    print_error(command, "standard output cannot be written");
+    print_error(command, "standard output cannot be written" + list_of_written());
     return kDataError;
   }
   return kSuccess;
@@ -140,6 +161,7 @@ int run(CLI::App& command, int argc, char** argv) {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): when not even the error can be printed, so be it
 int main(int argc, char** argv) {
+  occupy_standard_streams();
   CLI::App command(kPurpose, "heed");
   try {
     add_verbs(command);

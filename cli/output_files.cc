@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <fstream>
+#include <cerrno>
+#include <span>
 #include <system_error>
 
 #include "heed/error.h"
@@ -17,50 +18,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& reason) {
-  throw IoError(fmt::format("cannot write '{}': {}", path.string(), reason));
-}
-
-void check_writable(const fs::path& path, const fs::path& target) {
-  std::error_code error;
-  const fs::file_status status = fs::status(target, error);
-  if (fs::is_directory(status)) refuse(path, "it is a directory");
-  if (fs::exists(status) && !fs::is_regular_file(status)) refuse(path, "it is not a regular file");
-  if (::access(target.parent_path().c_str(), W_OK) != 0) {
-    refuse(path, std::generic_category().message(errno));
-  }
+std::vector<fs::path>& written() {
+  static std::vector<fs::path> paths;
+  return paths;
 }
 
 }  // namespace
 
-OutputFiles::~OutputFiles() {
-  std::error_code ignored;
-  for (const File& file : files_) {
-    if (!file.temporary.empty()) fs::remove(file.temporary, ignored);
-  }
+void OutputFiles::protect(const std::string& option, const fs::path& path) {
+  std::error_code ignored;  // whoever reads it says what is wrong with it
+  files_.push_back({option, path, fs::weakly_canonical(fs::absolute(path), ignored), nullptr});
 }
 
-void OutputFiles::add(const std::string& option, const fs::path& path, bool is_output) {
-  std::error_code error;
-  const fs::path target = fs::weakly_canonical(fs::absolute(path), error);
-  if (error) refuse(path, error.message());
+void OutputFiles::reserve(const std::string& option, const fs::path& path) {
+  const fs::path target = io::resolve_target(path);
   for (const File& other : files_) {
-    if (is_output && other.target == target) {
+    if (other.target == target) {
       throw UsageError(
           fmt::format("{} and {} name the same file, '{}'", other.option, option, path.string()));
     }
   }
-  if (is_output) check_writable(path, target);
-  const auto name = fmt::format(".heed-{}-{}-staged.tmp", ::getpid(), files_.size());
-  files_.push_back({option, path, target, is_output ? target.parent_path() / name : fs::path()});
-}
-
-void OutputFiles::protect(const std::string& option, const fs::path& path) {
-  add(option, path, false);
-}
-
-void OutputFiles::reserve(const std::string& option, const fs::path& path) {
-  add(option, path, true);
+  if (::access(target.parent_path().c_str(), W_OK) != 0) io::throw_io_error("write", path, errno);
+  files_.push_back({option, path, target, nullptr});
 }
 
 OutputFiles::File& OutputFiles::file_of(const std::string& option) {
@@ -71,30 +50,45 @@ OutputFiles::File& OutputFiles::file_of(const std::string& option) {
 }
 
 void OutputFiles::write(const std::string& option, const Writer& writer) {
-  const File& file = file_of(option);
-  writer(file.temporary);
-  std::error_code error;
-  const fs::file_status old = fs::status(file.target, error);
-  if (fs::exists(old)) fs::permissions(file.temporary, old.permissions(), error);
+  File& file = file_of(option);
+  file.file = std::make_unique<io::AtomicFile>(file.path);
+  writer([&file](std::span<const std::byte> bytes) { file.file->write(bytes); });
 }
 
 void OutputFiles::write_text(const std::string& option, std::string_view text) {
-  const fs::path path = file_of(option).path;
-  write(option, [&](const fs::path& temporary) {
-    std::ofstream stream(temporary, std::ios::binary);
-    stream << text << std::flush;
-    if (!stream) refuse(path, std::generic_category().message(errno));
-  });
+  write(option, [text](const io::ByteSink& sink) { sink(std::as_bytes(std::span(text))); });
 }
 
 void OutputFiles::commit() {
-  for (File& file : files_) {
-    if (file.temporary.empty()) continue;
-    std::error_code error;
-    fs::rename(file.temporary, file.target, error);
-    if (error) refuse(file.path, error.message());
-    file.temporary.clear();
+  std::vector<io::AtomicFile*> files;
+  for (const File& file : files_) {
+    if (file.file != nullptr) files.push_back(file.file.get());
+  }
+  io::AtomicFile::commit_all(files);
+  for (const File& file : files_) {
+    if (file.file != nullptr) note_written(file.path);
+  }
+  files_.clear();
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw IoError(fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
   }
 }
+
+void refuse_existing(const fs::path& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (!fs::exists(fs::symlink_status(folder / name, ignored))) continue;
+    throw IoError(fmt::format("'{}' holds '{}' already, which is not replaced; name another folder",
+                              folder.string(), name));
+  }
+}
+
+void note_written(const fs::path& path) { written().push_back(path); }
+const std::vector<fs::path>& written_paths() { return written(); }
 
 }  // namespace heed::cli

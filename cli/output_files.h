@@ -3,9 +3,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "io/atomic_file.h"
 
 namespace heed::cli {
 
@@ -15,11 +18,6 @@ namespace heed::cli {
 // system refuses.
 class OutputFiles {
  public:
-  OutputFiles() = default;
-  ~OutputFiles();
-  OutputFiles(const OutputFiles&) = delete;
-  OutputFiles& operator=(const OutputFiles&) = delete;
-
   // Says that `path`, given by `option`, will only be read. Reserving it is refused afterwards.
   void protect(const std::string& option, const std::filesystem::path& path);
 
@@ -27,25 +25,37 @@ class OutputFiles {
   // same file.
   void reserve(const std::string& option, const std::filesystem::path& path);
 
-  // Calls write(temporary) to write the file of a reserved option.
-  using Writer = std::function<void(const std::filesystem::path& temporary)>;
+  // Write the file of a reserved option; the writer gives its bytes to the sink.
+  using Writer = std::function<void(const io::ByteSink& sink)>;
   void write(const std::string& option, const Writer& writer);
   void write_text(const std::string& option, std::string_view text);
 
+  // Gives all files their names, or none: a failure undoes what was renamed before it.
   void commit();
 
  private:
   struct File {
     std::string option;
-    std::filesystem::path path;       // as the user gave it
-    std::filesystem::path target;     // links followed
-    std::filesystem::path temporary;  // empty for a file that is only read
+    std::filesystem::path path;            // as the user gave it
+    std::filesystem::path target;          // links followed
+    std::unique_ptr<io::AtomicFile> file;  // nothing until it is written
   };
 
-  void add(const std::string& option, const std::filesystem::path& path, bool is_output);
   File& file_of(const std::string& option);
 
   std::vector<File> files_;
 };
+
+// Makes a folder, and those around it, where it is missing. Throws IoError when it cannot be made.
+void make_folder(const std::filesystem::path& folder);
+
+// For a folder in which a verb names the files itself: throws IoError when one of them is there,
+// for it may be somebody else's.
+void refuse_existing(const std::filesystem::path& folder, const std::vector<std::string>& names);
+
+// The files and folders that this process has written so far, as the user named them: for the
+// message of a failure that came afterwards.
+void note_written(const std::filesystem::path& path);
+const std::vector<std::filesystem::path>& written_paths();
 
 }  // namespace heed::cli

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "arguments.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -40,19 +41,19 @@ bool has(const Picture& picture, const std::string& ending) {
 
 void add_picture_options(CLI::App& verb, PictureArguments& arguments,
                          const std::string& scale_option) {
-  verb.add_option(scale_option, arguments.scale,
-                  "Colours of a picture: by weight, by its logarithm, or by its share of the row's "
-                  "largest")
+  add_option(verb, scale_option, arguments.scale,
+             "Colours of a picture: by weight, by its logarithm, or by its share of the row's "
+             "largest")
       ->check(CLI::IsMember(kScales).description(""))
       ->type_name("linear|log|per-row")
       ->capture_default_str();
-  verb.add_option("--map", arguments.map, "The colours of a picture")
+  add_option(verb, "--map", arguments.map, "The colours of a picture")
       ->check(CLI::IsMember(kMaps).description(""))
       ->type_name("viridis|blues|ylorrd|greys")
       ->capture_default_str();
-  verb.add_flag("--hide-first", arguments.hides_first,
-                "Leave key 0 out of a picture: it often draws most of the attention");
-  verb.add_flag("--dark", arguments.is_dark, "Draw a picture on a dark ground");
+  add_flag(verb, "--hide-first", arguments.hides_first,
+           "Leave key 0 out of a picture: it often draws most of the attention");
+  add_flag(verb, "--dark", arguments.is_dark, "Draw a picture on a dark ground");
 }
 
 AttentionFigureOptions figure_options(const PictureArguments& arguments) {

@@ -9,11 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "arguments.h"
 #include "array_attention.h"
 #include "array_figure.h"
-#include "heed/io/npy.h"
 #include "heed/mask.h"
 #include "heed/viz/terminal.h"
+#include "io/npy_stream.h"
 #include "mask_argument.h"
 #include "output_files.h"
 #include "verbs.h"
@@ -77,7 +78,7 @@ void reserve_files(const RunArguments& arguments, OutputFiles& files) {
 void write_files(const RunArguments& arguments, const ArrayProblem& problem,
                  const ArrayResult& result, OutputFiles& files) {
   const auto write = [&files](const char* option, const AnyTensor& array) {
-    files.write(option, [&array](const auto& path) { write_npy(path, view(array)); });
+    files.write(option, [&array](const auto& sink) { io::write_npy_stream(view(array), sink); });
   };
   if (is_picture(arguments.out)) {
     write_picture(files, "--out", arguments.out, picture_of(problem, result, arguments.picture));
@@ -154,56 +155,55 @@ void run_attention(const RunArguments& arguments) {
 }
 
 void add_files(CLI::App& verb, RunArguments& arguments) {
-  verb.add_option("--query", arguments.query, "[batch, num_heads, q_len, head_dim]")
+  add_option(verb, "--query", arguments.query, "[batch, num_heads, q_len, head_dim]")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--key", arguments.key, "[batch, num_kv_heads, kv_len, head_dim]")
+  add_option(verb, "--key", arguments.key, "[batch, num_kv_heads, kv_len, head_dim]")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--value", arguments.value, "[batch, num_kv_heads, kv_len, value_dim]")
+  add_option(verb, "--value", arguments.value, "[batch, num_kv_heads, kv_len, value_dim]")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--out", arguments.out,
-                  "Written: [batch, num_heads, q_len, value_dim], or a picture of the weights "
-                  "where it ends in .png, .svg or .pdf, the explorer as .html, or the weights as "
-                  ".json")
+  add_option(verb, "--out", arguments.out,
+             "Written: [batch, num_heads, q_len, value_dim], or a picture of the weights "
+             "where it ends in .png, .svg or .pdf, the explorer as .html, or the weights as "
+             ".json")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--weights", arguments.weights,
-                  "Also written: the weights, [batch, num_heads, q_len, kv_len]")
+  add_option(verb, "--weights", arguments.weights,
+             "Also written: the weights, [batch, num_heads, q_len, kv_len]")
       ->type_name("FILE");
-  verb.add_option("--lse", arguments.lse,
-                  "Also written: the log of each softmax's denominator, [batch, num_heads, q_len]")
+  add_option(verb, "--lse", arguments.lse,
+             "Also written: the log of each softmax's denominator, [batch, num_heads, q_len]")
       ->type_name("FILE");
 }
 
 void add_mask(CLI::App& verb, RunArguments& arguments) {
-  verb.add_option(
-          "--causal", arguments.causal,
-          "A query sees no later key. What stands at the same position: the first query and "
-          "the first key (top-left), the last ones (bottom-right), or both (square)")
+  add_option(verb, "--causal", arguments.causal,
+             "A query sees no later key. What stands at the same position: the first query and "
+             "the first key (top-left), the last ones (bottom-right), or both (square)")
       ->check(CLI::IsMember(kAlignmentNames).description(""))
       ->type_name("top-left|bottom-right|square");
-  verb.add_option("--window", arguments.window,
-                  "A query sees so many keys on each side besides its own position; a side may be "
-                  "'unbounded'")
+  add_option(verb, "--window", arguments.window,
+             "A query sees so many keys on each side besides its own position; a side may be "
+             "'unbounded'")
       ->type_name("LEFT,RIGHT");
-  verb.add_option("--mask", arguments.mask, "An array that broadcasts to the weights' shape")
+  add_option(verb, "--mask", arguments.mask, "An array that broadcasts to the weights' shape")
       ->type_name("FILE");
-  verb.add_option("--mask-means", arguments.mask_means,
-                  "What the --mask says: true or 1 may attend (allow), true or 1 may not (block), "
-                  "or numbers added to the scores (additive)")
+  add_option(verb, "--mask-means", arguments.mask_means,
+             "What the --mask says: true or 1 may attend (allow), true or 1 may not (block), "
+             "or numbers added to the scores (additive)")
       ->check(CLI::IsMember({"allow", "block", "additive"}).description(""))
       ->type_name("allow|block|additive");
 }
 
 void add_numbers(CLI::App& verb, RunArguments& arguments) {
-  verb.add_option("--scale", arguments.scale,
-                  "Multiplies the scores; 1/sqrt(head_dim) if not given")
+  add_option(verb, "--scale", arguments.scale,
+             "Multiplies the scores; 1/sqrt(head_dim) if not given")
       ->type_name("NUMBER");
-  verb.add_option("--softcap", arguments.softcap, "A score s becomes C tanh(s/C)")->type_name("C");
-  verb.add_option("--query-offset", arguments.query_offset,
-                  "The position of query 0 in the sequence, for the masks")
+  add_option(verb, "--softcap", arguments.softcap, "A score s becomes C tanh(s/C)")->type_name("C");
+  add_option(verb, "--query-offset", arguments.query_offset,
+             "The position of query 0 in the sequence, for the masks")
       ->type_name("N");
 }
 
@@ -216,7 +216,7 @@ void add_run(CLI::App& command) {
   add_mask(*verb, *arguments);
   add_numbers(*verb, *arguments);
   add_picture_options(*verb, arguments->picture, "--color-scale");
-  verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the summary");
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the summary");
   verb->footer(
       "Example:\n"
       "  heed run --query q.npy --key k.npy --value v.npy --out o.npy \\\n"

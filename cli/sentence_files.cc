@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "explorer_file.h"
-#include "heed/io/npy.h"
-#include "heed/io/npz.h"
+#include "io/npy_stream.h"
 #include "output_files.h"
 #include "sentence_figure.h"
 #include "sentence_picture.h"
@@ -29,12 +28,13 @@ nlohmann::json nested_lists(TensorView<const T> view) {
   return list;
 }
 
-void write_arrays(const fs::path& path, const SentenceAttention& attention) {
+void write_arrays(const SentenceAttention& attention, const io::ByteSink& sink) {
   const TensorView<const std::int64_t> ids(attention.token_ids.data(),
                                            Shape{attention.num_tokens()});
-  write_npz(path, {{"weights", attention.weights.view()},
-                   {"visible", attention.visible.view()},
-                   {"token_ids", ids}});
+  io::write_npz_stream({{"weights", attention.weights.view()},
+                        {"visible", attention.visible.view()},
+                        {"token_ids", ids}},
+                       NpzCompression::kStored, sink);
 }
 
 std::string picture(const SentenceAttention& attention) {
@@ -89,9 +89,9 @@ void write_sentence(const fs::path& path, const SentenceAttention& attention,
   } else if (ending == ".txt") {
     files.write_text(kOption, picture(attention));
   } else {
-    files.write(kOption, [&](const fs::path& temporary) {
-      if (ending == ".npz") return write_arrays(temporary, attention);
-      write_npy(temporary, attention.weights.view());
+    files.write(kOption, [&](const io::ByteSink& sink) {
+      if (ending == ".npz") return write_arrays(attention, sink);
+      io::write_npy_stream(attention.weights.view(), sink);
     });
   }
   files.commit();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "arguments.h"
 #include "serve/server.h"
 #include "verbs.h"
 
@@ -25,12 +26,12 @@ void add_serve(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
       "serve", "Show the explorer in a browser and compute the sentences typed there");
   auto address = std::make_shared<Address>(Address{"127.0.0.1", kDefaultPort});
-  verb->add_option("--port", address->port, "The port: 1 to 65535, or 0 for any that is free")
+  add_option(*verb, "--port", address->port, "The port: 1 to 65535, or 0 for any that is free")
       ->check(CLI::Range(0, 65535).description(""))
       ->capture_default_str();
-  verb->add_option("--host", address->host,
-                   "The address to listen at; any but the default lets other machines in, "
-                   "without a password and without encryption")
+  add_option(*verb, "--host", address->host,
+             "The address to listen at; any but the default lets other machines in, "
+             "without a password and without encryption")
       ->capture_default_str();
   verb->footer(
       "Example:\n"

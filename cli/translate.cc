@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "arguments.h"
 #include "explorer_file.h"
 #include "heed/nn/search.h"
 #include "heed/viz/terminal.h"
@@ -213,21 +214,22 @@ void add_translate(CLI::App& command) {
       "translate", "Translate with a model that `heed train translate` has saved");
   const auto arguments = std::make_shared<TranslateArguments>();
   add_model_option(*verb, arguments->model);
-  verb->add_option("SENTENCE", arguments->words,
-                   "What to translate; if not given, standard input, a sentence a line");
+  add_option(*verb, "SENTENCE", arguments->words,
+             "What to translate; if not given, standard input, a sentence a line");
   add_beam_option(*verb, arguments->beam);
-  verb->add_flag("--show-alignment", arguments->shows_alignment,
-                 "Also draw where each produced token looked: the source across, what was "
-                 "produced down, the mean of all heads");
-  verb->add_option("--head", arguments->head, "Draw this head alone, counted from 0")
+  add_flag(*verb, "--show-alignment", arguments->shows_alignment,
+           "Also draw where each produced token looked: the source across, what was "
+           "produced down, the mean of all heads");
+  add_option(*verb, "--head", arguments->head, "Draw this head alone, counted from 0")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{63}).description(""))
       ->type_name("N");
-  verb->add_option(kTranslateOut, arguments->out,
-                   "Also draw the alignment of SENTENCE into a file; its ending chooses the "
-                   "format: " +
-                       picture_endings(known_pictures()))
+  add_option(*verb, kTranslateOut, arguments->out,
+             "Also draw the alignment of SENTENCE into a file; its ending chooses the "
+             "format: " +
+                 picture_endings(known_pictures()))
       ->type_name("FILE");
   add_picture_options(*verb, arguments->picture);
-  verb->add_flag("--json", arguments->as_json, "Print one JSON object a sentence");
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object a sentence");
   verb->footer(
       "Example:\n"
       "  heed translate --model fr \"twenty-three thousand eighty\" --show-alignment");

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "arguments.h"
 #include "bench/report.h"
 #include "heed/parallel.h"
 #include "mask_argument.h"
@@ -59,20 +60,12 @@ void add_names(CLI::App& verb, const std::string& option, Names& names, const Na
                const std::string& help) {
   std::string type;
   for (const std::string& name : allowed) type += (type.empty() ? "" : "|") + name;
-  verb.add_option(option, names, help)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(allowed).description(""))
-      ->type_name(type);
+  add_list(verb, option, names, CLI::IsMember(allowed), help)->type_name(type);
 }
 
 void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, std::int64_t most,
                  const std::string& help) {
-  verb.add_option(option, numbers, help)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(std::int64_t{1}, most).description(""))
-      ->type_name("N");
+  add_list(verb, option, numbers, CLI::Range(std::int64_t{1}, most), help);
 }
 
 void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes) {
@@ -90,20 +83,20 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
   Names causal = kAlignmentNames;
   causal.insert(causal.begin(), "none");
   add_names(verb, "--causal", arguments.causal, causal, "A query sees no later key; none");
-  verb.add_option("--window", arguments.window,
-                  "A query sees so many keys on each side besides its own position; a side may "
-                  "be 'unbounded'")
+  add_option(verb, "--window", arguments.window,
+             "A query sees so many keys on each side besides its own position; a side may "
+             "be 'unbounded'")
       ->type_name("LEFT,RIGHT");
   add_names(verb, "--dtype", arguments.dtype, dtypes, "float32");
   add_names(verb, "--layout", arguments.layout, {"bhtd", "bthd"},
             "How memory lies: [batch, heads, length, dim] or [batch, length, heads, dim]; bhtd");
   add_numbers(verb, "--threads", arguments.threads, 1024, "All the machine has, if not given");
-  verb.add_option("--repeat", arguments.repetitions,
-                  "How often each case is measured; one repetition is as many calls as fill 2 ms")
+  add_option(verb, "--repeat", arguments.repetitions,
+             "How often each case is measured; one repetition is as many calls as fill 2 ms")
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  verb.add_flag("--json", arguments.as_json, "Print one JSON object instead of the table");
+  add_flag(verb, "--json", arguments.as_json, "Print one JSON object instead of the table");
 }
 
 void report_cases(CaseArguments arguments,

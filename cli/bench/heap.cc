@@ -17,6 +17,14 @@ std::atomic<std::int64_t> live_bytes = 0;
 std::atomic<std::int64_t> peak_bytes = 0;
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 std::atomic<std::size_t> largest_allocation = kUnlimited;
+// Allocations until the one that fails; below 0 there is none to come.
+constexpr std::int64_t kNone = -1;
+std::atomic<std::int64_t> until_fault = kNone;
+
+bool is_faulty() noexcept {
+  return until_fault.load(std::memory_order_relaxed) > kNone &&
+         until_fault.fetch_sub(1, std::memory_order_relaxed) == 0;
+}
 
 void count_allocated(void* memory) noexcept {
   const auto bytes = static_cast<std::int64_t>(::malloc_usable_size(memory));
@@ -27,7 +35,7 @@ void count_allocated(void* memory) noexcept {
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > largest_allocation.load(std::memory_order_relaxed)) return nullptr;
+  if (bytes > largest_allocation.load(std::memory_order_relaxed) || is_faulty()) return nullptr;
   void* memory = nullptr;
   if (alignment <= alignof(std::max_align_t)) {
     memory = std::malloc(bytes == 0 ? 1 : bytes);
@@ -64,6 +72,10 @@ AllocationLimit::AllocationLimit(std::int64_t bytes) noexcept {
   largest_allocation = static_cast<std::size_t>(bytes);
 }
 AllocationLimit::~AllocationLimit() { largest_allocation = kUnlimited; }
+
+AllocationFault::AllocationFault(std::int64_t index) noexcept { until_fault = index; }
+AllocationFault::~AllocationFault() { until_fault = kNone; }
+bool AllocationFault::has_happened() const noexcept { return until_fault <= kNone; }
 
 }  // namespace heed::cli
 

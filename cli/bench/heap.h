@@ -19,6 +19,17 @@ class AllocationLimit {
   ~AllocationLimit();
 };
 
+// While it lives, the allocation that comes after `index` others fails, in whatever thread; those
+// after it do not.
+class AllocationFault {
+ public:
+  explicit AllocationFault(std::int64_t index) noexcept;
+  AllocationFault(const AllocationFault&) = delete;
+  AllocationFault& operator=(const AllocationFault&) = delete;
+  ~AllocationFault();
+  bool has_happened() const noexcept;
+};
+
 // How many bytes `call` had allocated at most beyond what it returns. Memory that does not come
 // from operator new, such as that of oneTBB and BLAS, is not seen.
 template <class Call>

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "bench/bench_verbs.h"
 #include "bench/case_arguments.h"
 #include "bench/outcome.h"
@@ -188,11 +189,11 @@ void add_bench_linear(CLI::App& bench) {
   add_numbers(*verb, "--head-dim", arguments->head_dim, 65536, "64");
   add_names(*verb, "--mask", arguments->mask, {"none", "causal"}, "none,causal");
   add_numbers(*verb, "--threads", arguments->threads, 1024, "All the machine has, if not given");
-  verb->add_option("--repeat", arguments->repetitions, "How often each case is measured")
+  add_option(*verb, "--repeat", arguments->repetitions, "How often each case is measured")
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
   verb->footer(
       "'softmax' is attention, 'elu+1' and 'relu' feature_map_attention, and where a query\n"
       "sees no later key, 'linear', 'gated', 'delta' and 'gated delta' the rules of\n"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "bench/bench_verbs.h"
 #include "bench/measurement.h"
 #include "heed/nn/optimizer.h"
@@ -129,13 +130,11 @@ void add_bench_seq2seq(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "seq2seq", "A step of training of sequence-to-sequence models: tokens a second");
   const auto arguments = std::make_shared<Seq2SeqArguments>();
-  verb->add_option("--attention", arguments->attentions, "Which kinds, joined by commas; all")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(kAttentionNames).description(""))
+  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(kAttentionNames),
+           "Which kinds, joined by commas; all")
       ->type_name("NAMES");
   const auto add = [&](const std::string& name, auto& value, auto most, const std::string& text) {
-    verb->add_option(name, value, text)
+    add_option(*verb, name, value, text)
         ->capture_default_str()
         ->check(CLI::Range(decltype(most){1}, most).description(""))
         ->type_name("N");
@@ -144,10 +143,10 @@ void add_bench_seq2seq(CLI::App& bench) {
   add("--d-model", arguments->model.d_model, std::int64_t{1024}, "Even, a multiple of 8");
   add("--layers", arguments->model.layers, std::int64_t{8}, "Of LSTM, on each side");
   add("--repeat", arguments->repetitions, 1'000'000, "How many steps are measured");
-  verb->add_option("--threads", arguments->threads, "All the machine has, if not given")
+  add_option(*verb, "--threads", arguments->threads, "All the machine has, if not given")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  verb->add_flag("--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
   verb->footer(
       "Sentences of 30 and 25 tokens out of vocabularies of 10,000 and 8,000: loss, gradients,\n"
       "clipping and AdamW. Tokens are those of the targets.");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "arguments.h"
 #include "bench/bench_verbs.h"
 #include "bench/forward_case.h"
 #include "bench/operands.h"
@@ -81,10 +82,10 @@ void add_bench_tutorial(CLI::App& bench) {
       "tutorial", "The tutorial's benchmark: attention by hand against fused attention");
   auto threads = std::make_shared<int>(0);
   auto as_json = std::make_shared<bool>(false);
-  verb->add_option("--threads", *threads, "All the machine has, if not given")
+  add_option(*verb, "--threads", *threads, "All the machine has, if not given")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  verb->add_flag("--json", *as_json, "Print one JSON object instead of the table");
+  add_flag(*verb, "--json", *as_json, "Print one JSON object instead of the table");
   verb->footer(
       "Batch 1, 8 heads, 256 tokens, head_dim 64, causal; 5 warm-up calls, then 20 timed\n"
       "ones. 'manual' computes scores, softmax and output one after the other in plain\n"

@@ -104,7 +104,8 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
   std::vector<std::vector<std::int64_t>> sequences;
   sequences.reserve(input.sentences.size());
   for (const std::string& sentence : input.sentences) {
-    sequences.push_back(characters.encode(sentence));
+    const auto ids = characters.encode(sentence);
+    sequences.emplace_back(ids.begin(), ids.end());
   }
   if (!sequences.empty()) return sequences;
   const bool is_shipped = input.text_file.empty();

@@ -13,6 +13,7 @@ constexpr std::string_view kIntroduction =
 constexpr std::string_view kHtmlHead = R"(<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
+<!-- generator: heed gallery -->
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Attention in pictures</title>
 <style>
@@ -89,7 +90,8 @@ std::string html_index(std::span<const GalleryPicture> pictures, const std::stri
 
 std::string markdown_index(std::span<const GalleryPicture> pictures, const std::string& ending,
                            bool has_dark) {
-  std::string page = fmt::format("# Attention in pictures\n\n{}\n", kIntroduction);
+  std::string page =
+      fmt::format("<!-- {} -->\n# Attention in pictures\n\n{}\n", kGalleryMark, kIntroduction);
   for (const GalleryPicture& picture : pictures) {
     page += fmt::format("\n## {}\n\n{}\n\n{} *{}*\n", picture.title,
                         image(picture, ending, has_dark), picture.shows, describe(picture.origin));

@@ -8,6 +8,9 @@
 
 namespace heed::cli {
 
+// What both pages begin with, so that heed knows its own.
+inline constexpr const char* kGalleryMark = "generator: heed gallery";
+
 // The file of a picture: its name, "-dark" for the dark one, and the format's ending.
 std::string picture_file(const GalleryPicture& picture, Theme theme, const std::string& ending);
 

@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::int64_t kMaxRequestedHeads = 64;
 constexpr int kHttpPort = 80;
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kPagePath = "/";
+constexpr std::string_view kAttentionPath = "/api/attention";
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
@@ -80,6 +83,20 @@ SentenceSettings settings_of(const nlohmann::json& request) {
   return settings;
 }
 
+HttpAnswer answer_attention(std::string_view body) {
+  constexpr bool kThrows = false;
+  const auto request = nlohmann::json::parse(body, nullptr, kThrows);
+  if (!request.is_object() || !request.contains("sentence") || !request["sentence"].is_string()) {
+    return error_answer(kBadRequest, R"(expected a JSON object with a string "sentence")");
+  }
+  try {
+    const auto attention = attend(request["sentence"].get<std::string>(), settings_of(request));
+    return {.body = std::make_shared<const std::string>(explorer_json(to_explorer(attention)))};
+  } catch (const InvalidArgument& error) {
+    return error_answer(kBadRequest, error.what());
+  }
+}
+
 }  // namespace
 
 bool is_own_host(std::string_view host_header, const Address& address) {
@@ -96,25 +113,30 @@ bool is_own_origin(std::string_view origin, std::string_view host_header) {
   return origin.empty() || lower_case(origin) == "http://" + lower_case(host_header);
 }
 
-Answer error_answer(int status, std::string_view message) {
-  constexpr bool kAsciiOnly = true;
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  const nlohmann::json json{{"error", message}};
-  return {status, json.dump(-1, ' ', kAsciiOnly, kReplace)};
-}
-
-Answer answer_attention(std::string_view body) {
-  constexpr bool kThrows = false;
-  const auto request = nlohmann::json::parse(body, nullptr, kThrows);
-  if (!request.is_object() || !request.contains("sentence") || !request["sentence"].is_string()) {
-    return error_answer(kBadRequest, R"(expected a JSON object with a string "sentence")");
+HttpAnswer answer_request(const HttpRequest& request, const Address& address,
+                          const std::shared_ptr<const std::string>& page) {
+  const std::string_view host = request.header("host");
+  if (!is_own_host(host, address)) {
+    return error_answer(kForbidden, "the Host header does not name this server");
   }
-  try {
-    const auto attention = attend(request["sentence"].get<std::string>(), settings_of(request));
-    return {kOk, explorer_json(to_explorer(attention))};
-  } catch (const InvalidArgument& error) {
-    return error_answer(kBadRequest, error.what());
+  if (!is_own_origin(request.header("origin"), host)) {
+    return error_answer(kForbidden, "the request comes from another site");
   }
+  const bool is_page = request.path() == kPagePath;
+  if (!is_page && request.path() != kAttentionPath) {
+    return error_answer(kNotFound, "there is only / and /api/attention");
+  }
+  const char* allowed = is_page ? "GET" : "POST";
+  if (request.method != allowed) {
+    HttpAnswer answer = error_answer(kMethodNotAllowed, fmt::format("expected {}", allowed));
+    answer.allowed = allowed;
+    return answer;
+  }
+  if (is_page) return {.type = "text/html; charset=utf-8", .body = page};
+  if (request.header("content-type").substr(0, kJson.size()) != kJson) {
+    return error_answer(kUnsupportedMediaType, "expected Content-Type: application/json");
+  }
+  return answer_attention(request.body);
 }
 
 }  // namespace heed::cli

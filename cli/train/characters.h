@@ -20,15 +20,16 @@ class Characters {
   // All of them in order: Characters(all()) is the same again.
   std::string all() const;
 
-  // Throws InvalidArgument naming a character that is not among them.
-  std::vector<std::int64_t> encode(std::string_view text) const;
+  // Throws InvalidArgument naming a character that is not among them. Four bytes a character: texts
+  // are long.
+  std::vector<std::int32_t> encode(std::string_view text) const;
   const std::string& operator[](std::int64_t id) const {
     return characters_[static_cast<std::size_t>(id)];
   }
 
  private:
   std::vector<std::string> characters_;
-  std::map<std::string, std::int64_t, std::less<>> ids_;
+  std::map<std::string, std::int32_t, std::less<>> ids_;
 };
 
 }  // namespace heed::cli

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "arguments.h"
 #include "heed/random.h"
 #include "train/copy_task.h"
 #include "train/session.h"
@@ -79,13 +80,13 @@ void add_train_copy(CLI::App& train) {
       train.add_subcommand("copy", "Repeat a sequence of symbols: attention learns where to look");
   const auto arguments = std::make_shared<CopyArguments>();
   add_training_options(*verb, arguments->train);
-  exclude_from_resume(*verb,
-                      verb->add_option("--length", arguments->length, "Symbols to repeat: 1 to 256")
-                          ->capture_default_str()
-                          ->check(CLI::Range(1, 256).description(""))
-                          ->type_name("N"));
   exclude_from_resume(
-      *verb, verb->add_option("--symbols", arguments->symbols, "Different symbols: 1 to 1000")
+      *verb, add_option(*verb, "--length", arguments->length, "Symbols to repeat: 1 to 256")
+                 ->capture_default_str()
+                 ->check(CLI::Range(1, 256).description(""))
+                 ->type_name("N"));
+  exclude_from_resume(
+      *verb, add_option(*verb, "--symbols", arguments->symbols, "Different symbols: 1 to 1000")
                  ->capture_default_str()
                  ->check(CLI::Range(1, 1000).description(""))
                  ->type_name("N"));

@@ -13,7 +13,7 @@ struct Batch {
   Tensor<std::int64_t> targets;
 };
 
-Batch batch_at(Ids text, Ids places, std::int64_t length) {
+Batch batch_at(Ids text, std::span<const std::int64_t> places, std::int64_t length) {
   const Shape shape{static_cast<std::int64_t>(places.size()), length};
   Batch batch{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
   std::int64_t* input = batch.inputs.data();

@@ -12,7 +12,7 @@
 
 namespace heed::cli {
 
-using Ids = std::span<const std::int64_t>;
+using Ids = std::span<const std::int32_t>;
 
 // The mean loss in nats of predicting each token of `batch` sequences of `length` tokens, which
 // start at random places of `text`.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "heed/error.h"
 #include "train/characters.h"
 #include "train/language_model.h"
@@ -29,9 +30,12 @@ struct LmArguments {
 
 // The text that is learned, and the last tenth of it, which is not.
 struct Corpus {
-  std::string text;
-  Characters characters{text};
-  std::vector<std::int64_t> ids = characters.encode(text);
+  explicit Corpus(std::string_view text)
+      : characters(text), ids(characters.encode(text)), text_checksum(checksum(text)) {}
+
+  Characters characters;
+  std::vector<std::int32_t> ids;
+  std::string text_checksum;
 
   std::size_t num_learned() const { return ids.size() - ids.size() / 10; }
   Ids learned() const { return Ids(ids).first(num_learned()); }
@@ -47,12 +51,12 @@ nlohmann::json new_settings(const LmArguments& arguments, const Corpus& corpus) 
           {"training", to_json(arguments.train.training)},
           {"model", to_json(model)},
           {"characters", corpus.characters.all()},
-          {"text", checksum(corpus.text)}};
+          {"text", corpus.text_checksum}};
 }
 
 nlohmann::json resumed_settings(const RunFolder& folder, const Corpus& corpus) {
   nlohmann::json settings = read_settings(folder, kLmTask);
-  if (settings.value("text", "") != checksum(corpus.text)) {
+  if (settings.value("text", "") != corpus.text_checksum) {
     throw std::runtime_error(
         fmt::format("'{}' was trained on another text; give it with --text", folder.path.string()));
   }
@@ -107,8 +111,8 @@ void print_summary(const Corpus& corpus, const CausalModel& model, std::optional
 }
 
 void run_lm(const LmArguments& arguments) {
-  const Corpus corpus{arguments.text.empty() ? std::string(shipped_text())
-                                             : read_text_file(arguments.text)};
+  const Corpus corpus =
+      arguments.text.empty() ? Corpus(shipped_text()) : Corpus(read_text_file(arguments.text));
   const RunFolder folder = open_run(arguments.train);
   const nlohmann::json settings =
       folder.is_resumed ? resumed_settings(folder, corpus) : new_settings(arguments, corpus);
@@ -140,14 +144,14 @@ void run_lm(const LmArguments& arguments) {
 void add_train_lm(CLI::App& train) {
   CLI::App* verb = train.add_subcommand("lm", "Predict the next character of a text");
   const auto arguments = std::make_shared<LmArguments>();
-  verb->add_option("--text", arguments->text,
-                   "What to learn, in UTF-8; a short story that comes with heed if not given")
+  add_option(*verb, "--text", arguments->text,
+             "What to learn, in UTF-8; a short story that comes with heed if not given")
       ->type_name("FILE");
   add_training_options(*verb, arguments->train);
   ModelSettings& model = arguments->model;
   const auto add = [&](const std::string& name, auto& value, const std::string& text) {
     CLI::Option* option =
-        verb->add_option(name, value, text)->capture_default_str()->type_name("N");
+        add_option(*verb, name, value, text)->capture_default_str()->type_name("N");
     exclude_from_resume(*verb, option);
     return option;
   };

@@ -5,10 +5,12 @@
 #include <system_error>
 #include <utility>
 
+#include "arguments.h"
 #include "heed/error.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/state_file.h"
 #include "heed/parallel.h"
+#include "output_files.h"
 #include "train/interrupt.h"
 #include "verbs.h"
 
@@ -82,35 +84,35 @@ bool run(const TrainingTask& task, nn::Trainer<>& trainer, TrainingProgress& pro
 
 void add_training_options(CLI::App& verb, TrainArguments& arguments) {
   add_run_options(verb, arguments);
-  verb.add_flag("--json", arguments.as_json, "Print the result as one JSON object");
-  exclude_from_resume(verb, verb.add_option("--steps", arguments.training.steps,
-                                            "How many batches are learned from")
+  add_flag(verb, "--json", arguments.as_json, "Print the result as one JSON object");
+  exclude_from_resume(verb, add_option(verb, "--steps", arguments.training.steps,
+                                       "How many batches are learned from")
                                 ->capture_default_str()
                                 ->type_name("N"));
 }
 
 void add_threads_option(CLI::App& verb, int& threads) {
-  verb.add_option("--threads", threads, "All the machine has, if not given")
+  add_option(verb, "--threads", threads, "All the machine has, if not given")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
 }
 
 void add_run_options(CLI::App& verb, TrainArguments& arguments) {
   TrainingSettings& training = arguments.training;
-  verb.add_option("--save", arguments.save,
-                  "The folder for checkpoints and the model; made if it is not there")
+  add_option(verb, "--save", arguments.save,
+             "The folder for checkpoints and the model; made if it is not there")
       ->type_name("DIR");
   CLI::Option* resume =
-      verb.add_option("--resume", arguments.resume,
-                      "Go on with the run in this folder, with its settings, to the same result "
-                      "as if it had never stopped; no other setting of a run can be given with it")
+      add_option(verb, "--resume", arguments.resume,
+                 "Go on with the run in this folder, with its settings, to the same result "
+                 "as if it had never stopped; no other setting of a run can be given with it")
           ->type_name("DIR");
   resume->excludes("--save");
   add_threads_option(verb, arguments.threads);
   const auto add = [&](const std::string& name, auto& value, const std::string& text,
                        const std::string& type) {
-    exclude_from_resume(verb,
-                        verb.add_option(name, value, text)->capture_default_str()->type_name(type));
+    exclude_from_resume(
+        verb, add_option(verb, name, value, text)->capture_default_str()->type_name(type));
   };
   add("--batch", training.batch, "Sequences in a batch", "N");
   add("--lr", training.learning_rate, "The largest learning rate, after warm-up", "NUMBER");
@@ -133,16 +135,11 @@ RunFolder open_run(const TrainArguments& arguments) {
 
 RunFolder new_run(const fs::path& path) {
   RunFolder folder{path};
-  std::error_code error;
-  fs::create_directories(folder.path, error);
-  if (error) {
-    throw IoError(
-        fmt::format("cannot make the folder '{}': {}", folder.path.string(), error.message()));
+  make_folder(path);
+  if (fs::exists(folder.checkpoint())) {
+    throw IoError(fmt::format("'{}' holds a run already; --resume goes on with it", path.string()));
   }
-  if (fs::exists(folder.checkpoint(), error)) {
-    throw IoError(
-        fmt::format("'{}' holds a run already; --resume goes on with it", folder.path.string()));
-  }
+  refuse_existing(path, {folder.model().filename().string()});
   return folder;
 }
 
@@ -171,6 +168,7 @@ void train(const TrainingTask& task, const RunFolder& folder) {
   if (!folder.path.empty() && task.between == nullptr) {
     nn::save(folder.model(), task.model, {{kSettings, task.settings.dump()}, {"format", "pt"}});
   }
+  if (!folder.path.empty()) note_written(folder.path);
   if (!is_finished) throw_interrupted(folder, trainer.step(), task, training.steps);
 }
 

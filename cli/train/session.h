@@ -43,7 +43,7 @@ struct RunFolder {
   std::filesystem::path model() const;
 };
 
-// Makes the folder of --save, which must not hold a run, or finds that of --resume.
+// Makes the folder of --save, which must hold neither a run nor a model, or finds that of --resume.
 RunFolder open_run(const TrainArguments& arguments);
 RunFolder new_run(const std::filesystem::path& folder);
 

@@ -1,27 +1,46 @@
 #include "train/text_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
-#include <system_error>
+#include <vector>
 
 #include "heed/error.h"
+#include "io/posix_file.h"
 
 namespace heed::cli {
 
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
+
+}  // namespace
+
 std::string read_text_file(const std::filesystem::path& path) {
-  const auto refuse = [&path](const std::string& reason) {
+  const auto refuse = [&path](std::string_view reason) {
     throw IoError(fmt::format("cannot read '{}': {}", path.string(), reason));
   };
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) refuse("it is a directory");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) refuse(std::generic_category().message(errno));
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (stream.bad()) refuse("it could not be read to its end");
-  return text;
+  const io::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) io::throw_io_error("read", path, errno);
+  if (S_ISDIR(status.st_mode)) refuse("it is a directory");
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) refuse("neither a file nor a pipe");
+  const std::string too_long = fmt::format("it has more than {} bytes", kMaxTextBytes);
+  if (status.st_size > kMaxTextBytes) refuse(too_long);
+  std::string text;
+  text.reserve(static_cast<std::size_t>(status.st_size));
+  std::vector<char> block(kBlockBytes);
+  while (true) {
+    const ssize_t count = ::read(file.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) io::throw_io_error("read", path, errno);
+    if (count == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(count));
+    if (static_cast<std::int64_t>(text.size()) > kMaxTextBytes) refuse(too_long);
+  }
 }
 
 std::string checksum(std::string_view text) {

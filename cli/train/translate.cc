@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "arguments.h"
 #include "heed/parallel.h"
 #include "train/session.h"
 #include "train/train_verbs.h"
@@ -90,17 +91,17 @@ void add_train_translate(CLI::App& train) {
   arguments->train.training = settings.training;
   add_corpus_options(*verb, settings.corpus);
   add_units_option(*verb, settings.corpus);
-  verb->add_option("--attention", settings.model.attention, "How the decoder looks at the source")
+  add_option(*verb, "--attention", settings.model.attention, "How the decoder looks at the source")
       ->capture_default_str()
       ->check(CLI::IsMember(kAttentionNames).description(""))
       ->type_name("none|additive|dot|general|concat|multihead");
   add_size_options(*verb, settings.model);
-  verb->add_option("--epochs", settings.epochs.epochs, "How often all examples are seen")
+  add_option(*verb, "--epochs", settings.epochs.epochs, "How often all examples are seen")
       ->capture_default_str()
       ->type_name("N");
-  verb->add_option("--patience", settings.epochs.patience,
-                   "So many epochs without a better validation BLEU end the run, and so does a "
-                   "perfect one; 0: none does")
+  add_option(*verb, "--patience", settings.epochs.patience,
+             "So many epochs without a better validation BLEU end the run, and so does a "
+             "perfect one; 0: none does")
       ->capture_default_str()
       ->type_name("N");
   const auto describes_run = verb->get_options();
@@ -110,7 +111,7 @@ void add_train_translate(CLI::App& train) {
     if (option->check_lname("help")) continue;
     exclude_from_resume(*verb, verb->get_option(option->get_name()));
   }
-  verb->add_option("--json", arguments->log, "Also write one JSON object a line for each epoch")
+  add_option(*verb, "--json", arguments->log, "Also write one JSON object a line for each epoch")
       ->type_name("LOG");
   verb->footer(
       "Each epoch ends with the BLEU of examples that are not learned from; the model of\n"

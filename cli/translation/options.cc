@@ -5,13 +5,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "arguments.h"
+
 namespace heed::cli {
 
 namespace {
 
 CLI::Option* add_name(CLI::App& verb, const std::string& option, std::string& value,
                       const std::vector<std::string>& names, const std::string& text) {
-  return verb.add_option(option, value, text)
+  return add_option(verb, option, value, text)
       ->capture_default_str()
       ->check(CLI::IsMember(names).description(""))
       ->type_name(fmt::format("{}", fmt::join(names, "|")));
@@ -20,7 +22,7 @@ CLI::Option* add_name(CLI::App& verb, const std::string& option, std::string& va
 template <class T>
 CLI::Option* add_number(CLI::App& verb, const std::string& option, T& value,
                         const std::string& text) {
-  return verb.add_option(option, value, text)->capture_default_str()->type_name("N");
+  return add_option(verb, option, value, text)->capture_default_str()->type_name("N");
 }
 
 void refuse(const CLI::App& verb, std::initializer_list<const char*> options,
@@ -43,8 +45,8 @@ void add_corpus_options(CLI::App& verb, CorpusSettings& corpus) {
 }
 
 void add_parallel_option(CLI::App& verb, ParallelFiles& files) {
-  verb.add_option("--parallel-text", files,
-                  "Two files in UTF-8, a sentence a line, whose lines belong together")
+  add_option(verb, "--parallel-text", files,
+             "Two files in UTF-8, a sentence a line, whose lines belong together")
       ->expected(2)
       ->type_name("SOURCE TARGET");
 }
@@ -57,19 +59,19 @@ void add_size_options(CLI::App& verb, TranslatorSettings& model) {
   add_number(verb, "--layers", model.layers, "Layers of LSTM in the encoder and in the decoder");
   add_number(verb, "--d-model", model.d_model, "Numbers per token, even");
   add_number(verb, "--heads", model.heads, "Heads of multihead attention");
-  verb.add_option("--dropout", model.dropout, "The share of activations left out in training")
+  add_option(verb, "--dropout", model.dropout, "The share of activations left out in training")
       ->capture_default_str()
       ->type_name("P");
 }
 
 void add_model_option(CLI::App& verb, std::string& model) {
-  verb.add_option("--model", model, "The folder that `heed train translate --save` named")
+  add_option(verb, "--model", model, "The folder that `heed train translate --save` named")
       ->required()
       ->type_name("DIR");
 }
 
 void add_beam_option(CLI::App& verb, std::int64_t& beam) {
-  verb.add_option("--beam", beam, "Hypotheses that are followed at once; 1: the likeliest token")
+  add_option(verb, "--beam", beam, "Hypotheses that are followed at once; 1: the likeliest token")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000).description(""))
       ->type_name("N");

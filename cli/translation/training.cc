@@ -216,9 +216,10 @@ nlohmann::json to_json(const EpochResult& result) {
 
 EpochLog::EpochLog(const fs::path& path) : path_(path) {
   if (path.empty()) return;
-  std::ifstream old(path);
-  for (std::string line; std::getline(old, line);) old_lines_.push_back(line);
-  old.close();
+  if (fs::is_regular_file(path)) {
+    std::ifstream old(path);
+    for (std::string line; std::getline(old, line);) old_lines_.push_back(line);
+  }
   keep(0);
 }
 

@@ -147,10 +147,10 @@ Translator new_translator(const TranslationSettings& settings, const tasks::Corp
 }
 
 void write_description(const fs::path& folder, const Translator& translator) {
+  const std::vector<std::string> names{kSettingsFile, kSourceFile, kTargetFile};
+  refuse_existing(folder, names);
   OutputFiles files;
-  for (const char* name : {kSettingsFile, kSourceFile, kTargetFile}) {
-    files.reserve(name, folder / name);
-  }
+  for (const std::string& name : names) files.reserve(name, folder / name);
   files.write_text(kSettingsFile, to_json(translator.settings).dump(2) + '\n');
   files.write_text(kSourceFile, translator.source.to_json());
   files.write_text(kTargetFile, translator.target.to_json());

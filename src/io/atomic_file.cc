@@ -4,9 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
+#include <string>
 
 namespace heed::inline v0::io {
 
@@ -14,73 +15,148 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where a file renamed to `path` has to end up: a link at `path` is followed, and what is not a
-// file, /dev/null say, must not be replaced by one.
-fs::path resolve_target(const fs::path& path) {
-  check_path("write", path);
-  std::error_code error;
-  const fs::path absolute = fs::absolute(path, error);
-  if (error) throw_io_error("write", path, error.value());
-  fs::path target = fs::weakly_canonical(absolute, error);
-  if (error) throw_io_error("write", path, error.value());
-  const fs::file_status status = fs::status(target, error);
-  if (fs::is_directory(status)) throw_io_error("write", path, EISDIR);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw IoError(fmt::format("cannot write '{}': not a regular file", path.string()));
+constexpr const char* kWrite = "write";
+constexpr int kMostLinks = 40;  // as many as Linux follows
+constexpr mode_t kPermissions = 0777;
+
+// The path with its folder's links followed, and its own while it is one.
+fs::path follow_links(const fs::path& path) {
+  fs::path target = fs::absolute(path);
+  for (int links = 0; links < kMostLinks; ++links) {
+    if (!target.has_filename() || target.filename() == "." || target.filename() == "..") {
+      return fs::canonical(target);
+    }
+    target = fs::canonical(target.parent_path()) / target.filename();
+    if (!fs::is_symlink(fs::symlink_status(target))) return target;
+    target = target.parent_path() / fs::read_symlink(target);
   }
-  if (!target.has_filename()) throw_io_error("write", path, ENOENT);
-  return target;
+  throw std::system_error(ELOOP, std::generic_category());
 }
 
-// A name that no other thread or process uses at this moment; O_EXCL catches leftovers.
-fs::path temporary_name(const fs::path& target) {
-  static std::atomic<unsigned> counter{0};
-  return target.parent_path() / fmt::format(".heed-{}-{}.tmp", ::getpid(), counter++);
+// The umask can otherwise only be read by changing it, for all threads.
+mode_t umask_of_process() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("Umask:", 0) == 0) {
+      return static_cast<mode_t>(std::stoul(line.substr(6), nullptr, 8));
+    }
+  }
+  const mode_t mask = ::umask(0077);
+  ::umask(mask);
+  return mask;
 }
 
-void keep_permissions(const fs::path& target, const FileDescriptor& file) {
-  struct stat status {};
-  if (::stat(target.c_str(), &status) != 0) return;
-  if (::fchmod(file.get(), status.st_mode & 0777U) != 0) throw_io_error("write", target, errno);
+// What the standard library throws, as an IoError that names `path`.
+template <class Act>
+auto checked(const fs::path& path, const Act& act) {
+  try {
+    return act();
+  } catch (const std::system_error& error) {
+    throw_io_error(kWrite, path, error.code().value());
+  }
 }
 
 // Makes a rename durable. Some file systems cannot synchronise folders; the rename is still atomic.
 void synchronize_folder(const fs::path& folder) {
   const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() >= 0) ::fsync(descriptor.get());
+  if (descriptor.get() >= 0 && ::fsync(descriptor.get()) != 0 && errno != EINVAL) {
+    throw_io_error("bring to disk", folder, errno);
+  }
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(resolve_target(path)), file_(-1) {
-  do {
-    temporary_ = temporary_name(path_);
-    file_ =
-        FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  } while (file_.get() < 0 && errno == EEXIST);
-  if (file_.get() < 0) throw_io_error("write", path, errno);
+fs::path resolve_target(const fs::path& path) {
+  check_path(kWrite, path);
+  return checked(path, [&] {
+    fs::path target = follow_links(path);
+    const fs::file_status status = fs::status(target);
+    if (fs::is_directory(status)) throw_io_error(kWrite, path, EISDIR);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      throw IoError(fmt::format("cannot write '{}': not a regular file", path.string()));
+    }
+    return target;
+  });
 }
 
-AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+AtomicFile::AtomicFile(const fs::path& path)
+    : path_(resolve_target(path)),
+      folder_(path_.parent_path()),
+      temporary_(checked(path, [this] { return TemporaryFile(folder_); })) {
+  sweep_temporary_files(folder_);
 }
+
+AtomicFile::~AtomicFile() { take_back(); }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
+    const ssize_t count = ::write(temporary_.descriptor(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_io_error("write", path_, errno);
+    if (count < 0) throw_io_error(kWrite, path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
 }
 
+// All that can fail before the rename.
+void AtomicFile::seal() {
+  struct stat old {};
+  replaces_ = ::stat(path_.c_str(), &old) == 0;
+  const mode_t permissions = replaces_ ? old.st_mode & kPermissions : 0666U & ~umask_of_process();
+  const int file = temporary_.descriptor();
+  if (::fchmod(file, permissions) != 0 || ::fsync(file) != 0) throw_io_error(kWrite, path_, errno);
+}
+
+void AtomicFile::keep_old() {
+  if (!replaces_) return;
+  fs::path old = folder_ / checked(path_, [] { return random_name(".old"); });
+  if (::link(path_.c_str(), old.c_str()) == 0) old_ = std::move(old);
+}
+
+void AtomicFile::place() {
+  checked(path_, [this] { temporary_.rename(path_); });
+  is_placed_ = true;
+}
+
+// Whether what stood at the path before stands there now.
+bool AtomicFile::take_back() noexcept {
+  bool is_back = true;
+  if (is_placed_ && !replaces_) {
+    is_back = ::unlink(path_.c_str()) == 0;
+  } else if (is_placed_) {
+    is_back = !old_.empty() && std::rename(old_.c_str(), path_.c_str()) == 0;
+    if (is_back) old_.clear();
+  }
+  if (is_back) finish();
+  return is_back;
+}
+
+void AtomicFile::finish() noexcept {
+  if (!old_.empty()) ::unlink(old_.c_str());
+  old_.clear();
+  is_placed_ = false;
+}
+
 void AtomicFile::commit() {
-  keep_permissions(path_, file_);
-  if (::fsync(file_.get()) != 0) throw_io_error("write", path_, errno);
-  if (::close(file_.release()) != 0) throw_io_error("write", path_, errno);
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io_error("write", path_, errno);
-  temporary_.clear();
-  synchronize_folder(path_.parent_path());
+  AtomicFile* const self = this;
+  commit_all({&self, 1});
+}
+
+void AtomicFile::commit_all(std::span<AtomicFile* const> files) {
+  for (AtomicFile* file : files) file->seal();
+  if (files.size() > 1) {
+    for (AtomicFile* file : files) file->keep_old();
+  }
+  try {
+    for (AtomicFile* file : files) file->place();
+  } catch (const IoError& error) {
+    std::string replaced;
+    for (AtomicFile* file : files) {
+      if (!file->take_back()) replaced += fmt::format("; '{}' is replaced", file->path_.string());
+    }
+    throw IoError(error.what() + replaced);
+  }
+  for (AtomicFile* file : files) file->finish();
+  for (AtomicFile* file : files) synchronize_folder(file->folder_);
 }
 
 void write_file_atomically(const fs::path& path, const std::function<void(const ByteSink&)>& fill) {

@@ -1,7 +1,11 @@
-// .npy from and to a stream of bytes: the part that .npy files and members of .npz files share.
+// Arrays from and to a stream of bytes: the part that .npy files and members of .npz files share.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "heed/io/any_tensor.h"
+#include "heed/io/npz.h"
 #include "io/atomic_file.h"
 #include "io/byte_source.h"
 
@@ -10,7 +14,9 @@ namespace heed::inline v0::io {
 // Reads one array that takes up all of `stream`. Throws FormatError when it does not.
 AnyTensor read_npy_stream(ByteStream& stream);
 
-// Gives the bytes of a .npy file to `sink`.
-void write_npy_stream(const AnyView& array, const ByteSink& sink);
+// Give the bytes of a .npy and of a .npz file to `sink`.
+HEED_API void write_npy_stream(const AnyView& array, const ByteSink& sink);
+HEED_API void write_npz_stream(const std::map<std::string, AnyView>& arrays,
+                               NpzCompression compression, const ByteSink& sink);
 
 }  // namespace heed::inline v0::io

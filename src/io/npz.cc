@@ -184,6 +184,13 @@ void check_names(const std::map<std::string, AnyView>& arrays) {
 
 }  // namespace
 
+void write_npz_stream(const std::map<std::string, AnyView>& arrays, NpzCompression compression,
+                      const ByteSink& sink) {
+  ArchiveWriter archive(sink, compression);
+  for (const auto& [name, array] : arrays) archive.add(name, array);
+  archive.finish();
+}
+
 }  // namespace io
 
 std::map<std::string, AnyTensor> read_npz(const std::filesystem::path& path,
@@ -202,11 +209,8 @@ std::map<std::string, AnyTensor> parse_npz(std::span<const std::byte> bytes,
 void write_npz(const std::filesystem::path& path, const std::map<std::string, AnyView>& arrays,
                NpzCompression compression) {
   io::check_names(arrays);
-  io::write_file_atomically(path, [&](const io::ByteSink& sink) {
-    io::ArchiveWriter archive(sink, compression);
-    for (const auto& [name, array] : arrays) archive.add(name, array);
-    archive.finish();
-  });
+  io::write_file_atomically(
+      path, [&](const io::ByteSink& sink) { io::write_npz_stream(arrays, compression, sink); });
 }
 
 }  // namespace heed::inline v0

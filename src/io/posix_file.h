@@ -43,8 +43,6 @@ class FileDescriptor {
   }
 
   int get() const noexcept { return descriptor_; }
-  // Closing it then is the caller's task.
-  int release() noexcept { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_;

@@ -102,6 +102,18 @@ std::vector<const NamedView*> in_order(const std::map<std::string, AnyView>& ten
   return result;
 }
 
+// A string as JSON has it. Strings alone: where memory has run out, destroying an array or an
+// object of the JSON library ends the program, for that allocates.
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+std::string format_metadata(const std::map<std::string, std::string>& metadata) {
+  std::string text;
+  for (const auto& [key, value] : metadata) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", quoted(key), quoted(value));
+  }
+  return fmt::format("\"{}\":{{{}}}", io::kSafetensorsMetadata, text);
+}
+
 std::string format_header(const std::vector<const NamedView*>& tensors,
                           const std::map<std::string, std::string>& metadata) {
   for (const auto& [key, value] : metadata) {
@@ -109,9 +121,7 @@ std::string format_header(const std::vector<const NamedView*>& tensors,
     check_text("metadata", value);
   }
   std::string text = "{";
-  if (!metadata.empty()) {
-    text += fmt::format("\"{}\":{}", io::kSafetensorsMetadata, nlohmann::json(metadata).dump());
-  }
+  if (!metadata.empty()) text += format_metadata(metadata);
   std::int64_t begin = 0;
   for (const NamedView* named : tensors) {
     const auto& [name, any] = *named;
@@ -119,8 +129,8 @@ std::string format_header(const std::vector<const NamedView*>& tensors,
     const Shape shape = std::visit([](const auto& view) { return view.shape(); }, any);
     const std::int64_t end = begin + checked_multiply(shape.num_elements(), type.size);
     text += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                        text.size() > 1 ? "," : "", nlohmann::json(name).dump(),
-                        type.safetensors_code, fmt::join(shape, ","), begin, end);
+                        text.size() > 1 ? "," : "", quoted(name), type.safetensors_code,
+                        fmt::join(shape, ","), begin, end);
     begin = end;
   }
   text += '}';

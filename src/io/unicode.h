@@ -21,7 +21,7 @@ struct CodePoint {
 std::optional<CodePoint> first_code_point(std::string_view text) noexcept;
 
 /// The offset of the first byte that is not part of valid UTF-8.
-std::optional<std::size_t> find_invalid(std::string_view text) noexcept;
+HEED_API std::optional<std::size_t> find_invalid(std::string_view text) noexcept;
 
 /// A letter, mark or number (general categories L, M and N).
 bool is_word_character(char32_t value) noexcept;

@@ -287,7 +287,7 @@ TEST_F(Run, DamagedAndMissingFilesAreNamed) {
 
 TEST_F(Run, NumbersThatMakeNoSenseAreRefused) {
   save_square();
-  expect_error(1, {"--scale", "inf"}, "scale is inf, expected a finite number");
+  expect_error(2, {"--scale", "inf"}, "--scale: 'inf' is not a finite number");
   expect_error(1, {"--softcap", "-1"}, "softcap is -1");
   expect_error(2, {"--scale", "big"}, "big");
   expect_error(2, {"--window", "1"}, "--window: '1' is not a window");
@@ -307,7 +307,7 @@ TEST_F(Run, AllOutputsOrNone) {
   expect_error(1, {"--weights", path("folder")}, "directory");
   expect_success();
   const auto before = testing_support::read_text(path("o.npy"));
-  expect_error(1, {"--causal", "square", "--scale", "nan", "--lse", path("l.npy")}, "scale");
+  expect_error(1, {"--causal", "square", "--softcap", "-1", "--lse", path("l.npy")}, "softcap");
   EXPECT_EQ(testing_support::read_text(path("o.npy")), before);
 }
 

@@ -181,9 +181,9 @@ TEST_F(Train, GenerateNamesWhatIsWrong) {
     return Arguments{"generate", "--model", path("m"), option, value};
   };
   expect_error(1, with("--prompt", "größe"), "the character 'ö' did not occur");
-  expect_error(2, with("--prompt", ""), "--prompt is empty");
+  expect_error(2, with("--prompt", ""), "--prompt: the text is empty");
   expect_error(2, with("--tokens", "-1"), "--tokens is -1");
-  expect_error(2, with("--temperature", "nan"), "--temperature is nan");
+  expect_error(2, with("--temperature", "nan"), "--temperature: 'nan' is not a finite number");
   expect_error(2, {"generate"}, "--model is required");
   expect_error(1, {"generate", "--model", path("none")}, "No such file");
   expect_error(1, {"generate", "--model", path("copy")},

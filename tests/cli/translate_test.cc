@@ -445,7 +445,7 @@ TEST_F(Translate, ComparesAttentionsAndReports) {
             report.at("models")[1].at("test").at("bleu"));
   EXPECT_THAT(read_text(path("report/report.html")),
               AllOf(HasSubstr("Attentions compared"), HasSubstr("<caption>BLEU against length")));
-  expect_error(1, arguments, "holds a report already");
+  expect_error(1, arguments, "holds 'report.json' already");
 }
 
 TEST_F(Translate, ComparesForAPictureAlone) {

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <chrono>
 
 #include "heed/error.h"
 #include "heed/io/npy.h"
@@ -63,6 +67,134 @@ TEST_F(AtomicFileTest, KeepsPermissionsAndFollowsLinks) {
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(read_text(path("a")), "new");
   EXPECT_EQ(fs::status(path("a")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+// As the mode of a file, umask and all.
+unsigned permissions_of(const fs::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 0777U;
+}
+
+fs::path temporary_in(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".tmp") return entry.path();
+  }
+  return {};
+}
+
+TEST_F(AtomicFileTest, IsItsOwnersAloneUntilItIsRenamed) {
+  const mode_t before = ::umask(0027);
+  {
+    AtomicFile file(path("a"));
+    const fs::path temporary = temporary_in(path(""));
+    EXPECT_EQ(permissions_of(temporary), 0600U);
+    file.write(bytes_of("new"));
+    EXPECT_EQ(permissions_of(temporary), 0600U);
+    file.commit();
+  }
+  EXPECT_EQ(permissions_of(path("a")), 0640U);
+  ::umask(before);
+}
+
+// What stands under the name that a file would be written to is never written through.
+TEST_F(AtomicFileTest, NamesCannotBeForeseen) {
+  fs::path first;
+  {
+    const AtomicFile file(path("a"));
+    first = temporary_in(path(""));
+  }
+  write_text(path("victim"), "old");
+  fs::create_symlink(path("victim"), first);
+  AtomicFile file(path("a"));
+  file.write(bytes_of("new"));
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(first));
+  EXPECT_EQ(read_text(path("victim")), "old");
+  EXPECT_EQ(first.filename().string().size(), std::string(".heed-0123456789abcdef.tmp").size());
+}
+
+TEST_F(AtomicFileTest, FollowsLinksToWhatIsMissing) {
+  fs::create_directory(path("folder"));
+  fs::create_symlink("folder/other", path("link"));
+  fs::create_symlink(path("missing"), path("folder/other"));
+  AtomicFile file(path("link"));
+  file.write(bytes_of("new"));
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_TRUE(fs::is_symlink(path("folder/other")));
+  EXPECT_EQ(read_text(path("missing")), "new");
+  fs::create_symlink("circle", path("circle"));
+  EXPECT_THAT([&] { AtomicFile(path("circle")); },
+              ThrowsMessage<IoError>(HasSubstr("Too many levels of symbolic links")));
+  fs::create_symlink("nowhere/a", path("lost"));
+  EXPECT_THAT([&] { AtomicFile(path("lost")); },
+              ThrowsMessage<IoError>(HasSubstr("No such file or directory")));
+}
+
+TEST_F(AtomicFileTest, SeveralAreAllOrNothing) {
+  const auto commit = [this](const std::function<void()>& meanwhile) {
+    AtomicFile a(path("a"));
+    AtomicFile b(path("b"));
+    AtomicFile c(path("c"));
+    const std::array<AtomicFile*, 3> files{&a, &b, &c};
+    for (AtomicFile* file : files) file->write(bytes_of("new"));
+    meanwhile();
+    AtomicFile::commit_all(files);
+  };
+  write_text(path("a"), "old");
+  EXPECT_THAT([&] { commit([this] { fs::create_directory(path("c")); }); },
+              ThrowsMessage<IoError>(HasSubstr("Is a directory")));
+  EXPECT_EQ(read_text(path("a")), "old");
+  EXPECT_EQ(num_files(), 2U) << "a, and the folder in the way";
+  fs::remove(path("c"));
+  commit([] {});
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(read_text(path(name)), "new");
+  EXPECT_EQ(num_files(), 3U);
+}
+
+TEST_F(AtomicFileTest, SweepsWhatAKilledProcessHasLeft) {
+  const auto plant = [&](const std::string& name) {
+    write_text(path(name), "left");
+    fs::last_write_time(path(name), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  };
+  const std::string old = ".heed-0123456789abcdef.tmp";
+  const std::string young = ".heed-0123456789abcde0.tmp";
+  plant(old);
+  write_text(path(young), "left");
+  for (const char* name : {".heed-0123456789abcdef.old", ".heed-0123456789abcdex.tmp",
+                           ".heed-0123456789abcdef.tmp.txt", "heed-0123456789abcdef.tmp"}) {
+    plant(name);
+  }
+  plant("victim");
+  fs::create_symlink("victim", path(".heed-0123456789abcde1.tmp"));
+  fs::create_directory(path(".heed-0123456789abcde2.tmp"));
+  const io::TemporaryFile used(path(""));  // of a process that lives
+  const struct timespec long_ago[2] = {{1, 0}, {1, 0}};
+  ASSERT_EQ(::futimens(used.descriptor(), long_ago), 0);
+  const std::size_t before = num_files();
+  io::sweep_temporary_files("/");
+  io::sweep_temporary_files(path(""));
+  EXPECT_FALSE(fs::exists(path(old)));
+  EXPECT_TRUE(fs::exists(path(young)));
+  EXPECT_EQ(num_files(), before - 1);
+  plant(old);
+  io::sweep_temporary_files(path(""));
+  EXPECT_TRUE(fs::exists(path(old))) << "the same folder twice";
+  io::sweep_temporary_files("/");
+  { const AtomicFile file(path("a")); }
+  EXPECT_FALSE(fs::exists(path(old)));
+}
+
+TEST_F(AtomicFileTest, LeavesOtherUsersTemporaryFiles) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const fs::path foreign = path(".heed-0123456789abcdef.tmp");
+  write_text(foreign, "left");
+  fs::last_write_time(foreign, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_EQ(::chown(foreign.c_str(), 12345, 12345), 0);
+  io::sweep_temporary_files("/");
+  io::sweep_temporary_files(path(""));
+  EXPECT_TRUE(fs::exists(foreign));
 }
 
 TEST_F(AtomicFileTest, GivesTheReason) {

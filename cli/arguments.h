@@ -1,0 +1,87 @@
+// How the command's options are read: strictly. A number is decimal and nothing else, fits in its
+// type and is finite; a text has a character at least. CLI11's own reading takes "" for 0, −1 for
+// 18446744073709551615 and 0x10 for 16. Every option is added here; a test goes through all.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace heed::cli {
+
+namespace detail {
+
+// What is read one by one: of an optional or a vector, the element.
+template <class T>
+struct Element {
+  using Type = T;
+};
+template <class T>
+struct Element<std::optional<T>> {
+  using Type = T;
+};
+template <class T>
+struct Element<std::vector<T>> {
+  using Type = T;
+};
+
+// What is wrong with `text` as a T; nothing when it is one. T is std::string, double or one of the
+// integers below.
+template <class T>
+std::string problem_with(const std::string& text);
+template <>
+std::string problem_with<std::string>(const std::string& text);
+template <>
+std::string problem_with<double>(const std::string& text);
+template <>
+std::string problem_with<int>(const std::string& text);
+template <>
+std::string problem_with<long>(const std::string& text);
+template <>
+std::string problem_with<unsigned long>(const std::string& text);
+
+template <class T>
+constexpr const char* type_name() {
+  return std::is_integral_v<T> ? "N" : std::is_floating_point_v<T> ? "NUMBER" : "TEXT";
+}
+
+std::vector<std::string> split_list(const std::string& list);
+
+}  // namespace detail
+
+// An option that takes a value, or an argument without a name, which may be empty: it is what is
+// worked on. `value` is an integer, a double, a text, or an optional or vector of these.
+template <class T>
+CLI::Option* add_option(CLI::App& verb, const std::string& name, T& value,
+                        const std::string& text) {
+  using Type = typename detail::Element<T>::Type;
+  CLI::Option* option = verb.add_option(name, value, text)->type_name(detail::type_name<Type>());
+  if (!option->get_positional()) {
+    option->check([](const std::string& given) { return detail::problem_with<Type>(given); }, "");
+  }
+  return option;
+}
+
+// An option that takes a list joined by commas, of which each part passes `check`.
+template <class T>
+CLI::Option* add_list(CLI::App& verb, const std::string& name, std::vector<T>& values,
+                      const CLI::Validator& check, const std::string& text) {
+  const auto read = [&values, name, check](const std::string& list) {
+    values.clear();
+    for (std::string& part : detail::split_list(list)) {
+      std::string problem = detail::problem_with<T>(part);
+      if (problem.empty()) problem = check(part);
+      if (!problem.empty()) throw CLI::ValidationError(name, problem);
+      CLI::detail::lexical_cast(part, values.emplace_back());
+    }
+  };
+  return verb.add_option_function<std::string>(name, read, text)->type_name(detail::type_name<T>());
+}
+
+// An option that takes no value: not by an equals sign either.
+CLI::Option* add_flag(CLI::App& verb, const std::string& name, bool& value,
+                      const std::string& text);
+
+}  // namespace heed::cli

@@ -1,0 +1,102 @@
+#include "serve/connection.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <utility>
+
+namespace heed::cli {
+
+namespace {
+
+constexpr std::size_t kReadBytes = 16 * 1024;
+
+// Whether a call that gave −1 would have had to wait.
+bool would_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+HttpAnswer guarded(const HttpHandler& handler, const HttpRequest& request) {
+  try {
+    return handler(request);
+  } catch (const std::exception&) {
+    return error_answer(kInternalError, "this request could not be answered");
+  }
+}
+
+}  // namespace
+
+Connection::Connection(io::FileDescriptor socket, const ConnectionTimes& times)
+    : socket_(std::move(socket)), times_(times) {
+  enter(State::kReading, times_.request);
+}
+
+void Connection::enter(State state, std::chrono::milliseconds time) {
+  state_ = state;
+  deadline_ = Clock::now() + time;
+}
+
+short Connection::events() const { return state_ == State::kWriting ? POLLOUT : POLLIN; }
+
+void Connection::proceed(const HttpHandler& handler) {
+  if (state_ == State::kReading) read(handler);
+  if (state_ == State::kWriting) write();
+  if (state_ == State::kClosing) drain();
+}
+
+void Connection::expire() {
+  if (state_ != State::kReading) {
+    state_ = State::kDone;
+    return;
+  }
+  answer(error_answer(kRequestTimeout, "the request took too long"));
+  write();
+}
+
+void Connection::read(const HttpHandler& handler) {
+  std::array<char, kReadBytes> buffer;
+  const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+  if (count == 0 || (count < 0 && !would_wait())) state_ = State::kDone;
+  if (count <= 0 || !reader_.take({buffer.data(), static_cast<std::size_t>(count)})) return;
+  answer(reader_.refusal() ? *reader_.refusal() : guarded(handler, reader_.request()));
+}
+
+void Connection::answer(HttpAnswer answer) {
+  answer_ = std::move(answer);
+  head_ = head_of(answer_);
+  // An answer to HEAD has the headers alone.
+  if (reader_.request().method == "HEAD") answer_.body = std::make_shared<const std::string>();
+  reader_ = RequestReader();
+  enter(State::kWriting, times_.answer);
+}
+
+void Connection::write() {
+  const std::string& body = *answer_.body;
+  while (sent_ < head_.size() + body.size()) {
+    const std::string_view rest = sent_ < head_.size()
+                                      ? std::string_view(head_).substr(sent_)
+                                      : std::string_view(body).substr(sent_ - head_.size());
+    const ssize_t count = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (count < 0) {
+      if (!would_wait()) state_ = State::kDone;
+      return;
+    }
+    sent_ += static_cast<std::size_t>(count);
+  }
+  answer_ = {};
+  // Closing while bytes of the client's lie unread would reset the connection, and the answer with
+  // it: they are read, and dropped, until the client has seen the end.
+  ::shutdown(socket_.get(), SHUT_WR);
+  enter(State::kClosing, times_.closing);
+}
+
+void Connection::drain() {
+  std::array<char, kReadBytes> buffer;
+  const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+  if (count == 0 || (count < 0 && !would_wait())) state_ = State::kDone;
+}
+
+}  // namespace heed::cli

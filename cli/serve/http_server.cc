@@ -1,0 +1,158 @@
+#include "serve/http_server.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "heed/error.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr int kBacklog = 64;
+// What the kernel keeps of a request that is not read yet, and of an answer that is not taken.
+constexpr int kSocketBytes = 128 * 1024;
+
+void set_option(int socket, int level, int option, int value) {
+  ::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+// −1 where the address is not to be had. Accepted sockets inherit the sizes.
+io::FileDescriptor listen_at(const addrinfo& address) {
+  io::FileDescriptor socket(
+      ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
+  if (socket.get() < 0) return socket;
+  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  set_option(socket.get(), SOL_SOCKET, SO_RCVBUF, kSocketBytes);
+  set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kSocketBytes);
+  if (address.ai_family == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
+    return io::FileDescriptor(-1);
+  }
+  return socket;
+}
+
+io::FileDescriptor listen_at(const Address& address) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(address.port);
+  if (address.host.empty() ||
+      ::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) {
+    return io::FileDescriptor(-1);
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    io::FileDescriptor socket = listen_at(*each);
+    if (socket.get() >= 0) return socket;
+  }
+  return io::FileDescriptor(-1);
+}
+
+}  // namespace
+
+std::string url_of(const Address& address) {
+  const bool is_ipv6 = address.host.find(':') != std::string::npos;
+  return fmt::format("http://{}:{}/", is_ipv6 ? '[' + address.host + ']' : address.host,
+                     address.port);
+}
+
+HttpServer::HttpServer(const Address& address, HttpHandler handler, const ConnectionTimes& times)
+    : listener_(listen_at(address)), handler_(std::move(handler)), times_(times) {
+  if (listener_.get() < 0) {
+    throw IoError(fmt::format(
+        "cannot listen at {}: the address is not one of this machine, or the port is in "
+        "use or not permitted",
+        url_of(address)));
+  }
+}
+
+int HttpServer::port() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+void HttpServer::run(int stop) {
+  while (listener_.get() >= 0 || !connections_.empty()) {
+    wait(stop);
+    remove_done();
+  }
+}
+
+void HttpServer::wait(int stop) {
+  // poll() passes over negative descriptors.
+  std::vector<pollfd> polled{{listener_.get() < 0 ? -1 : stop, POLLIN, 0},
+                             {listener_.get(), POLLIN, 0}};
+  auto nearest = Connection::Clock::time_point::max();
+  for (const Connection& connection : connections_) {
+    polled.push_back({connection.socket(), connection.events(), 0});
+    nearest = std::min(nearest, connection.deadline());
+  }
+  int timeout = -1;
+  if (!connections_.empty()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(nearest - Connection::Clock::now());
+    timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  }
+  if (::poll(polled.data(), polled.size(), timeout) < 0) {
+    if (errno == EINTR) return;
+    throw IoError("cannot wait for connections");
+  }
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    if (polled[i + 2].revents != 0) connections_[i].proceed(handler_);
+    if (Connection::Clock::now() >= connections_[i].deadline()) connections_[i].expire();
+  }
+  if (polled[0].revents != 0) {
+    listener_ = io::FileDescriptor(-1);
+  } else if (polled[1].revents != 0) {
+    accept_one();
+  }
+}
+
+// One at a time, between which those that are there go on.
+void HttpServer::accept_one() {
+  make_place();
+  io::FileDescriptor socket(
+      ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket.get() >= 0) {
+    connections_.emplace_back(std::move(socket), times_);
+    // As a rule the request has come already.
+    connections_.back().proceed(handler_);
+  } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    if (connections_.empty()) throw IoError("cannot accept a connection: too many files are open");
+    connections_.erase(connections_.begin());
+  }
+}
+
+void HttpServer::make_place() {
+  remove_done();
+  if (connections_.size() < kMaxConnections) return;
+  connections_.erase(std::min_element(
+      connections_.begin(), connections_.end(),
+      [](const Connection& a, const Connection& b) { return a.state() < b.state(); }));
+}
+
+void HttpServer::remove_done() {
+  const bool stops = listener_.get() < 0;
+  std::erase_if(connections_, [stops](const Connection& connection) {
+    return connection.state() == Connection::State::kDone ||
+           (stops && connection.state() != Connection::State::kWriting);
+  });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,152 @@
+// Every option of every verb, as its help names it: what is no value of its kind is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "support/command.h"
+
+namespace heed {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::CommandResult;
+using testing_support::run_command;
+using testing_support::TemporaryFolder;
+using Arguments = std::vector<std::string>;
+
+struct Option {
+  std::string name;
+  std::string type;  // empty for a flag
+  bool is_required = false;
+};
+
+Arguments joined(Arguments first, const Arguments& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// What a verb that does not exist is told that there is.
+std::vector<std::string> verbs_of(const Arguments& verb) {
+  const std::string err = run_command(joined(verb, {"no-such-verb"})).err;
+  const std::regex known("the verbs (?:of '[a-z]+' )?are ([a-z0-9, -]+)");
+  std::smatch found;
+  EXPECT_TRUE(std::regex_search(err, found, known)) << err;
+  std::vector<std::string> verbs;
+  std::istringstream list(found[1]);
+  for (std::string name; list >> name;) verbs.push_back(name.substr(0, name.find(',')));
+  return verbs;
+}
+
+std::vector<Arguments> all_verbs() {
+  std::vector<Arguments> verbs;
+  for (const std::string& verb : verbs_of({})) {
+    if (verb != "train" && verb != "bench") {
+      verbs.push_back({verb});
+      continue;
+    }
+    for (const std::string& task : verbs_of({verb})) verbs.push_back({verb, task});
+  }
+  return verbs;
+}
+
+// From lines like "  --query FILE REQUIRED   [batch, …", "  -h,--help     Print …".
+std::vector<Option> options_of(const Arguments& verb) {
+  const std::regex line_of_option("^  (?:-[a-z],)?(--[a-z0-9-]+)(?: ([^ =:]+(?=[ =]|$)))?(.*)");
+  std::vector<Option> options;
+  std::istringstream help(run_command(joined(verb, {"--help"})).out);
+  for (std::string line; std::getline(help, line);) {
+    std::smatch found;
+    if (!std::regex_match(line, found, line_of_option) || found[1] == "--help") continue;
+    const bool is_required = found[3].str().find("REQUIRED") != std::string::npos;
+    options.push_back({found[1], found[2], is_required});
+  }
+  return options;
+}
+
+// A word for each argument without a name that must be there.
+Arguments positionals_of(const Arguments& verb) {
+  const std::regex line_of_positional("^  [A-Z]+ .*REQUIRED.*");
+  Arguments words;
+  std::istringstream help(run_command(joined(verb, {"--help"})).out);
+  for (std::string line; std::getline(help, line);) {
+    if (std::regex_match(line, line_of_positional)) words.push_back("word");
+  }
+  return words;
+}
+
+enum class Kind { kFlag, kWhole, kNumber, kText };
+
+// A type that is new here has to be given a kind, for it decides what is tried.
+Kind kind_of(const std::string& type) {
+  static const std::set<std::string> whole{"N", "N,..."};
+  static const std::set<std::string> numbers{"NUMBER", "P", "T", "C"};
+  static const std::set<std::string> texts{"FILE", "DIR",        "DIR|FILE", "TEXT", "NAMES",
+                                           "NAME", "LEFT,RIGHT", "SOURCE",   "LOG"};
+  if (type.empty()) return Kind::kFlag;
+  if (whole.count(type) > 0) return Kind::kWhole;
+  if (numbers.count(type) > 0) return Kind::kNumber;
+  const bool is_choice = type.find('|') != type.npos;
+  EXPECT_TRUE(is_choice || texts.count(type) > 0) << "the type '" << type << "' is new";
+  return Kind::kText;
+}
+
+std::vector<std::string> wrong_values(Kind kind) {
+  if (kind == Kind::kWhole) return {"", "0x10", "1.5", "99999999999999999999", "-1"};
+  if (kind == Kind::kNumber) return {"", "0x10", "nan", "1e999"};
+  if (kind == Kind::kFlag) return {"false"};
+  return {""};
+}
+
+// Those for which a negative number makes sense.
+bool takes_negative(const std::string& option) { return option == "--query-offset"; }
+
+Arguments with_value(const Option& option, Kind kind, const std::string& value) {
+  if (kind == Kind::kFlag) return {option.name + "=" + value};
+  if (option.type == "SOURCE") return {option.name, value, value};
+  return {option.name, value};
+}
+
+TEST(Arguments, EachOptionOfEachVerbRefusesWhatIsNoneOfItsValues) {
+  const TemporaryFolder folder;
+  std::size_t num_options = 0;
+  for (const Arguments& verb : all_verbs()) {
+    const auto options = options_of(verb);
+    const Arguments positionals = positionals_of(verb);
+    for (const Option& option : options) {
+      ++num_options;
+      Arguments others = positionals;
+      for (const Option& other : options) {
+        if (!other.is_required || other.name == option.name) continue;
+        others.insert(others.end(), {other.name, folder / "missing/x"});
+      }
+      const Kind kind = kind_of(option.type);
+      for (const std::string& value : wrong_values(kind)) {
+        if (value == "-1" && takes_negative(option.name)) continue;
+        const Arguments given = joined(joined(verb, others), with_value(option, kind, value));
+        const CommandResult result = run_command(given);
+        EXPECT_EQ(result.exit_code, 2) << testing::PrintToString(given) << result.err;
+        EXPECT_EQ(result.out, "") << testing::PrintToString(given);
+        const std::string name = kind == Kind::kFlag ? option.name.substr(2) : option.name;
+        EXPECT_THAT(result.err, HasSubstr(name)) << testing::PrintToString(given);
+      }
+    }
+  }
+  EXPECT_GT(num_options, 100U) << "the help was not understood";
+  EXPECT_EQ(folder.num_files(), 0U);
+}
+
+TEST(Arguments, SayWhatWasFoundAndExpected) {
+  const auto error = [](const Arguments& arguments) { return run_command(arguments).err; };
+  EXPECT_THAT(error({"train", "copy", "--seed", "-1"}),
+              HasSubstr("--seed: '-1' is not a whole number from 0 to 18446744073709551615"));
+  EXPECT_THAT(error({"train", "copy", "--save", ""}), HasSubstr("--save: the text is empty"));
+  EXPECT_THAT(error({"run", "--scale", ""}), HasSubstr("--scale: '' is not a finite number"));
+  EXPECT_THAT(error({"bench", "forward", "--seq", "8,,9"}),
+              HasSubstr("--seq: '' is not a whole number"));
+  EXPECT_THAT(error({"bench", "forward", "--seq", "8,0"}), HasSubstr("--seq: "));
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,236 @@
+#include "serve/http_server.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+
+#include "bench/heap.h"
+#include "heed/error.h"
+
+namespace heed::cli {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 10min
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+// A client that is as rude as the test wants it to be.
+class Client {
+ public:
+  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    // Little fits between the server and a client that does not read.
+    const int bytes = 4096;
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+
+  // Whether the connection still takes bytes.
+  bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count < 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+
+  // Everything until the server ends the connection.
+  std::string read() {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t count = 0; (count = ::recv(socket_.get(), buffer, sizeof buffer, 0)) > 0;) {
+      text.append(buffer, static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+  std::string ask(std::string_view bytes) {
+    send(bytes);
+    return read();
+  }
+
+ private:
+  io::FileDescriptor socket_;
+};
+
+// Serves until it is destroyed; the answer is the request's target, then `filling`.
+class RunningServer {
+ public:
+  explicit RunningServer(const ConnectionTimes& times, std::size_t filling = 0)
+      : server_(
+            {"127.0.0.1", 0},
+            [this, filling](const HttpRequest& request) {
+              ++num_answered_;
+              if (request.target == "/throw") throw std::runtime_error("no");
+              std::string body = request.target;
+              body.resize(body.size() + filling, '.');
+              return HttpAnswer{.body = std::make_shared<const std::string>(std::move(body))};
+            },
+            times) {
+    EXPECT_EQ(::pipe2(stop_, O_CLOEXEC), 0);
+    thread_ = std::thread([this] { server_.run(stop_[0]); });
+  }
+  ~RunningServer() {
+    stop();
+    ::close(stop_[0]);
+    ::close(stop_[1]);
+  }
+  RunningServer(const RunningServer&) = delete;
+  RunningServer& operator=(const RunningServer&) = delete;
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    EXPECT_EQ(::write(stop_[1], "x", 1), 1);
+    thread_.join();
+  }
+
+  int port() const { return port_; }
+  int num_answered() const { return num_answered_; }
+  std::string ask(std::string_view bytes) { return Client(port_).ask(bytes); }
+
+ private:
+  HttpServer server_;
+  int port_ = server_.port();
+  std::atomic<int> num_answered_ = 0;
+  int stop_[2] = {-1, -1};
+  std::thread thread_;
+};
+
+constexpr ConnectionTimes kPatient{10min, 10min, 10min};
+
+TEST(HttpServer, AnswersOneRequestAConnection) {
+  RunningServer server(kPatient);
+  const std::string answer = server.ask(std::string(kGet) + "GET /second HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_EQ(answer.substr(answer.find("\r\n\r\n")), "\r\n\r\n/");
+  EXPECT_EQ(server.num_answered(), 1);
+}
+
+TEST(HttpServer, ARequestHiddenInTheBodyOfARefusedOneIsNotAnswered) {
+  RunningServer server(kPatient);
+  const std::string inner = "GET /inner HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (const std::string& head :
+       {std::string("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        std::string("POST / HTTP/1.1\r\nContent-Length: 999999\r\n\r\n"),
+        std::string("x\r\n\r\n")}) {
+    const std::string answer = server.ask(head + std::string(100'000, ' ') + inner);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 4"));
+    EXPECT_EQ(answer.find("\r\nHTTP/1.1"), answer.npos);
+    EXPECT_EQ(answer.find("HTTP/1.1 200"), answer.npos);
+  }
+  EXPECT_EQ(server.num_answered(), 0);
+}
+
+TEST(HttpServer, RangesAreNotReadAndHeadGetsNoBody) {
+  RunningServer server(kPatient);
+  std::string ranges = "GET / HTTP/1.1\r\nRange: bytes=0-0";
+  for (int i = 0; i < 2600; ++i) ranges += ",0-0";
+  EXPECT_THAT(server.ask(ranges + "\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  const std::string head = server.ask("HEAD /abc HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Content-Length: 4\r\n"));
+  EXPECT_EQ(head.substr(head.find("\r\n\r\n")), "\r\n\r\n");
+}
+
+TEST(HttpServer, WhatTheHandlerThrowsIsAnAnswer) {
+  RunningServer server(kPatient);
+  EXPECT_THAT(server.ask("GET /throw HTTP/1.1\r\n\r\n"),
+              StartsWith("HTTP/1.1 500 Internal Server Error\r\n"));
+  EXPECT_THAT(server.ask(kGet), StartsWith("HTTP/1.1 200"));
+}
+
+// As many as there are places, none of which ever gets further.
+TEST(HttpServer, SlowClientsHoldUpNobody) {
+  RunningServer server(kPatient);
+  std::vector<Client> slow;
+  for (std::size_t i = 0; i < 3 * HttpServer::kMaxConnections; ++i) {
+    slow.emplace_back(server.port()).send("GET / HT");
+    if (i % 16 == 0) {
+      EXPECT_THAT(server.ask(kGet), StartsWith("HTTP/1.1 200"));
+    }
+  }
+  for (Client& client : slow) client.send("T");
+  EXPECT_THAT(server.ask(kGet), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, AByteNowAndThenDoesNotKeepAConnection) {
+  RunningServer server({100ms, 10min, 100ms});
+  Client client(server.port());
+  client.send("GET / HTTP/1.1\r\nX: ");
+  while (client.send("x")) std::this_thread::sleep_for(1ms);
+  Client silent(server.port());
+  EXPECT_THAT(silent.ask("GET"), StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
+}
+
+TEST(HttpServer, AnswersThatNobodyTakesAreDropped) {
+  constexpr std::size_t kBytes = 4 << 20;
+  RunningServer server({10min, 100ms, 100ms}, kBytes);
+  Client client(server.port());
+  client.send(kGet);
+  EXPECT_THAT(server.ask(kGet), testing::SizeIs(testing::Gt(kBytes)));
+  while (client.send("x")) std::this_thread::sleep_for(1ms);
+  EXPECT_THAT(client.read().size(), testing::Lt(kBytes));
+}
+
+TEST(HttpServer, UnreadConnectionsAreBoundedInMemory) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  RunningServer server(kPatient, kBytes);
+  reset_heap_peak();
+  const std::int64_t before = live_heap_bytes();
+  std::vector<Client> unread;
+  for (std::size_t i = 0; i < 3 * HttpServer::kMaxConnections; ++i) {
+    unread.emplace_back(server.port()).send(kGet);
+    if (i % 16 == 0) {
+      EXPECT_THAT(server.ask(kGet), StartsWith("HTTP/1.1 200"));
+    }
+  }
+  EXPECT_LT(peak_heap_bytes() - before,
+            static_cast<std::int64_t>(HttpServer::kMaxConnections + 8) * kBytes * 3 / 2);
+}
+
+TEST(HttpServer, StoppingDropsRequestsAndFinishesAnswers) {
+  constexpr std::size_t kBytes = 4 << 20;
+  RunningServer server(kPatient, kBytes);
+  Client idle(server.port());
+  Client half(server.port());
+  half.send("GET / ");
+  Client taking(server.port());
+  taking.send(kGet);
+  while (server.num_answered() == 0) std::this_thread::yield();
+  std::string taken;
+  std::thread reader([&] { taken = taking.read(); });
+  server.stop();
+  reader.join();
+  EXPECT_GT(taken.size(), kBytes);
+  EXPECT_THAT(idle.read(), IsEmpty());
+  EXPECT_THAT(half.read(), IsEmpty());
+}
+
+TEST(HttpServer, SaysWhereItCannotListen) {
+  const HttpServer first({"127.0.0.1", 0}, nullptr);
+  EXPECT_THAT(
+      [&] {
+        HttpServer({"127.0.0.1", first.port()}, nullptr);
+      },
+      ThrowsMessage<IoError>(HasSubstr(
+          "cannot listen at http://127.0.0.1:" + std::to_string(first.port()) + "/: the address")));
+  EXPECT_THROW(HttpServer({"203.0.113.1", 0}, nullptr), IoError);  // nobody's address
+  EXPECT_THROW(HttpServer({"", 0}, nullptr), IoError);
+  EXPECT_EQ(url_of({"::1", 80}), "http://[::1]:80/");
+}
+
+}  // namespace
+}  // namespace heed::cli

@@ -1,0 +1,225 @@
+// Saves in which something fails, or which are killed: an error, nothing lost, nothing left.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "bench/heap.h"
+#include "heed/attention.h"
+#include "heed/attention_backward.h"
+#include "heed/error.h"
+#include "heed/io/npy.h"
+#include "heed/io/npz.h"
+#include "heed/io/safetensors.h"
+#include "io/atomic_file.h"
+#include "io/io_test_util.h"
+#include "support/system_faults.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+using testing_support::normal;
+using testing_support::same_bits;
+using testing_support::SystemFault;
+
+class Faults : public IoTest {};
+
+using Save = std::function<void(const fs::path&)>;
+
+// Each kind of file, with two contents.
+std::vector<std::array<Save, 2>> saves() {
+  const auto pair = [](const auto& save) {
+    const Tensor<float> x = normal<float>({3, 5}, 1);
+    const Tensor<float> y = normal<float>({40, 50}, 2);
+    return std::array<Save, 2>{[=](const fs::path& path) { save(path, x.view()); },
+                               [=](const fs::path& path) { save(path, y.view()); }};
+  };
+  return {pair([](const fs::path& path, FloatView x) { write_npy(path, x); }),
+          pair([](const fs::path& path, FloatView x) {
+            write_npy(path, x.permute({1, 0}));
+          }),
+          pair([](const fs::path& path, FloatView x) {
+            write_npz(path, {{"x", x}, {"y", x}}, NpzCompression::kDeflated);
+          }),
+          pair([](const fs::path& path, FloatView x) {
+            write_safetensors(path, {{"x", x}, {"y", x}}, {{"note", "n"}});
+          })};
+}
+
+std::size_t num_open_files() {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
+}
+
+// Whether `act` failed, with an error that a caller of the library may expect.
+template <class Act>
+bool fails(const Act& act) {
+  try {
+    act();
+    return false;
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("cannot "));
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
+    ADD_FAILURE() << "a std::system_error";
+  }
+  return true;
+}
+
+TEST_F(Faults, EachCallOfTheSystemInASaveMayFail) {
+  for (const auto& [save_old, save_new] : saves()) {
+    save_new(path("a"));
+    const std::string fresh = read_text(path("a"));
+    std::set<std::string> calls;
+    const std::size_t open_files = num_open_files();
+    for (int index = 0;; ++index) {
+      save_old(path("a"));
+      const std::string old = read_text(path("a"));
+      const SystemFault fault(index, EIO);
+      const bool has_failed = fails([&save = save_new, this] { save(path("a")); });
+      calls.insert(fault.call());
+      const std::string found = read_text(path("a"));
+      EXPECT_EQ(num_files(), 1U);
+      EXPECT_EQ(num_open_files(), open_files);
+      if (!fault.has_happened()) {
+        EXPECT_FALSE(has_failed);
+        EXPECT_EQ(found, fresh);
+        break;
+      }
+      // Once the file has its name all that can fail is making that last.
+      const bool has_name = found == fresh;
+      EXPECT_TRUE(has_name || found == old) << fault.call();
+      EXPECT_EQ(has_failed, !has_name || std::string(fault.call()) == "fsync") << fault.call();
+    }
+    EXPECT_THAT(calls,
+                testing::IsSupersetOf({"open", "write", "fsync", "fchmod", "rename", "getrandom"}));
+  }
+}
+
+TEST_F(Faults, SeveralFilesAreAllOldOrAllNewWhateverFails) {
+  for (int index = 0;; ++index) {
+    write_text(path("a"), "old");
+    fs::remove(path("b"));
+    const SystemFault fault(index, ENOSPC);
+    const bool has_failed = fails([&] {
+      io::AtomicFile a(path("a"));
+      io::AtomicFile b(path("b"));
+      a.write(bytes_of("new"));
+      b.write(bytes_of("new"));
+      const std::array<io::AtomicFile*, 2> files{&a, &b};
+      io::AtomicFile::commit_all(files);
+    });
+    const bool is_new = read_text(path("a")) == "new";
+    EXPECT_EQ(fs::exists(path("b")), is_new) << fault.call();
+    EXPECT_EQ(num_files(), is_new ? 2U : 1U) << fault.call();
+    EXPECT_TRUE(is_new || has_failed) << fault.call();
+    if (!fault.has_happened()) break;
+  }
+}
+
+TEST_F(Faults, EachAllocationInASaveMayFail) {
+  for (const auto& [save_old, save_new] : saves()) {
+    save_new(path("a"));
+    const std::string fresh = read_text(path("a"));
+    save_old(path("a"));
+    const std::string old = read_text(path("a"));
+    const std::int64_t live = cli::live_heap_bytes();
+    for (std::int64_t index = 0;; ++index) {
+      bool has_failed = false;
+      bool has_happened = false;
+      {
+        const cli::AllocationFault fault(index);
+        has_failed = fails([&save = save_new, this] { save(path("a")); });
+        has_happened = fault.has_happened();
+      }
+      EXPECT_EQ(cli::live_heap_bytes(), live) << index;
+      ASSERT_EQ(num_files(), 1U);
+      ASSERT_EQ(read_text(path("a")) == old, has_failed) << index;
+      if (!has_happened) break;
+      if (!has_failed) save_old(path("a"));
+    }
+    EXPECT_EQ(read_text(path("a")), fresh);
+  }
+}
+
+// Each allocation in what `compute` does fails in turn; what it computes afterwards is the same.
+template <class Compute>
+void expect_survival(const Compute& compute) {
+  const auto expected = compute();
+  compute();
+  const std::int64_t live = cli::live_heap_bytes();
+  for (std::int64_t index = 0;; ++index) {
+    bool has_happened = false;
+    {
+      const cli::AllocationFault fault(index);
+      fails([&] { compute(); });
+      has_happened = fault.has_happened();
+    }
+    EXPECT_LE(cli::live_heap_bytes(), live) << index;
+    if (!has_happened) break;
+  }
+  EXPECT_TRUE(same_bits(compute(), expected));
+}
+
+TEST_F(Faults, EachAllocationInALoadMayFail) {
+  write_npy(path("a"), normal<float>({3, 5}, 1).view());
+  expect_survival([&] { return to_float(read_npy(path("a"))); });
+  write_npz(path("a"), {{"x", normal<float>({3, 5}, 1).view()}}, NpzCompression::kDeflated);
+  expect_survival([&] { return to_float(read_npz(path("a")).at("x")); });
+  write_safetensors(path("a"), {{"x", normal<float>({3, 5}, 1).view()}});
+  expect_survival([&] { return to_float(read_safetensors(path("a")).tensors.at("x")); });
+}
+
+TEST_F(Faults, EachAllocationInAttentionMayFail) {
+  const Tensor<float> q = normal<float>({1, 2, 40, 16}, 1);
+  const Tensor<float> k = normal<float>({1, 2, 90, 16}, 2);
+  const Tensor<float> v = normal<float>({1, 2, 90, 16}, 3);
+  const AttentionOptions options{.mask = causal(Alignment::bottom_right())};
+  expect_survival([&] { return attention(q, k, v, options); });
+  const auto forward = attention_with_lse(q, k, v, options);
+  const Tensor<float> grad = normal<float>(forward.out.shape(), 4);
+  expect_survival([&] { return attention_backward(grad, q, k, v, forward, options).query; });
+}
+
+// What a child that saves without end was doing when it was killed shows nowhere but in what is
+// swept an hour later.
+TEST_F(Faults, KillsLeaveTheOldFilesOrTheNew) {
+  const Tensor<float> one = normal<float>({60, 50}, 1);
+  const Tensor<float> two = normal<float>({60, 50}, 2);
+  const auto save = [this](const Tensor<float>& x) { write_npy(path("a"), x.view()); };
+  save(one);
+  std::mt19937 engine(1);
+  std::uniform_int_distribution<int> delay(0, 3000);
+  for (int kill = 0; kill < 200; ++kill) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      while (true) {
+        save(two);
+        save(one);
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(delay(engine)));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    const Tensor<float> found = to_float(read_npy(path("a")));
+    ASSERT_TRUE(same_bits(found, one) || same_bits(found, two));
+  }
+  for (const auto& entry : fs::directory_iterator(path(""))) {
+    fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  io::sweep_temporary_files("/");
+  save(two);
+  EXPECT_EQ(num_files(), 1U);
+}
+
+}  // namespace
+}  // namespace heed
