@@ -63,7 +63,8 @@ TEST(OutputFiles, AFailureAfterwardsNamesWhatWasWritten) {
 // The first file that is opened must not take the place of a stream that is closed.
 TEST(OutputFiles, NothingIsPrintedIntoThem) {
   const TemporaryFolder folder;
-  write_npy(folder / "x.npy", Tensor<float>({2, 3}).view());
+  const Tensor<float> x({2, 3});
+  write_npy(folder / "x.npy", x.view());
   Child child({"run", "--query", folder / "x.npy", "--key", folder / "x.npy", "--value",
                folder / "x.npy", "--out", folder / "o.npy"},
               [] { ::close(STDOUT_FILENO); });

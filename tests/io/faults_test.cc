@@ -171,11 +171,12 @@ void expect_survival(const Compute& compute) {
 }
 
 TEST_F(Faults, EachAllocationInALoadMayFail) {
-  write_npy(path("a"), normal<float>({3, 5}, 1).view());
+  const Tensor<float> x = normal<float>({3, 5}, 1);
+  write_npy(path("a"), x.view());
   expect_survival([&] { return to_float(read_npy(path("a"))); });
-  write_npz(path("a"), {{"x", normal<float>({3, 5}, 1).view()}}, NpzCompression::kDeflated);
+  write_npz(path("a"), {{"x", x.view()}}, NpzCompression::kDeflated);
   expect_survival([&] { return to_float(read_npz(path("a")).at("x")); });
-  write_safetensors(path("a"), {{"x", normal<float>({3, 5}, 1).view()}});
+  write_safetensors(path("a"), {{"x", x.view()}});
   expect_survival([&] { return to_float(read_safetensors(path("a")).tensors.at("x")); });
 }
 
