@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -51,27 +52,41 @@ std::vector<Arguments> all_verbs() {
   return verbs;
 }
 
-// From lines like "  --query FILE REQUIRED   [batch, …", "  -h,--help     Print …".
-std::vector<Option> options_of(const Arguments& verb) {
-  const std::regex line_of_option("^  (?:-[a-z],)?(--[a-z0-9-]+)(?: ([^ =:]+(?=[ =]|$)))?(.*)");
-  std::vector<Option> options;
+// What the help says of each option and argument, with its description in one line.
+std::vector<std::string> entries_of(const Arguments& verb) {
+  std::vector<std::string> entries;
   std::istringstream help(run_command(joined(verb, {"--help"})).out);
   for (std::string line; std::getline(help, line);) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (indent > 2 && !entries.empty()) {
+      entries.back() += ' ' + line.substr(indent);
+    } else {
+      entries.push_back(line);
+    }
+  }
+  return entries;
+}
+
+bool is_required(const std::string& entry) { return entry.find("(required)") != std::string::npos; }
+
+// From entries like "  --query FILE        [batch, … (required)", "  -h, --help     Print …".
+std::vector<Option> options_of(const std::vector<std::string>& entries) {
+  const std::regex entry_of_option("^  (?:-[a-z], )?(--[a-z0-9-]+)(?: ([^ ]+))?(?: .*)?");
+  std::vector<Option> options;
+  for (const std::string& entry : entries) {
     std::smatch found;
-    if (!std::regex_match(line, found, line_of_option) || found[1] == "--help") continue;
-    const bool is_required = found[3].str().find("REQUIRED") != std::string::npos;
-    options.push_back({found[1], found[2], is_required});
+    if (!std::regex_match(entry, found, entry_of_option) || found[1] == "--help") continue;
+    options.push_back({found[1], found[2], is_required(entry)});
   }
   return options;
 }
 
 // A word for each argument without a name that must be there.
-Arguments positionals_of(const Arguments& verb) {
-  const std::regex line_of_positional("^  [A-Z]+ .*REQUIRED.*");
+Arguments positionals_of(const std::vector<std::string>& entries) {
+  const std::regex entry_of_positional("^  [A-Z]+ .*");
   Arguments words;
-  std::istringstream help(run_command(joined(verb, {"--help"})).out);
-  for (std::string line; std::getline(help, line);) {
-    if (std::regex_match(line, line_of_positional)) words.push_back("word");
+  for (const std::string& entry : entries) {
+    if (std::regex_match(entry, entry_of_positional) && is_required(entry)) words.push_back("word");
   }
   return words;
 }
@@ -112,8 +127,9 @@ TEST(Arguments, EachOptionOfEachVerbRefusesWhatIsNoneOfItsValues) {
   const TemporaryFolder folder;
   std::size_t num_options = 0;
   for (const Arguments& verb : all_verbs()) {
-    const auto options = options_of(verb);
-    const Arguments positionals = positionals_of(verb);
+    const auto entries = entries_of(verb);
+    const auto options = options_of(entries);
+    const Arguments positionals = positionals_of(entries);
     for (const Option& option : options) {
       ++num_options;
       Arguments others = positionals;
