@@ -1,14 +1,17 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build gallery wheel bench bench-peers format lint test-asan test-tsan test-arm64 fuzz clean
+.PHONY: help demo test build gallery wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
 install = @scripts/install-dependencies
+FUZZ_SECONDS ?= 60
+CASES ?= 10000
+SEED ?= 0
 
 help: ## Say what there is to type
 	@echo 'make TARGET, where TARGET is one of'
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
 demo: build ## Compute attention on a sentence and show it
 	$(say) 'running build/release/heed demo'
@@ -41,9 +44,15 @@ test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitize
 	$(install) build test
 	@scripts/build-and-test asan $(ARGS)
 
+test-clang: ## Build with Clang, optimised as for users, and run the tests
+	$(install) build test fuzz
+	@scripts/build-and-test clang
+
 test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test
 	@scripts/build-and-test tsan
+
+test-everything: test lint test-asan test-clang test-arm64 test-tsan differential fuzz ## All of these, for hours
 
 test-arm64: ## Build for 64-bit ARM and run the tests under qemu
 	$(install) arm64
@@ -66,13 +75,25 @@ bench-peers: ## Compare the speed with PyTorch, ONNX Runtime, OpenBLAS and oneDN
 	$(say) 'comparing'
 	@.venv-peers/bin/python benchmarks/peers/compare.py build/release/benchmarks/peers/libheed_peers.so $(ARGS)
 
-fuzz: ## Build the fuzz targets and run each for a minute
+fuzz: ## Build the fuzz targets with libFuzzer and run each for FUZZ_SECONDS (60)
 	$(install) build fuzz
 	$(say) 'building the fuzz targets'
 	@CXX=clang++-14 cmake --preset asan -B build/fuzz -DHEED_BUILD_FUZZERS=ON -DHEED_BUILD_TESTS=OFF \
-		-DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
+		-DHEED_BUILD_EXAMPLES=OFF -DHEED_FUZZ_SECONDS=$(FUZZ_SECONDS) --log-level=WARNING >/dev/null
 	@cmake --build build/fuzz
 	@cmake --build build/fuzz --target run_fuzzers
+
+fuzz-coverage: ## Say which branches of the parsers the fuzz targets reach (after make fuzz: with what it found)
+	$(install) build fuzz
+	@scripts/fuzz-coverage
+
+differential: ## Compare CASES (10000) drawn problems over instruction sets, threads, chunks and the reference, from SEED (0)
+	$(install) build test
+	$(say) 'building the tests'
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target heed_tests
+	@HEED_DIFFERENTIAL_CASES=$(CASES) HEED_DIFFERENTIAL_SEED=$(SEED) \
+		build/release/tests/heed_tests --gtest_filter='Differential.*'
 
 format: ## Lay out every source file as .clang-format says
 	$(install) lint

@@ -59,4 +59,9 @@ struct Node {
   Backward<T> backward;
 };
 
+// Takes `grad`, the gradient of what `root` made, to all that it was computed from.
+template <class T>
+void run_backward(const std::shared_ptr<Node<T>>& root, Tensor<T> grad,
+                  const BackwardOptions& options);
+
 }  // namespace heed::inline v0::nn::detail

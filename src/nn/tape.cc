@@ -40,18 +40,6 @@ std::vector<NodePointer<T>> inputs_first(const NodePointer<T>& root) {
 }
 
 template <class T>
-void check_backward(const Variable<T>& variable, const BackwardOptions& options) {
-  if (options.create_graph) {
-    throw InvalidArgument(
-        "Variable::backward: create_graph is true, but gradients of gradients are not supported");
-  }
-  if (!variable.requires_grad()) {
-    throw InvalidArgument(
-        "Variable::backward: the variable does not depend on anything that requires a gradient");
-  }
-}
-
-template <class T>
 void check_not_released(const std::vector<NodePointer<T>>& order) {
   for (const auto& node : order) {
     if (!node->is_released) continue;
@@ -86,8 +74,11 @@ void release(detail::Node<T>& node) {
   node.is_released = true;
 }
 
+}  // namespace
+
 template <class T>
-void run_backward(const NodePointer<T>& root, Tensor<T> grad, const BackwardOptions& options) {
+void detail::run_backward(const std::shared_ptr<Node<T>>& root, Tensor<T> grad,
+                          const BackwardOptions& options) {
   const std::vector<NodePointer<T>> order = inputs_first<T>(root);
   check_not_released<T>(order);
   const Underway<T> underway(order);
@@ -101,30 +92,6 @@ void run_backward(const NodePointer<T>& root, Tensor<T> grad, const BackwardOpti
     }
     if (!options.retain_graph) release(node);
   }
-}
-
-}  // namespace
-
-template <class T>
-void Variable<T>::backward(const BackwardOptions& options) const {
-  check_backward(*this, options);
-  if (num_elements() != 1) {
-    throw InvalidArgument(fmt::format(
-        "Variable::backward: the variable has shape {}; without a gradient for it, one element is "
-        "expected",
-        to_string(shape())));
-  }
-  run_backward<T>(node_, Tensor<T>(shape(), {T{1}}), options);
-}
-
-template <class T>
-void Variable<T>::backward(TensorView<const T> grad, const BackwardOptions& options) const {
-  check_backward(*this, options);
-  if (grad.shape() != shape()) {
-    throw InvalidArgument(fmt::format("Variable::backward: grad has shape {} but the variable {}",
-                                      to_string(grad.shape()), to_string(shape())));
-  }
-  run_backward<T>(node_, to_tensor(grad), options);
 }
 
 template <class T>
@@ -179,14 +146,14 @@ Variable<T> record(const char* name, Value<T> value, const std::vector<Variable<
   return Variable<T>(std::move(value), std::move(node));
 }
 
+template void detail::run_backward(const NodePointer<float>&, Tensor<float>,
+                                   const BackwardOptions&);
+template void detail::run_backward(const NodePointer<double>&, Tensor<double>,
+                                   const BackwardOptions&);
 template class Saved<float>;
 template class Saved<double>;
 template class Step<float>;
 template class Step<double>;
-template void Variable<float>::backward(const BackwardOptions&) const;
-template void Variable<double>::backward(const BackwardOptions&) const;
-template void Variable<float>::backward(TensorView<const float>, const BackwardOptions&) const;
-template void Variable<double>::backward(TensorView<const double>, const BackwardOptions&) const;
 template HEED_API bool is_recorded(const std::vector<Variable<float>>&);
 template HEED_API bool is_recorded(const std::vector<Variable<double>>&);
 template HEED_API Variable<float> record(const char*, Value<float>,

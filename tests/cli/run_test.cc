@@ -161,12 +161,12 @@ TEST_F(Run, ReadsAMaskAsItIsToldTo) {
       same_bits(load<float>("o.npy"),
                 computed(query, key, value, {.mask = Mask::block(mask)}).out.reshaped(shape)));
   // The same mask as tokenisers write it: integers.
-  write_npy(path("m.npy"), Tensor<std::int64_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}).view());
+  write_npy(path("m.npy"), Tensor<std::int64_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}));
   expect_success({"--mask", path("m.npy"), "--mask-means", "allow"});
   EXPECT_TRUE(
       same_bits(load<float>("o.npy"),
                 computed(query, key, value, {.mask = Mask::allow(mask)}).out.reshaped(shape)));
-  write_npy(path("m.npy"), Tensor<std::uint8_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}).view());
+  write_npy(path("m.npy"), Tensor<std::uint8_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}));
   expect_success({"--mask", path("m.npy"), "--mask-means", "block"});
   EXPECT_TRUE(
       same_bits(load<float>("o.npy"),

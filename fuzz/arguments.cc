@@ -1,0 +1,42 @@
+// Masks, windows and alignments as they are written on the command line, from arbitrary bytes:
+// refused with a message that is one line, or a mask that can be described and asked about its
+// rows.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "heed/mask.h"
+#include "mask_argument.h"
+#include "verbs.h"
+
+namespace {
+
+namespace cli = heed::cli;
+
+void ask(const heed::Mask& mask) {
+  if (mask.description().empty()) std::abort();
+  heed::materialize_block(mask, {.q_len = 5, .kv_len = 5});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto take = [](const auto& parse) {
+    try {
+      parse();
+    } catch (const cli::UsageError& error) {
+      if (std::string_view(error.what()).empty()) std::abort();
+    }
+  };
+  take([&] { cli::parse_window("--window", text); });
+  take([&] { cli::parse_alignment(text); });
+  take([&] { ask(cli::parse_mask("--mask", text)); });
+  const std::size_t half = text.find('\n');
+  if (half != std::string_view::npos) {
+    take([&] { ask(cli::parse_causal_and_window(text.substr(0, half), text.substr(half + 1))); });
+  }
+  return 0;
+}
