@@ -97,10 +97,16 @@ def test_any_byte_but_0_is_true() -> None:
     ones = np.tril(np.ones((9, 9), bool))
     sevens = (ones.astype(np.uint8) * 7).view(bool)
 
-    def mask(array: np.ndarray) -> heed.Mask:
+    def where(array: np.ndarray) -> heed.Mask:
         return heed.where(lambda b, h, q_idx, kv_idx: array[q_idx, kv_idx])
 
-    np.testing.assert_array_equal(heed.attention(X, X, X, mask=mask(sevens)), heed.attention(X, X, X, mask=mask(ones)))
+    for mask in (where, heed.allow):
+        np.testing.assert_array_equal(heed.attention(X, X, X, mask=mask(sevens)), heed.attention(X, X, X, mask=mask(ones)))
+    hidden = (1 - ones.astype(np.uint8)).view(bool)
+    seven_times = ((1 - ones.astype(np.uint8)) * 7).view(bool)
+    np.testing.assert_array_equal(
+        heed.attention(X, X, X, mask=heed.block(seven_times)), heed.attention(X, X, X, mask=heed.block(hidden))
+    )
 
 
 # --- arrays ---------------------------------------------------------------------------------------------------------
