@@ -87,8 +87,8 @@ class HEED_API AttentionPlan {
   Tensor<Float16> run(Float16View query, Float16View key, Float16View value) const;
   Tensor<BFloat16> run(BFloat16View query, BFloat16View key, BFloat16View value) const;
 
-  /// The same into the caller's memory: with a workspace, nothing is allocated unless every score of
-  /// a row is beyond ±10⁵.
+  /// The same into the caller's memory: with a workspace, nothing is allocated unless every score
+  /// of a row is beyond ±10⁵.
   void run_into(const AttentionBuffers<float>& buffers, FloatView query, FloatView key,
                 FloatView value) const;
   void run_into(const AttentionBuffers<Float16>& buffers, Float16View query, Float16View key,

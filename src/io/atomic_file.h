@@ -37,9 +37,10 @@ class HEED_API AtomicFile {
   // Makes sure that the bytes are on disk, then renames.
   void commit();
 
-  // All of them or none, once: where one cannot be renamed, those that were are taken back. Their old
-  // files are kept meanwhile as `.heed-*.old`. A process that is killed in between leaves these,
-  // and a file system without hard links keeps none: there the message says what was replaced.
+  // All of them or none, once: where one cannot be renamed, those that were are taken back. Their
+  // old files are kept meanwhile as `.heed-*.old`. A process that is killed in between leaves
+  // these, and a file system without hard links keeps none: there the message says what was
+  // replaced.
   static void commit_all(std::span<AtomicFile* const> files);
 
  private:

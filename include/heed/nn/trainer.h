@@ -56,8 +56,8 @@ class HEED_API Trainer {
   Trainer(Module<T>& model, Optimizer<T>& optimizer, TrainerOptions options);
 
   /// Takes model, optimiser, default_generator() and step from the checkpoint.
-  /// @throws InvalidArgument naming the file when it is no checkpoint of such a run; model, optimiser,
-  /// generator and step are then as before.
+  /// @throws InvalidArgument naming the file when it is no checkpoint of such a run; model,
+  /// optimiser, generator and step are then as before.
   /// @throws FormatError, IoError as read_safetensors().
   void resume();
 
