@@ -23,6 +23,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 // AddressSanitizer has it: it calls `report` before it ends the program.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*report)());
 
 namespace {

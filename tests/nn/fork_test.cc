@@ -32,6 +32,7 @@ TEST(ForkedTape, GoesBackwards) {
   const Tensor<float> expected = gradient();
   std::atomic<bool> is_over = false;
   std::vector<std::thread> load;
+  load.reserve(2);
   for (int i = 0; i < 2; ++i) {
     load.emplace_back([&] {
       while (!is_over) (void)gradient();

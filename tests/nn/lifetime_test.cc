@@ -69,7 +69,7 @@ TEST(Lifetime, OfTheValueOfATemporary) {
   const auto value = layer.forward(x).value();
   EXPECT_TRUE(same_bits(value, to_tensor(y.value())));
   sum(y).backward();
-  const auto handle = [&] { return x; };
+  const auto handle = [&] { return Variable<>(x); };
   const auto grad = handle().grad();
   x.zero_grad();
   EXPECT_EQ(elements_of(grad).size(), 12U);

@@ -162,7 +162,7 @@ TEST(Gradients, OfAttentionWhoseOptionsHaveEnded) {
     Tensor<double> slopes({2}, {0.5, 0.25});
     Tensor<double> bias = testing_support::normal<double>({2, 3, 1}, 4);
     Tensor<double> sinks({2}, {0.1, -0.3});
-    const auto out = attention(
+    auto out = attention(
         query, key, value,
         {.alibi_slopes = slopes, .bias = bias.view().broadcast_to({2, 3, 5}), .sinks = sinks});
     for (auto* tensor : {&slopes, &bias, &sinks}) {
