@@ -17,23 +17,23 @@ constexpr const char* kIllustrativeNote =
 
 const std::vector<std::string> kPaddedSentence{"The", "cat", "sat", "on",
                                                "the", "mat", ".",   "<pad>"};
-constexpr std::int64_t kLength = 8;
+constexpr std::int64_t kPaddedLength = 8;
 
 Tensor<float> diagonal(float on, float beside) {
-  Tensor<float> head({kLength, kLength});
-  for (std::int64_t i = 0; i < kLength; ++i) {
+  Tensor<float> head({kPaddedLength, kPaddedLength});
+  for (std::int64_t i = 0; i < kPaddedLength; ++i) {
     head(i, i) = on;
     if (i > 0) head(i, i - 1) = beside;
-    if (i + 1 < kLength) head(i, i + 1) = beside;
+    if (i + 1 < kPaddedLength) head(i, i + 1) = beside;
   }
   return head;
 }
 
 Tensor<float> with_rows_of_sum_one(Tensor<float> head) {
-  for (std::int64_t row = 0; row < kLength; ++row) {
+  for (std::int64_t row = 0; row < kPaddedLength; ++row) {
     float sum = 0;
-    for (std::int64_t key = 0; key < kLength; ++key) sum += head(row, key);
-    for (std::int64_t key = 0; key < kLength; ++key) head(row, key) /= sum;
+    for (std::int64_t key = 0; key < kPaddedLength; ++key) sum += head(row, key);
+    for (std::int64_t key = 0; key < kPaddedLength; ++key) head(row, key) /= sum;
   }
   return head;
 }
@@ -47,8 +47,8 @@ Tensor<float> structural() {
 
 // Every row the same.
 Tensor<float> columns(std::initializer_list<std::int64_t> keys) {
-  Tensor<float> head({kLength, kLength});
-  for (std::int64_t row = 0; row < kLength; ++row) {
+  Tensor<float> head({kPaddedLength, kPaddedLength});
+  for (std::int64_t row = 0; row < kPaddedLength; ++row) {
     for (const std::int64_t key : keys) head(row, key) = 1 / static_cast<float>(keys.size());
   }
   return head;
@@ -94,7 +94,7 @@ Figure draw_constructed_heads(Theme theme) {
                                         "Head: Punctuation"};
   const std::array heads{with_rows_of_sum_one(diagonal(0.4F, 0.3F)), columns({1, 5}),
                          with_rows_of_sum_one(structural()), columns({6})};
-  Tensor<float> weights({4, kLength, kLength});
+  Tensor<float> weights({4, kPaddedLength, kPaddedLength});
   float* out = weights.data();
   for (const Tensor<float>& head : heads) {
     const auto elements = head.elements();
