@@ -1,0 +1,79 @@
+#include "attention/bits/record.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+#include <stdexcept>
+
+namespace heed::bits {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kTargets{"AVX512", "AVX2", "SSE4", "NEON", "reference"};
+constexpr int kDigits = 16;
+
+std::size_t column_of(std::string_view target) {
+  return static_cast<std::size_t>(std::find(kTargets.begin(), kTargets.end(), target) -
+                                  kTargets.begin());
+}
+
+std::string hexadecimal(std::uint64_t hash) {
+  std::ostringstream text;
+  text << std::hex << std::setw(kDigits) << std::setfill('0') << hash;
+  return text.str();
+}
+
+}  // namespace
+
+bool is_recorded(std::string_view target) { return column_of(target) < kTargets.size(); }
+
+Record::Record(std::string_view group)
+    : path_(std::string(HEED_TEST_DATA "/bits/") + std::string(group) + ".txt") {
+  std::ifstream file(path_);
+  std::string text;
+  std::getline(file, text);  // names of the columns
+  while (std::getline(file, text)) {
+    std::istringstream words(text);
+    std::size_t number = 0;
+    Line line{std::vector<std::string>(kTargets.size()), ""};
+    words >> number;
+    for (std::string& hash : line.hashes) words >> hash;
+    std::getline(words >> std::ws, line.description);
+    if (!words || number != lines_.size()) {
+      throw std::runtime_error(path_ + ": line " + std::to_string(lines_.size() + 2) +
+                               " is not a number, hashes and a call: " + text);
+    }
+    lines_.push_back(std::move(line));
+  }
+}
+
+std::optional<std::uint64_t> Record::hash(std::size_t number, const std::string& description,
+                                          std::string_view target) const {
+  if (number >= lines_.size() || lines_[number].description != description) return std::nullopt;
+  const std::string& text = lines_[number].hashes[column_of(target)];
+  if (text == "-") return std::nullopt;
+  return std::stoull(text, nullptr, 16);
+}
+
+void Record::write(std::string_view target, const std::vector<Result>& results) {
+  lines_.resize(results.size());
+  std::ofstream file(path_);
+  file << "call";
+  for (const std::string_view name : kTargets) file << ' ' << std::setw(kDigits) << name;
+  file << '\n';
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Line& line = lines_[i];
+    if (line.description != results[i].description) {
+      line = {std::vector<std::string>(kTargets.size(), "-"), results[i].description};
+    }
+    line.hashes[column_of(target)] = hexadecimal(results[i].hash);
+    file << std::setw(4) << i;
+    for (const std::string& hash : line.hashes) file << ' ' << std::setw(kDigits) << hash;
+    file << ' ' << line.description << '\n';
+  }
+  if (!file.flush()) throw std::runtime_error(path_ + ": cannot be written");
+}
+
+}  // namespace heed::bits
