@@ -5,6 +5,7 @@
 
 #include "bench/bench_verbs.h"
 #include "bench/case_arguments.h"
+#include "bench/case_options.h"
 #include "bench/forward_case.h"
 #include "bench/operands.h"
 #include "bench/outcome.h"
@@ -33,18 +34,17 @@ class BackwardOperands {
         value_(random_, forward.layout,
                {forward.batch, forward.num_kv_heads, forward.kv_len, forward.value_dim}),
         grad_out_(random_, forward.layout,
-                  {forward.batch, forward.num_heads, forward.q_len, forward.value_dim}) {
-    options_.mask = mask_of(forward);
-    forward_ = attention_with_lse(query_.view(), key_.view(), value_.view(), options_);
-  }
+                  {forward.batch, forward.num_heads, forward.q_len, forward.value_dim}),
+        options_(forward, random_),
+        forward_(attention_with_lse(query_.view(), key_.view(), value_.view(), *options_)) {}
 
   AttentionGradients<T> differentiate() const {
     return attention_backward(grad_out_.view(), query_.view(), key_.view(), value_.view(), forward_,
-                              options_);
+                              *options_);
   }
   AttentionGradients<T> differentiate_by_reference() const {
     return reference::attention_backward(grad_out_.view(), query_.view(), key_.view(),
-                                         value_.view(), options_);
+                                         value_.view(), *options_);
   }
 
  private:
@@ -53,7 +53,7 @@ class BackwardOperands {
   Operand<T> key_;
   Operand<T> value_;
   Operand<T> grad_out_;
-  BasicAttentionOptions<T> options_;
+  CaseOptions<T> options_;
   AttentionOutput<T> forward_;
 };
 

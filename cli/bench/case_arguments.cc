@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "bench/case_options.h"
 #include "bench/report.h"
 #include "heed/parallel.h"
 #include "mask_argument.h"
@@ -40,6 +41,7 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   each(arguments.causal, [](ForwardCase& c, const std::string& causal) {
     if (causal != "none") c.causal = causal;
   });
+  each(arguments.with, [](ForwardCase& c, const std::string& with) { c.with = with; });
   each(arguments.batch, [](ForwardCase& c, std::int64_t n) { c.batch = n; });
   each(arguments.heads, [](ForwardCase& c, std::int64_t n) { c.num_heads = n; });
   each_or(arguments.kv_heads,
@@ -87,6 +89,8 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
              "A query sees so many keys on each side besides its own position; a side may "
              "be 'unbounded'")
       ->type_name("LEFT,RIGHT");
+  add_names(verb, "--with", arguments.with, kCaseOptionNames,
+            "An option of attention beside the mask; none");
   add_names(verb, "--dtype", arguments.dtype, dtypes, "float32");
   add_names(verb, "--layout", arguments.layout, {"bhtd", "bthd"},
             "How memory lies: [batch, heads, length, dim] or [batch, length, heads, dim]; bhtd");

@@ -85,6 +85,7 @@ nlohmann::ordered_json describe(const ForwardCase& forward) {
           {"head_dim", forward.head_dim},
           {"value_dim", forward.value_dim},
           {"mask", mask_of(forward).description()},
+          {"with", forward.with},
           {"visible_pairs", static_cast<std::int64_t>(visible_pairs(forward))},
           {"threads", forward.threads}};
 }

@@ -13,8 +13,9 @@ struct ForwardCase {
   std::string path = "fused";
   std::string dtype = "float32";
   std::string layout = "bhtd";
-  std::string causal;  // empty: not causal
-  std::string window;  // "LEFT,RIGHT" or empty
+  std::string causal;         // empty: not causal
+  std::string window;         // "LEFT,RIGHT" or empty
+  std::string with = "none";  // one of kCaseOptionNames
   std::int64_t batch = 1;
   std::int64_t num_heads = 8;
   std::int64_t num_kv_heads = 8;

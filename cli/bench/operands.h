@@ -6,6 +6,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "bench/case_options.h"
 #include "bench/forward_case.h"
 #include "heed/attention.h"
 #include "heed/plan.h"
@@ -52,15 +53,14 @@ class Operands {
         key_(random, forward.layout,
              {forward.batch, forward.num_kv_heads, forward.kv_len, forward.head_dim}),
         value_(random, forward.layout,
-               {forward.batch, forward.num_kv_heads, forward.kv_len, forward.value_dim}) {
-    options_.mask = mask_of(forward);
-  }
+               {forward.batch, forward.num_kv_heads, forward.kv_len, forward.value_dim}),
+        options_(forward, random) {}
 
   // Into memory that is there already, as in a loop over layers: of new memory, the system's own
   // work would be measured.
   TensorView<const T> attend() {
     if constexpr (std::is_same_v<T, double>) {
-      out_ = attention(query_.view(), key_.view(), value_.view(), options_);
+      out_ = attention(query_.view(), key_.view(), value_.view(), *options_);
     } else {
       if (!plan_) {
         const TensorView<const T> q = query_.view(), k = key_.view(), v = value_.view();
@@ -75,21 +75,21 @@ class Operands {
                       .dtype = data_type_of<T>(),
                       .key_stride = k.stride(2),
                       .value_stride = v.stride(2)},
-                     options_);
+                     *options_);
       }
       plan_->run_into({.out = out_}, query_.view(), key_.view(), value_.view());
     }
     return out_;
   }
   reference::Result<T> attend_by_reference(reference::Keep keep) const {
-    return reference::attention(query_.view(), key_.view(), value_.view(), options_, keep);
+    return reference::attention(query_.view(), key_.view(), value_.view(), *options_, keep);
   }
 
  private:
   Operand<T> query_;
   Operand<T> key_;
   Operand<T> value_;
-  BasicAttentionOptions<Real> options_;
+  CaseOptions<Real> options_;
   std::optional<AttentionPlan> plan_;
   Tensor<T> out_;
 };

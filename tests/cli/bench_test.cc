@@ -56,11 +56,11 @@ TEST(BenchForward, PrintsOneJsonObject) {
   EXPECT_GE(json.at("machine").at("processors").get<int>(), 1);
   ASSERT_EQ(json.at("results").size(), 1U);
   const auto& result = json.at("results").at(0);
-  const nlohmann::json expected{{"path", "fused"}, {"dtype", "float32"}, {"layout", "bhtd"},
-                                {"batch", 1},      {"heads", 2},         {"kv_heads", 2},
-                                {"seq", 5},        {"kv_seq", 5},        {"head_dim", 8},
-                                {"value_dim", 8},  {"mask", "none"},     {"visible_pairs", 50},
-                                {"threads", 1}};
+  const nlohmann::json expected{
+      {"path", "fused"},     {"dtype", "float32"}, {"layout", "bhtd"}, {"batch", 1},
+      {"heads", 2},          {"kv_heads", 2},      {"seq", 5},         {"kv_seq", 5},
+      {"head_dim", 8},       {"value_dim", 8},     {"mask", "none"},   {"with", "none"},
+      {"visible_pairs", 50}, {"threads", 1}};
   EXPECT_EQ(result.at("case"), expected);
   for (const char* name :
        {"median_ms", "best_ms", "gflops", "peak_gflops", "peak_share_median", "peak_share_best"}) {
@@ -126,6 +126,25 @@ TEST(BenchForward, ListsMakeEveryCombination) {
   for (const auto& result : results) cases.insert(result.at("case").dump());
   EXPECT_EQ(results.size(), 32U);
   EXPECT_EQ(cases.size(), 32U);
+}
+
+TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
+  const Arguments options{"--seq",
+                          "3",
+                          "--kv-seq",
+                          "5",
+                          "--with",
+                          "none,softcap,score-mod,alibi,"
+                          "bias,sinks,dropout,head-windows"};
+  Arguments backward = forward(options);
+  backward[1] = "backward";
+  for (const Arguments& arguments : {forward(options), backward}) {
+    std::string names;
+    for (const auto& result : json_of(arguments).at("results")) {
+      names += result.at("case").at("with").get<std::string>() + ' ';
+    }
+    EXPECT_EQ(names, "none softcap score-mod alibi bias sinks dropout head-windows ");
+  }
 }
 
 TEST(BenchForward, WhatIsNotGivenIsAsLargeAsItsCounterpart) {

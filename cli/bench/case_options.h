@@ -1,0 +1,37 @@
+// The options of a measured call, beside its mask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/forward_case.h"
+#include "heed/attention.h"
+#include "heed/random.h"
+#include "heed/tensor.h"
+
+namespace heed::cli {
+
+// What --with may be, each alone.
+inline const std::vector<std::string> kCaseOptionNames{
+    "none", "softcap", "score-mod", "alibi", "bias", "sinks", "dropout", "head-windows"};
+
+// The options of a case and the tensors they refer to. Real is float or double.
+template <class Real>
+class CaseOptions {
+ public:
+  CaseOptions(const ForwardCase& forward, TorchGenerator& random);
+  CaseOptions(const CaseOptions&) = delete;
+  CaseOptions& operator=(const CaseOptions&) = delete;
+
+  const BasicAttentionOptions<Real>& operator*() const { return options_; }
+
+ private:
+  Tensor<Real> tensor_;
+  BasicAttentionOptions<Real> options_;
+};
+
+extern template class CaseOptions<float>;
+extern template class CaseOptions<double>;
+
+}  // namespace heed::cli
