@@ -308,10 +308,10 @@ std::vector<Call> packed_calls() {
 
 // What is fixed to the number of keys or queries does not fit a chunk of them.
 std::vector<Call> chunk_calls() {
-  constexpr std::array kFits{Feature::kTopLeft, Feature::kWindow,     Feature::kPrefix,
-                             Feature::kWhere,   Feature::kSoftcap,    Feature::kScoreMod,
-                             Feature::kAlibi,   Feature::kSinks,      Feature::kScale,
-                             Feature::kDropout, Feature::kLargeScores};
+  constexpr std::array kFits{Feature::kTopLeft, Feature::kWindow,      Feature::kPrefix,
+                             Feature::kWhere,   Feature::kSoftcap,     Feature::kScoreMod,
+                             Feature::kAlibi,   Feature::kSinks,       Feature::kScale,
+                             Feature::kDropout, Feature::kLargeScores, Feature::kSteepScores};
   std::vector<Setup> problems;
   for (const Feature first : kFits) {
     for (const Feature second : kFits) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct Group {
   std::string_view name;
   std::vector<Call> (*calls)();
 };
+inline void PrintTo(const Group& group, std::ostream* out) { *out << group.name; }
 
 // Every group. The first call of each, "libm", tells C libraries apart.
 const std::vector<Group>& groups();

@@ -14,7 +14,8 @@ namespace heed::bits {
 inline bool fits_packed(const Setup& setup) {
   for (const Feature feature :
        {Feature::kKeyLengths, Feature::kCacheLengths, Feature::kDocuments, Feature::kRows,
-        Feature::kPadding, Feature::kHiddenNaN, Feature::kLargeScores, Feature::kLowScores}) {
+        Feature::kPadding, Feature::kHiddenNaN, Feature::kLargeScores, Feature::kLowScores,
+        Feature::kSteepScores}) {
     if (setup.has(feature)) return false;
   }
   return true;

@@ -16,29 +16,31 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kMostProducts = 1'500'000;
 
-constexpr std::array<const char*, kNumFeatures> kNames{"causal(top_left)",
-                                                       "causal(bottom_right)",
-                                                       "window",
-                                                       "prefix",
-                                                       "key_lengths",
-                                                       "cache_lengths",
-                                                       "documents",
-                                                       "rows",
-                                                       "allow",
-                                                       "additive",
-                                                       "key_padding",
-                                                       "where",
-                                                       "softcap",
-                                                       "score_mod",
-                                                       "alibi",
-                                                       "bias",
-                                                       "sinks",
-                                                       "scale",
-                                                       "dropout",
-                                                       "query_offset",
-                                                       "hidden NaN",
-                                                       "large scores",
-                                                       "low scores"};
+using Names = std::array<const char*, kNumFeatures>;
+constexpr Names kNames{"causal(top_left)",
+                       "causal(bottom_right)",
+                       "window",
+                       "prefix",
+                       "key_lengths",
+                       "cache_lengths",
+                       "documents",
+                       "rows",
+                       "allow",
+                       "additive",
+                       "key_padding",
+                       "where",
+                       "softcap",
+                       "score_mod",
+                       "alibi",
+                       "bias",
+                       "sinks",
+                       "scale",
+                       "dropout",
+                       "query_offset",
+                       "hidden NaN",
+                       "large scores",
+                       "low scores",
+                       "steep scores"};
 
 ScoreMod draw_score_mod(Draws& draws) {
   switch (draws.below(3)) {
@@ -308,17 +310,18 @@ Problem<T>::Problem(const Setup& setup) : draws_(setup.seed + 2), options_(setup
   key_ = laid_out({s.batch, s.num_kv_heads, s.kv_len, s.head_dim});
   value_ = laid_out({s.batch, s.num_kv_heads, s.kv_len, s.value_dim});
   grad_out_ = laid_out({s.batch, s.num_heads, s.q_len, s.value_dim});
+  // Of the first batch entry, for all may be the same memory.
+  const auto multiply = [](TensorView<T> view, RealOf<T> factor) {
+    for_each_element(view.slice(0, 0, std::min<std::int64_t>(view.extent(0), 1)),
+                     [factor](T& element) {
+                       element = static_cast<T>(static_cast<RealOf<T>>(element) * factor);
+                     });
+  };
   if (setup.has(Feature::kLargeScores)) {
-    // The first batch entry, for all may be the same memory.
-    const auto multiply = [](TensorView<T> view, RealOf<T> factor) {
-      for_each_element(view.slice(0, 0, std::min<std::int64_t>(view.extent(0), 1)),
-                       [factor](T& element) {
-                         element = static_cast<T>(static_cast<RealOf<T>>(element) * factor);
-                       });
-    };
     multiply(query_, 0x1p12F);
     multiply(key_, 0x1p6F);
   }
+  if (setup.has(Feature::kSteepScores)) multiply(query_, 0x1p5F);
   if (setup.has(Feature::kHiddenNaN)) {
     for (TensorView<T> view : {key_, value_}) {
       for_each_element(view.slice(2, s.kv_len - hidden_keys(s), s.kv_len),

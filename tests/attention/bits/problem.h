@@ -50,8 +50,9 @@ enum class Feature {
   kHiddenNaN,    // in keys and values that nobody sees
   kLargeScores,  // beyond 2¹⁸
   kLowScores,    // an additive mask of −1e9, in some rows for every key
+  kSteepScores,  // of some tens, so that a row's offset moves from tile to tile
 };
-inline constexpr int kNumFeatures = static_cast<int>(Feature::kLowScores) + 1;
+inline constexpr int kNumFeatures = static_cast<int>(Feature::kSteepScores) + 1;
 
 // Everything that determines a problem.
 struct Setup {
