@@ -1,6 +1,7 @@
 #include "io/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +83,7 @@ fs::path resolve_target(const fs::path& path) {
 AtomicFile::AtomicFile(const fs::path& path)
     : path_(resolve_target(path)),
       folder_(path_.parent_path()),
+      old_ending_(old_ending(path_)),
       temporary_(checked(path, [this] { return TemporaryFile(folder_); })) {
   sweep_temporary_files(folder_);
 }
@@ -106,9 +108,13 @@ void AtomicFile::seal() {
   if (::fchmod(file, permissions) != 0 || ::fsync(file) != 0) throw_io_error(kWrite, path_, errno);
 }
 
+// The lock tells the other processes that the file is needed; they ask for an exclusive one. A file
+// that cannot be read is not locked, but then they cannot read it either and leave it.
 void AtomicFile::keep_old() {
   if (!replaces_) return;
-  fs::path old = folder_ / checked(path_, [] { return random_name(".old"); });
+  fs::path old = folder_ / checked(path_, [this] { return random_name(old_ending_); });
+  old_lock_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ::flock(old_lock_.get(), LOCK_SH | LOCK_NB);
   if (::link(path_.c_str(), old.c_str()) == 0) old_ = std::move(old);
 }
 
@@ -133,6 +139,7 @@ bool AtomicFile::take_back() noexcept {
 void AtomicFile::finish() noexcept {
   if (!old_.empty()) ::unlink(old_.c_str());
   old_.clear();
+  old_lock_ = FileDescriptor(-1);  // what a killed process left may be the same file
   is_placed_ = false;
 }
 
@@ -155,7 +162,10 @@ void AtomicFile::commit_all(std::span<AtomicFile* const> files) {
     }
     throw IoError(error.what() + replaced);
   }
-  for (AtomicFile* file : files) file->finish();
+  for (AtomicFile* file : files) {
+    file->finish();
+    sweep_old_files(file->folder_, file->old_ending_);
+  }
   for (AtomicFile* file : files) synchronize_folder(file->folder_);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "heed/config.h"
 #include "io/temporary_file.h"
@@ -38,9 +39,11 @@ class HEED_API AtomicFile {
   void commit();
 
   // All of them or none, once: where one cannot be renamed, those that were are taken back. Their
-  // old files are kept meanwhile as `.heed-*.old`. A process that is killed in between leaves
-  // these, and a file system without hard links keeps none: there the message says what was
-  // replaced.
+  // old files are kept meanwhile as `.heed-*-NAME.old`. A process that is killed in between leaves
+  // these: what stood at each path stays on disk until a later save of it is complete, which
+  // removes what no living process keeps. They are not put back by themselves, for nobody knows
+  // what has happened to the paths since. A file system without hard links keeps none: there the
+  // message says what was replaced.
   static void commit_all(std::span<AtomicFile* const> files);
 
  private:
@@ -52,7 +55,9 @@ class HEED_API AtomicFile {
 
   std::filesystem::path path_;
   std::filesystem::path folder_;
+  std::string old_ending_;
   TemporaryFile temporary_;
+  FileDescriptor old_lock_{-1};
   std::filesystem::path
       old_;  // another name of the file that is replaced; empty where none is kept
   bool replaces_ = false;

@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,26 +24,47 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBeginning = ".heed-";
 constexpr std::string_view kTemporary = ".tmp";
+constexpr std::string_view kOld = ".old";
 constexpr std::size_t kDigits = 16;
+// Of a file whose old contents are kept, for kBeginning, digits, '-' and kOld stand around it.
+constexpr std::size_t kLongestName = NAME_MAX - kBeginning.size() - kDigits - 1 - kOld.size();
 constexpr std::time_t kOldSeconds = 60 * 60;
 constexpr mode_t kOwnerOnly = 0600;
 
 [[noreturn]] void throw_system_error() { throw std::system_error(errno, std::generic_category()); }
 
-bool is_temporary_name(std::string_view name) {
-  return name.size() == kBeginning.size() + kDigits + kTemporary.size() &&
+// Whether random_name() may have made it with this ending.
+bool is_random_name(std::string_view name, std::string_view ending) {
+  return name.size() == kBeginning.size() + kDigits + ending.size() &&
          name.substr(0, kBeginning.size()) == kBeginning &&
-         name.substr(kBeginning.size() + kDigits) == kTemporary &&
+         name.substr(kBeginning.size() + kDigits) == ending &&
          name.substr(kBeginning.size(), kDigits).find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-// Whoever writes a file holds its lock for as long as the process lives, and the lock is asked for
-// an hour after the file was made at the earliest: a file whose lock can be had is nobody's.
+// Whoever needs a file holds its lock for as long as the process lives: one whose lock can be had
+// is nobody's.
+bool is_free(const FileDescriptor& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// Written to an hour ago at the latest, when whoever made it had its lock.
 bool is_left_over(const FileDescriptor& file) {
   struct stat status {};
   return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
          status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime > kOldSeconds &&
-         ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+         is_free(file);
+}
+
+using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+// Removes the files of these names that `is_garbage` accepts.
+template <class IsGarbage>
+void sweep(const Folder& folder, std::string_view ending, const IsGarbage& is_garbage) noexcept {
+  const int at = ::dirfd(folder.get());
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (!is_random_name(entry->d_name, ending)) continue;
+    const FileDescriptor file(
+        ::openat(at, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (file.get() >= 0 && is_garbage(file)) ::unlinkat(at, entry->d_name, 0);
+  }
 }
 
 // Whether this process has not swept the folder just before: folders are large, saves frequent.
@@ -54,6 +77,15 @@ bool is_another_folder(int folder) {
 }
 
 }  // namespace
+
+std::string old_ending(const fs::path& path) {
+  std::string name = path.filename().string();
+  if (name.size() > kLongestName) {
+    const std::string hash = fmt::format("~{:0{}x}", std::hash<std::string>()(name), kDigits);
+    name = name.substr(0, kLongestName - hash.size()) + hash;
+  }
+  return fmt::format("-{}{}", name, kOld);
+}
 
 std::string random_name(std::string_view ending) {
   std::uint64_t number = 0;
@@ -85,15 +117,14 @@ void TemporaryFile::rename(const fs::path& path) {
 }
 
 void sweep_temporary_files(const fs::path& folder) noexcept {
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
+  const Folder entries(::opendir(folder.c_str()), &::closedir);
   if (entries == nullptr || !is_another_folder(::dirfd(entries.get()))) return;
-  const int at = ::dirfd(entries.get());
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (!is_temporary_name(entry->d_name)) continue;
-    const FileDescriptor file(
-        ::openat(at, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (file.get() >= 0 && is_left_over(file)) ::unlinkat(at, entry->d_name, 0);
-  }
+  sweep(entries, kTemporary, is_left_over);
+}
+
+void sweep_old_files(const fs::path& folder, std::string_view ending) noexcept {
+  const Folder entries(::opendir(folder.c_str()), &::closedir);
+  if (entries != nullptr) sweep(entries, ending, is_free);
 }
 
 }  // namespace heed::inline v0::io

@@ -12,6 +12,12 @@ namespace heed::inline v0::io {
 // ".heed-" and 16 hexadecimal digits drawn by the system, then `ending`.
 std::string random_name(std::string_view ending);
 
+// "-NAME.old" for a file NAME: with random_name() the name under which what stood at `path` is kept
+// until all files that belong together are in place. It says to whom it belongs: after a kill a
+// person can put it back, and the next save of `path` removes it. Of a NAME that is too long the
+// end is a hash.
+std::string old_ending(const std::filesystem::path& path);
+
 // A new file in a folder, `.heed-*.tmp`, that its owner alone may read and write. Somebody who may
 // write into the folder can neither foresee its name nor have a link followed that stands there.
 // While it is open it is locked: that is how sweep_temporary_files() knows that it is in use.
@@ -36,5 +42,9 @@ class TemporaryFile {
 // written to for an hour. What cannot be looked at, or be locked, is left alone. Does nothing where
 // the folder is the one that this process swept last.
 void sweep_temporary_files(const std::filesystem::path& folder) noexcept;
+
+// Removes the files that random_name(ending) named and on which nobody holds a lock: called once
+// what they were kept for is replaced for good.
+void sweep_old_files(const std::filesystem::path& folder, std::string_view ending) noexcept;
 
 }  // namespace heed::inline v0::io

@@ -1,7 +1,9 @@
 #include "io/atomic_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -184,6 +186,34 @@ TEST_F(AtomicFileTest, SweepsWhatAKilledProcessHasLeft) {
   io::sweep_temporary_files("/");
   { const AtomicFile file(path("a")); }
   EXPECT_FALSE(fs::exists(path(old)));
+}
+
+TEST_F(AtomicFileTest, SweepsOldFilesThatNobodyKeepsOnceTheirSuccessorIsWritten) {
+  const std::string name = ".heed-0123456789abcdef-a.old";
+  for (const char* other :
+       {".heed-0123456789abcdef-b.old", ".heed-0123456789abcdef-a.older", ".heed-0123-a.old"}) {
+    write_text(path(other), "old");
+  }
+  write_text(path(name), "old");
+  const auto save = [this] { io::write_file_atomically(path("a"), [](const io::ByteSink&) {}); };
+  { const AtomicFile abandoned(path("a")); }
+  EXPECT_TRUE(fs::exists(path(name))) << "nothing was written";
+  {
+    const io::FileDescriptor keeper(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(keeper.get(), LOCK_SH), 0);
+    save();
+    EXPECT_TRUE(fs::exists(path(name))) << "somebody needs it";
+  }
+  save();
+  EXPECT_FALSE(fs::exists(path(name)));
+  EXPECT_EQ(num_files(), 4U) << "a, and those of other names";
+}
+
+TEST_F(AtomicFileTest, OldFilesOfLongNamesFitAndDiffer) {
+  const std::string longest(255, 'a');
+  EXPECT_EQ(io::random_name(io::old_ending(path(longest))).size(), 255U);
+  EXPECT_EQ(io::old_ending(path(std::string(228, 'a'))), '-' + std::string(228, 'a') + ".old");
+  EXPECT_NE(io::old_ending(path(longest)), io::old_ending(path(std::string(254, 'a') + 'b')));
 }
 
 TEST_F(AtomicFileTest, LeavesOtherUsersTemporaryFiles) {

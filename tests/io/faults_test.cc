@@ -222,5 +222,70 @@ TEST_F(Faults, KillsLeaveTheOldFilesOrTheNew) {
   EXPECT_EQ(num_files(), 1U);
 }
 
+void save_both(const fs::path& first, const fs::path& second) {
+  io::AtomicFile a(first);
+  io::AtomicFile b(second);
+  a.write(bytes_of("new"));
+  b.write(bytes_of("new"));
+  const std::array<io::AtomicFile*, 2> files{&a, &b};
+  io::AtomicFile::commit_all(files);
+}
+
+// Whether a child that saves both was killed before the system call after `index` others.
+bool kill_a_save(const fs::path& first, const fs::path& second, int index) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const SystemFault fault(index, SystemFault::kKill);
+    save_both(first, second);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status);
+}
+
+// The contents of the files `.heed-*-NAME.old`.
+std::vector<std::string> kept_of(const fs::path& path) {
+  const std::string ending = '-' + path.filename().string() + ".old";
+  std::vector<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(path.parent_path())) {
+    if (entry.path().string().ends_with(ending)) kept.push_back(read_text(entry.path()));
+  }
+  return kept;
+}
+
+TEST_F(Faults, AKillBetweenTwoRenamesLosesNoOldFile) {
+  std::size_t num_half = 0;
+  bool is_killed = true;
+  for (int index = 0; is_killed; ++index) {
+    write_text(path("a"), "old");
+    write_text(path("b"), "old");
+    is_killed = kill_a_save(path("a"), path("b"), index);
+    const std::string a = read_text(path("a"));
+    const std::string b = read_text(path("b"));
+    if (a != b) {
+      ++num_half;
+      EXPECT_EQ(a, "new");
+      EXPECT_EQ(kept_of(path("a")), std::vector<std::string>{"old"});
+      // Another save of one of them, killed as well, leaves what the first one kept.
+      write_text(path("c"), "old");
+      EXPECT_TRUE(kill_a_save(path("a"), path("c"), index));
+      EXPECT_EQ(read_text(path("c")), "old");
+      EXPECT_THAT(kept_of(path("a")), testing::UnorderedElementsAre("old", "new"));
+      save_both(path("c"), path("d"));
+      EXPECT_THAT(kept_of(path("a")), testing::Contains("old")) << "files of other names";
+    }
+    save_both(path("a"), path("b"));
+    for (const auto& entry : fs::directory_iterator(path(""))) {
+      if (entry.path().extension() == ".tmp") {
+        fs::remove(entry.path());
+      } else {
+        EXPECT_EQ(entry.path().filename().string().size(), 1U) << entry.path();
+      }
+    }
+  }
+  EXPECT_EQ(num_half, 1U);
+}
+
 }  // namespace
 }  // namespace heed

@@ -1,8 +1,10 @@
 #include "support/system_faults.h"
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 
@@ -21,6 +23,7 @@ thread_local State state;
 // Whether this call fails; errno is set then.
 bool fails(const char* call) noexcept {
   if (state.until < 0 || state.until-- > 0) return false;
+  if (state.error == SystemFault::kKill) ::kill(::getpid(), SIGKILL);
   state.call = call;
   errno = state.error;
   return true;

@@ -8,6 +8,9 @@ namespace heed::testing_support {
 // after it do not. Calls are open, write, fsync, fchmod, link, rename and getrandom.
 class SystemFault {
  public:
+  // `kKill` in the place of an error ends the process by SIGKILL before the call.
+  static constexpr int kKill = -1;
+
   SystemFault(int index, int error) noexcept;
   ~SystemFault();
   SystemFault(const SystemFault&) = delete;
