@@ -5,6 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string_view>
+
+#include "verbs.h"
 
 namespace heed::cli {
 
@@ -73,6 +76,25 @@ std::vector<std::string> split_list(const std::string& list) {
 CLI::Option* add_flag(CLI::App& verb, const std::string& name, bool& value,
                       const std::string& text) {
   return verb.add_flag(name, value, text)->disable_flag_override();
+}
+
+void check_flags(const CLI::App& command, int argc, char** argv) {
+  const CLI::App* app = &command;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string word = argv[i];
+    const auto verbs =
+        app->get_subcommands([&](const CLI::App* verb) { return verb->check_name(word); });
+    if (!verbs.empty()) app = verbs.front();
+    const bool has_no_value = word.ends_with('=');
+    const std::string name = has_no_value ? word.substr(0, word.size() - 1) : word;
+    const CLI::Option* option = app->get_option_no_throw(name);
+    if (option == nullptr) continue;
+    if (has_no_value && option->get_items_expected_max() == 0) {
+      throw UsageError(fmt::format("{} takes no value, found '{}'", name, word));
+    }
+    // What belongs to an option is none, whatever it looks like.
+    if (!has_no_value) i += option->get_items_expected_min();
+  }
 }
 
 }  // namespace heed::cli

@@ -84,4 +84,8 @@ CLI::Option* add_list(CLI::App& verb, const std::string& name, std::vector<T>& v
 CLI::Option* add_flag(CLI::App& verb, const std::string& name, bool& value,
                       const std::string& text);
 
+// Throws UsageError where a flag is given an empty value, `--json=`: CLI11 does not tell that from
+// `--json`. Called before it sees the words, argv of main().
+void check_flags(const CLI::App& command, int argc, char** argv);
+
 }  // namespace heed::cli

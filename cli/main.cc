@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arguments.h"
 #include "heed/config.h"
 #include "heed/viz/terminal.h"
 #include "help_formatter.h"
@@ -139,6 +140,7 @@ void occupy_standard_streams() {
 int run(CLI::App& command, int argc, char** argv) {
   try {
     check_verbs(command, argc, argv);
+    heed::cli::check_flags(command, argc, argv);
     command.parse(argc, argv);
   } catch (const CLI::Success& request) {
     command.exit(request);  // --help or --version

@@ -12,6 +12,7 @@ namespace heed {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing_support::CommandResult;
 using testing_support::run_command;
 using testing_support::TemporaryFolder;
@@ -110,7 +111,7 @@ Kind kind_of(const std::string& type) {
 std::vector<std::string> wrong_values(Kind kind) {
   if (kind == Kind::kWhole) return {"", "0x10", "1.5", "99999999999999999999", "-1"};
   if (kind == Kind::kNumber) return {"", "0x10", "nan", "1e999"};
-  if (kind == Kind::kFlag) return {"false"};
+  if (kind == Kind::kFlag) return {"false", ""};
   return {""};
 }
 
@@ -162,6 +163,14 @@ TEST(Arguments, SayWhatWasFoundAndExpected) {
   EXPECT_THAT(error({"bench", "forward", "--seq", "8,,9"}),
               HasSubstr("--seq: '' is not a whole number"));
   EXPECT_THAT(error({"bench", "forward", "--seq", "8,0"}), HasSubstr("--seq: "));
+  EXPECT_THAT(error({"info", "--json="}), HasSubstr("--json takes no value, found '--json='"));
+  EXPECT_THAT(error({"--version="}), HasSubstr("--version takes no value"));
+}
+
+TEST(Arguments, WhatLooksLikeAFlagMayBeAValue) {
+  const auto run = [](const Arguments& arguments) { return run_command(arguments); };
+  EXPECT_THAT(run({"lesson", "--out", "--list="}).err, Not(HasSubstr("takes no value")));
+  EXPECT_EQ(run({"explain", "--", "--json="}).exit_code, 0);
 }
 
 }  // namespace
