@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "heed/error.h"
 #include "io/byte_source.h"
 #include "io/elements.h"
+#include "io/json.h"
 #include "io/little_endian.h"
 #include "io/printable.h"
 #include "io/safetensors_header.h"
@@ -102,14 +102,11 @@ std::vector<const NamedView*> in_order(const std::map<std::string, AnyView>& ten
   return result;
 }
 
-// A string as JSON has it. Strings alone: where memory has run out, destroying an array or an
-// object of the JSON library ends the program, for that allocates.
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
-
 std::string format_metadata(const std::map<std::string, std::string>& metadata) {
   std::string text;
   for (const auto& [key, value] : metadata) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", quoted(key), quoted(value));
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", io::json_string(key),
+                        io::json_string(value));
   }
   return fmt::format("\"{}\":{{{}}}", io::kSafetensorsMetadata, text);
 }
@@ -129,7 +126,7 @@ std::string format_header(const std::vector<const NamedView*>& tensors,
     const Shape shape = std::visit([](const auto& view) { return view.shape(); }, any);
     const std::int64_t end = begin + checked_multiply(shape.num_elements(), type.size);
     text += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                        text.size() > 1 ? "," : "", quoted(name), type.safetensors_code,
+                        text.size() > 1 ? "," : "", io::json_string(name), type.safetensors_code,
                         fmt::join(shape, ","), begin, end);
     begin = end;
   }

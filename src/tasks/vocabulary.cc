@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "heed/error.h"
 #include "io/atomic_file.h"
 #include "io/byte_source.h"
 #include "io/json.h"
+#include "io/printable.h"
 #include "io/unicode.h"
 
 namespace heed::inline v0::tasks {
@@ -64,38 +65,104 @@ std::vector<std::string> by_frequency(std::span<const std::string> texts, Units 
 
 const char* name_of(Units units) { return units == Units::kWords ? "words" : "characters"; }
 
-// The member, or the null value, which is of no type that is asked for.
-const nlohmann::json& member(const nlohmann::json& json, const char* name) {
-  static const nlohmann::json none;
-  const auto found = json.find(name);
-  return found == json.end() ? none : *found;
-}
+// Takes from the text of a vocabulary what it is made of; members of other names are left out.
+class VocabularyReader : public io::JsonReader {
+ public:
+  explicit VocabularyReader(const std::string& file) : JsonReader(file), file_(file) {}
 
-// What is wrong with a parsed vocabulary; empty if nothing is.
-std::string problem_with(const nlohmann::json& json) {
-  if (!json.is_object() || member(json, "format") != kFormat) {
-    return fmt::format("expected an object with \"format\": \"{}\"", kFormat);
+  // Throws FormatError unless the text was a vocabulary's.
+  void check() const {
+    if (format_ != kFormat) {
+      fail(fmt::format("expected an object with \"format\": \"{}\"", kFormat));
+    }
+    if (version_ != kVersion) fail(fmt::format("expected \"version\": {}", kVersion));
+    if (units_ != name_of(Units::kWords) && units_ != name_of(Units::kCharacters)) {
+      fail("expected \"units\": \"words\" or \"characters\"");
+    }
+    if (!has_tokens_) fail("expected \"tokens\": an array of strings, none of them empty");
+    if (tokens_.size() < kSpecialTokens.size() ||
+        !std::equal(kSpecialTokens.begin(), kSpecialTokens.end(), tokens_.begin())) {
+      fail(fmt::format("expected tokens that begin with {}", fmt::join(kSpecialTokens, ", ")));
+    }
   }
-  if (member(json, "version") != kVersion) {
-    return fmt::format("expected \"version\": {}", kVersion);
+
+  Units units() const {
+    return units_ == name_of(Units::kWords) ? Units::kWords : Units::kCharacters;
   }
-  const auto& units = member(json, "units");
-  if (units != name_of(Units::kWords) && units != name_of(Units::kCharacters)) {
-    return "expected \"units\": \"words\" or \"characters\"";
+  std::vector<std::string> take_tokens() { return std::move(tokens_); }
+
+  bool key(string_t& key) override {
+    if (depth_ == kMembers) {
+      name_ = key;
+      if (!names_.insert(key).second) fail(fmt::format("'{}' occurs twice", io::printable(key)));
+    }
+    return true;
   }
-  const auto& tokens = member(json, "tokens");
-  const auto is_text = [](const auto& token) {
-    return token.is_string() && !token.template get_ref<const std::string&>().empty();
-  };
-  if (!tokens.is_array() || !std::all_of(tokens.begin(), tokens.end(), is_text)) {
-    return "expected \"tokens\": an array of strings, none of them empty";
+
+  bool string(string_t& value) override {
+    if (depth_ == kMembers && name_ == "format") format_ = value;
+    if (depth_ == kMembers && name_ == "units") units_ = value;
+    if (is_in_tokens()) {
+      has_tokens_ = has_tokens_ && !value.empty();
+      tokens_.push_back(std::move(value));
+    }
+    return true;
   }
-  if (tokens.size() < kSpecialTokens.size() ||
-      !std::equal(kSpecialTokens.begin(), kSpecialTokens.end(), tokens.begin())) {
-    return fmt::format("expected tokens that begin with {}", fmt::join(kSpecialTokens, ", "));
+
+  bool start_array(std::size_t) override {
+    if (depth_ == kMembers && name_ == "tokens") has_tokens_ = true;
+    return open();
   }
-  return "";
-}
+
+  bool number_unsigned(number_unsigned_t value) override {
+    return number_float(static_cast<double>(value), "");
+  }
+
+  bool number_float(number_float_t value, const string_t&) override {
+    if (depth_ == kMembers && name_ == "version") version_ = value;
+    return take_no_text();
+  }
+
+  bool number_integer(number_integer_t) override { return take_no_text(); }
+  bool null() override { return take_no_text(); }
+  bool boolean(bool) override { return take_no_text(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+ private:
+  static constexpr int kMembers = 1;  // the depth of the values with a name
+
+  [[noreturn]] void fail(const std::string& problem) const { throw FormatError(file_, 0, problem); }
+
+  bool is_in_tokens() const { return depth_ > kMembers && name_ == "tokens"; }
+
+  bool take_no_text() {
+    if (is_in_tokens()) has_tokens_ = false;
+    return true;
+  }
+
+  bool open() {
+    take_no_text();
+    ++depth_;
+    return true;
+  }
+
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const std::string& file_;
+  int depth_ = 0;  // arrays and objects around what comes next
+  std::set<std::string> names_;
+  std::string name_;  // of the member that is read
+  std::string format_;
+  double version_ = 0;
+  std::string units_;
+  bool has_tokens_ = false;  // an array, of texts that are not empty so far
+  std::vector<std::string> tokens_;
+};
 
 }  // namespace
 
@@ -160,19 +227,21 @@ std::string Vocabulary::decode(std::span<const std::int64_t> ids) const {
 }
 
 std::string Vocabulary::to_json() const {
-  const nlohmann::ordered_json json{
-      {"format", kFormat}, {"version", kVersion}, {"units", name_of(units_)}, {"tokens", tokens_}};
-  return json.dump(1) + "\n";
+  std::string tokens;
+  for (const std::string& token : tokens_) {
+    tokens += fmt::format("{}\n  {}", tokens.empty() ? "" : ",", io::json_string(token));
+  }
+  return fmt::format(
+      "{{\n \"format\": \"{}\",\n \"version\": {},\n \"units\": \"{}\",\n \"tokens\": [{}\n "
+      "]\n}}\n",
+      kFormat, kVersion, name_of(units_), tokens);
 }
 
 Vocabulary Vocabulary::from_json(std::string_view text, const std::string& name) {
-  const nlohmann::json json = io::parse_json(text, name);
-  if (const std::string problem = problem_with(json); !problem.empty()) {
-    throw FormatError(name, 0, problem);
-  }
-  const bool has_words = json["units"] == name_of(Units::kWords);
-  Vocabulary result(has_words ? Units::kWords : Units::kCharacters,
-                    json["tokens"].get<std::vector<std::string>>());
+  VocabularyReader reader(name);
+  io::read_json(text, reader);
+  reader.check();
+  Vocabulary result(reader.units(), reader.take_tokens());
   if (result.ids_.size() != result.tokens_.size()) {
     throw FormatError(name, 0, "a token is listed twice");
   }

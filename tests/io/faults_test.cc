@@ -19,6 +19,8 @@
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "heed/io/safetensors.h"
+#include "heed/tasks/vocabulary.h"
+#include "heed/viz/explorer.h"
 #include "io/atomic_file.h"
 #include "io/io_test_util.h"
 #include "support/system_faults.h"
@@ -151,6 +153,9 @@ TEST_F(Faults, EachAllocationInASaveMayFail) {
   }
 }
 
+bool same(const Tensor<float>& a, const Tensor<float>& b) { return same_bits(a, b); }
+bool same(const std::string& a, const std::string& b) { return a == b; }
+
 // Each allocation in what `compute` does fails in turn; what it computes afterwards is the same.
 template <class Compute>
 void expect_survival(const Compute& compute) {
@@ -167,7 +172,7 @@ void expect_survival(const Compute& compute) {
     EXPECT_LE(cli::live_heap_bytes(), live) << index;
     if (!has_happened) break;
   }
-  EXPECT_TRUE(same_bits(compute(), expected));
+  EXPECT_TRUE(same(compute(), expected));
 }
 
 TEST_F(Faults, EachAllocationInALoadMayFail) {
@@ -178,6 +183,21 @@ TEST_F(Faults, EachAllocationInALoadMayFail) {
   expect_survival([&] { return to_float(read_npz(path("a")).at("x")); });
   write_safetensors(path("a"), {{"x", x.view()}});
   expect_survival([&] { return to_float(read_safetensors(path("a")).tensors.at("x")); });
+}
+
+TEST_F(Faults, EachAllocationInAVocabularyMayFail) {
+  const std::vector<std::string> texts{"a rose is a rose", "\"œuf\""};
+  const tasks::Vocabulary words(texts, tasks::Units::kWords);
+  const std::string text = words.to_json();
+  expect_survival([&] { return words.to_json(); });
+  expect_survival([&] { return tasks::Vocabulary::from_json(text, "words.json").to_json(); });
+  const std::string with_more = R"({"more": [{"a": [1, "b"]}], )" + text.substr(1);
+  expect_survival([&] { return tasks::Vocabulary::from_json(with_more, "words.json").to_json(); });
+}
+
+TEST_F(Faults, EachAllocationInTheExplorerMayFail) {
+  const ExplorerSentence sentence = explorer_example();
+  expect_survival([&] { return explorer_json(sentence); });
 }
 
 TEST_F(Faults, EachAllocationInAttentionMayFail) {

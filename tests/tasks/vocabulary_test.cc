@@ -57,6 +57,13 @@ RC_GTEST_PROP(Vocabulary, EncodesWhatItWasBuiltFrom, ()) {
   RC_ASSERT(Vocabulary::from_json(characters.to_json()) == characters);
 }
 
+TEST(Vocabulary, IsWrittenATokenALine) {
+  EXPECT_EQ(of({"\"œ\\"}).to_json(),
+            "{\n \"format\": \"heed.vocabulary\",\n \"version\": 1,\n \"units\": \"words\",\n"
+            " \"tokens\": [\n  \"<pad>\",\n  \"<bos>\",\n  \"<eos>\",\n  \"<unk>\",\n"
+            "  \"\\\"œ\\\\\"\n ]\n}\n");
+}
+
 TEST(Vocabulary, IsSavedAndLoaded) {
   const testing_support::TemporaryFolder folder;
   const Vocabulary words = of({"\"quoted\" \\ mille œuf", "x"});
@@ -81,11 +88,22 @@ TEST(Vocabulary, RefusesOtherJson) {
   refuses(R"({"version": 1e999})", "at byte 17: not valid JSON: number overflow");
   refuses("{\"version\" 1}",
           "at byte 12: not valid JSON: syntax error while parsing object separator");
+  refuses(R"({"format": "heed.vocabulary", "format": 1})", "'format' occurs twice");
   refuses("[]", "expected an object with \"format\": \"heed.vocabulary\"");
   refuses(R"({"format": "heed.vocabulary", "version": 2})", "expected \"version\": 1");
   refuses(R"({"format": "heed.vocabulary", "version": 1, "units": 3})", "expected \"units\"");
   refuses(start + "}", "expected \"tokens\"");
   refuses(start + R"(, "tokens": ["<pad>", 1]})", "expected \"tokens\"");
+  for (const char* tokens :
+       {"3", R"({"<pad>": "<pad>"})", R"(["<pad>", "<bos>", "<eos>", "<unk>", ["a"]])",
+        R"(["<pad>", "<bos>", "<eos>", "<unk>", {"a": "b"}])",
+        R"(["<pad>", "<bos>", "<eos>", "<unk>", -1])",
+        R"(["<pad>", "<bos>", "<eos>", "<unk>", true])",
+        R"(["<pad>", "<bos>", "<eos>", "<unk>", null])"}) {
+    refuses(start + R"(, "tokens": )" + tokens + "}", "expected \"tokens\"");
+  }
+  refuses(R"([{"format": "heed.vocabulary"}])", "expected an object");
+  refuses(R"({"more": {"format": "heed.vocabulary"}})", "expected an object");
   refuses(start + R"(, "tokens": ["a", "b", "c", "d"]})",
           "expected tokens that begin with <pad>, <bos>, <eos>, <unk>");
   refuses(start + R"(, "tokens": ["<pad>", "<bos>", "<eos>", "<unk>", "a", ""]})",

@@ -3,13 +3,17 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/error.h"
 #include "heed/viz/explorer.h"
 #include "heed/viz/terminal.h"
+#include "io/json.h"
 #include "viz/explorer/base64.h"
 
 static_assert(std::endian::native == std::endian::little, "the page reads little-endian floats");
@@ -107,19 +111,40 @@ void check(const ExplorerSentence& sentence) {
   }
 }
 
-std::vector<std::string> harmless(const std::vector<std::string>& texts) {
-  std::vector<std::string> result;
-  result.reserve(texts.size());
-  for (const std::string& text : texts) result.push_back(sanitize_for_terminal(text));
-  return result;
+// As JSON. What a browser could take for markup stands only inside strings, where an escape means
+// the same.
+std::string to_json(std::string_view text) {
+  std::string json;
+  for (const char character :
+       io::json_string(sanitize_for_terminal(text), io::JsonCharacters::kAscii)) {
+    if (character == '<' || character == '>' || character == '&') {
+      json += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+    } else {
+      json += character;
+    }
+  }
+  return json;
 }
 
-std::string encoded(const Tensor<float>& array) {
-  return explorer::base64(std::as_bytes(array.elements()));
+std::string to_json(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) {
+    if (!list.empty()) list += ',';
+    list += to_json(text);
+  }
+  return fmt::format("[{}]", list);
 }
+
+// With a point, as many digits as tell it from its neighbours, and no more.
+std::string to_json(double number) { return nlohmann::json(number).dump(); }
+
+std::string encoded(std::span<const std::byte> bytes) {
+  return fmt::format("\"{}\"", explorer::base64(bytes));
+}
+std::string encoded(const Tensor<float>& array) { return encoded(std::as_bytes(array.elements())); }
 
 // "none", "causal", or one bit a cell, row after row, the first in the highest bit of a byte.
-nlohmann::json encoded(const Tensor<bool>& visible) {
+std::string encoded(const Tensor<bool>& visible) {
   bool is_full = true;
   bool is_causal = true;
   std::vector<std::byte> bits(static_cast<std::size_t>((visible.num_elements() + 7) / 8));
@@ -130,9 +155,9 @@ nlohmann::json encoded(const Tensor<bool>& visible) {
     is_causal = is_causal && sees == (cell % keys <= cell / keys);
     if (sees) bits[static_cast<std::size_t>(cell / 8)] |= std::byte{0x80} >> (cell % 8);
   }
-  if (is_full) return "none";
-  if (is_causal) return "causal";
-  return {{"bits", explorer::base64(bits)}};
+  if (is_full) return R"("none")";
+  if (is_causal) return R"("causal")";
+  return fmt::format(R"({{"bits":{}}})", encoded(bits));
 }
 
 }  // namespace
@@ -140,44 +165,38 @@ nlohmann::json encoded(const Tensor<bool>& visible) {
 std::string explorer_json(const ExplorerSentence& sentence) {
   check(sentence);
   const auto length = static_cast<std::int64_t>(sentence.tokens.size());
-  nlohmann::json json{{"title", sanitize_for_terminal(sentence.title)},
-                      {"note", sanitize_for_terminal(sentence.note)},
-                      {"tokens", harmless(sentence.tokens)},
-                      {"keys", harmless(sentence.keys)},
-                      {"numHeads", num_heads_of(sentence)},
-                      {"headNames", harmless(sentence.heads)},
-                      {"mask", encoded(sentence.visible)},
-                      {"maskName", sanitize_for_terminal(sentence.mask)},
-                      {"temperature", sentence.temperature},
-                      {"openingQuery", sentence.opening_query.value_or(length - 1)},
-                      {"dModel", sentence.d_model}};
+  std::map<std::string, std::string> members{
+      {"title", to_json(sentence.title)},
+      {"note", to_json(sentence.note)},
+      {"tokens", to_json(sentence.tokens)},
+      {"keys", to_json(sentence.keys)},
+      {"numHeads", fmt::to_string(num_heads_of(sentence))},
+      {"headNames", to_json(sentence.heads)},
+      {"mask", encoded(sentence.visible)},
+      {"maskName", to_json(sentence.mask)},
+      {"temperature", to_json(sentence.temperature)},
+      {"openingQuery", fmt::to_string(sentence.opening_query.value_or(length - 1))},
+      {"dModel", fmt::to_string(sentence.d_model)}};
   if (!sentence.query.empty()) {
     const auto head_dim = static_cast<double>(sentence.query.extent(2));
-    json["headDim"] = sentence.query.extent(2);
-    json["scale"] = sentence.scale.value_or(1 / std::sqrt(head_dim));
-    json["query"] = encoded(sentence.query);
-    json["key"] = encoded(sentence.key);
+    members["headDim"] = fmt::to_string(sentence.query.extent(2));
+    members["scale"] = to_json(sentence.scale.value_or(1 / std::sqrt(head_dim)));
+    members["query"] = encoded(sentence.query);
+    members["key"] = encoded(sentence.key);
   }
   if (!sentence.value.empty()) {
-    json["valueDim"] = sentence.value.extent(2);
-    json["value"] = encoded(sentence.value);
+    members["valueDim"] = fmt::to_string(sentence.value.extent(2));
+    members["value"] = encoded(sentence.value);
   }
   if (!sentence.weights.empty() &&
       (sentence.query.empty() || sentence.weights.num_elements() <= kMaxEmbeddedWeights)) {
-    json["weights"] = encoded(sentence.weights);
+    members["weights"] = encoded(sentence.weights);
   }
-  constexpr int kOneLine = -1;
-  constexpr bool kAsciiOnly = true;
   std::string text;
-  // These stand only inside strings, where an escape means the same.
-  for (const char character : json.dump(kOneLine, ' ', kAsciiOnly)) {
-    if (character == '<' || character == '>' || character == '&') {
-      text += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
-    } else {
-      text += character;
-    }
+  for (const auto& [name, value] : members) {
+    text += fmt::format("{}\"{}\":{}", text.empty() ? '{' : ',', name, value);
   }
-  return text;
+  return text + '}';
 }
 
 }  // namespace heed::inline v0
