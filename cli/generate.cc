@@ -57,7 +57,7 @@ void run_generate(const GenerateArguments& arguments) {
   Safetensors file = read_safetensors(path);
   const nlohmann::json settings = parse_settings(file.metadata["settings"], "lm", path);
   const ModelSettings sizes = model_settings(settings, path);
-  const Characters characters(settings.value("characters", ""));
+  const Characters characters(text_setting(settings, "characters", path));
   if (characters.size() != sizes.vocab_size) {
     throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
                                          path.string(), characters.size(), sizes.vocab_size));

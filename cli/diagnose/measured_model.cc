@@ -52,11 +52,7 @@ struct SavedModel {
 SavedModel read_model(std::filesystem::path path) {
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
   Safetensors file = read_safetensors(path);
-  auto settings = nlohmann::json::parse(file.metadata["settings"], nullptr, false);
-  if (!settings.is_object() || !settings.contains("task") || !settings["task"].is_string()) {
-    throw std::runtime_error(
-        fmt::format("'{}' does not hold the settings of a model of heed", path.string()));
-  }
+  nlohmann::json settings = parse_settings(file.metadata["settings"], path);
   return {std::move(path), std::move(settings)};
 }
 
@@ -125,7 +121,7 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
 
 ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
   const ModelSettings sizes = model_settings(saved.settings, saved.path);
-  const Characters characters(saved.settings.value("characters", ""));
+  const Characters characters(text_setting(saved.settings, "characters", saved.path));
   if (characters.size() != sizes.vocab_size) {
     throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
                                          saved.path.string(), characters.size(), sizes.vocab_size));
@@ -196,7 +192,7 @@ ModelMeasurement measure_translator(const SavedModel& saved, const ModelInput& i
 
 ModelMeasurement measure_model(const std::filesystem::path& model, const ModelInput& input) {
   const SavedModel saved = read_model(model);
-  const auto task = saved.settings["task"].get<std::string>();
+  const auto task = text_setting(saved.settings, "task", saved.path);
   if (task == "copy") return measure_copy(saved, input);
   if (task == "lm") return measure_lm(saved, input);
   if (task == kTranslateTask) return measure_translator(saved, input);

@@ -12,6 +12,7 @@
 
 #include "explorer_file.h"
 #include "heed/error.h"
+#include "json_text.h"
 #include "sentence_attention.h"
 
 namespace heed::cli {
@@ -84,8 +85,7 @@ SentenceSettings settings_of(const nlohmann::json& request) {
 }
 
 HttpAnswer answer_attention(std::string_view body) {
-  constexpr bool kThrows = false;
-  const auto request = nlohmann::json::parse(body, nullptr, kThrows);
+  const nlohmann::json request = parse_json(body);
   if (!request.is_object() || !request.contains("sentence") || !request["sentence"].is_string()) {
     return error_answer(kBadRequest, R"(expected a JSON object with a string "sentence")");
   }

@@ -56,7 +56,7 @@ nlohmann::json new_settings(const LmArguments& arguments, const Corpus& corpus) 
 
 nlohmann::json resumed_settings(const RunFolder& folder, const Corpus& corpus) {
   nlohmann::json settings = read_settings(folder, kLmTask);
-  if (settings.value("text", "") != corpus.text_checksum) {
+  if (text_setting(settings, "text", folder.checkpoint()) != corpus.text_checksum) {
     throw std::runtime_error(
         fmt::format("'{}' was trained on another text; give it with --text", folder.path.string()));
   }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "json_text.h"
+
 namespace heed::cli {
 
 void check_range(std::string_view name, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -76,15 +78,25 @@ ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::
   });
 }
 
+std::string text_setting(const nlohmann::json& json, const char* name,
+                         const std::filesystem::path& file) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_string()) throw_no_settings(file);
+  return found->get<std::string>();
+}
+
+nlohmann::json parse_settings(const std::string& text, const std::filesystem::path& file) {
+  nlohmann::json json = parse_json(text);
+  if (!json.is_object()) throw_no_settings(file);
+  return json;
+}
+
 nlohmann::json parse_settings(const std::string& text, std::string_view task,
                               const std::filesystem::path& file) {
-  auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("task") || !json["task"].is_string()) {
-    throw_no_settings(file);
-  }
-  if (json["task"] != task) {
+  nlohmann::json json = parse_settings(text, file);
+  if (const std::string found = text_setting(json, "task", file); found != task) {
     throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected `heed train {}`",
-                                         file.string(), json["task"].get<std::string>(), task));
+                                         file.string(), found, task));
   }
   return json;
 }

@@ -62,7 +62,12 @@ auto settings_of(const std::filesystem::path& file, const Read& read) {
 TrainingSettings training_settings(const nlohmann::json& json, const std::filesystem::path& file);
 ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::path& file);
 
-// The settings in the metadata of a file, which must be those of `task`.
+// The member `name`, a text.
+std::string text_setting(const nlohmann::json& json, const char* name,
+                         const std::filesystem::path& file);
+
+// The settings in the metadata of a file: an object, and where `task` is given, of that.
+nlohmann::json parse_settings(const std::string& text, const std::filesystem::path& file);
 nlohmann::json parse_settings(const std::string& text, std::string_view task,
                               const std::filesystem::path& file);
 

@@ -10,6 +10,7 @@
 
 #include "heed/error.h"
 #include "heed/nn/state_file.h"
+#include "json_text.h"
 
 namespace heed::cli {
 
@@ -133,7 +134,7 @@ class EpochTraining final : public BetweenSteps {
 
   void recall(const std::string& memory) override {
     try {
-      const auto json = nlohmann::json::parse(memory);
+      const auto json = parse_json(memory);
       loss_sum_ = json.at("loss_sum");
       num_targets_ = json.at("num_targets");
       for (const auto& epoch : json.at("epochs")) {

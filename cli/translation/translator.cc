@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "heed/nn/state_file.h"
 #include "heed/random.h"
@@ -160,11 +161,12 @@ void write_description(const fs::path& folder, const Translator& translator) {
 Translator read_description(const fs::path& folder) {
   const fs::path path = folder / kSettingsFile;
   const nlohmann::json json = parse_settings(read_text_file(path), kTranslateTask, path);
-  Translator result{
-      translation_settings(json, path),
-      load_vocabulary(folder / kSourceFile, json.at("model").value("source_vocabulary", "")),
-      load_vocabulary(folder / kTargetFile, json.at("model").value("target_vocabulary", "")),
-      nullptr};
+  TranslationSettings settings = translation_settings(json, path);
+  tasks::Vocabulary source =
+      load_vocabulary(folder / kSourceFile, settings.model.source_vocabulary);
+  tasks::Vocabulary target =
+      load_vocabulary(folder / kTargetFile, settings.model.target_vocabulary);
+  Translator result{std::move(settings), std::move(source), std::move(target), nullptr};
   set_seed(result.settings.training.seed);
   result.model = make_model(result.settings.model, result.sizes());
   return result;
