@@ -54,17 +54,19 @@ nn::Variable<> random_batch_loss(CausalModel& model, Ids text, std::int64_t batc
   return loss_of(model, batch_at(text, places.elements(), length));
 }
 
-std::optional<double> loss_over(CausalModel& model, Ids text, std::int64_t length) {
+std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t length) {
   const std::int64_t count = (static_cast<std::int64_t>(text.size()) - 1) / length;
   if (count < 1 || length > model.max_length()) return std::nullopt;
   const nn::NoGrad no_grad;
   model.eval();
+  const std::int64_t measured =
+      std::min(count, std::max<std::int64_t>(kMaxMeasuredTokens / length, 1));
   double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t place = i * length;
+  for (std::int64_t i = 0; i < measured; ++i) {
+    const std::int64_t place = i * count / measured * length;
     sum += static_cast<double>(loss_of(model, batch_at(text, {&place, 1}, length)).item());
   }
-  return sum / static_cast<double>(count);
+  return TextLoss{sum / static_cast<double>(measured), measured, count};
 }
 
 std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const Sampling& sampling) {

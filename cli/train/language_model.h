@@ -19,9 +19,19 @@ using Ids = std::span<const std::int32_t>;
 nn::Variable<> random_batch_loss(CausalModel& model, Ids text, std::int64_t batch,
                                  std::int64_t length);
 
-// The mean loss over all of `text` in sequences of `length` tokens; nothing when it holds none, or
-// when the model's positions end before.
-std::optional<double> loss_over(CausalModel& model, Ids text, std::int64_t length);
+// Of a longer text as many are measured, in sequences spread evenly over it: measuring all of a long
+// one takes longer than the training did.
+constexpr std::int64_t kMaxMeasuredTokens = std::int64_t{1} << 16;
+
+struct TextLoss {
+  double mean = 0;             // nats a token
+  std::int64_t measured = 0;   // sequences
+  std::int64_t sequences = 0;  // that the text holds
+};
+
+// The mean loss over `text` in sequences of `length` tokens, one after another; nothing when it
+// holds none, or when the model's positions end before.
+std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t length);
 
 // How text is continued.
 struct Sampling {

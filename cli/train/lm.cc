@@ -65,7 +65,7 @@ nlohmann::json resumed_settings(const RunFolder& folder, const Corpus& corpus) {
 
 struct LossAtLength {
   std::int64_t length;
-  std::optional<double> loss;  // nothing where positions end, or the text
+  std::optional<TextLoss> loss;  // nothing where positions end, or the text
 };
 
 // What the model makes of text it has not seen, also in sequences longer than it was trained on.
@@ -79,21 +79,21 @@ std::vector<LossAtLength> held_out_losses(CausalModel& model, const Corpus& corp
   return result;
 }
 
-void print_json(const nlohmann::json& settings, std::optional<double> learned,
+void print_json(const nlohmann::json& settings, const LossAtLength& learned,
                 const std::vector<LossAtLength>& held_out) {
-  const auto number = [](std::optional<double> loss) {
-    return loss ? nlohmann::json(*loss) : nlohmann::json();
+  const auto describe = [](const LossAtLength& at) -> nlohmann::json {
+    if (!at.loss) return {{"length", at.length}, {"loss", nullptr}, {"sequences", 0}};
+    return {{"length", at.length}, {"loss", at.loss->mean}, {"sequences", at.loss->measured}};
   };
   nlohmann::json json = settings;
-  json["loss"] = number(learned);
+  json["loss"] = describe(learned)["loss"];
+  json["sequences"] = describe(learned)["sequences"];
   json["held_out"] = nlohmann::json::array();
-  for (const auto& [length, loss] : held_out) {
-    json["held_out"].push_back({{"length", length}, {"loss", number(loss)}});
-  }
+  for (const LossAtLength& at : held_out) json["held_out"].push_back(describe(at));
   std::cout << json.dump() << '\n';
 }
 
-void print_summary(const Corpus& corpus, const CausalModel& model, std::optional<double> learned,
+void print_summary(const Corpus& corpus, const CausalModel& model, const LossAtLength& learned,
                    const std::vector<LossAtLength>& held_out) {
   std::cout << fmt::format("text   {} characters, {} different; the last tenth is held out\n",
                            corpus.ids.size(), corpus.characters.size())
@@ -102,11 +102,14 @@ void print_summary(const Corpus& corpus, const CausalModel& model, std::optional
     const char* reason = at.loss                          ? ""
                          : at.length > model.max_length() ? ": no position was learned there"
                                                           : ": it is shorter";
-    std::cout << fmt::format("{:5}  {:5}  on {}, in sequences of {}{}\n", name,
-                             at.loss ? fmt::format("{:.3f}", *at.loss) : "-", text, at.length,
-                             reason);
+    const bool is_part = at.loss && at.loss->measured < at.loss->sequences;
+    const std::string part =
+        is_part ? fmt::format("{} of {} ", at.loss->measured, at.loss->sequences) : "";
+    std::cout << fmt::format("{:5}  {:5}  on {}, in {}sequences of {}{}\n", name,
+                             at.loss ? fmt::format("{:.3f}", at.loss->mean) : "-", text, part,
+                             at.length, reason);
   };
-  line("loss", "what it learned from", {held_out.front().length, learned});
+  line("loss", "what it learned from", learned);
   for (const LossAtLength& at : held_out) line("", "what was held out", at);
 }
 
@@ -130,7 +133,7 @@ void run_lm(const LmArguments& arguments) {
             training.batch * sizes.context};
   };
   train({model, loss, "characters", settings}, folder);
-  const auto learned = loss_over(model, corpus.learned(), sizes.context);
+  const LossAtLength learned{sizes.context, loss_over(model, corpus.learned(), sizes.context)};
   const auto held_out = held_out_losses(model, corpus, sizes.context);
   if (arguments.train.as_json) {
     print_json(settings, learned, held_out);

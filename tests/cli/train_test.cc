@@ -145,6 +145,20 @@ TEST_F(Train, TheLossOfTheShippedTextFalls) {
   EXPECT_EQ(json.at("held_out")[2].at("length"), 128);
 }
 
+TEST_F(Train, OfALongTextAPartIsMeasuredAndTheLineSaysSo) {
+  std::string text;
+  while (text.size() < 300'000) text += "abc ";
+  std::ofstream(path("long.txt")) << text;
+  const CommandResult shown = run_command(tiny_lm({"--text", path("long.txt")}));
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("on what it learned from, in 4096 of 16874 sequences of 16\n"));
+  EXPECT_THAT(shown.out, HasSubstr("on what was held out, in sequences of 16\n"));
+  const auto json =
+      nlohmann::json::parse(run_command(tiny_lm({"--text", path("long.txt"), "--json"})).out);
+  EXPECT_EQ(json.at("sequences"), 4096);
+  EXPECT_EQ(json.at("held_out")[0].at("sequences"), 1874);
+}
+
 TEST_F(Train, LearnedPositionsEndWhereTheyWereLearned) {
   const CommandResult learned = run_command(tiny_lm({"--positions", "learned"}));
   EXPECT_THAT(
