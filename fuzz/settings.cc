@@ -40,12 +40,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char* task : {"lm", "copy", "translate"}) {
     try {
       const nlohmann::json json = cli::parse_settings(text, task, "fuzz.json");
+      cli::text_setting(json, "task", "fuzz.json");
       if (std::string(task) == "translate") {
         read_translation(json);
       } else {
         read_causal(json);
       }
-    } catch (const std::runtime_error&) {
+    } catch (const std::runtime_error&) {  // the JSON library's exceptions are none
     }
   }
   return 0;

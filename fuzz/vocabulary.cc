@@ -1,4 +1,5 @@
-// A vocabulary from arbitrary bytes: refused, or it comes back unchanged and reads any text.
+// A vocabulary from arbitrary bytes: refused, or it comes back unchanged and reads any text that is
+// UTF-8.
 #include "heed/tasks/vocabulary.h"
 
 #include <cstddef>
@@ -8,13 +9,30 @@
 
 #include "heed/error.h"
 
+namespace {
+
+using heed::tasks::Vocabulary;
+
+void read_other(const Vocabulary& vocabulary, std::string_view text) {
+  try {
+    vocabulary.decode(vocabulary.encode(text));
+    vocabulary.token(vocabulary.size());
+    std::abort();
+  } catch (const heed::InvalidArgument&) {
+  }
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using heed::tasks::Vocabulary;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
     const Vocabulary vocabulary = Vocabulary::from_json(bytes);
     if (!(Vocabulary::from_json(vocabulary.to_json()) == vocabulary)) std::abort();
-    vocabulary.tokens(vocabulary.encode(bytes));
+    const auto ids = vocabulary.encode(bytes);
+    vocabulary.tokens(ids);
+    vocabulary.decode(ids);
+    read_other(vocabulary, bytes.substr(size / 2));
   } catch (const heed::FormatError&) {
   } catch (const heed::InvalidArgument&) {
   }

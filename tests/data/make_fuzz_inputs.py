@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of the fuzz targets that reach the branches mutations do not find: records that must agree with each
+other, numbers at a limit, words of a grammar. Usage: tests/data/make_fuzz_inputs.py"""
+import json
+import struct
+import zlib
+from pathlib import Path
+
+DATA = Path(__file__).parent
+SEE64 = 0xFFFFFFFF
+
+
+def write(target, name, data):
+    (DATA / target / name).write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def npy(header, data=b"", version=1):
+    length = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header.encode() + data
+
+
+def header_of(descr="'<f4'", shape="(1,)"):
+    return "{'descr': %s, 'fortran_order': False, 'shape': %s, }\n" % (descr, shape)
+
+
+def npy_inputs():
+    for name, descr in [("raw", "'|V8'"), ("bytes", "'|S3'"), ("object_alone", "'O'"), ("descr_list", "[('a', '<f4')]")]:
+        write("npy", f"header_{name}.npy", npy(header_of(descr)))
+    write("npy", "header_twice.npy", npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"))
+    write("npy", "header_beyond_63_bits.npy", npy(header_of(shape="(99999999999999999999,)")))
+    write("npy", "header_of_python2.npy", npy(header_of(shape="(1L,)"), b"\0" * 4))
+    write("npy", "header_without_length.npy", npy("")[:9])
+
+
+class Zip:
+    """An archive of members and, after them, whatever its records are told to say."""
+
+    def __init__(self):
+        self.members = b""
+        self.directory = b""
+        self.count = 0
+
+    def add(self, name, data=npy(header_of(), b"\0" * 4), flags=0x800, deflate=False, extra=b"", central_extra=b"",
+            descriptor=None, stored_size=None, local=True):
+        name = name.encode()
+        stored = data
+        if deflate:
+            packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+            stored = packer.compress(data) + packer.flush()
+        offset, crc, method = len(self.members), zlib.crc32(data), 8 if deflate else 0
+        is_streamed = descriptor is not None
+        sizes = (0, 0, 0) if is_streamed else (crc, len(stored), len(data))
+        flags |= 8 if is_streamed else 0
+        if local:
+            self.members += struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, flags, method, 0, 0x21, *sizes, len(name), len(extra))
+            self.members += name + extra + stored
+        if is_streamed:
+            self.members += struct.pack(descriptor[1], crc, len(stored), len(data)) if descriptor[0] is None else (
+                struct.pack("<I", descriptor[0]) + struct.pack(descriptor[1], crc, len(stored), len(data)))
+        if stored_size is None:
+            stored_size = len(stored)
+        size = len(data) if deflate else stored_size
+        self.directory += struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, flags, method, 0, 0x21, crc, stored_size, size,
+                                      len(name), len(central_extra), 0, 0, 0, 0, offset) + name + central_extra
+        self.count += 1
+        return self
+
+    def end(self, between=b"", count=None, wide=None, **narrow):
+        count = self.count if count is None else count
+        begin = len(self.members) + len(between)
+        data = self.members + between + self.directory
+        end = {"disk": 0, "directory_disk": 0, "count_here": count, "count": count, "size": len(self.directory), "offset": begin}
+        if wide is not None:
+            record = {"signature": 0x06064B50, "record_size": 44, "disk": 0, "directory_disk": 0, "count_here": count,
+                      "count": count, "size": len(self.directory), "offset": begin, "locator_disk": 0, "located": len(data),
+                      "disks": 1} | wide
+            data += struct.pack("<IQHHIIQQQQ", record["signature"], record["record_size"], 45, 45, record["disk"],
+                                record["directory_disk"], record["count_here"], record["count"], record["size"], record["offset"])
+            data += struct.pack("<IIQI", 0x07064B50, record["locator_disk"], record["located"], record["disks"])
+            end |= {"count": 0xFFFF, "count_here": 0xFFFF, "size": SEE64, "offset": SEE64}
+        end |= narrow
+        return data + struct.pack("<IHHHHIIH", 0x06054B50, *end.values(), 0)
+
+
+def npz_inputs():
+    write("npz", "zip64_end.npz", Zip().add("a.npy").end(wide={}))
+    for field, value in [("signature", 1), ("located", 1), ("record_size", 45), ("locator_disk", 1), ("disks", 2), ("disk", 1),
+                         ("directory_disk", 1), ("count_here", 7)]:
+        write("npz", f"zip64_end_{field}.npz", Zip().add("a.npy").end(wide={field: value}))
+    archive = Zip().add("a.npy")
+    write("npz", "zip64_end_agrees.npz", archive.end(wide={}, count=1, count_here=1, size=len(archive.directory),
+                                                     offset=len(archive.members)))
+    for field in ["count", "size", "offset"]:
+        write("npz", f"zip64_end_other_{field}.npz", archive.end(wide={}, **{field: 7} | ({"count_here": 7} if field == "count" else {})))
+    write("npz", "records_left_over.npz", Zip().add("a.npy").add("b.npy").end(count=1, count_here=1))
+    write("npz", "records_missing.npz", Zip().add("a.npy").end(count=2))
+    zip64 = struct.pack("<HHQQ", 1, 16, 132, 132)
+    write("npz", "zip64_twice.npz", Zip().add("a.npy", central_extra=zip64 * 2).end())
+    write("npz", "local_cut.npz", Zip().add("a.npy", b"", local=False).end(between=b"PK"))
+    write("npz", "local_into_directory.npz", Zip().add("a.npy", stored_size=140).end())
+    write("npz", "bytes_of_nobody.npz", Zip().add("a.npy").end(between=b"x"))
+    signature = 0x08074B50
+    for name, descriptor in [("signed", (signature, "<III")), ("unsigned", (None, "<III")), ("cut", (None, "<0s0s0s"))]:
+        if name == "cut":
+            archive = Zip().add("a.npy", b"", flags=0x808)
+        else:
+            archive = Zip().add("a.npy", descriptor=descriptor)
+        write("npz", f"descriptor_{name}.npz", archive.end())
+    write("npz", "empty_array.npz", Zip().add("a.npy", npy(header_of(shape="(0,)")), deflate=True).end())
+    write("npz", "inflates_far.npz", Zip().add("a.npy", npy(header_of(shape="(2000,)"), b"\0" * 8000), deflate=True).end())
+    for name, member in [("absolute", "/a.npy"), ("drive", "c:a.npy"), ("backslash", "a\\b.npy"), ("parent", "../a.npy"),
+                         ("here", "./a.npy"), ("no_part", "a//b.npy"), ("nothing", ".npy"), ("other", "a.text")]:
+        write("npz", f"name_{name}.npz", Zip().add(member).end())
+
+
+def safetensors(header, data=b""):
+    text = (header if isinstance(header, str) else json.dumps(header)).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def safetensors_inputs():
+    one = {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}
+    write("safetensors", "beyond_63_bits", safetensors({"a": one | {"shape": [2**64 - 1]}}, b"x"))
+    write("safetensors", "many_dimensions", safetensors({"a": one | {"shape": [1] * 9}}, b"x"))
+    for field in one:
+        write("safetensors", f"no_{field}", safetensors({"a": {key: value for key, value in one.items() if key != field}}, b"x"))
+    write("safetensors", "hole", safetensors({"a": one, "b": one | {"data_offsets": [2, 3]}}, b"xyz"))
+    write("safetensors", "twice", safetensors('{"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "a": 1}', b"x"))
+    for field, value in [("dtype", 1), ("dtype", [1]), ("data_offsets", [0]), ("shape", "U8")]:
+        write("safetensors", f"{field}_{type(value).__name__}", safetensors({"a": one | {field: value}}, b"x"))
+    write("safetensors", "metadata", safetensors({"__metadata__": {"a": "b", "c": "é"}, "a": one}, b"x"))
+
+
+def tokenizer_inputs():
+    def divided(first, second):
+        """Padded so that the target divides it there."""
+        first, second = first.encode(), second.encode()
+        length = max(len(first), len(second))
+        return first.ljust(length) + b" " * (length - len(second)) + second
+
+    write("tokenizer", "joiners", divided("it's l’été x-y a‐b c‑d", "l’été it's x-y a‐b c‑d a-, b' c’"))
+    write("tokenizer", "scripts", divided("한국 ㄱㄴ ꥠ ᄀ ㈀ 々日 カタ ー", "々 ㄱ 日本 가나 힣ퟰ ꥠꥼ ᄀᇿ ㇰ ☃"))
+    write("tokenizer", "invisible", divided("\u2028\u2029\u202e\x85\x01 \x80\u200b", " \u0301a\u200d\u200c\u2028\u2029\u202e\x85\r\n\r\t \u0489"))
+    write("tokenizer", "emoji", divided("❤️ 👩‍👩‍👧 🇫🇷 ", "👍🏽❤️ 👩‍👩‍👧🇫🇷🇫 "))
+    write("tokenizer", "no_text", b"\xff\xfe\x80")
+
+
+def vocabulary_inputs():
+    special = ["<pad>", "<bos>", "<eos>", "<unk>"]
+
+    def vocabulary(tokens, **more):
+        return json.dumps({"format": "heed.vocabulary", "version": 1, "units": "words", "tokens": tokens} | more, ensure_ascii=False)
+
+    write("vocabulary", "twice.json", vocabulary(special + ["a", "a"]))
+    write("vocabulary", "wide.json", vocabulary(special + ["é" * 40], units="characters"))
+    write("vocabulary", "odd_wide.json", vocabulary(special + ["é" * 41], units="characters"))
+    for name, tokens in [("number", 1), ("texts", {"a": "b"}), ("negative", special + [-1]), ("truth", special + [True]),
+                         ("null", special + [None]), ("nested", special + [["a"]]), ("half", special + [0.5]), ("empty", special + [""]),
+                         ("short", special[:3]), ("other", ["a", "b", "c", "d"])]:
+        write("vocabulary", f"tokens_{name}.json", vocabulary(tokens))
+    write("vocabulary", "units.json", vocabulary(special, units="bytes"))
+    write("vocabulary", "version.json", vocabulary(special, version=2))
+    write("vocabulary", "format.json", vocabulary(special, format="x"))
+    write("vocabulary", "version_number.json", vocabulary(special, version=1.0, more=[{"version": 3, "format": "y", "units": -1}]))
+    write("vocabulary", "member_twice.json", vocabulary(special)[:-1] + ', "version": 1}')
+    write("vocabulary", "overflow.json", '{"version": 1e999}')
+
+
+def parallel_text_inputs():
+    write("parallel_text", "long_line", b"a\nb\n" + b"x" * 10_001 + b"\xff1\n2\n3\n")
+
+
+def changed(settings, path, value):
+    """A copy with one member, a.b, replaced; left out where the value is None."""
+    copy = json.loads(json.dumps(settings))
+    *folders, name = path.split(".")
+    inner = copy
+    for folder in folders:
+        inner = inner[folder]
+    inner.pop(name)
+    if value is not None:
+        inner[name] = value
+    return copy
+
+
+def settings_inputs():
+    def variants(task, changes):
+        settings = json.loads((DATA / "settings" / f"{task}.json").read_text())
+        for i, several in enumerate(changes):
+            result = settings
+            for path, value in several.items():
+                result = changed(result, path, value)
+            write("settings", f"{task}_{i:02}.json", json.dumps(result))
+
+    variants("lm", [{"model.heads": 3}, {"model.heads": 0}, {"model.d_model": 1025}, {"model.d_model": 9, "model.heads": 3},
+                    {"model.positions": "none"}, {"model.positions": "learned"}, {"model.positions": "x"}, {"task": 3},
+                    {"training.learning_rate": 0}, {"training.steps": "x"}, {"model": None}, {"characters": 3},
+                    {"model.positions": "learned", "model.d_model": 9, "model.heads": 3}, {"training": None}])
+    variants("translate", [{"corpus.task": "parallel-text"}, {"corpus.task": "dates"}, {"corpus.task": "copy"}, {"corpus.task": "x"},
+                           {"corpus.from": "de"}, {"corpus.from": "x"}, {"corpus.to": "en", "corpus.from": "fr"},
+                           {"model.d_model": 9}, {"model.attention": "multihead"}, {"model.attention": "multihead", "model.heads": 3},
+                           {"model.attention": "x"}, {"model.dropout": -1}, {"model.dropout": 1}, {"corpus.units": "x"},
+                           {"training.steps": 0}, {"epochs": 0}, {"model.heads": None}, {"corpus": None}])
+    write("settings", "deep.json", '{"task": "lm", "more": ' + "[" * 40 + "]" * 40 + "}")
+
+
+def request(body, host="127.0.0.1:8000", method="POST", path="/api/attention", more="Content-Type: application/json\r\n"):
+    length = f"Content-Length: {len(body)}\r\n" if body else ""
+    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{more}{length}\r\n{body}"
+
+
+def request_inputs():
+    bodies = ['{"sentence": "a b"}', '{"sentence": 1}', '{"sentence": "a b", "heads": 0}', '{"sentence": "a b", "heads": 3}',
+              '{"sentence": "a b", "heads": 65}', '{"sentence": "a b", "heads": -1}', '{"sentence": "a b", "heads": "x"}',
+              '{"sentence": "a b", "seed": 1e999}', '{"sentence": ""}', "[]", "{", '{"sentence": "a", "heads": ' + "[" * 40 + "]" * 40 + "}"]
+    for i, body in enumerate(bodies):
+        write("requests", f"body_{i:02}", request(body))
+    hosts = ["127.0.0.2:8000", "[::1]:8000", "localhost:8000", "LOCALHOST:8000", "10.0.0.1:8000", "0.0.0.0:8000", "here:8000", "[::1]",
+             "[::1", "[::1]x8000", "127.0.0.1:80x", "127.0.0.1", "[]:8000"]
+    for i, host in enumerate(hosts):
+        write("requests", f"host_{i:02}", request("", host, "GET", "/", ""))
+    write("requests", "text", request("{}", more="Content-Type: text/plain\r\n"))
+    write("requests", "elsewhere", request("", method="GET", path="/x"))
+
+
+def checkpoint_inputs():
+    data = (DATA / "checkpoint" / "step1.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header, rest = json.loads(data[8 : 8 + length]), data[8 + length :]
+    for name, step in [("none", None), ("word", "x"), ("followed", "1x"), ("negative", "-1"), ("beyond", "9" * 30)]:
+        metadata = {key: value for key, value in header["__metadata__"].items() if key != "step"} | ({"step": step} if step else {})
+        write("checkpoint", f"step_{name}.safetensors", safetensors(header | {"__metadata__": metadata}, rest))
+
+
+for make in [npy_inputs, npz_inputs, safetensors_inputs, tokenizer_inputs, vocabulary_inputs, parallel_text_inputs, settings_inputs,
+             request_inputs, checkpoint_inputs]:
+    make()
