@@ -14,7 +14,7 @@ constexpr double kMaxTitle = 600;  // a longer title takes several lines
 constexpr double kTurned = 45;     // degrees
 constexpr double kLineHeight = 14;
 
-// What a panel needs on each side of its plot.
+// What a panel needs on each side of its plot, but for its legend.
 struct Margins {
   double left = 0;
   double right = 0;
@@ -91,8 +91,7 @@ Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
   const TextStyle title = panel_title_style(panel);
   const Size title_size = panel.title.empty() ? Size{} : fonts.size(panel.title, title);
   const double first_line = fonts.size("x", title).height;
-  margins.top = (panel.title.empty() ? 0 : kPanelTitleSize + 10 + title_size.height - first_line) +
-                plan.legend_height;
+  margins.top = panel.title.empty() ? 0 : kPanelTitleSize + 10 + title_size.height - first_line;
   // A title may reach to both sides of a narrow plot.
   const double overhang = (title_size.width - panel.width) / 2;
   margins.left = std::max(margins.left, overhang);
@@ -158,11 +157,18 @@ FigurePlan plan_figure(const Figure& figure, const Fonts& fonts) {
   const auto columns = static_cast<std::size_t>(figure.columns);
   std::vector<Track> across(std::min(columns, figure.panels.size()));
   std::vector<Track> down((figure.panels.size() + columns - 1) / columns);
+  std::vector<double> legends(down.size());
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     const Panel& panel = figure.panels[i];
     const Margins margins = margins_of(panel, fonts, plan.panels.emplace_back());
     across[i % columns].include(margins.left, panel.width, margins.right);
     down[i / columns].include(margins.top, panel.height, margins.bottom);
+    legends[i / columns] = std::max(legends[i / columns], plan.panels[i].legend_height);
+  }
+  // The panels of a row keep the same room for legends, so that their titles are at one height.
+  for (std::size_t row = 0; row < down.size(); ++row) down[row].before += legends[row];
+  for (std::size_t i = 0; i < figure.panels.size(); ++i) {
+    plan.panels[i].legend_height = legends[i / columns];
   }
   const double grid_width = place_tracks(across);
   const double grid_height = place_tracks(down);

@@ -43,7 +43,7 @@ struct PanelPlan {
   TickPlan y;
   double color_bar_ticks = 0;  // the width of its labels
   std::vector<LegendEntry> legend;
-  double legend_height = 0;
+  double legend_height = 0;  // between title and plot: as much as any panel of the row needs
 };
 
 struct FigurePlan {

@@ -101,6 +101,24 @@ TEST(Figure, ATitleOfAPanelIsNeverCut) {
   EXPECT_LE(middle + title.width / 2, several.panels[1].plot.x);
 }
 
+TEST(Figure, TitlesOfARowStandAtOneHeightWhateverTheLegends) {
+  const figure::Fonts fonts;
+  Figure figure = testing_support::sample_curves();
+  figure.columns = 2;
+  figure.panels.push_back(figure.panels[0]);
+  for (Panel& panel : figure.panels) panel.title = "One line.";
+  const auto same = figure::plan_figure(figure, fonts);
+  figure.panels[1].curves.resize(1);
+  figure.panels[1].curves[0].name.clear();
+  const auto plan = figure::plan_figure(figure, fonts);
+  EXPECT_GT(plan.panels[0].legend.size(), plan.panels[1].legend.size());
+  for (const std::size_t i : {0U, 1U}) {
+    EXPECT_EQ(plan.panels[i].legend_height, same.panels[0].legend_height);
+    EXPECT_EQ(plan.panels[i].plot.y, same.panels[0].plot.y);
+  }
+  EXPECT_EQ(plan.size.height, same.size.height);
+}
+
 TEST(Figure, SvgHasTheTitleForReadersWhoHearIt) {
   EXPECT_THAT(render_figure(sample_weights(), FigureFormat::kSvg),
               HasSubstr("<title>Three &lt;words&gt; &amp; a mask</title>"));
