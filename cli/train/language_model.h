@@ -19,8 +19,8 @@ using Ids = std::span<const std::int32_t>;
 nn::Variable<> random_batch_loss(CausalModel& model, Ids text, std::int64_t batch,
                                  std::int64_t length);
 
-// Of a longer text as many are measured, in sequences spread evenly over it: measuring all of a long
-// one takes longer than the training did.
+// Of a longer text as many are measured, in sequences spread evenly over it: measuring all of a
+// long one takes longer than the training did.
 constexpr std::int64_t kMaxMeasuredTokens = std::int64_t{1} << 16;
 
 struct TextLoss {

@@ -1,5 +1,5 @@
-// Clang, told to verify, finds the warnings that the comments expect, and no others. Version 14 finds
-// none where a view is initialised in braces.
+// Clang, told to verify, finds the warnings that the comments expect, and no others. Version 14
+// finds none where a view is initialised in braces.
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
 #include "heed/tensor.h"
