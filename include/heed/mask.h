@@ -96,17 +96,19 @@ class HEED_API MaskFunction {
  public:
   virtual ~MaskFunction();
   virtual bool visible(const ScorePosition& at) const = 0;
-  // Makes the scores −infinity where the function says no.
+  // Makes the scores −infinity where the function says no. The one for double asks about one key
+  // after the other unless overridden.
   virtual void hide(const ScoreTile& tile) const = 0;
+  virtual void hide(const BasicScoreTile<double>& tile) const;
 };
 
 struct HideScore {
   static constexpr bool kDifferentiates = false;
-  template <class F>
-  [[gnu::always_inline, gnu::flatten]] static float apply(const F& visible, float score,
-                                                          const ScorePosition& at) {
+  template <class F, class Real>
+  [[gnu::always_inline, gnu::flatten]] static Real apply(const F& visible, Real score,
+                                                         const ScorePosition& at) {
     return select_both(visible(at.batch, at.head, at.q_idx, at.kv_idx), score,
-                       -std::numeric_limits<float>::infinity());
+                       -std::numeric_limits<Real>::infinity());
   }
 };
 
@@ -118,6 +120,9 @@ class MaskFunctionOf final : public MaskFunction {
     return function_(at.batch, at.head, at.q_idx, at.kv_idx);
   }
   void hide(const ScoreTile& tile) const override { tile_loop<HideScore>(tile, function_); }
+  void hide(const BasicScoreTile<double>& tile) const override {
+    tile_loop<HideScore>(tile, function_);
+  }
 
  private:
   F function_;

@@ -24,26 +24,27 @@ class HEED_API ScoreFunction {
   virtual double apply(double score, const ScorePosition& at) const = 0;
   virtual Dual<float> apply(Dual<float> score, const ScorePosition& at) const = 0;
   virtual Dual<double> apply(Dual<double> score, const ScorePosition& at) const = 0;
-  // Applies the function to every score of a tile, and to its derivatives if it has any.
+  // Applies the function to every score of a tile, and to its derivatives if it has any. The one
+  // for double asks about one score after the other unless overridden.
   virtual void apply_to(const ScoreTile& tile) const = 0;
+  virtual void apply_to(const BasicScoreTile<double>& tile) const;
 };
 
 struct ModifyScore {
   static constexpr bool kDifferentiates = false;
-  template <class F>
-  [[gnu::always_inline, gnu::flatten]] static float apply(const F& function, float score,
-                                                          const ScorePosition& at) {
-    return static_cast<float>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
+  template <class F, class Real>
+  [[gnu::always_inline, gnu::flatten]] static Real apply(const F& function, Real score,
+                                                         const ScorePosition& at) {
+    return static_cast<Real>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
   }
 };
 
 struct DifferentiateScore {
   static constexpr bool kDifferentiates = true;
-  template <class F>
-  [[gnu::always_inline, gnu::flatten]] static Dual<float> apply(const F& function,
-                                                                Dual<float> score,
-                                                                const ScorePosition& at) {
-    return static_cast<Dual<float>>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
+  template <class F, class Real>
+  [[gnu::always_inline, gnu::flatten]] static Dual<Real> apply(const F& function, Dual<Real> score,
+                                                               const ScorePosition& at) {
+    return static_cast<Dual<Real>>(function(score, at.batch, at.head, at.q_idx, at.kv_idx));
   }
 };
 
@@ -59,12 +60,16 @@ class ScoreFunctionOf final : public ScoreFunction {
   Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
     return call(score, at);
   }
-  void apply_to(const ScoreTile& tile) const override {
+  void apply_to(const ScoreTile& tile) const override { modify(tile); }
+  void apply_to(const BasicScoreTile<double>& tile) const override { modify(tile); }
+
+ private:
+  template <class Real>
+  void modify(const BasicScoreTile<Real>& tile) const {
     if (tile.derivatives != nullptr) return tile_loop<DifferentiateScore>(tile, function_);
     tile_loop<ModifyScore>(tile, function_);
   }
 
- private:
   template <class Score>
   Score call(Score score, const ScorePosition& at) const {
     return static_cast<Score>(function_(score, at.batch, at.head, at.q_idx, at.kv_idx));
@@ -116,7 +121,8 @@ class ScoreMod {
   }
 
   /// For the library's own use: the function on a tile of scores.
-  void apply_to(const detail::ScoreTile& tile) const {
+  template <class Real>
+  void apply_to(const detail::BasicScoreTile<Real>& tile) const {
     if (function_ != nullptr) function_->apply_to(tile);
   }
 

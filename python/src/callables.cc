@@ -18,6 +18,7 @@ namespace heed::python {
 
 namespace {
 
+using detail::BasicScoreTile;
 using detail::ScoreTile;
 
 // What a function is told about a tile, and expected to return: [keys, rows].
@@ -34,7 +35,8 @@ nb::object array_of(const std::vector<std::int32_t>& numbers, std::array<std::si
   return nb::cast(array, nb::rv_policy::copy);
 }
 
-TileArguments arguments_of(const ScoreTile& tile) {
+template <class Real>
+TileArguments arguments_of(const BasicScoreTile<Real>& tile) {
   const auto rows = static_cast<std::size_t>(tile.num_rows);
   const auto keys = static_cast<std::size_t>(tile.end - tile.begin);
   std::vector<std::int32_t> kv_idx(keys);
@@ -104,8 +106,8 @@ Array array_returned(nb::handle result, const TileArguments& tile) {
 
 // Calls use(tile's arguments, array of T) with what the function makes of them, unless the
 // computation has failed.
-template <class T, class MakeArguments, class Use>
-void with_result(nb::handle function, const ScoreTile& tile, MakeArguments arguments,
+template <class T, class Real, class MakeArguments, class Use>
+void with_result(nb::handle function, const BasicScoreTile<Real>& tile, MakeArguments arguments,
                  Use use) noexcept {
   Call& call = Call::current();
   const auto is_over = [&] { return call.is_requested() || call.is_abandoned(); };
@@ -121,13 +123,10 @@ void with_result(nb::handle function, const ScoreTile& tile, MakeArguments argum
   }
 }
 
-class PythonMask final : public detail::MaskFunction {
- public:
-  explicit PythonMask(nb::handle function) : function_(function) {}
-
-  bool visible(const ScorePosition& at) const override {
-    float score = 0;
-    hide({.scores = &score,
+// A tile of one score.
+template <class Real>
+BasicScoreTile<Real> tile_of(Real* score, const ScorePosition& at) {
+  return {.scores = score,
           .width = 1,
           .num_rows = 1,
           .first_key = at.kv_idx,
@@ -136,11 +135,25 @@ class PythonMask final : public detail::MaskFunction {
           .batch = at.batch,
           .heads = &at.head,
           .q_idx = &at.q_idx,
-          .target = detail::TileTarget::kBaseline});
+          .target = detail::TileTarget::kBaseline};
+}
+
+class PythonMask final : public detail::MaskFunction {
+ public:
+  explicit PythonMask(nb::handle function) : function_(function) {}
+
+  bool visible(const ScorePosition& at) const override {
+    float score = 0;
+    hide(tile_of(&score, at));
     return score == 0;
   }
 
-  void hide(const ScoreTile& tile) const override {
+  void hide(const ScoreTile& tile) const override { hide_in(tile); }
+  void hide(const BasicScoreTile<double>& tile) const override { hide_in(tile); }
+
+ private:
+  template <class Real>
+  void hide_in(const BasicScoreTile<Real>& tile) const {
     const auto arguments = [](const TileArguments& at) {
       return nb::make_tuple(at.batch, at.heads, at.q_idx, at.kv_idx);
     };
@@ -148,15 +161,14 @@ class PythonMask final : public detail::MaskFunction {
       // A true of NumPy's may be any byte but 0.
       const auto visible = view_of<std::uint8_t>(array);
       for (std::int32_t j = 0; j < at.num_keys; ++j) {
-        float* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin + j) * tile.width;
+        Real* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin + j) * tile.width;
         for (std::int32_t r = 0; r < at.num_rows; ++r) {
-          if (visible(j, r) == 0) scores[r] = -std::numeric_limits<float>::infinity();
+          if (visible(j, r) == 0) scores[r] = -std::numeric_limits<Real>::infinity();
         }
       }
     });
   }
 
- private:
   nb::handle function_;
 };
 
@@ -172,30 +184,19 @@ class PythonScoreMod final : public detail::ScoreFunction {
   Dual<float> apply(Dual<float> score, const ScorePosition&) const override { return score; }
   Dual<double> apply(Dual<double> score, const ScorePosition&) const override { return score; }
 
-  void apply_to(const ScoreTile& tile) const override {
-    modify(tile, tile.scores + static_cast<std::ptrdiff_t>(tile.begin) * tile.width);
-  }
+  void apply_to(const ScoreTile& tile) const override { modify(tile); }
+  void apply_to(const BasicScoreTile<double>& tile) const override { modify(tile); }
 
  private:
   template <class Real>
   Real apply_one(Real score, const ScorePosition& at) const {
-    modify({.scores = nullptr,
-            .width = 1,
-            .num_rows = 1,
-            .first_key = at.kv_idx,
-            .begin = 0,
-            .end = 1,
-            .batch = at.batch,
-            .heads = &at.head,
-            .q_idx = &at.q_idx,
-            .target = detail::TileTarget::kBaseline},
-           &score);
+    modify(tile_of(&score, at));
     return score;
   }
 
-  // `scores` are those of the tile's first key that is asked about.
   template <class Real>
-  void modify(const ScoreTile& tile, Real* scores) const {
+  void modify(const BasicScoreTile<Real>& tile) const {
+    Real* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin) * tile.width;
     const auto arguments = [&](const TileArguments& at) {
       return nb::make_tuple(scores_of(scores, at, tile.width), at.batch, at.heads, at.q_idx,
                             at.kv_idx);

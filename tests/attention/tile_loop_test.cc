@@ -13,25 +13,29 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention.h"
+#include "support/panels.h"
 #include "support/tensors.h"
 
 namespace heed {
 namespace {
 
-using detail::ScoreTile;
+using detail::BasicScoreTile;
+using testing_support::for_each_real;
+using testing_support::kInfinityOf;
 using testing_support::normal;
 using testing_support::same_bits;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // A tile of normal scores of rows that stand at different heads and positions.
+template <class Real>
 class Rows {
  public:
-  Rows(const kernels::KernelTable& table, std::int32_t vectors, std::int32_t first_row = 0)
+  Rows(const kernels::BasicKernelTable<Real>& table, std::int32_t vectors,
+       std::int32_t first_row = 0)
       : width_(vectors * table.lanes),
         heads_(static_cast<std::size_t>(width_)),
         q_idx_(heads_.size()),
         scores_({kernels::kTileKeys, width_}),
+        derivatives_({kernels::kTileKeys, width_}),
         target_(table.tile_target) {
     for (std::size_t r = 0; r < heads_.size(); ++r) {
       const auto row = static_cast<std::int32_t>(r) + first_row;
@@ -39,12 +43,13 @@ class Rows {
       q_idx_[r] = 200 + row / 3;
       for (std::int64_t j = 0; j < kernels::kTileKeys; ++j) {
         scores_.data()[j * width_ + static_cast<std::int64_t>(r)] =
-            static_cast<float>((row * 131 + j * 17) % 101 - 50) / 7;
+            static_cast<Real>((row * 131 + j * 17) % 101 - 50) / 7;
       }
     }
+    std::fill_n(derivatives_.data(), derivatives_.num_elements(), Real{1});
   }
 
-  ScoreTile tile(std::int32_t begin, std::int32_t end) {
+  BasicScoreTile<Real> tile(std::int32_t begin, std::int32_t end) {
     return {.scores = scores_.data(),
             .width = width_,
             .num_rows = width_,
@@ -56,7 +61,15 @@ class Rows {
             .q_idx = q_idx_.data(),
             .target = target_};
   }
-  float score(std::int64_t key, std::int64_t row) const {
+  BasicScoreTile<Real> tile_with_derivatives(std::int32_t begin, std::int32_t end) {
+    BasicScoreTile<Real> result = tile(begin, end);
+    result.derivatives = derivatives_.data();
+    return result;
+  }
+  Real derivative(std::int64_t key, std::int64_t row) const {
+    return derivatives_.data()[key * width_ + row];
+  }
+  Real score(std::int64_t key, std::int64_t row) const {
     return scores_.data()[key * width_ + row];
   }
   ScorePosition position(std::int64_t key, std::int64_t row) const {
@@ -69,7 +82,8 @@ class Rows {
   std::int32_t width_;
   std::vector<std::int32_t> heads_;
   std::vector<std::int32_t> q_idx_;
-  Tensor<float> scores_;
+  Tensor<Real> scores_;
+  Tensor<Real> derivatives_;
   detail::TileTarget target_;
 };
 
@@ -92,7 +106,7 @@ std::vector<std::pair<std::string, ScoreMod>> score_mods() {
       {"tanh", [](auto score, int, int, int, int) { return 3.0F * heed::tanh(score / 3.0F); }},
       {"exp",
        [](auto score, int, int, int q, int k) {
-         return score * heed::exp(-0.02F * static_cast<float>(std::abs(q - k)));
+         return score * heed::exp(decltype(score)(-0.02F * static_cast<float>(std::abs(q - k))));
        }},
       {"table by pointer",
        [table = slopes.data()](auto score, int, int h, int, int) { return score + table[h]; }},
@@ -100,67 +114,156 @@ std::vector<std::pair<std::string, ScoreMod>> score_mods() {
        [table = slopes](auto score, int, int h, int, int) {
          return score + table[static_cast<std::size_t>(h)];
        }},
-      {"hides", [](auto score, int, int, int q,
-                   int k) { return heed::select(k > q, decltype(score)(-kInfinity), score); }},
+      {"hides",
+       [](auto score, int, int, int q, int k) {
+         return heed::select(k > q, decltype(score)(-kInfinityOf<float>), score);
+       }},
   };
 }
 
 class TileLoop : public testing::TestWithParam<const kernels::KernelTable*> {
  protected:
-  const kernels::KernelTable& table() const { return *GetParam(); }
+  static const kernels::KernelTable& table() { return *GetParam(); }
 };
 INSTANTIATE_TEST_SUITE_P(Targets, TileLoop, testing::ValuesIn(kernels::supported_kernels()),
                          [](const auto& test) { return std::string(test.param->name); });
 
 // The tile is computed with fused multiply-adds where the processor has them, the single score
 // without: two roundings of numbers of at most about 100.
+template <class Real>
+void expect_near(Real found, Real expected) {
+  if (std::isinf(expected)) {
+    ASSERT_EQ(found, expected);
+  } else {
+    ASSERT_NEAR(found, expected, 170 * std::numeric_limits<Real>::epsilon());
+  }
+}
+
 TEST_P(TileLoop, GivesEveryScoreItsPosition) {
-  for (const auto& [name, mod] : score_mods()) {
-    for (const std::int32_t vectors : {1, 2, 3}) {
-      Rows rows(table(), vectors);
-      const Rows original = rows;
-      mod.apply_to(rows.tile(3, 100));
-      for (std::int64_t j = 0; j < kernels::kTileKeys; ++j) {
-        for (std::int64_t r = 0; r < rows.width(); ++r) {
-          const float before = original.score(j, r);
-          const float expected = j >= 3 && j < 100 ? mod(before, original.position(j, r)) : before;
-          if (std::isinf(expected)) {
-            ASSERT_EQ(rows.score(j, r), expected) << name << " " << j << " " << r;
-          } else {
-            ASSERT_NEAR(rows.score(j, r), expected, 2e-5) << name << " " << j << " " << r;
+  for_each_real([](auto zero) {
+    using Real = decltype(zero);
+    for (const auto& [name, mod] : score_mods()) {
+      for (const std::int32_t vectors : {1, 2, 3}) {
+        SCOPED_TRACE(name);
+        Rows<Real> rows(kernels::kernels_in<Real>(table()), vectors);
+        const Rows<Real> original = rows;
+        mod.apply_to(rows.tile(3, 100));
+        for (std::int64_t j = 0; j < kernels::kTileKeys; ++j) {
+          for (std::int64_t r = 0; r < rows.width(); ++r) {
+            const Real before = original.score(j, r);
+            const bool is_asked = j >= 3 && j < 100;
+            expect_near(rows.score(j, r), is_asked ? mod(before, original.position(j, r)) : before);
           }
         }
       }
     }
-  }
+  });
 }
 
-TEST_P(TileLoop, GivesTheSameBitsInEveryLane) {
-  for (const auto& [name, mod] : score_mods()) {
-    Rows here(table(), 3);
-    mod.apply_to(here.tile(0, kernels::kTileKeys));
-    for (const std::int32_t shift : {1, 5, table().lanes}) {
-      Rows there(table(), 3, shift);
-      mod.apply_to(there.tile(7, 111));
-      for (std::int64_t j = 7; j < 111; ++j) {
-        for (std::int64_t r = 0; r + shift < here.width(); ++r) {
-          ASSERT_EQ(here.score(j, r + shift), there.score(j, r)) << name << " " << j << " " << r;
+TEST_P(TileLoop, DifferentiatesEveryScore) {
+  for_each_real([](auto zero) {
+    using Real = decltype(zero);
+    for (const auto& [name, mod] : score_mods()) {
+      SCOPED_TRACE(name);
+      Rows<Real> rows(kernels::kernels_in<Real>(table()), 2);
+      const Rows<Real> original = rows;
+      mod.apply_to(rows.tile_with_derivatives(3, 100));
+      for (std::int64_t j = 0; j < kernels::kTileKeys; ++j) {
+        for (std::int64_t r = 0; r < rows.width(); ++r) {
+          Dual<Real> expected(original.score(j, r), 1);
+          if (j >= 3 && j < 100) expected = mod(expected, original.position(j, r));
+          expect_near(rows.score(j, r), expected.value);
+          expect_near(rows.derivative(j, r), expected.derivative);
         }
       }
     }
-  }
+  });
+}
+
+TEST_P(TileLoop, GivesTheSameBitsInEveryLane) {
+  for_each_real([](auto zero) {
+    using Real = decltype(zero);
+    const auto& kernels = kernels::kernels_in<Real>(table());
+    for (const auto& [name, mod] : score_mods()) {
+      Rows<Real> here(kernels, 3);
+      mod.apply_to(here.tile(0, kernels::kTileKeys));
+      for (const std::int32_t shift : {1, 5, kernels.lanes}) {
+        Rows<Real> there(kernels, 3, shift);
+        mod.apply_to(there.tile(7, 111));
+        for (std::int64_t j = 7; j < 111; ++j) {
+          for (std::int64_t r = 0; r + shift < here.width(); ++r) {
+            ASSERT_EQ(here.score(j, r + shift), there.score(j, r)) << name << " " << j << " " << r;
+          }
+        }
+      }
+    }
+  });
 }
 
 TEST_P(TileLoop, HidesWhatAMaskFunctionHides) {
-  const auto visible = [](int b, int h, int q, int k) { return (b + h + 3 * q - k) % 5 != 0; };
-  const detail::MaskFunctionOf function(visible);
-  Rows rows(table(), 2);
-  const Rows original = rows;
-  function.hide(rows.tile(1, 127));
+  for_each_real([](auto zero) {
+    using Real = decltype(zero);
+    const auto visible = [](int b, int h, int q, int k) { return (b + h + 3 * q - k) % 5 != 0; };
+    const detail::MaskFunctionOf function(visible);
+    Rows<Real> rows(kernels::kernels_in<Real>(table()), 2);
+    const Rows<Real> original = rows;
+    function.hide(rows.tile(1, 127));
+    for (std::int64_t j = 0; j < kernels::kTileKeys; ++j) {
+      for (std::int64_t r = 0; r < rows.width(); ++r) {
+        const bool is_hidden = j >= 1 && j < 127 && !function.visible(original.position(j, r));
+        ASSERT_EQ(rows.score(j, r), is_hidden ? -kInfinityOf<Real> : original.score(j, r))
+            << j << " " << r;
+      }
+    }
+  });
+}
+
+// What the binding of another language writes that knows tiles of floats alone.
+class DoublesScores final : public detail::ScoreFunction {
+ public:
+  using ScoreFunction::apply_to;
+  float apply(float score, const ScorePosition& at) const override { return any(score, at); }
+  double apply(double score, const ScorePosition& at) const override { return any(score, at); }
+  Dual<float> apply(Dual<float> score, const ScorePosition& at) const override {
+    return any(score, at);
+  }
+  Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
+    return any(score, at);
+  }
+  void apply_to(const detail::ScoreTile&) const override {}
+
+ private:
+  template <class Score>
+  static Score any(Score score, const ScorePosition& at) {
+    return 2 * score + at.kv_idx;
+  }
+};
+
+class HidesEvenKeys final : public detail::MaskFunction {
+ public:
+  using MaskFunction::hide;
+  bool visible(const ScorePosition& at) const override { return at.kv_idx % 2 != 0; }
+  void hide(const detail::ScoreTile&) const override {}
+};
+
+TEST_P(TileLoop, AsksAboutDoublesOneByOneWhereNothingElseIsThere) {
+  Rows<double> rows(*table().in_double, 1);
+  const Rows<double> original = rows;
+  DoublesScores().apply_to(rows.tile(1, 9));
+  DoublesScores().apply_to(rows.tile_with_derivatives(9, 20));
   for (std::int64_t j = 0; j < kernels::kTileKeys; ++j) {
     for (std::int64_t r = 0; r < rows.width(); ++r) {
-      const bool is_hidden = j >= 1 && j < 127 && !function.visible(original.position(j, r));
-      ASSERT_EQ(rows.score(j, r), is_hidden ? -kInfinity : original.score(j, r)) << j << " " << r;
+      const double before = original.score(j, r);
+      const bool is_asked = j >= 1 && j < 20;
+      ASSERT_EQ(rows.score(j, r), is_asked ? 2 * before + static_cast<double>(128 + j) : before);
+      ASSERT_EQ(rows.derivative(j, r), j >= 9 && j < 20 ? 2 : 1);
+    }
+  }
+  HidesEvenKeys().hide(rows.tile(30, 40));
+  for (std::int64_t j = 20; j < kernels::kTileKeys; ++j) {
+    for (std::int64_t r = 0; r < rows.width(); ++r) {
+      const bool is_hidden = j >= 30 && j < 40 && j % 2 == 0;
+      ASSERT_EQ(rows.score(j, r), is_hidden ? -kInfinityOf<double> : original.score(j, r));
     }
   }
 }

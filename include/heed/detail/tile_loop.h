@@ -20,8 +20,9 @@ enum class TileTarget : std::int32_t { kBaseline, kAvx2, kAvx512 };
 // A tile of scores on its way through masks and modifications: [keys][width], a row of attention in
 // every column. Columns beyond the last row repeat its head and position, so that any cell of the
 // tile may be asked about.
-struct ScoreTile {
-  float* scores;       // of key first_key + j and row r at scores[j · width + r]
+template <class Real>
+struct BasicScoreTile {
+  Real* scores;        // of key first_key + j and row r at scores[j · width + r]
   std::int32_t width;  // a multiple of the target's lanes
   std::int32_t num_rows;
   std::int32_t first_key;
@@ -33,8 +34,9 @@ struct ScoreTile {
   TileTarget target;
   // Unless null, the derivative of every score with respect to what it was once, in the layout of
   // the scores: who modifies a score multiplies its derivative.
-  float* derivatives = nullptr;
+  Real* derivatives = nullptr;
 };
+using ScoreTile = BasicScoreTile<float>;
 
 // The innermost loop is one vector long and becomes straight vector code even where the compiler is
 // asked for little: at -O2, GCC vectorises only loops without a remainder. It must not be unrolled
@@ -51,9 +53,10 @@ struct ScoreTile {
 // score = Cell::apply(function, score, position) for every score of the tile; if
 // Cell::kDifferentiates, on the dual number of score and derivative. The function is copied where
 // that is cheap: no store to a score can change the copy.
-template <class Cell, int kLanes, class F>
-[[gnu::always_inline, gnu::flatten]] inline void tile_loop_inline(const ScoreTile& tile,
+template <class Cell, int kVectorBytes, class Real, class F>
+[[gnu::always_inline, gnu::flatten]] inline void tile_loop_inline(const BasicScoreTile<Real>& tile,
                                                                   const F& function) {
+  constexpr std::int32_t kLanes = kVectorBytes / sizeof(Real);
   constexpr bool kIsCheap = std::is_trivially_copyable_v<F> && sizeof(F) <= 64;
   const std::conditional_t<kIsCheap, const F, const F&> held = function;
   for (std::int32_t first = 0; first < tile.width; first += kLanes) {
@@ -61,13 +64,13 @@ template <class Cell, int kLanes, class F>
     const std::int32_t* q_idx = tile.q_idx + first;
     for (std::int32_t j = tile.begin; j < tile.end; ++j) {
       const std::int64_t offset = static_cast<std::int64_t>(j) * tile.width + first;
-      float* scores = tile.scores + offset;
+      Real* scores = tile.scores + offset;
       if constexpr (Cell::kDifferentiates) {
-        float* derivatives = tile.derivatives + offset;
+        Real* derivatives = tile.derivatives + offset;
         HEED_INDEPENDENT_LANES
         for (std::int32_t r = 0; r < kLanes; ++r) {
-          const Dual<float> result =
-              Cell::apply(held, Dual<float>(scores[r], derivatives[r]),
+          const Dual<Real> result =
+              Cell::apply(held, Dual<Real>(scores[r], derivatives[r]),
                           ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
           scores[r] = result.value;
           derivatives[r] = result.derivative;
@@ -85,16 +88,17 @@ template <class Cell, int kLanes, class F>
 
 #undef HEED_INDEPENDENT_LANES
 
-template <class Cell, class F>
-[[gnu::noinline, gnu::flatten]] void tile_loop_baseline(const ScoreTile& tile, const F& function) {
-  tile_loop_inline<Cell, 4>(tile, function);
+template <class Cell, class Real, class F>
+[[gnu::noinline, gnu::flatten]] void tile_loop_baseline(const BasicScoreTile<Real>& tile,
+                                                        const F& function) {
+  tile_loop_inline<Cell, 16>(tile, function);
 }
 
 #if defined(__x86_64__)
-template <class Cell, class F>
-[[gnu::target("avx2,fma"), gnu::noinline, gnu::flatten]] void tile_loop_avx2(const ScoreTile& tile,
-                                                                             const F& function) {
-  tile_loop_inline<Cell, 8>(tile, function);
+template <class Cell, class Real, class F>
+[[gnu::target("avx2,fma"), gnu::noinline, gnu::flatten]] void tile_loop_avx2(
+    const BasicScoreTile<Real>& tile, const F& function) {
+  tile_loop_inline<Cell, 32>(tile, function);
 }
 
 // Clang takes whole vectors where it may; GCC wants to be told.
@@ -104,10 +108,10 @@ template <class Cell, class F>
 #define HEED_TARGET_AVX512 "avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"
 #endif
 
-template <class Cell, class F>
+template <class Cell, class Real, class F>
 [[gnu::target(HEED_TARGET_AVX512), gnu::noinline, gnu::flatten]] void tile_loop_avx512(
-    const ScoreTile& tile, const F& function) {
-  tile_loop_inline<Cell, 16>(tile, function);
+    const BasicScoreTile<Real>& tile, const F& function) {
+  tile_loop_inline<Cell, 64>(tile, function);
 }
 
 #undef HEED_TARGET_AVX512
@@ -117,8 +121,8 @@ template <class Cell, class F>
 #pragma clang diagnostic pop
 #endif
 
-template <class Cell, class F>
-void tile_loop(const ScoreTile& tile, const F& function) {
+template <class Cell, class Real, class F>
+void tile_loop(const BasicScoreTile<Real>& tile, const F& function) {
 #if defined(__x86_64__)
   if (tile.target == TileTarget::kAvx512) return tile_loop_avx512<Cell>(tile, function);
   if (tile.target == TileTarget::kAvx2) return tile_loop_avx2<Cell>(tile, function);

@@ -15,7 +15,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // A register block of the products that sum over rows: keys × vectors of dimensions. With a vector
 // of each dimension and a broadcast, the sums just fit the registers; four vectors divide the usual
@@ -57,45 +57,45 @@ struct Recompute {
   }
 
   // What an exponent lacks to that of the weight: m − lse · log2 e.
-  static HWY_INLINE void find_offset(const Kernel& kernel, const float* lse,
+  static HWY_INLINE void find_offset(const Kernel& kernel, const Real* lse,
                                      Vec (&offset)[kVectors]) {
     for (int v = 0; v < kVectors; ++v) {
       const Vec m = hn::Neg(kernel.load(kernel.panel.state.minus_m, v));
       const Vec row_lse = kernel.load(lse, v);
-      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kFloats, detail::kLog2E), m);
-      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kFloats, detail::kLog2ERest), offset[v]);
+      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kReals, Constants<Real>::kLog2E), m);
+      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kReals, Constants<Real>::kLog2ERest), offset[v]);
     }
   }
 
-  static HWY_INLINE bool try_fused(const Kernel& kernel, const float* lse) {
+  static HWY_INLINE bool try_fused(const Kernel& kernel, const Real* lse) {
     Vec largest[kVectors];
     Vec offset[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
     find_offset(kernel, lse, offset);
     kernel.score(Use{{kernel, largest}, offset});
     bool stays = true;
     for (int v = 0; v < kVectors; ++v) {
       const Vec threshold = kernel.load(kernel.panel.state.threshold, v);
-      stays = stays && hn::AllFalse(kFloats, hn::Gt(largest[v], threshold));
+      stays = stays && hn::AllFalse(kReals, hn::Gt(largest[v], threshold));
     }
     return stays;
   }
 
-  static HWY_INLINE void run_separately(Kernel& kernel, const float* lse) {
+  static HWY_INLINE void run_separately(Kernel& kernel, const Real* lse) {
     Vec largest[kVectors];
     Vec shift[kVectors];
     Vec offset[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
     kernel.score(typename Kernel::Exponents{kernel, largest});
     kernel.move(largest, shift, [](int, Vec) HWY_ATTR {});
     find_offset(kernel, lse, offset);
-    kernel.visit([&](int v, std::int32_t key, float* at) HWY_ATTR {
-      const Vec exponent = hn::Sub(hn::Load(kFloats, at), shift[v]);
-      hn::Store(weight_of(kernel, v, key, hn::Add(exponent, offset[v])), kFloats, at);
+    kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
+      const Vec exponent = hn::Sub(hn::Load(kReals, at), shift[v]);
+      hn::Store(weight_of(kernel, v, key, hn::Add(exponent, offset[v])), kReals, at);
     });
   }
 
-  static void run(const Tile& tile, Panel& panel, const float* lse, float* weights) {
+  static void run(const Tile& tile, Panel& panel, const Real* lse, Real* weights) {
     Kernel kernel(tile, panel, weights);
     if (kernel.begin >= kernel.end) return;
     if (panel.moving || !kernel.has_started() || !try_fused(kernel, lse)) {
@@ -106,11 +106,11 @@ struct Recompute {
 
 template <int kVectors>
 struct WeighScores {
-  static void run(const Tile& tile, Panel& panel, const float* lse, float* scores) {
+  static void run(const Tile& tile, Panel& panel, const Real* lse, Real* scores) {
     const PanelKernel<kVectors> kernel(tile, panel, scores);
     for_each_cell(kernel, [&](std::int32_t key, int v, std::int32_t row) HWY_ATTR {
       const Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse, v));
-      Vec weight = exp2(hn::Mul(difference, hn::Set(kFloats, detail::kLog2E)));
+      Vec weight = exp2(hn::Mul(difference, hn::Set(kReals, Constants<Real>::kLog2E)));
       if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       kernel.store(weight, scores + row, v);
     });
@@ -125,7 +125,7 @@ struct GradScores {
     const PanelKernel<kVectors>& kernel;
     const BackwardTable::GradScores& terms;
 
-    HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
+    HWY_INLINE Vec start(int) const { return hn::Zero(kReals); }
     HWY_INLINE Vec finish(int v, std::int32_t key, Vec grad_weight) const {
       const std::int32_t row = key * kernel.kWidth;
       const Vec weight = kernel.load(terms.weights + row, v);
@@ -134,12 +134,12 @@ struct GradScores {
       }
       const Vec grad = hn::Mul(weight, hn::Sub(grad_weight, kernel.load(terms.delta, v)));
       // A hidden value may be NaN.
-      return hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(kFloats)), grad);
+      return hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(kReals)), grad);
     }
   };
 
   static void run(const Tile& tile, Panel& panel, const BackwardTable::GradScores& terms,
-                  float* grad_scores) {
+                  Real* grad_scores) {
     // To the kernel of scores, values are keys.
     Tile values = tile;
     values.key = tile.value;
@@ -162,30 +162,29 @@ struct GradScores {
 
 template <int kVectors>
 struct FillDropout {
-  static void run(const Tile& tile, Panel& panel, float* factors) {
+  static void run(const Tile& tile, Panel& panel, Real* factors) {
     PanelKernel<kVectors> kernel(tile, panel, factors);
     for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row)
-                              HWY_ATTR { kernel.store(hn::Set(kFloats, 1.0F), factors + row, v); });
+                              HWY_ATTR { kernel.store(hn::Set(kReals, 1.0F), factors + row, v); });
     kernel.drop();
   }
 };
 
 template <int kVectors>
 struct Multiply {
-  static void run(const Tile& tile, Panel& panel, const float* factors, float* numbers) {
+  static void run(const Tile& tile, Panel& panel, const Real* factors, Real* numbers) {
     const PanelKernel<kVectors> kernel(tile, panel, numbers);
     for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row) HWY_ATTR {
       const Vec number = kernel.load(numbers + row, v);
       const Vec product = hn::Mul(number, kernel.load(factors + row, v));
-      kernel.store(hn::IfThenZeroElse(hn::Eq(number, hn::Zero(kFloats)), product), numbers + row,
-                   v);
+      kernel.store(hn::IfThenZeroElse(hn::Eq(number, hn::Zero(kReals)), product), numbers + row, v);
     });
   }
 };
 
 template <int kVectors>
 struct AddToQuery {
-  static void run(const Tile& tile, Panel& panel, bool guarded, float* grad_scores) {
+  static void run(const Tile& tile, Panel& panel, bool guarded, Real* grad_scores) {
     // To the kernel of outputs, keys are values.
     Tile keys = tile;
     keys.value = tile.key;
@@ -197,14 +196,14 @@ struct AddToQuery {
 
   static void add_guarded(const PanelKernel<kVectors>& kernel, const Segment& segment) {
     for (std::int32_t key = segment.begin; key < segment.end; ++key) {
-      const float* elements = kernel.tile.value + key * kernel.tile.value_stride;
+      const Real* elements = kernel.tile.value + key * kernel.tile.value_stride;
       for (int v = segment.first_vector; v < segment.first_vector + segment.num_vectors; ++v) {
         const Vec grad = kernel.load(kernel.weights + key * kernel.kWidth, v);
-        const auto is_hidden = hn::Eq(grad, hn::Zero(kFloats));
+        const auto is_hidden = hn::Eq(grad, hn::Zero(kReals));
         for (std::int32_t d = 0; d < kernel.panel.value_dim; ++d) {
-          float* out = kernel.panel.state.out + d * kernel.kWidth;
+          Real* out = kernel.panel.state.out + d * kernel.kWidth;
           const Vec sum = kernel.load(out, v);
-          const Vec added = hn::MulAdd(hn::Set(kFloats, elements[d]), grad, sum);
+          const Vec added = hn::MulAdd(hn::Set(kReals, elements[d]), grad, sum);
           kernel.store(hn::IfThenElse(is_hidden, sum, added), out, v);
         }
       }
@@ -220,23 +219,23 @@ struct AddToKeys {
   template <int kColumns>
   struct Columns {
     const Kernel& kernel;
-    const float* HWY_RESTRICT rows;  // [capacity][kColumns] vectors
+    const Real* HWY_RESTRICT rows;  // [capacity][kColumns] vectors
     KeySums sums;
     std::int32_t first_row;
     std::int32_t num_rows;
 
     template <int kKeys>
     HWY_INLINE void run(std::int32_t key) const {
-      float* HWY_RESTRICT at = sums.data + key * sums.stride;
+      Real* HWY_RESTRICT at = sums.data + key * sums.stride;
       Vec block[kKeys][kColumns];
       for (int i = 0; i < kKeys; ++i)
         for (int c = 0; c < kColumns; ++c)
-          block[i][c] = hn::Load(kFloats, at + i * sums.stride + c * kLanes);
+          block[i][c] = hn::Load(kReals, at + i * sums.stride + c * kLanes);
       const Operand numbers{kernel.weights + key * kernel.kWidth + first_row, kernel.kWidth, 1};
       multiply_add<2, 0, kColumns>(numbers, rows + first_row * kColumns * kLanes, num_rows, block);
       for (int i = 0; i < kKeys; ++i)
         for (int c = 0; c < kColumns; ++c)
-          hn::Store(block[i][c], kFloats, at + i * sums.stride + c * kLanes);
+          hn::Store(block[i][c], kReals, at + i * sums.stride + c * kLanes);
     }
 
     HWY_INLINE void run_all(std::int32_t begin, std::int32_t end) const {
@@ -257,13 +256,12 @@ struct AddToKeys {
     HWY_INLINE void run_guarded(std::int32_t begin, std::int32_t end) const {
       for (std::int32_t key = begin; key < end; ++key) {
         for (std::int32_t r = first_row; r < first_row + num_rows; ++r) {
-          const float number = kernel.weights[key * kernel.kWidth + r];
+          const Real number = kernel.weights[key * kernel.kWidth + r];
           if (number == 0) continue;
           for (int c = 0; c < kColumns; ++c) {
-            float* at = sums.data + key * sums.stride + c * kLanes;
-            const Vec row = hn::Load(kFloats, rows + (r * kColumns + c) * kLanes);
-            hn::Store(hn::MulAdd(hn::Set(kFloats, number), row, hn::Load(kFloats, at)), kFloats,
-                      at);
+            Real* at = sums.data + key * sums.stride + c * kLanes;
+            const Vec row = hn::Load(kReals, rows + (r * kColumns + c) * kLanes);
+            hn::Store(hn::MulAdd(hn::Set(kReals, number), row, hn::Load(kReals, at)), kReals, at);
           }
         }
       }
@@ -271,7 +269,7 @@ struct AddToKeys {
   };
 
   template <int kColumns>
-  static HWY_INLINE void add(const Kernel& kernel, const float* block, const RowBlocks& rows,
+  static HWY_INLINE void add(const Kernel& kernel, const Real* block, const RowBlocks& rows,
                              bool guarded, const KeySums& sums) {
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
       const Segment& segment = kernel.segments[i];
@@ -288,12 +286,12 @@ struct AddToKeys {
     }
   }
 
-  static void run(const Tile& tile, Panel& panel, float* numbers, const RowBlocks& rows,
+  static void run(const Tile& tile, Panel& panel, Real* numbers, const RowBlocks& rows,
                   bool guarded, KeySums sums) {
     const Kernel kernel(tile, panel, numbers);
     if (kernel.begin >= kernel.end) return;
     constexpr int kStep = kColumnVectors * kLanes;
-    const float* block = rows.data;
+    const Real* block = rows.data;
     std::int32_t vectors = rows.vectors;
     for (; vectors >= kColumnVectors; vectors -= kColumnVectors) {
       add<kColumnVectors>(kernel, block, rows, guarded, sums);
@@ -308,7 +306,7 @@ struct AddToKeys {
   }
 };
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_BACKWARD_INL_H_

@@ -10,84 +10,100 @@ namespace heed::inline v0::kernels {
 // Rows of a panel as rows of vectors, for the products that sum over rows. Dimensions are padded
 // with 0 to whole vectors and cut into blocks of BackwardTable::column_vectors of them, the last
 // one perhaps narrower; each block holds all rows, one behind the other.
-struct RowBlocks {
-  const float* data = nullptr;
+template <class Real>
+struct BasicRowBlocks {
+  const Real* data = nullptr;
   std::int32_t num_rows = 0;  // rows that exist
   std::int32_t capacity = 0;  // rows a block has room for
   std::int32_t vectors = 0;   // of a row
 };
 
 // What one tile's keys gain: row j of [num_keys] at data + j · stride, in whole vectors.
-struct KeySums {
-  float* data = nullptr;
+template <class Real>
+struct BasicKeySums {
+  Real* data = nullptr;
   std::int64_t stride = 0;
 };
 
 // What one tile's scores are added to: that of row r and key j at data[r] + j · key_stride. Rows
 // may share what they add to.
-struct SumRows {
-  float* const* data = nullptr;  // [num_rows]
+template <class Real>
+struct BasicSumRows {
+  Real* const* data = nullptr;  // [num_rows]
   std::int64_t key_stride = 0;
 };
 
 // A panel's weights are those before dropout. Arrays called weights, grad_scores, factors and
 // numbers are [kTileKeys][width]; 0 stands for every cell that is hidden.
-struct BackwardTable {
+template <class Real>
+struct BasicBackwardTable {
+  using Tile = BasicTile<Real>;
+  using ScoreTile = BasicScoreTile<Real>;
+  using Panel = BasicPanel<Real>;
+  using RowBlocks = BasicRowBlocks<Real>;
+  using KeySums = BasicKeySums<Real>;
+  using SumRows = BasicSumRows<Real>;
+
   std::int32_t column_vectors;
 
   // weights = 2^(exponent + m − lse · log2 e), below 2⁻¹⁰⁰ exactly 0, with the exponents and the m
   // of attend(): tiles must come in the same order, and the panel's state begin with every chunk of
   // keys; its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside
   // the panel's segments are not written.
-  void (*weigh)(const Tile& tile, Panel& panel, const float* lse, float* weights);
+  void (*weigh)(const Tile& tile, Panel& panel, const Real* lse, Real* weights);
 
   // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
   // that somebody modified.
-  void (*weigh_scores)(const Tile& tile, Panel& panel, const float* lse, float* scores);
+  void (*weigh_scores)(const Tile& tile, Panel& panel, const Real* lse, Real* scores);
 
   // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where the panel's query is
   // grad_out, [value_dim][width], and delta[r] is Σ_d grad_out · out. Cells outside the panel's
   // segments are not written, unless `whole` is asked for.
   struct GradScores {
-    const float* weights = nullptr;
-    const float* delta = nullptr;
-    const float* dropout = nullptr;  // null where every weight is kept
+    const Real* weights = nullptr;
+    const Real* delta = nullptr;
+    const Real* dropout = nullptr;  // null where every weight is kept
     bool whole = false;
   };
-  void (*grad_scores)(const Tile& tile, Panel& panel, const GradScores& terms, float* grad_scores);
+  void (*grad_scores)(const Tile& tile, Panel& panel, const GradScores& terms, Real* grad_scores);
 
   // What the panel's dropout multiplies weights by.
-  void (*fill_dropout)(const Tile& tile, Panel& panel, float* factors);
+  void (*fill_dropout)(const Tile& tile, Panel& panel, Real* factors);
 
   // The derivatives of scores that were capped: 1 − tanh², from softcap · tanh; 1 where softcap is
   // 0.
-  void (*start_derivatives)(const ScoreTile& tile, float softcap);
+  void (*start_derivatives)(const ScoreTile& tile, Real softcap);
 
   // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
-  void (*sum_distances)(const ScoreTile& tile, const float* grad_scores, float* sums);
+  void (*sum_distances)(const ScoreTile& tile, const Real* grad_scores, Real* sums);
 
   // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
-  void (*add_to_rows)(const ScoreTile& tile, const float* numbers, const SumRows& rows);
+  void (*add_to_rows)(const ScoreTile& tile, const Real* numbers, const SumRows& rows);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
-  void (*multiply)(const Tile& tile, Panel& panel, const float* factors, float* numbers);
+  void (*multiply)(const Tile& tile, Panel& panel, const Real* factors, Real* numbers);
 
   // panel.state.out[d][r] += Σ_j key[j][d] · grad_scores[j][r]. With `guarded`, 0 times anything is
   // nothing: slower, and needed only where a key is not finite.
-  void (*add_to_query)(const Tile& tile, Panel& panel, bool guarded, float* grad_scores);
+  void (*add_to_query)(const Tile& tile, Panel& panel, bool guarded, Real* grad_scores);
 
   // sums[j] += Σ_r numbers[j][r] · rows[r], in the order of rows. `guarded` as above, for rows.
-  void (*add_to_keys)(const Tile& tile, Panel& panel, float* numbers, const RowBlocks& rows,
+  void (*add_to_keys)(const Tile& tile, Panel& panel, Real* numbers, const RowBlocks& rows,
                       bool guarded, const KeySums& sums);
 
   // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim steps, in the order in which
   // grad_scores sums: so a row with one weight of 1 gets exactly 0. Where out is 0 nothing is
   // added: the grad_out of a row that sees nothing may be NaN.
-  void (*find_delta)(const float* grad_out, const float* out, std::int32_t width,
-                     std::int32_t value_dim, float* delta);
+  void (*find_delta)(const Real* grad_out, const Real* out, std::int32_t width,
+                     std::int32_t value_dim, Real* delta);
 
   // Whether `rows` rows of so many numbers are all finite.
-  bool (*is_finite)(const float* data, std::int64_t stride, std::int64_t rows, std::int64_t count);
+  bool (*is_finite)(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count);
 };
+
+using RowBlocks = BasicRowBlocks<float>;
+using KeySums = BasicKeySums<float>;
+using SumRows = BasicSumRows<float>;
+using BackwardTable = BasicBackwardTable<float>;
 
 }  // namespace heed::inline v0::kernels

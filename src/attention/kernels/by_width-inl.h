@@ -8,10 +8,11 @@
 
 #include <cstdint>
 
+#include "attention/kernels/reals-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 template <template <int> class Call, class... Arguments>
 void by_width(std::int32_t vectors, Arguments&&... arguments) {
@@ -25,7 +26,7 @@ void by_width(std::int32_t vectors, Arguments&&... arguments) {
   }
 }
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_BY_WIDTH_INL_H_

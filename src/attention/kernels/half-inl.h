@@ -14,9 +14,9 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::f32 {
 
-using HalfWords = hn::Rebind<std::uint16_t, Floats>;
+using HalfWords = hn::Rebind<std::uint16_t, Reals>;
 
 // What a 16-bit format is to a vector of its bits, widened to 32.
 struct Float16Format {
@@ -24,32 +24,32 @@ struct Float16Format {
 
   static HWY_INLINE Vec to_floats(hn::Vec<HalfWords> bits) {
 #if HWY_TARGET <= HWY_AVX2
-    const hn::Rebind<hwy::float16_t, Floats> halves;
-    return hn::PromoteTo(kFloats, hn::BitCast(halves, bits));
+    const hn::Rebind<hwy::float16_t, Reals> halves;
+    return hn::PromoteTo(kReals, hn::BitCast(halves, bits));
 #else
-    const Words words;
+    const Bits words;
     const auto wide = hn::PromoteTo(words, bits);
     const auto magnitude = hn::And(wide, hn::Set(words, 0x7fffU));
     const auto sign = hn::ShiftLeft<16>(hn::Xor(wide, magnitude));
     // The exponent's bias is 112 larger, for subnormal numbers too.
     const auto scaled =
-        hn::Mul(hn::BitCast(kFloats, hn::ShiftLeft<13>(magnitude)), hn::Set(kFloats, 0x1p112F));
+        hn::Mul(hn::BitCast(kReals, hn::ShiftLeft<13>(magnitude)), hn::Set(kReals, 0x1p112F));
     const auto is_special = hn::Gt(magnitude, hn::Set(words, 0x7bffU));
     const auto special = hn::IfThenElseZero(is_special, hn::Set(words, 0x7f800000U));
-    return hn::BitCast(kFloats, hn::Or(hn::Or(hn::BitCast(words, scaled), special), sign));
+    return hn::BitCast(kReals, hn::Or(hn::Or(hn::BitCast(words, scaled), special), sign));
 #endif
   }
 
 #if HWY_TARGET <= HWY_AVX2
   static HWY_INLINE hn::Vec<HalfWords> from_floats(Vec numbers) {
-    const hn::Rebind<hwy::float16_t, Floats> halves;
+    const hn::Rebind<hwy::float16_t, Reals> halves;
     return hn::BitCast(HalfWords(), hn::DemoteTo(halves, numbers));
   }
 #else
   static HWY_INLINE hn::Vec<HalfWords> from_floats(Vec numbers) {
-    HWY_ALIGN float floats[hn::MaxLanes(Floats())];
-    HWY_ALIGN std::uint16_t bits[hn::MaxLanes(Floats())];
-    hn::Store(numbers, kFloats, floats);
+    HWY_ALIGN float floats[hn::MaxLanes(Reals())];
+    HWY_ALIGN std::uint16_t bits[hn::MaxLanes(Reals())];
+    hn::Store(numbers, kReals, floats);
     for (int i = 0; i < kLanes; ++i) bits[i] = Float16(floats[i]).bits();
     return hn::Load(HalfWords(), bits);
   }
@@ -60,11 +60,11 @@ struct BFloat16Format {
   using Number = BFloat16;
 
   static HWY_INLINE Vec to_floats(hn::Vec<HalfWords> bits) {
-    return hn::BitCast(kFloats, hn::ShiftLeft<16>(hn::PromoteTo(Words(), bits)));
+    return hn::BitCast(kReals, hn::ShiftLeft<16>(hn::PromoteTo(kBits, bits)));
   }
 
   static HWY_INLINE hn::Vec<HalfWords> from_floats(Vec numbers) {
-    const Words words;
+    const Bits words;
     const auto bits = hn::BitCast(words, numbers);
     const auto is_odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1U));
     const auto rounded =
@@ -72,7 +72,7 @@ struct BFloat16Format {
     const auto quiet_nan = hn::Or(hn::ShiftRight<16>(bits), hn::Set(words, 0x40U));
     const auto is_nan = hn::RebindMask(words, hn::Ne(numbers, numbers));
     const auto narrow = hn::IfThenElse(is_nan, quiet_nan, rounded);
-    return hn::DemoteTo(HalfWords(), hn::BitCast(hn::RebindToSigned<Words>(), narrow));
+    return hn::DemoteTo(HalfWords(), hn::BitCast(Indices(), narrow));
   }
 };
 
@@ -82,7 +82,7 @@ void widen_all(const std::byte* source, std::int64_t count, float* numbers) {
   const auto* bits = reinterpret_cast<const std::uint16_t*>(source);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(Format::to_floats(hn::LoadU(halves, bits + i)), kFloats, numbers + i);
+    hn::StoreU(Format::to_floats(hn::LoadU(halves, bits + i)), kReals, numbers + i);
   }
   for (; i < count; ++i) numbers[i] = Format::Number::from_bits(bits[i]);
 }
@@ -93,12 +93,12 @@ void narrow_all(const float* numbers, std::int64_t count, std::byte* target) {
   auto* bits = reinterpret_cast<std::uint16_t*>(target);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(Format::from_floats(hn::LoadU(kFloats, numbers + i)), halves, bits + i);
+    hn::StoreU(Format::from_floats(hn::LoadU(kReals, numbers + i)), halves, bits + i);
   }
   for (; i < count; ++i) bits[i] = typename Format::Number(numbers[i]).bits();
 }
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::f32
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_HALF_INL_H_

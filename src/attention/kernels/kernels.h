@@ -1,4 +1,5 @@
-// What a panel kernel works on, and the table of kernels each instruction set exports.
+// What a panel kernel works on, and the tables of kernels each instruction set exports: one for
+// float and one for double, with half as many lanes.
 //
 // A panel is a set of rows, one a vector lane: a row is a query of one head of a key head's group.
 // Panel arrays are [index][width], so that a vector holds the same index of several rows. Where
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "heed/config.h"
@@ -37,14 +39,22 @@ inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 // What stands for the weight of a key that is not seen, where values are guarded.
 inline constexpr float kUnseen = -1.0F;
 
-// In units of log 2: an offset below leaves what is measured from it too few bits. A row does not
-// begin with such scores, what a mask of −1e9 leaves, but with the first that is larger.
-inline constexpr float kLowestStart = -0x1p18F;
+// In units of log 2: an offset below leaves what is measured from it fewer than six bits behind the
+// point, and weights that are off by more than 1 %. A row does not begin with such scores, to
+// floats what a mask of −1e9 leaves, but with the first that is larger. −2¹⁸ for float, −2⁴⁷ for
+// double.
+template <class Real>
+inline constexpr Real kLowestStartOf =
+    -static_cast<Real>(std::int64_t{1} << (std::numeric_limits<Real>::digits - 6));
+inline constexpr float kLowestStart = kLowestStartOf<float>;
 
 // The threshold of a row that has seen finite scores, but none it could begin with.
-inline constexpr float kBeyondRange = -std::numeric_limits<float>::max();
+template <class Real>
+inline constexpr Real kBeyondRangeOf = -std::numeric_limits<Real>::max();
+inline constexpr float kBeyondRange = kBeyondRangeOf<float>;
 
 // Scores between the two products, [keys][width].
+using detail::BasicScoreTile;
 using detail::ScoreTile;
 
 // A tensor of something about every score, as seen by a tile of them: what belongs to row r and key
@@ -64,11 +74,12 @@ inline bool is_set(const bool& element) {
 // Which keys of a tile the irregular parts of a mask let through.
 enum class Visibility { kNone, kMixed, kAll };
 
-// Up to kTileKeys neighbouring keys and their values, as rows of floats.
-struct Tile {
-  const float* key = nullptr;  // row j is at key + j · key_stride
+// Up to kTileKeys neighbouring keys and their values, as rows of numbers.
+template <class Real>
+struct BasicTile {
+  const Real* key = nullptr;  // row j is at key + j · key_stride
   std::int64_t key_stride = 0;
-  const float* value = nullptr;
+  const Real* value = nullptr;
   std::int64_t value_stride = 0;
   std::int32_t first_key = 0;  // where row 0 stands in the sequence
   std::int32_t num_keys = 0;
@@ -78,28 +89,31 @@ struct Tile {
 // sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
 // −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere. Of a single row,
 // every lane of a vector has the same number, and out is filled up with 0 to whole vectors.
-struct PanelState {
-  float* minus_m = nullptr;    // [width]
-  float* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
-  float* sum = nullptr;        // [width]
-  float* out = nullptr;        // [value_dim][width]
+template <class Real>
+struct BasicPanelState {
+  Real* minus_m = nullptr;    // [width]
+  Real* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
+  Real* sum = nullptr;        // [width]
+  Real* out = nullptr;        // [value_dim][width]
 };
 
 // Which weights of a panel fall: attention/philox.h says how that is decided.
-struct DropoutRows {
+template <class Real>
+struct BasicDropoutRows {
   std::array<std::array<std::uint64_t, 2>, 10> round_keys{};
   std::uint32_t threshold = 0;  // of 2¹⁶
-  float kept_factor = 1;
+  Real kept_factor = 1;
   std::uint32_t batch = 0;
   const std::int32_t* heads = nullptr;  // [width], of each row
   const std::int32_t* q_idx = nullptr;  // [width], positions
 };
 
-struct Panel {
+template <class Real>
+struct BasicPanel {
   std::int32_t vectors = 0;  // 1, 2 or 3: width / lanes of a vector; 0 for a single row
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
-  const float* query = nullptr;  // [head_dim][width]
+  const Real* query = nullptr;  // [head_dim][width]
   // Row r sees no key outside begin[r] ≤ k < end[r]; a row that does not exist has an empty range.
   const std::int32_t* begin = nullptr;
   const std::int32_t* end = nullptr;
@@ -115,71 +129,88 @@ struct Panel {
   // The last tile moved some m: expect the next one to do so too. A guess about speed only.
   bool moving = true;
   // Null where every weight is kept.
-  const DropoutRows* dropout = nullptr;
-  PanelState state = {};
+  const BasicDropoutRows<Real>* dropout = nullptr;
+  BasicPanelState<Real> state = {};
 };
 
 // The weights of a panel's rows for a tile of keys, [key][width].
-struct WeightTile {
+template <class Real>
+struct BasicWeightTile {
   std::int32_t vectors = 0;
   std::int32_t first_key = 0;  // where key 0 of the tile stands in the sequence
   // The keys that some row sees, counted from first_key; only these have weights.
   std::int32_t begin = 0, end = 0;
-  float* weights = nullptr;       // 0 where the row does not see the key
-  float* log2_weights = nullptr;  // −infinity there
+  Real* weights = nullptr;       // 0 where the row does not see the key
+  Real* log2_weights = nullptr;  // −infinity there
 };
 
 // The denominators of a panel's rows over the keys so far: Σ exp(score − largest). A row that has
 // seen nothing has −infinity and 0.
-struct PanelSums {
-  float* largest = nullptr;  // [width]
-  float* sum = nullptr;      // [width]
+template <class Real>
+struct BasicPanelSums {
+  Real* largest = nullptr;  // [width]
+  Real* sum = nullptr;      // [width]
 };
 
 // The logarithms of the denominators of a panel's rows, in two parts: a number close to it, and
 // what it lacks, in units of log 2. −infinity for a row that sees nothing.
-struct PanelLogSums {
-  const float* high = nullptr;       // [width]
-  const float* minus_low = nullptr;  // [width], negated
+template <class Real>
+struct BasicPanelLogSums {
+  const Real* high = nullptr;       // [width]
+  const Real* minus_low = nullptr;  // [width], negated
 };
 
 // The largest weights of each row so far, in falling order, and where they are.
-struct PanelLargest {
+template <class Real>
+struct BasicPanelLargest {
   std::int32_t count = 0;
-  float* weights = nullptr;      // [count][width]: 0 where there is none yet
+  Real* weights = nullptr;       // [count][width]: 0 where there is none yet
   std::int32_t* keys = nullptr;  // [count][width]: −1 there
 };
 
-struct BackwardTable;
+template <class Real>
+struct BasicBackwardTable;
 struct RecurrenceTable;
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
-struct KernelTable {
+template <class Real>
+struct BasicKernelTable {
+  using Tile = BasicTile<Real>;
+  using ScoreTile = BasicScoreTile<Real>;
+  using WeightTile = BasicWeightTile<Real>;
+  using Panel = BasicPanel<Real>;
+  using PanelState = BasicPanelState<Real>;
+  using PanelSums = BasicPanelSums<Real>;
+  using PanelLogSums = BasicPanelLogSums<Real>;
+  using PanelLargest = BasicPanelLargest<Real>;
+
   const char* name;
   std::int32_t lanes;
   // For the loops that call a user's function: they are compiled elsewhere.
   detail::TileTarget tile_target;
   // The kernels of the way back: backward.h.
-  const BackwardTable* backward;
-  // Those of linear attention: recurrence.h.
+  const BasicBackwardTable<Real>* backward;
+  // Those of linear attention: recurrence.h. In float alone.
   const RecurrenceTable* recurrence;
+  // The same kernels for double; null in their own table.
+  const BasicKernelTable<double>* in_double;
 
   // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
-  void (*attend)(const Tile& tile, Panel& panel, float* weights);
+  void (*attend)(const Tile& tile, Panel& panel, Real* weights);
 
   // The same in two halves, for scores that somebody modifies in between. Here the query is
   // multiplied by scale alone. After score(), scores[j][r] holds query · key, or anything where row
   // r does not see key j; before absorb() it must be −infinity where an irregular mask hides it.
-  void (*score)(const Tile& tile, Panel& panel, float* scores);
-  void (*absorb)(const Tile& tile, Panel& panel, float* scores);
+  void (*score)(const Tile& tile, Panel& panel, Real* scores);
+  void (*absorb)(const Tile& tile, Panel& panel, Real* scores);
 
   // Between the two, for the keys of the tile that are asked about:
   // score = softcap · tanh(score / softcap)
-  void (*cap)(const ScoreTile& tile, float softcap);
+  void (*cap)(const ScoreTile& tile, Real softcap);
   // score −= slopes[r] · |position of row r − key|
-  void (*add_alibi)(const ScoreTile& tile, const float* slopes);
+  void (*add_alibi)(const ScoreTile& tile, const Real* slopes);
   // score += element
-  void (*add_rows)(const ScoreTile& tile, const ScoreRows<float>& rows);
+  void (*add_rows)(const ScoreTile& tile, const ScoreRows<Real>& rows);
 
   // A mask is a tile of what is added to scores, −infinity for keys that are hidden. These put more
   // into it: what is to be added, and keys to hide, whose element is `hidden_value`.
@@ -187,39 +218,39 @@ struct KernelTable {
   void (*hide_rows)(const ScoreTile& mask, const ScoreRows<bool>& rows, bool hidden_value);
   Visibility (*visibility)(const ScoreTile& mask);
   // Scores of hidden keys become −infinity whatever they were.
-  void (*add_mask)(const ScoreTile& tile, const float* mask);
+  void (*add_mask)(const ScoreTile& tile, const Real* mask);
 
   // Adds a tile of scores, as score() leaves them, to the denominators. Those of keys that a row
   // does not see become −infinity.
-  void (*add_to_sums)(const Tile& tile, Panel& panel, float* scores, const PanelSums& sums);
+  void (*add_to_sums)(const Tile& tile, Panel& panel, Real* scores, const PanelSums& sums);
 
   // Turns the scores that out.log2_weights holds into weights, at most 1, below 2⁻¹⁰⁰ exactly 0,
   // and their logarithms.
   void (*weigh)(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out);
 
   // sums[r] += Σ weight · log2 weight over the tile.
-  void (*add_entropy)(const WeightTile& tile, float* sums);
+  void (*add_entropy)(const WeightTile& tile, Real* sums);
 
   // Puts the tile's weights among the largest. Of equals the first stays before the others; NaN is
   // never one.
   void (*keep_largest)(const WeightTile& tile, const PanelLargest& largest);
 
   // mass[j] += Σ_r weights[j][r] over the rows first ≤ r < last.
-  void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, float* mass);
+  void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, Real* mass);
 
   // counts[r] += how many scores of the tile are not −infinity.
-  void (*count_seen)(const ScoreTile& tile, float* counts);
+  void (*count_seen)(const ScoreTile& tile, Real* counts);
 
   // sums[r] += Σ a · b over the keys that both tiles have; they are of the same keys and as wide.
-  void (*add_products)(const WeightTile& a, const WeightTile& b, float* sums);
+  void (*add_products)(const WeightTile& a, const WeightTile& b, Real* sums);
 
   // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
-  void (*pack)(const float* const* rows, std::int32_t width, std::int32_t head_dim, float factor,
-               float* query);
+  void (*pack)(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
+               Real* query);
 
   // rows[r][d] = factors[r] · out[d][r], for the rows that exist; never −0.
-  void (*unpack)(const float* out, std::int32_t width, std::int32_t value_dim, const float* factors,
-                 float* const* rows);
+  void (*unpack)(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,
+                 Real* const* rows);
 
   // Whether the sum and the output of every row are finite numbers.
   bool (*is_finite)(const Panel& panel, const PanelState& state);
@@ -227,16 +258,37 @@ struct KernelTable {
   // Puts `part`, over later keys, into `total`. A state over no key changes nothing.
   void (*merge)(const Panel& panel, const PanelState& part, const PanelState& total);
 
-  // numbers[i] = source[i] for count numbers of a type of at most 32 bits.
-  void (*widen)(DataType type, const std::byte* source, std::int64_t count, float* numbers);
+  // numbers[i] = source[i] for count numbers of type Real, or of one of at most 16 bits where that
+  // is float.
+  void (*widen)(DataType type, const std::byte* source, std::int64_t count, Real* numbers);
 
-  // target[i] = numbers[i], rounded to nearest even.
-  void (*narrow)(DataType type, const float* numbers, std::int64_t count, std::byte* target);
+  // target[i] = numbers[i], rounded to nearest even, for the same types.
+  void (*narrow)(DataType type, const Real* numbers, std::int64_t count, std::byte* target);
 
   // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
   // that was: two for each lane. *sink gets a number that depends on every one of them.
-  std::int64_t (*fma_burst)(std::int64_t steps, float* sink);
+  std::int64_t (*fma_burst)(std::int64_t steps, Real* sink);
 };
+
+using Tile = BasicTile<float>;
+using PanelState = BasicPanelState<float>;
+using DropoutRows = BasicDropoutRows<float>;
+using Panel = BasicPanel<float>;
+using WeightTile = BasicWeightTile<float>;
+using PanelSums = BasicPanelSums<float>;
+using PanelLogSums = BasicPanelLogSums<float>;
+using PanelLargest = BasicPanelLargest<float>;
+using KernelTable = BasicKernelTable<float>;
+
+// The kernels for Real of the instruction set of `table`.
+template <class Real>
+const BasicKernelTable<Real>& kernels_in(const KernelTable& table) {
+  if constexpr (std::is_same_v<Real, double>) {
+    return *table.in_double;
+  } else {
+    return table;
+  }
+}
 
 // The tables this processor can run, the best first; empty where only the reference can.
 const std::vector<const KernelTable*>& supported_kernels();

@@ -17,13 +17,13 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // An exponent up to here leaves m where it is; above it, m moves to the row's largest score.
-constexpr float kLargestExponent = 30.0F;
+constexpr Real kLargestExponent = 30.0F;
 // A tile whose weights sum to at most this has no exponent above kLargestExponent.
-constexpr float kLargestSum = 0x1p30F;
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr Real kLargestSum = 0x1p30F;
+constexpr Real kMinusInfinity = -std::numeric_limits<Real>::infinity();
 
 template <int kVectors>
 struct PanelKernel {
@@ -31,7 +31,7 @@ struct PanelKernel {
 
   const Tile& tile;
   Panel& panel;
-  float* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
+  Real* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
   // The keys of the tile that any row sees, and whether some row does not see all of these.
   std::int32_t begin;
   std::int32_t end;
@@ -43,15 +43,15 @@ struct PanelKernel {
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
 
-  HWY_INLINE PanelKernel(const Tile& t, Panel& p, float* w) : tile(t), panel(p), weights(w) {
+  HWY_INLINE PanelKernel(const Tile& t, Panel& p, Real* w) : tile(t), panel(p), weights(w) {
     begin = std::max(panel.any_begin - tile.first_key, 0);
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
     if (is_mixed) find_segments();
     for (int v = 0; v < kVectors; ++v) {
-      row_begin[v] = is_mixed ? relative(panel.begin + v * kLanes) : hn::Zero(kFloats);
-      row_end[v] = is_mixed ? relative(panel.end + v * kLanes) : hn::Zero(kFloats);
+      row_begin[v] = is_mixed ? relative(panel.begin + v * kLanes) : hn::Zero(kReals);
+      row_end[v] = is_mixed ? relative(panel.end + v * kLanes) : hn::Zero(kReals);
     }
   }
 
@@ -87,15 +87,15 @@ struct PanelKernel {
   // Positions as floats relative to the tile, in which form they compare fastest. Clamping keeps
   // them exact.
   HWY_INLINE Vec relative(const std::int32_t* positions) const {
-    const hn::RebindToSigned<Floats> integers;
+    const Indices integers;
     const auto difference =
         hn::Sub(hn::LoadU(integers, positions), hn::Set(integers, tile.first_key));
-    return hn::ConvertTo(kFloats, hn::Min(hn::Max(difference, hn::Set(integers, -1)),
-                                          hn::Set(integers, kTileKeys + 1)));
+    return to_reals(
+        hn::Min(hn::Max(difference, hn::Set(integers, -1)), hn::Set(integers, kTileKeys + 1)));
   }
 
-  HWY_INLINE hn::Mask<Floats> sees(int v, std::int32_t key) const {
-    const Vec at = hn::Set(kFloats, static_cast<float>(key));
+  HWY_INLINE hn::Mask<Reals> sees(int v, std::int32_t key) const {
+    const Vec at = hn::Set(kReals, static_cast<Real>(key));
     return hn::And(hn::Ge(at, row_begin[v]), hn::Lt(at, row_end[v]));
   }
 
@@ -112,7 +112,7 @@ struct PanelKernel {
         for (int v = kFirst; v < kFirst + kCount; ++v) sums[i][v] = use.start(v);
       const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
       multiply_add<1, kFirst, kCount>(keys, kernel.panel.query, kernel.panel.head_dim, sums);
-      float* HWY_RESTRICT block = kernel.weights + key * kWidth;
+      Real* HWY_RESTRICT block = kernel.weights + key * kWidth;
       for (int i = 0; i < kRows; ++i)
         for (int v = kFirst; v < kFirst + kCount; ++v)
           kernel.store(sums[i][v], block + i * kWidth, v);
@@ -121,7 +121,7 @@ struct PanelKernel {
         // the sums would have to share them with the constants of the exponential, and be spilled.
         for (int i = 0; i < kRows; ++i) {
           for (int v = kFirst; v < kFirst + kCount; ++v) {
-            float* row = block + i * kWidth;
+            Real* row = block + i * kWidth;
             kernel.store(use.finish(v, key + i, kernel.load(row, v)), row, v);
           }
         }
@@ -147,11 +147,11 @@ struct PanelKernel {
     }
   }
 
-  HWY_INLINE Vec load(const float* array, int v) const {
-    return hn::Load(kFloats, array + v * kLanes);
+  HWY_INLINE Vec load(const Real* array, int v) const {
+    return hn::Load(kReals, array + v * kLanes);
   }
-  HWY_INLINE void store(Vec x, float* array, int v) const {
-    hn::Store(x, kFloats, array + v * kLanes);
+  HWY_INLINE void store(Vec x, Real* array, int v) const {
+    hn::Store(x, kReals, array + v * kLanes);
   }
 
   // The scores become weights right in the register block, in the hope that no m must move.
@@ -172,11 +172,11 @@ struct PanelKernel {
   // Returns whether the weights stand; otherwise nothing but `weights` was touched.
   HWY_INLINE bool try_fused_weights() {
     Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
     score(FusedWeights{*this, tile_sum});
     bool fits = true;
     for (int v = 0; v < kVectors; ++v) {
-      fits = fits && hn::AllTrue(kFloats, hn::Le(tile_sum[v], hn::Set(kFloats, kLargestSum)));
+      fits = fits && hn::AllTrue(kReals, hn::Le(tile_sum[v], hn::Set(kReals, kLargestSum)));
     }
     if (!fits) return false;
     for (int v = 0; v < kVectors; ++v) {
@@ -193,7 +193,7 @@ struct PanelKernel {
     HWY_INLINE Vec start(int v) const { return kernel.load(kernel.panel.state.minus_m, v); }
     HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
       if (kernel.is_mixed) {
-        exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kFloats, kMinusInfinity));
+        exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
       }
       largest[v] = hn::Max(exponent, largest[v]);
       return exponent;
@@ -209,17 +209,17 @@ struct PanelKernel {
     panel.moving = false;
     for (int v = 0; v < kVectors; ++v) {
       const Vec threshold = load(state.threshold, v);
-      const auto is_empty = hn::Lt(threshold, hn::Zero(kFloats));
-      const auto begins = hn::Ge(largest[v], hn::Set(kFloats, kLowestStart));
+      const auto is_empty = hn::Lt(threshold, hn::Zero(kReals));
+      const auto begins = hn::Ge(largest[v], hn::Set(kReals, kLowestStartOf<Real>));
       const auto moves = hn::And(hn::Gt(largest[v], threshold), hn::Or(begins, hn::Not(is_empty)));
       shift[v] = hn::IfThenElseZero(moves, largest[v]);
-      if (hn::AllFalse(kFloats, moves)) continue;
+      if (hn::AllFalse(kReals, moves)) continue;
       panel.moving = true;
       store(hn::Sub(load(state.minus_m, v), shift[v]), state.minus_m, v);
-      store(hn::IfThenElse(moves, hn::Set(kFloats, kLargestExponent), threshold), state.threshold,
+      store(hn::IfThenElse(moves, hn::Set(kReals, kLargestExponent), threshold), state.threshold,
             v);
       // An empty state is 0 already, and stays so whatever the shift.
-      scale(v, hn::IfThenElse(is_empty, hn::Set(kFloats, 1.0F), exp2(hn::Neg(shift[v]))));
+      scale(v, hn::IfThenElse(is_empty, hn::Set(kReals, 1.0F), exp2(hn::Neg(shift[v]))));
     }
   }
 
@@ -228,7 +228,7 @@ struct PanelKernel {
     move(largest, shift, [&](int v, Vec factor) HWY_ATTR {
       store(hn::Mul(load(state.sum, v), factor), state.sum, v);
       for (std::int32_t d = 0; d < panel.value_dim; ++d) {
-        float* out = state.out + d * kWidth;
+        Real* out = state.out + d * kWidth;
         store(hn::Mul(load(out, v), factor), out, v);
       }
     });
@@ -243,7 +243,7 @@ struct PanelKernel {
     template <int kFirst, int kCount>
     HWY_INLINE void run(const Segment& segment) const {
       for (std::int32_t key = segment.begin; key < segment.end; ++key) {
-        float* row = kernel.weights + key * kWidth;
+        Real* row = kernel.weights + key * kWidth;
         for (int v = kFirst; v < kFirst + kCount; ++v) use(v, key, row + v * kLanes);
       }
     }
@@ -257,10 +257,10 @@ struct PanelKernel {
   }
 
   // Replaces what is in the tile where the row does not see the key.
-  HWY_INLINE void replace_unseen(float replacement) const {
-    visit([&](int v, std::int32_t key, float* at) HWY_ATTR {
-      const Vec seen = hn::Load(kFloats, at);
-      hn::Store(hn::IfThenElse(sees(v, key), seen, hn::Set(kFloats, replacement)), kFloats, at);
+  HWY_INLINE void replace_unseen(Real replacement) const {
+    visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
+      const Vec seen = hn::Load(kReals, at);
+      hn::Store(hn::IfThenElse(sees(v, key), seen, hn::Set(kReals, replacement)), kReals, at);
     });
   }
 
@@ -268,16 +268,16 @@ struct PanelKernel {
   template <class ExponentOf>
   HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of) {
     Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kFloats);
-    visit([&](int v, std::int32_t, float* at) HWY_ATTR {
-      const Vec exponent = exponent_of(v, hn::Load(kFloats, at));
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
+    visit([&](int v, std::int32_t, Real* at) HWY_ATTR {
+      const Vec exponent = exponent_of(v, hn::Load(kReals, at));
       Vec weight = exp2(hn::Sub(exponent, shift[v]));
       tile_sum[v] = hn::Add(tile_sum[v], weight);
       if (panel.guarded) {
-        const auto is_hidden = hn::Eq(exponent, hn::Set(kFloats, kMinusInfinity));
-        weight = hn::IfThenElse(is_hidden, hn::Set(kFloats, kUnseen), weight);
+        const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
+        weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
       }
-      hn::Store(weight, kFloats, at);
+      hn::Store(weight, kReals, at);
     });
     for (int v = 0; v < kVectors; ++v) {
       store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
@@ -287,7 +287,7 @@ struct PanelKernel {
   HWY_INLINE void separate_weights() {
     Vec largest[kVectors];
     Vec shift[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
     score(Exponents{*this, largest});
     move_state(largest, shift);
     weigh(shift, [](int, Vec exponent) HWY_ATTR { return exponent; });
@@ -296,7 +296,7 @@ struct PanelKernel {
   template <bool kGuarded, int kRows>
   struct ValueSegment {
     const PanelKernel& kernel;
-    const float* values;  // [key][value_stride], from the register block's first column on
+    const Real* values;  // [key][value_stride], from the register block's first column on
     Vec (&sums)[kRows][kVectors];
 
     template <int kFirst, int kCount>
@@ -314,7 +314,7 @@ struct PanelKernel {
 
     template <int kRows>
     HWY_INLINE void run(std::int32_t column) const {
-      float* HWY_RESTRICT out = kernel.panel.state.out + column * kWidth;
+      Real* HWY_RESTRICT out = kernel.panel.state.out + column * kWidth;
       Vec sums[kRows][kVectors];
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
@@ -352,8 +352,8 @@ struct PanelKernel {
   HWY_INLINE bool has_started() const {
     bool started = true;
     for (int v = 0; v < kVectors; ++v) {
-      started = started &&
-                hn::AllTrue(kFloats, hn::Ge(load(panel.state.threshold, v), hn::Zero(kFloats)));
+      started =
+          started && hn::AllTrue(kReals, hn::Ge(load(panel.state.threshold, v), hn::Zero(kReals)));
     }
     return started;
   }
@@ -368,7 +368,7 @@ struct PanelKernel {
 
   struct RawScores {
     static constexpr bool kFinishes = false;
-    HWY_INLINE Vec start(int) const { return hn::Zero(kFloats); }
+    HWY_INLINE Vec start(int) const { return hn::Zero(kReals); }
   };
 
   HWY_INLINE void raw_scores() const {
@@ -382,10 +382,10 @@ struct PanelKernel {
     Vec largest[kVectors];
     Vec minus_m[kVectors];
     Vec shift[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kFloats, kMinusInfinity);
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
     if (is_mixed) replace_unseen(kMinusInfinity);
-    visit([&](int v, std::int32_t, float* at)
-              HWY_ATTR { largest[v] = hn::Max(hn::Load(kFloats, at), largest[v]); });
+    visit([&](int v, std::int32_t, Real* at)
+              HWY_ATTR { largest[v] = hn::Max(hn::Load(kReals, at), largest[v]); });
     for (int v = 0; v < kVectors; ++v) {
       minus_m[v] = load(panel.state.minus_m, v);
       // Rounding keeps the order: the exponent of the largest score is the largest exponent.
@@ -401,22 +401,23 @@ struct PanelKernel {
 
   // Marks rows that have seen nothing yet but scores they cannot begin with.
   HWY_INLINE void note_range(int v, Vec score, Vec exponent) {
-    const Vec hidden = hn::Set(kFloats, kMinusInfinity);
+    const Vec hidden = hn::Set(kReals, kMinusInfinity);
     const auto is_beyond =
-        hn::And(hn::Lt(exponent, hn::Set(kFloats, kLowestStart)), hn::Gt(score, hidden));
-    if (HWY_LIKELY(hn::AllFalse(kFloats, is_beyond))) return;
+        hn::And(hn::Lt(exponent, hn::Set(kReals, kLowestStartOf<Real>)), hn::Gt(score, hidden));
+    if (HWY_LIKELY(hn::AllFalse(kReals, is_beyond))) return;
     const Vec threshold = load(panel.state.threshold, v);
     const auto is_empty = hn::Eq(threshold, hidden);
-    store(hn::IfThenElse(hn::And(is_beyond, is_empty), hn::Set(kFloats, kBeyondRange), threshold),
+    store(hn::IfThenElse(hn::And(is_beyond, is_empty), hn::Set(kReals, kBeyondRangeOf<Real>),
+                         threshold),
           panel.state.threshold, v);
   }
 
   static HWY_INLINE Vec exponent_of_score(Vec score, Vec minus_m) {
-    return hn::MulAdd(score, hn::Set(kFloats, detail::kLog2E), minus_m);
+    return hn::MulAdd(score, hn::Set(kReals, Constants<Real>::kLog2E), minus_m);
   }
 };
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_PANEL_INL_H_

@@ -4,25 +4,16 @@
 // foreach_target comes first: it includes this file once for each instruction set.
 #include <cstring>
 
+#include "attention/kernels/has_vectors.h"
 #include "attention/kernels/recurrence.h"
 #include "hwy/highway.h"
 
-#undef HEED_HAS_VECTORS
-#define HEED_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
-
-// As in kernels.cc.
 #if HEED_HAS_VECTORS
+
 #include "attention/kernels/exp2-inl.h"
-#endif
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
-
-#if !HEED_HAS_VECTORS
-
-const RecurrenceTable* recurrence_table() { return nullptr; }
-
-#else
+namespace heed::inline v0::kernels::HWY_NAMESPACE::f32 {
 
 namespace {
 
@@ -57,12 +48,12 @@ class State {
 
   HWY_INLINE Row load(const float* at) const {
     Row row;
-    for (int v = 0; v < kVectors; ++v) row.part[v] = hn::LoadU(kFloats, at + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) row.part[v] = hn::LoadU(kReals, at + v * kLanes);
     return row;
   }
 
   HWY_INLINE void store(const Row& row, float* at) const {
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(row.part[v], kFloats, at + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(row.part[v], kReals, at + v * kLanes);
   }
 
   // The columns of a row that exist, and 0.
@@ -82,7 +73,7 @@ class State {
 
   // row += factor · other
   static HWY_INLINE void add(Row& row, float factor, const Row& other) {
-    const Vec factors = hn::Set(kFloats, factor);
+    const Vec factors = hn::Set(kReals, factor);
     for (int v = 0; v < kVectors; ++v) {
       row.part[v] = hn::MulAdd(factors, other.part[v], row.part[v]);
     }
@@ -90,18 +81,18 @@ class State {
 
   HWY_INLINE void open_gates(std::int64_t t) const {
     const float* decay = in_.decay + t * in_.decay_stride;
-    const Vec log2_e = hn::Set(kFloats, detail::kLog2E);
+    const Vec log2_e = hn::Set(kReals, detail::kLog2E);
     if (in_.decay_is_scalar) {
-      const Vec kept = exp2(hn::Mul(hn::Set(kFloats, *decay), log2_e));
+      const Vec kept = exp2(hn::Mul(hn::Set(kReals, *decay), log2_e));
       for (std::int32_t i = 0; i < in_.head_dim; i += kLanes) {
-        hn::StoreU(kept, kFloats, in_.gates + i);
+        hn::StoreU(kept, kReals, in_.gates + i);
       }
       return;
     }
     std::memcpy(in_.gates, decay, static_cast<std::size_t>(in_.head_dim) * sizeof(float));
     for (std::int32_t i = 0; i < in_.head_dim; i += kLanes) {
-      const Vec logs = hn::LoadU(kFloats, in_.gates + i);
-      hn::StoreU(exp2(hn::Mul(logs, log2_e)), kFloats, in_.gates + i);
+      const Vec logs = hn::LoadU(kReals, in_.gates + i);
+      hn::StoreU(exp2(hn::Mul(logs, log2_e)), kReals, in_.gates + i);
     }
   }
 
@@ -110,7 +101,7 @@ class State {
   HWY_INLINE Row kept(std::int32_t i) const {
     Row row = load(in_.state + i * kWidth);
     if constexpr (kForgets) {
-      const Vec gate = hn::Set(kFloats, in_.gates[i]);
+      const Vec gate = hn::Set(kReals, in_.gates[i]);
       for (int v = 0; v < kVectors; ++v) row.part[v] = hn::Mul(row.part[v], gate);
     }
     return row;
@@ -137,7 +128,7 @@ class State {
   template <bool kForgets>
   HWY_INLINE Row stored_for(const float* key) const {
     Row sum;
-    for (int v = 0; v < kVectors; ++v) sum.part[v] = hn::Zero(kFloats);
+    for (int v = 0; v < kVectors; ++v) sum.part[v] = hn::Zero(kReals);
     for (std::int32_t i = 0; i < in_.head_dim; ++i) {
       const Row row = kept<kForgets>(i);
       if constexpr (kForgets) store(row, in_.state + i * kWidth);
@@ -151,7 +142,7 @@ class State {
     const float* key = in_.key + t * in_.key_stride;
     const Row stored = in_.decay != nullptr ? stored_for<true>(key) : stored_for<false>(key);
     Row written = load_columns(in_.value + t * in_.value_stride);
-    const Vec beta = hn::Set(kFloats, in_.beta[t * in_.beta_stride]);
+    const Vec beta = hn::Set(kReals, in_.beta[t * in_.beta_stride]);
     for (int v = 0; v < kVectors; ++v) {
       written.part[v] = hn::Mul(beta, hn::Sub(written.part[v], stored.part[v]));
     }
@@ -162,14 +153,14 @@ class State {
   HWY_INLINE void read(std::int64_t t, std::int32_t head) const {
     const float* query = in_.query + t * in_.query_stride + head * in_.query_head_stride;
     Row even, odd;
-    for (int v = 0; v < kVectors; ++v) even.part[v] = odd.part[v] = hn::Zero(kFloats);
+    for (int v = 0; v < kVectors; ++v) even.part[v] = odd.part[v] = hn::Zero(kReals);
     std::int32_t i = 0;
     for (; i + 2 <= in_.head_dim; i += 2) {
       add(even, query[i], load(in_.state + i * kWidth));
       add(odd, query[i + 1], load(in_.state + (i + 1) * kWidth));
     }
     if (i < in_.head_dim) add(even, query[i], load(in_.state + i * kWidth));
-    const Vec scale = hn::Set(kFloats, in_.scale);
+    const Vec scale = hn::Set(kReals, in_.scale);
     for (int v = 0; v < kVectors; ++v) {
       even.part[v] = hn::Mul(scale, hn::Add(even.part[v], odd.part[v]));
     }
@@ -186,22 +177,22 @@ void run(std::int32_t vectors, const Recurrence& recurrence) {
 }
 
 HWY_INLINE Vec feature(FeatureMap map, Vec x) {
-  const auto is_negative = hn::Lt(x, hn::Zero(kFloats));
+  const auto is_negative = hn::Lt(x, hn::Zero(kReals));
   if (map == FeatureMap::kRelu) return hn::IfThenZeroElse(is_negative, x);
-  const Vec power = exp2(hn::Mul(x, hn::Set(kFloats, detail::kLog2E)));
-  return hn::IfThenElse(is_negative, power, hn::Add(x, hn::Set(kFloats, 1.0F)));
+  const Vec power = exp2(hn::Mul(x, hn::Set(kReals, detail::kLog2E)));
+  return hn::IfThenElse(is_negative, power, hn::Add(x, hn::Set(kReals, 1.0F)));
 }
 
 void features(FeatureMap map, const float* numbers, std::int64_t count, float* features) {
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(feature(map, hn::LoadU(kFloats, numbers + i)), kFloats, features + i);
+    hn::StoreU(feature(map, hn::LoadU(kReals, numbers + i)), kReals, features + i);
   }
   if (i == count) return;
   HWY_ALIGN float rest[kLanes] = {};
   const auto bytes = static_cast<std::size_t>(count - i) * sizeof(float);
   std::memcpy(rest, numbers + i, bytes);
-  hn::Store(feature(map, hn::Load(kFloats, rest)), kFloats, rest);
+  hn::Store(feature(map, hn::Load(kReals, rest)), kReals, rest);
   std::memcpy(features + i, rest, bytes);
 }
 
@@ -212,7 +203,7 @@ const RecurrenceTable* recurrence_table() {
   return &table;
 }
 
-#endif
-
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::f32
 HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_HAS_VECTORS

@@ -13,7 +13,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
 // broadcast they just fit the registers.
@@ -21,24 +21,24 @@ constexpr int kBlock = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
 
 // A matrix A[row][step] of which the kernels broadcast single elements.
 struct Operand {
-  const float* data;
+  const Real* data;
   std::int64_t row_stride;
   std::int64_t step_stride;
 };
 
 // sums[i][v] += A[i][step] · B[step][v] for kCount vectors from kFirst on: one step of the below.
 template <int kFirst, int kCount, bool kGuarded, int kRows, int kVectors>
-HWY_INLINE void multiply_add_step(const float* HWY_RESTRICT const (&rows)[kRows],
-                                  std::int64_t offset, const float* HWY_RESTRICT b,
+HWY_INLINE void multiply_add_step(const Real* HWY_RESTRICT const (&rows)[kRows],
+                                  std::int64_t offset, const Real* HWY_RESTRICT b,
                                   Vec (&sums)[kRows][kVectors]) {
   Vec b_step[kCount];
-  for (int v = 0; v < kCount; ++v) b_step[v] = hn::Load(kFloats, b + (kFirst + v) * kLanes);
+  for (int v = 0; v < kCount; ++v) b_step[v] = hn::Load(kReals, b + (kFirst + v) * kLanes);
   for (int i = 0; i < kRows; ++i) {
-    const Vec a_step = hn::Set(kFloats, rows[i][offset]);
+    const Vec a_step = hn::Set(kReals, rows[i][offset]);
     for (int v = 0; v < kCount; ++v) {
       Vec& sum = sums[i][kFirst + v];
       const Vec added = hn::MulAdd(a_step, b_step[v], sum);
-      sum = kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kFloats, kUnseen)), sum, added)
+      sum = kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kReals, kUnseen)), sum, added)
                      : added;
     }
   }
@@ -47,10 +47,10 @@ HWY_INLINE void multiply_add_step(const float* HWY_RESTRICT const (&rows)[kRows]
 // sums[i][v] += Σ_step A[i][step] · B[step][v], each one chain of fused multiply-adds in the order
 // of steps, kUnrolled of them in a turn of the loop. B is [steps][kVectors] vectors.
 template <int kUnrolled, int kFirst, int kCount, bool kGuarded = false, int kRows, int kVectors>
-HWY_INLINE void multiply_add(const Operand& a, const float* HWY_RESTRICT b, std::int32_t steps,
+HWY_INLINE void multiply_add(const Operand& a, const Real* HWY_RESTRICT b, std::int32_t steps,
                              Vec (&sums)[kRows][kVectors]) {
   constexpr int kStep = kVectors * kLanes;
-  const float* HWY_RESTRICT rows[kRows];
+  const Real* HWY_RESTRICT rows[kRows];
   for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
   std::int32_t step = 0;
   for (; step + kUnrolled <= steps; step += kUnrolled) {
@@ -111,7 +111,7 @@ HWY_INLINE void for_each_block(std::int32_t begin, std::int32_t end, const Block
   if (row < end) block.template run<1>(row);
 }
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_REGISTER_BLOCK_INL_H_

@@ -17,7 +17,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // A panel of width 1. In the first product lanes are keys, which are turned in registers; in the
 // second they are columns. Every chain is that of PanelKernel, step by step, and so is every bit;
@@ -25,22 +25,22 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE {
 struct RowKernel {
   const Tile& tile;
   Panel& panel;
-  float* HWY_RESTRICT weights;  // [num_keys], of the tile's keys from `begin` on
-  std::int32_t begin;           // the keys of the tile that the row sees
+  Real* HWY_RESTRICT weights;  // [num_keys], of the tile's keys from `begin` on
+  std::int32_t begin;          // the keys of the tile that the row sees
   std::int32_t num_keys;
 
   // Columns of the second product that a pass over the keys takes: with more the registers are
   // full, with fewer the multiply-adds wait for each other.
   static constexpr int kColumnVectors = 8;
 
-  RowKernel(const Tile& t, Panel& p, float* w) : tile(t), panel(p), weights(w) {
+  RowKernel(const Tile& t, Panel& p, Real* w) : tile(t), panel(p), weights(w) {
     begin = std::max(panel.any_begin - tile.first_key, 0);
     num_keys = std::min(panel.any_end - tile.first_key, tile.num_keys) - begin;
   }
 
   void attend() const {
     if (num_keys <= 0) return;
-    const float shift = move(find_exponents());
+    const Real shift = move(find_exponents());
     weigh(shift);
     add_values();
   }
@@ -48,71 +48,71 @@ struct RowKernel {
   // One exponent more for each of kLanes keys; the lanes of those that do not exist repeat the
   // last.
   HWY_INLINE Vec exponents(std::int32_t first) const {
-    const float* rows[kLanes];
+    const Real* rows[kLanes];
     for (int i = 0; i < kLanes; ++i) {
       const std::int32_t key = begin + std::min(first + i, num_keys - 1);
       rows[i] = tile.key + key * tile.key_stride;
     }
-    Vec sum = hn::Load(kFloats, panel.state.minus_m);
+    Vec sum = hn::Load(kReals, panel.state.minus_m);
     std::int32_t d = 0;
     for (; d + kLanes <= panel.head_dim; d += kLanes) {
       Vec square[kLanes];
       for (int i = 0; i < kLanes; ++i) {
-        square[i] = hn::LoadU(kFloats, rows[i] + d);
+        square[i] = hn::LoadU(kReals, rows[i] + d);
         // The keys that come next: sixteen streams are too many for the processor to foresee.
         __builtin_prefetch(rows[i] + d + kLanes * tile.key_stride);
       }
       transpose(square);
       for (int i = 0; i < kLanes; ++i) {
-        sum = hn::MulAdd(square[i], hn::Set(kFloats, panel.query[d + i]), sum);
+        sum = hn::MulAdd(square[i], hn::Set(kReals, panel.query[d + i]), sum);
       }
     }
     for (; d < panel.head_dim; ++d) {
-      HWY_ALIGN float column[kLanes];
+      HWY_ALIGN Real column[kLanes];
       for (int i = 0; i < kLanes; ++i) column[i] = rows[i][d];
-      sum = hn::MulAdd(hn::Load(kFloats, column), hn::Set(kFloats, panel.query[d]), sum);
+      sum = hn::MulAdd(hn::Load(kReals, column), hn::Set(kReals, panel.query[d]), sum);
     }
     return sum;
   }
 
   // Returns the largest one.
-  float find_exponents() const {
-    Vec largest = hn::Set(kFloats, kMinusInfinity);
+  Real find_exponents() const {
+    Vec largest = hn::Set(kReals, kMinusInfinity);
     for (std::int32_t key = 0; key < num_keys; key += kLanes) {
       const Vec exponent = exponents(key);
       largest = hn::Max(exponent, largest);
-      hn::Store(exponent, kFloats, weights + key);
+      hn::Store(exponent, kReals, weights + key);
     }
-    return hn::GetLane(hn::MaxOfLanes(kFloats, largest));
+    return hn::GetLane(hn::MaxOfLanes(kReals, largest));
   }
 
   // Moves m by `largest` where that exceeds the threshold, and returns by how much.
-  float move(float largest) const {
+  Real move(Real largest) const {
     const PanelState& state = panel.state;
     const bool is_empty = state.threshold[0] == kMinusInfinity;
-    panel.moving = largest > state.threshold[0] && !(is_empty && largest < kLowestStart);
+    panel.moving = largest > state.threshold[0] && !(is_empty && largest < kLowestStartOf<Real>);
     if (!panel.moving) return 0;
-    const Vec shift = hn::Set(kFloats, largest);
-    hn::Store(hn::Sub(hn::Load(kFloats, state.minus_m), shift), kFloats, state.minus_m);
-    hn::Store(hn::Set(kFloats, kLargestExponent), kFloats, state.threshold);
+    const Vec shift = hn::Set(kReals, largest);
+    hn::Store(hn::Sub(hn::Load(kReals, state.minus_m), shift), kReals, state.minus_m);
+    hn::Store(hn::Set(kReals, kLargestExponent), kReals, state.threshold);
     if (is_empty) return largest;
     const Vec factor = exp2(hn::Neg(shift));
-    hn::Store(hn::Mul(hn::Load(kFloats, state.sum), factor), kFloats, state.sum);
+    hn::Store(hn::Mul(hn::Load(kReals, state.sum), factor), kReals, state.sum);
     for (std::int32_t d = 0; d < panel.value_dim; d += kLanes) {
-      hn::Store(hn::Mul(hn::Load(kFloats, state.out + d), factor), kFloats, state.out + d);
+      hn::Store(hn::Mul(hn::Load(kReals, state.out + d), factor), kReals, state.out + d);
     }
     return largest;
   }
 
-  void weigh(float shift) const {
+  void weigh(Real shift) const {
     for (std::int32_t key = 0; key < num_keys; key += kLanes) {
-      const Vec exponent = hn::Load(kFloats, weights + key);
-      Vec weight = exp2(hn::Sub(exponent, hn::Set(kFloats, shift)));
+      const Vec exponent = hn::Load(kReals, weights + key);
+      Vec weight = exp2(hn::Sub(exponent, hn::Set(kReals, shift)));
       if (panel.guarded) {
-        const auto is_hidden = hn::Eq(exponent, hn::Set(kFloats, kMinusInfinity));
-        weight = hn::IfThenElse(is_hidden, hn::Set(kFloats, kUnseen), weight);
+        const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
+        weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
       }
-      hn::Store(weight, kFloats, weights + key);
+      hn::Store(weight, kReals, weights + key);
     }
   }
 
@@ -120,44 +120,44 @@ struct RowKernel {
   // weights: alone its chain would take as long as all these.
   template <int kCount>
   HWY_INLINE Vec add_columns(std::int32_t column) const {
-    float* out = panel.state.out + column;
-    const float* value = tile.value + begin * tile.value_stride + column;
+    Real* out = panel.state.out + column;
+    const Real* value = tile.value + begin * tile.value_stride + column;
     Vec sums[kCount];
-    for (int v = 0; v < kCount; ++v) sums[v] = hn::Load(kFloats, out + v * kLanes);
-    Vec weights_sum = hn::Zero(kFloats);
+    for (int v = 0; v < kCount; ++v) sums[v] = hn::Load(kReals, out + v * kLanes);
+    Vec weights_sum = hn::Zero(kReals);
     for (std::int32_t key = 0; key < num_keys; ++key, value += tile.value_stride) {
       if (weights[key] == kUnseen) continue;
-      const Vec weight = hn::Set(kFloats, weights[key]);
+      const Vec weight = hn::Set(kReals, weights[key]);
       weights_sum = hn::Add(weights_sum, weight);
       for (int v = 0; v < kCount; ++v) {
-        sums[v] = hn::MulAdd(hn::LoadU(kFloats, value + v * kLanes), weight, sums[v]);
+        sums[v] = hn::MulAdd(hn::LoadU(kReals, value + v * kLanes), weight, sums[v]);
       }
     }
-    for (int v = 0; v < kCount; ++v) hn::Store(sums[v], kFloats, out + v * kLanes);
+    for (int v = 0; v < kCount; ++v) hn::Store(sums[v], kReals, out + v * kLanes);
     return weights_sum;
   }
 
   // What whole vectors leave over, from `column` on.
   HWY_INLINE Vec add_rest(std::int32_t column) const {
-    HWY_ALIGN float elements[kLanes] = {};
+    HWY_ALIGN Real elements[kLanes] = {};
     const std::int32_t count = panel.value_dim - column;
-    float* out = panel.state.out + column;
-    const float* value = tile.value + begin * tile.value_stride + column;
-    Vec sum = count > 0 ? hn::Load(kFloats, out) : hn::Zero(kFloats);
-    Vec weights_sum = hn::Zero(kFloats);
+    Real* out = panel.state.out + column;
+    const Real* value = tile.value + begin * tile.value_stride + column;
+    Vec sum = count > 0 ? hn::Load(kReals, out) : hn::Zero(kReals);
+    Vec weights_sum = hn::Zero(kReals);
     for (std::int32_t key = 0; key < num_keys; ++key, value += tile.value_stride) {
       if (weights[key] == kUnseen) continue;
       std::copy_n(value, count, elements);
-      const Vec weight = hn::Set(kFloats, weights[key]);
+      const Vec weight = hn::Set(kReals, weights[key]);
       weights_sum = hn::Add(weights_sum, weight);
-      sum = hn::MulAdd(hn::Load(kFloats, elements), weight, sum);
+      sum = hn::MulAdd(hn::Load(kReals, elements), weight, sum);
     }
-    if (count > 0) hn::Store(sum, kFloats, out);
+    if (count > 0) hn::Store(sum, kReals, out);
     return weights_sum;
   }
 
   void add_values() const {
-    Vec tile_sum = hn::Zero(kFloats);
+    Vec tile_sum = hn::Zero(kReals);
     std::int32_t column = 0;
     const auto fits = [&](int vectors)
                           HWY_ATTR { return column + vectors * kLanes <= panel.value_dim; };
@@ -167,11 +167,11 @@ struct RowKernel {
     for (; fits(4); column += 4 * kLanes) tile_sum = add_columns<4>(column);
     for (; fits(1); column += kLanes) tile_sum = add_columns<1>(column);
     if (column < panel.value_dim || column == 0) tile_sum = add_rest(column);
-    hn::Store(hn::Add(hn::Load(kFloats, panel.state.sum), tile_sum), kFloats, panel.state.sum);
+    hn::Store(hn::Add(hn::Load(kReals, panel.state.sum), tile_sum), kReals, panel.state.sum);
   }
 };
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_ROW_INL_H_

@@ -1,0 +1,152 @@
+// The table of the kernels of the way back, compiled once for each instruction set.
+#if defined(HEED_BACKWARD_TABLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_BACKWARD_TABLE_INL_H_
+#undef HEED_BACKWARD_TABLE_INL_H_
+#else
+#define HEED_BACKWARD_TABLE_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "attention/kernels/backward-inl.h"
+#include "attention/kernels/by_width-inl.h"
+#include "attention/kernels/transpose-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+namespace {
+
+void weigh(const Tile& tile, Panel& panel, const Real* lse, Real* weights) {
+  by_width<Recompute>(panel.vectors, tile, panel, lse, weights);
+}
+
+void weigh_scores(const Tile& tile, Panel& panel, const Real* lse, Real* scores) {
+  by_width<WeighScores>(panel.vectors, tile, panel, lse, scores);
+}
+
+void grad_scores(const Tile& tile, Panel& panel, const BackwardTable::GradScores& terms,
+                 Real* grads) {
+  by_width<GradScores>(panel.vectors, tile, panel, terms, grads);
+}
+
+void fill_dropout(const Tile& tile, Panel& panel, Real* factors) {
+  by_width<FillDropout>(panel.vectors, tile, panel, factors);
+}
+
+void start_derivatives(const ScoreTile& tile, Real softcap) {
+  const Vec one = hn::Set(kReals, 1.0F);
+  const Vec inverse = hn::Set(kReals, softcap == 0 ? 0.0F : 1 / softcap);
+  for (std::int32_t i = tile.begin * tile.width; i < tile.end * tile.width; i += kLanes) {
+    Vec derivative = one;
+    if (softcap != 0) {
+      const Vec tanh = hn::Mul(hn::Load(kReals, tile.scores + i), inverse);
+      derivative = hn::NegMulAdd(tanh, tanh, one);
+    }
+    hn::Store(derivative, kReals, tile.derivatives + i);
+  }
+}
+
+void sum_distances(const ScoreTile& tile, const Real* grad_scores, Real* sums) {
+  const Indices integers;
+  for (std::int32_t r = 0; r < tile.width; r += kLanes) {
+    const auto q_idx = hn::LoadU(integers, tile.q_idx + r);
+    Vec sum = hn::Zero(kReals);
+    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+      const auto distance = hn::Abs(hn::Sub(q_idx, hn::Set(integers, tile.first_key + j)));
+      const Vec grad = hn::Load(kReals, grad_scores + j * tile.width + r);
+      sum = hn::MulAdd(grad, to_reals(distance), sum);
+    }
+    hn::Store(sum, kReals, sums + r);
+  }
+}
+
+// A square of lanes is turned, so that neighbouring keys are added to at once.
+void add_to_rows(const ScoreTile& tile, const Real* numbers, const SumRows& rows) {
+  const auto number_at = [&](std::int32_t j, std::int32_t r) {
+    return numbers + j * tile.width + r;
+  };
+  for (std::int32_t r = 0; r < tile.num_rows; r += kLanes) {
+    const std::int32_t count = std::min(tile.num_rows - r, kLanes);
+    std::int32_t key = tile.begin;
+    for (; rows.key_stride == 1 && key + kLanes <= tile.end; key += kLanes) {
+      Vec square[kLanes];
+      for (int i = 0; i < kLanes; ++i) square[i] = hn::Load(kReals, number_at(key + i, r));
+      transpose(square);
+      for (int i = 0; i < count; ++i) {
+        Real* sums = rows.data[r + i] + key;
+        hn::StoreU(hn::Add(hn::LoadU(kReals, sums), square[i]), kReals, sums);
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      for (std::int32_t j = key; j < tile.end; ++j) {
+        rows.data[r + i][j * rows.key_stride] += *number_at(j, r + i);
+      }
+    }
+  }
+}
+
+void multiply(const Tile& tile, Panel& panel, const Real* factors, Real* numbers) {
+  by_width<Multiply>(panel.vectors, tile, panel, factors, numbers);
+}
+
+void add_to_query(const Tile& tile, Panel& panel, bool guarded, Real* grads) {
+  by_width<AddToQuery>(panel.vectors, tile, panel, guarded, grads);
+}
+
+void add_to_keys(const Tile& tile, Panel& panel, Real* numbers, const RowBlocks& rows, bool guarded,
+                 const KeySums& sums) {
+  by_width<AddToKeys>(panel.vectors, tile, panel, numbers, rows, guarded, sums);
+}
+
+void find_delta(const Real* grad_out, const Real* out, std::int32_t width, std::int32_t value_dim,
+                Real* delta) {
+  for (std::int32_t r = 0; r < width; r += kLanes) {
+    Vec sum = hn::Zero(kReals);
+    for (std::int32_t d = 0; d < value_dim; ++d) {
+      const Vec result = hn::Load(kReals, out + d * width + r);
+      const Vec added = hn::MulAdd(result, hn::Load(kReals, grad_out + d * width + r), sum);
+      sum = hn::IfThenElse(hn::Eq(result, hn::Zero(kReals)), sum, added);
+    }
+    hn::Store(sum, kReals, delta + r);
+  }
+}
+
+// 0 · x is 0 unless x is infinite or NaN.
+bool is_finite(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count) {
+  Vec products = hn::Zero(kReals);
+  Real rest = 0;
+  for (std::int64_t row = 0; row < rows; ++row, data += stride) {
+    std::int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      products = hn::MulAdd(hn::LoadU(kReals, data + i), hn::Zero(kReals), products);
+    }
+    for (; i < count; ++i) rest += data[i] * 0.0F;
+  }
+  return rest == 0 && hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+}
+
+}  // namespace
+
+const BackwardTable* backward_table() {
+  static const BackwardTable table{.column_vectors = kColumnVectors,
+                                   .weigh = weigh,
+                                   .weigh_scores = weigh_scores,
+                                   .grad_scores = grad_scores,
+                                   .fill_dropout = fill_dropout,
+                                   .start_derivatives = start_derivatives,
+                                   .sum_distances = sum_distances,
+                                   .add_to_rows = add_to_rows,
+                                   .multiply = multiply,
+                                   .add_to_query = add_to_query,
+                                   .add_to_keys = add_to_keys,
+                                   .find_delta = find_delta,
+                                   .is_finite = is_finite};
+  return &table;
+}
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_BACKWARD_TABLE_INL_H_

@@ -1,0 +1,55 @@
+// What the kernels know about a type of real numbers: float, whose numbers the loops of users share
+// (heed/detail/float_math.h), and double.
+#pragma once
+
+#include "heed/detail/float_math.h"
+
+namespace heed::inline v0::kernels {
+
+template <class Real>
+struct Constants;
+
+template <>
+struct Constants<float> {
+  static constexpr auto& kExp2Coefficients = detail::kExp2Coefficients;
+  static constexpr auto& kTanhCoefficients = detail::kTanhCoefficients;
+  static constexpr float kHalfLn2 = detail::kHalfLn2;
+  static constexpr float kTanhSaturation = detail::kTanhSaturation;
+  static constexpr float kLog2E = detail::kLog2E;
+  static constexpr float kLog2ERest = detail::kLog2ERest;
+  // Bits of a number's fraction.
+  static constexpr int kFractionBits = 23;
+  // The largest power of 2 that is a number.
+  static constexpr float kLargestPower = 127;
+};
+
+template <>
+struct Constants<double> {
+  // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 11 whose constant term is 1, off by 2⁻⁵⁵ at
+  // most, the highest coefficient first. One of degree 10 would be off by 1.3 ulp.
+  static constexpr double kExp2Coefficients[] = {
+      4.0780717860928705e-10, 7.072570394540799e-09, 1.0180647660573069e-07, 1.3215442675452854e-06,
+      1.5252727385189775e-05, 0.0001540353044157185, 0.001333355815343997,   0.009618129107607003,
+      0.05550410866479039,    0.24022650695910097,   0.6931471805599457,     1.0};
+  // (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 within 2⁻⁵⁵ of itself: the same order.
+  static constexpr double kTanhCoefficients[] = {5.130670674231622e-05,
+                                                 -0.0002828929283734412,
+                                                 0.00141093963627168,
+                                                 -0.006349185178314572,
+                                                 0.02539682522558249,
+                                                 -0.08888888916645346,
+                                                 0.2666666666687304,
+                                                 -0.6666666666651826,
+                                                 1.333333333333325,
+                                                 -2.000000000000002,
+                                                 2.0};
+  static constexpr double kHalfLn2 = 0.34657359027997264;
+  // From here on, tanh rounds to 1.
+  static constexpr double kTanhSaturation = 19.5;
+  static constexpr double kLog2E = 1.4426950408889634;
+  static constexpr double kLog2ERest = 2.0355273740931033e-17;  // log2 e − kLog2E
+  static constexpr int kFractionBits = 52;
+  static constexpr double kLargestPower = 1023;
+};
+
+}  // namespace heed::inline v0::kernels

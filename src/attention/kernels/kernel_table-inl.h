@@ -1,0 +1,225 @@
+// The table of the kernels of one element type, compiled once for each instruction set.
+#if defined(HEED_KERNEL_TABLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNEL_TABLE_INL_H_
+#undef HEED_KERNEL_TABLE_INL_H_
+#else
+#define HEED_KERNEL_TABLE_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "attention/kernels/by_width-inl.h"
+#include "attention/kernels/panel-inl.h"
+#include "attention/kernels/row-inl.h"
+#include "attention/kernels/scores-inl.h"
+#include "attention/kernels/transpose-inl.h"
+#include "attention/kernels/weights-inl.h"
+#include "hwy/highway.h"
+#if HEED_REAL_BITS == 32
+#include "attention/kernels/half-inl.h"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+const BackwardTable* backward_table();  // in backward_table-inl.h
+
+template <int kVectors>
+struct Attend {
+  static void run(const Tile& tile, Panel& panel, Real* weights) {
+    PanelKernel<kVectors>(tile, panel, weights).attend();
+  }
+};
+void attend(const Tile& tile, Panel& panel, Real* weights) {
+  if (panel.vectors == 0) return RowKernel(tile, panel, weights).attend();
+  by_width<Attend>(panel.vectors, tile, panel, weights);
+}
+
+template <int kVectors>
+struct Score {
+  static void run(const Tile& tile, Panel& panel, Real* scores) {
+    PanelKernel<kVectors>(tile, panel, scores).raw_scores();
+  }
+};
+void score(const Tile& tile, Panel& panel, Real* scores) {
+  by_width<Score>(panel.vectors, tile, panel, scores);
+}
+
+template <int kVectors>
+struct Absorb {
+  static void run(const Tile& tile, Panel& panel, Real* scores) {
+    PanelKernel<kVectors>(tile, panel, scores).absorb();
+  }
+};
+void absorb(const Tile& tile, Panel& panel, Real* scores) {
+  by_width<Absorb>(panel.vectors, tile, panel, scores);
+}
+
+void add_to_sums(const Tile& tile, Panel& panel, Real* scores, const PanelSums& sums) {
+  by_width<AddToSums>(panel.vectors, tile, panel, scores, sums);
+}
+
+void weigh(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out) {
+  by_width<Weigh>(panel.vectors, tile, panel, sums, out);
+}
+
+void add_entropy(const WeightTile& tile, Real* sums) {
+  by_width<AddEntropy>(tile.vectors, tile, sums);
+}
+
+void keep_largest(const WeightTile& tile, const PanelLargest& largest) {
+  by_width<KeepLargest>(tile.vectors, tile, largest);
+}
+
+void count_seen(const ScoreTile& tile, Real* counts) {
+  by_width<CountSeen>(tile.width / kLanes, tile, counts);
+}
+
+void add_products(const WeightTile& a, const WeightTile& b, Real* sums) {
+  by_width<AddProducts>(a.vectors, a, b, sums);
+}
+
+void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, Real* mass) {
+  by_width<AddMass>(tile.vectors, tile, first, last, mass);
+}
+
+// Of minus_m, threshold and sum, and of the vectors of out that belong to them.
+HWY_INLINE std::int32_t state_width(const Panel& panel) {
+  return std::max(panel.vectors, 1) * kLanes;
+}
+HWY_INLINE std::int32_t out_size(const Panel& panel) {
+  return panel.vectors == 0 ? panel.value_dim : panel.value_dim * panel.vectors * kLanes;
+}
+
+bool is_finite(const Panel& panel, const PanelState& state) {
+  const std::int32_t width = state_width(panel);
+  // 0 · x is 0 unless x is infinite or NaN.
+  Vec products = hn::Zero(kReals);
+  const auto multiply_in = [&products](const Real* at) HWY_ATTR {
+    products = hn::MulAdd(hn::Load(kReals, at), hn::Zero(kReals), products);
+  };
+  for (std::int32_t r = 0; r < width; r += kLanes) multiply_in(state.sum + r);
+  for (std::int32_t i = 0; i < out_size(panel); i += kLanes) multiply_in(state.out + i);
+  return hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+}
+
+// Both states become sums over the same m, the larger one; the one over no key counts for nothing.
+void merge(const Panel& panel, const PanelState& part, const PanelState& total) {
+  const std::int32_t width = state_width(panel);
+  for (std::int32_t r = 0; r < width; r += kLanes) {
+    const Vec part_minus_m = hn::Load(kReals, part.minus_m + r);
+    const Vec total_minus_m = hn::Load(kReals, total.minus_m + r);
+    const Vec part_threshold = hn::Load(kReals, part.threshold + r);
+    const Vec total_threshold = hn::Load(kReals, total.threshold + r);
+    const auto part_empty = hn::Lt(part_threshold, hn::Zero(kReals));
+    const auto total_empty = hn::Lt(total_threshold, hn::Zero(kReals));
+    Vec minus_m = hn::Min(part_minus_m, total_minus_m);
+    minus_m = hn::IfThenElse(part_empty, total_minus_m, minus_m);
+    minus_m = hn::IfThenElse(total_empty, part_minus_m, minus_m);
+    const Vec part_factor = hn::IfThenZeroElse(part_empty, exp2(hn::Sub(minus_m, part_minus_m)));
+    const Vec total_factor = hn::IfThenZeroElse(total_empty, exp2(hn::Sub(minus_m, total_minus_m)));
+    hn::Store(minus_m, kReals, total.minus_m + r);
+    hn::Store(
+        hn::IfThenElse(hn::And(part_empty, total_empty), hn::Max(part_threshold, total_threshold),
+                       hn::Set(kReals, kLargestExponent)),
+        kReals, total.threshold + r);
+    const auto combine = [&](Real* total_at, const Real* part_at) HWY_ATTR {
+      const Vec scaled = hn::Mul(hn::Load(kReals, total_at), total_factor);
+      hn::Store(hn::MulAdd(hn::Load(kReals, part_at), part_factor, scaled), kReals, total_at);
+    };
+    combine(total.sum + r, part.sum + r);
+    for (std::int32_t i = r; i < out_size(panel); i += width) combine(total.out + i, part.out + i);
+  }
+}
+
+std::int64_t fma_burst(std::int64_t steps, Real* sink) {
+  // Enough chains to hide the latency of a multiply-add on two ports; with their factor they fit
+  // the registers.
+  constexpr int kChains = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 16 : 12;
+  const Vec factor = hn::Set(kReals, 0.999F);
+  Vec sums[kChains];
+  for (int i = 0; i < kChains; ++i) sums[i] = hn::Set(kReals, static_cast<Real>(i));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (int i = 0; i < kChains; ++i) sums[i] = hn::MulAdd(sums[i], factor, factor);
+  }
+  for (int i = 1; i < kChains; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  *sink = hn::GetLane(sums[0]);
+  return 2 * steps * kChains * kLanes;
+}
+
+void widen(DataType type, const std::byte* source, std::int64_t count, Real* numbers) {
+  switch (type) {
+#if HEED_REAL_BITS == 32
+    case DataType::kFloat16:
+      return widen_all<Float16Format>(source, count, numbers);
+    case DataType::kBFloat16:
+      return widen_all<BFloat16Format>(source, count, numbers);
+#endif
+    default:
+      std::memcpy(numbers, source, static_cast<std::size_t>(count) * sizeof(Real));
+  }
+}
+
+void narrow(DataType type, const Real* numbers, std::int64_t count, std::byte* target) {
+  switch (type) {
+#if HEED_REAL_BITS == 32
+    case DataType::kFloat16:
+      return narrow_all<Float16Format>(numbers, count, target);
+    case DataType::kBFloat16:
+      return narrow_all<BFloat16Format>(numbers, count, target);
+#endif
+    default:
+      std::memcpy(target, numbers, static_cast<std::size_t>(count) * sizeof(Real));
+  }
+}
+
+// Highway's names, but for the one that nobody else uses.
+const char* target_name() {
+  return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
+}
+
+detail::TileTarget tile_target() {
+  if (HWY_TARGET == HWY_AVX3) return detail::TileTarget::kAvx512;
+  return HWY_TARGET == HWY_AVX2 ? detail::TileTarget::kAvx2 : detail::TileTarget::kBaseline;
+}
+
+// In the tables for double, both are null.
+KernelTable make_kernel_table(const RecurrenceTable* recurrence,
+                              const BasicKernelTable<double>* in_double) {
+  return {.name = target_name(),
+          .lanes = kLanes,
+          .tile_target = tile_target(),
+          .backward = backward_table(),
+          .recurrence = recurrence,
+          .in_double = in_double,
+          .attend = attend,
+          .score = score,
+          .absorb = absorb,
+          .cap = cap,
+          .add_alibi = add_alibi,
+          .add_rows = add_rows,
+          .add_mask_rows = add_mask_rows,
+          .hide_rows = hide_rows,
+          .visibility = visibility,
+          .add_mask = add_mask,
+          .add_to_sums = add_to_sums,
+          .weigh = weigh,
+          .add_entropy = add_entropy,
+          .keep_largest = keep_largest,
+          .add_mass = add_mass,
+          .count_seen = count_seen,
+          .add_products = add_products,
+          .pack = pack,
+          .unpack = unpack,
+          .is_finite = is_finite,
+          .merge = merge,
+          .widen = widen,
+          .narrow = narrow,
+          .fma_burst = fma_burst};
+}
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_KERNEL_TABLE_INL_H_

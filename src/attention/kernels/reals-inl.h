@@ -1,0 +1,79 @@
+// The vectors of the kernels: of floats, or of doubles where the file that is compiled says
+// HEED_REAL_BITS 64. Each type's kernels live in a namespace of their own, for one program has
+// both.
+#if defined(HEED_REALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_REALS_INL_H_
+#undef HEED_REALS_INL_H_
+#else
+#define HEED_REALS_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "attention/kernels/backward.h"
+#include "attention/kernels/constants.h"
+#include "attention/kernels/kernels.h"
+#include "hwy/highway.h"
+
+#ifndef HEED_REAL_BITS
+#define HEED_REAL_BITS 32
+#endif
+#undef HEED_REAL_NAMESPACE
+#if HEED_REAL_BITS == 32
+#define HEED_REAL_NAMESPACE f32
+#else
+#define HEED_REAL_NAMESPACE f64
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HEED_REAL_BITS == 32
+using Real = float;
+#else
+using Real = double;
+#endif
+
+using Reals = hn::ScalableTag<Real>;
+using Vec = hn::Vec<Reals>;
+inline constexpr Reals kReals;
+inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Reals()));
+
+// The bits of each number.
+using Bits = hn::RebindToUnsigned<Reals>;
+using BitVec = hn::Vec<Bits>;
+inline constexpr Bits kBits;
+
+// As many positions, keys or heads as there are numbers in a vector.
+using Indices = hn::Rebind<std::int32_t, Reals>;
+using IndexVec = hn::Vec<Indices>;
+
+HWY_INLINE Vec to_reals(IndexVec indices) {
+#if HEED_REAL_BITS == 32
+  return hn::ConvertTo(kReals, indices);
+#else
+  return hn::PromoteTo(kReals, indices);
+#endif
+}
+
+using Tile = BasicTile<Real>;
+using Panel = BasicPanel<Real>;
+using PanelState = BasicPanelState<Real>;
+using PanelSums = BasicPanelSums<Real>;
+using PanelLogSums = BasicPanelLogSums<Real>;
+using PanelLargest = BasicPanelLargest<Real>;
+using DropoutRows = BasicDropoutRows<Real>;
+using ScoreTile = detail::BasicScoreTile<Real>;
+using WeightTile = BasicWeightTile<Real>;
+using KernelTable = BasicKernelTable<Real>;
+using RowBlocks = BasicRowBlocks<Real>;
+using KeySums = BasicKeySums<Real>;
+using SumRows = BasicSumRows<Real>;
+using BackwardTable = BasicBackwardTable<Real>;
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_REALS_INL_H_
