@@ -79,6 +79,11 @@ HEED_API Tensor<Float16> attention(Float16View query, Float16View key, Float16Vi
                                    const AttentionOptions& options = {});
 HEED_API Tensor<BFloat16> attention(BFloat16View query, BFloat16View key, BFloat16View value,
                                     const AttentionOptions& options = {});
+/// Keys and values in half precision, as caches keep them, for queries in float.
+HEED_API Tensor<float> attention(FloatView query, Float16View key, Float16View value,
+                                 const AttentionOptions& options = {});
+HEED_API Tensor<float> attention(FloatView query, BFloat16View key, BFloat16View value,
+                                 const AttentionOptions& options = {});
 HEED_API Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {});
 
@@ -100,6 +105,12 @@ HEED_API AttentionOutput<Float16, float> attention_with_lse(Float16View query, F
 HEED_API AttentionOutput<BFloat16, float> attention_with_lse(BFloat16View query, BFloat16View key,
                                                              BFloat16View value,
                                                              const AttentionOptions& options = {});
+HEED_API AttentionOutput<float> attention_with_lse(FloatView query, Float16View key,
+                                                   Float16View value,
+                                                   const AttentionOptions& options = {});
+HEED_API AttentionOutput<float> attention_with_lse(FloatView query, BFloat16View key,
+                                                   BFloat16View value,
+                                                   const AttentionOptions& options = {});
 HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key,
                                                     DoubleView value,
                                                     const AttentionOptions64& options = {});

@@ -1,4 +1,4 @@
-/// The way back through attention: the gradients of everything it was given.
+/// The backward pass of attention: the gradients of everything it was given.
 #pragma once
 
 #include "heed/attention.h"
@@ -8,8 +8,7 @@
 namespace heed::inline v0 {
 
 /// The derivatives of a loss with respect to what attention was given, each in the shape of the
-/// thing it belongs to. Those of the options are sums, which half-precision tensors would get in
-/// float.
+/// thing it belongs to. Those of the options are sums, which half-precision tensors get in float.
 template <class T, class Sum = T>
 struct AttentionGradients {
   Tensor<T> query;
@@ -21,14 +20,14 @@ struct AttentionGradients {
 };
 
 /// A look at what attention_with_lse() made, wherever it is kept.
-template <class T>
+template <class T, class Lse = T>
 struct AttentionOutputView {
-  TensorView<const T> out;  ///< [batch, num_heads, q_len, value_dim]
-  TensorView<const T> lse;  ///< [batch, num_heads, q_len]
+  TensorView<const T> out;    ///< [batch, num_heads, q_len, value_dim]
+  TensorView<const Lse> lse;  ///< [batch, num_heads, q_len]
 
-  AttentionOutputView(TensorView<const T> o, TensorView<const T> l) : out(o), lse(l) {}
+  AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l) : out(o), lse(l) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
-  AttentionOutputView(const AttentionOutput<T>& output HEED_LIFETIME_BOUND)
+  AttentionOutputView(const AttentionOutput<T, Lse>& output HEED_LIFETIME_BOUND)
       : out(output.out), lse(output.lse) {}
 };
 
@@ -54,12 +53,19 @@ struct AttentionOutputView {
 ///
 /// Float tensors are computed by the fused kernels of the processor, in memory linear in the
 /// lengths, with the same bits for any number of threads; double tensors by the reference, which
-/// computes the forward pass anew. Source: Dao et al., "FlashAttention", 2022, section 3.1.
+/// computes the forward pass anew. Half-precision tensors are read as the floats they stand for;
+/// sums are floats, and only the gradients are rounded. Source: Dao et al., "FlashAttention", 2022, section 3.1.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
                                                       FloatView key, FloatView value,
                                                       const AttentionOutputView<float>& forward,
                                                       const AttentionOptions& options = {});
+HEED_API AttentionGradients<Float16, float> attention_backward(
+    Float16View grad_out, Float16View query, Float16View key, Float16View value,
+    const AttentionOutputView<Float16, float>& forward, const AttentionOptions& options = {});
+HEED_API AttentionGradients<BFloat16, float> attention_backward(
+    BFloat16View grad_out, BFloat16View query, BFloat16View key, BFloat16View value,
+    const AttentionOutputView<BFloat16, float>& forward, const AttentionOptions& options = {});
 HEED_API AttentionGradients<double> attention_backward(DoubleView grad_out, DoubleView query,
                                                        DoubleView key, DoubleView value,
                                                        const AttentionOutputView<double>& forward,

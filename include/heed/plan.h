@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,10 +25,16 @@ struct AttentionShapes {
   std::int64_t kv_len = 0;
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
-  DataType dtype = DataType::kFloat32;  ///< not kFloat64
+  DataType dtype = DataType::kFloat32;  ///< of the query; not kFloat64
   /// The distance, in elements, from one key to the next; 0: they follow each other without gaps.
   std::int64_t key_stride = 0;
   std::int64_t value_stride = 0;
+  /// The types of keys and values where they are not that of the query, which is then float32.
+  std::optional<DataType> key_dtype = std::nullopt;
+  std::optional<DataType> value_dtype = std::nullopt;
+
+  DataType type_of_keys() const noexcept { return key_dtype.value_or(dtype); }
+  DataType type_of_values() const noexcept { return value_dtype.value_or(dtype); }
 };
 
 /// Where a planned computation writes.
@@ -75,8 +82,12 @@ class HEED_API AttentionPlan {
   /// Whether threads share the keys of a row, because there are fewer panels of rows than threads.
   bool splits_keys() const noexcept;
   /// Memory a run needs beside its arguments and its result.
-  std::size_t workspace_bytes() const noexcept;
-  /// Counted anew with each call, in time linear in the query's length.
+  std::size_t workspace_bytes() const;
+  /// Memory that attention_backward() and attention_weights() take for the same shapes and options.
+  std::size_t backward_workspace_bytes() const;
+  std::size_t weights_workspace_bytes() const;
+  /// Counted anew with each call, in time linear in the query's length; and in the number of tiles
+  /// where the mask is more than an interval of keys for each query.
   TileCounts tiles() const;
   /// All of the above with its reasons, in a few lines.
   std::string to_string() const;

@@ -1,29 +1,33 @@
-// Attention of tensors: check, decide, execute.
+// Attention of tensors: check, plan, run.
 #include "heed/attention.h"
 
-#include <utility>
-
-#include "attention/call.h"
+#include "attention/calls.h"
+#include "attention/plan.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0 {
 
 namespace {
 
-template <class T>
-AttentionOutput<T, float> compute(TensorView<const T> query, TensorView<const T> key,
-                                  TensorView<const T> value, const AttentionOptions& options,
-                                  bool wants_lse) {
+template <class Q, class K>
+AttentionOutput<Q, Computed<Q>> compute(TensorView<const Q> query, TensorView<const K> key,
+                                        TensorView<const K> value,
+                                        const BasicAttentionOptions<Computed<Q>>& options,
+                                        bool wants_lse) {
+  using Real = Computed<Q>;
   constexpr const char* kFunction = "attention";
   const AttentionShapes shapes = check_shapes(kFunction, query, key, value);
-  const Call call = decide(kFunction, shapes, options);
-  AttentionOutput<T, float> result;
+  const Request<Real> request = check_request(kFunction, shapes, options);
+  const Plan<Real> plan = make_plan(request, Pass::kForward);
+  AttentionOutput<Q, Real> result;
   result.out =
-      Tensor<T>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
+      Tensor<Q>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
   if (wants_lse) {
-    result.lse = Tensor<float>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len});
+    result.lse = Tensor<Real>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len});
   }
-  execute<T>(call, query, key, value, {.out = result.out, .lse = result.lse});
+  const ForwardCall<Real> call{call_of(request, query, key, value), rows_of(result.out.view()),
+                               result.lse};
+  plan.backend->forward({&call, 1}, plan.schedule, {});
   return result;
 }
 
@@ -44,9 +48,19 @@ Tensor<BFloat16> attention(BFloat16View query, BFloat16View key, BFloat16View va
   return compute(query, key, value, options, false).out;
 }
 
+Tensor<float> attention(FloatView query, Float16View key, Float16View value,
+                        const AttentionOptions& options) {
+  return compute(query, key, value, options, false).out;
+}
+
+Tensor<float> attention(FloatView query, BFloat16View key, BFloat16View value,
+                        const AttentionOptions& options) {
+  return compute(query, key, value, options, false).out;
+}
+
 Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                          const AttentionOptions64& options) {
-  return reference::attention(query, key, value, options).out;
+  return compute(query, key, value, options, false).out;
 }
 
 AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
@@ -66,10 +80,19 @@ AttentionOutput<BFloat16, float> attention_with_lse(BFloat16View query, BFloat16
   return compute(query, key, value, options, true);
 }
 
+AttentionOutput<float> attention_with_lse(FloatView query, Float16View key, Float16View value,
+                                          const AttentionOptions& options) {
+  return compute(query, key, value, options, true);
+}
+
+AttentionOutput<float> attention_with_lse(FloatView query, BFloat16View key, BFloat16View value,
+                                          const AttentionOptions& options) {
+  return compute(query, key, value, options, true);
+}
+
 AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key, DoubleView value,
                                            const AttentionOptions64& options) {
-  auto result = reference::attention(query, key, value, options);
-  return {std::move(result.out), std::move(result.lse)};
+  return compute(query, key, value, options, true);
 }
 
 }  // namespace heed::inline v0

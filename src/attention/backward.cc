@@ -1,13 +1,7 @@
-// The gradients of attention: check, decide, compute.
-#include "attention/fused/backward.h"
-
-#include <algorithm>
-
-#include "attention/problem.h"
-#include "attention/target.h"
+// The gradients of attention: check, plan, run.
+#include "attention/gradient_tensors.h"
+#include "attention/plan.h"
 #include "heed/attention_backward.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
 
 namespace heed::inline v0 {
 
@@ -15,14 +9,25 @@ namespace {
 
 constexpr const char* kFunction = "attention_backward";
 
-template <class Real>
-void check_tensors(const AttentionShapes& shapes, TensorView<const Real> grad_out,
-                   const AttentionOutputView<Real>& forward) {
-  const Shape rows{shapes.batch, shapes.num_heads, shapes.q_len};
+template <class T>
+AttentionGradients<T, Computed<T>> compute(TensorView<const T> grad_out, TensorView<const T> query,
+                                           TensorView<const T> key, TensorView<const T> value,
+                                           const AttentionOutputView<T, Computed<T>>& forward,
+                                           const BasicAttentionOptions<Computed<T>>& options) {
+  using Real = Computed<T>;
+  const AttentionShapes shapes = check_shapes(kFunction, query, key, value);
+  const Request<Real> request = check_request(kFunction, shapes, options);
   const Shape out{shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim};
-  check_tensor<Real>(kFunction, "grad_out", grad_out, out);
-  check_tensor<Real>(kFunction, "forward.out", forward.out, out);
-  check_tensor<Real>(kFunction, "forward.lse", forward.lse, rows);
+  check_tensor(kFunction, "grad_out", grad_out, out);
+  check_tensor(kFunction, "forward.out", forward.out, out);
+  check_tensor(kFunction, "forward.lse", forward.lse,
+               {shapes.batch, shapes.num_heads, shapes.q_len});
+  const Plan<Real> plan = make_plan(request, Pass::kBackward);
+  GradientTensors<T> gradients(request, query.shape(), key.shape(), value.shape());
+  const BackwardCall<Real> call{call_of(request, query, key, value), rows_of(grad_out),
+                                rows_of(forward.out), forward.lse, gradients.targets()};
+  plan.backend->backward({&call, 1}, plan.schedule);
+  return std::move(gradients).take();
 }
 
 }  // namespace
@@ -31,24 +36,26 @@ AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query
                                              FloatView value,
                                              const AttentionOutputView<float>& forward,
                                              const AttentionOptions& options) {
-  const AttentionShapes shapes = check_shapes(kFunction, query, key, value);
-  const Terms<float> terms = check_terms(kFunction, shapes, options);
-  check_tensors(shapes, grad_out, forward);
-  const auto* table = kernels_in_use();
-  if (table == nullptr || std::max(shapes.head_dim, shapes.value_dim) > kernels::kMaxDim) {
-    return reference::attention_backward(grad_out, query, key, value, options);
-  }
-  return fused::backward(fused::make_backward_schedule(*table, terms, shapes, num_threads()),
-                         {grad_out, query, key, value, forward.out, forward.lse}, terms,
-                         options.bias ? &options.bias->shape() : nullptr);
+  return compute(grad_out, query, key, value, forward, options);
+}
+
+AttentionGradients<Float16, float> attention_backward(
+    Float16View grad_out, Float16View query, Float16View key, Float16View value,
+    const AttentionOutputView<Float16, float>& forward, const AttentionOptions& options) {
+  return compute(grad_out, query, key, value, forward, options);
+}
+
+AttentionGradients<BFloat16, float> attention_backward(
+    BFloat16View grad_out, BFloat16View query, BFloat16View key, BFloat16View value,
+    const AttentionOutputView<BFloat16, float>& forward, const AttentionOptions& options) {
+  return compute(grad_out, query, key, value, forward, options);
 }
 
 AttentionGradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOutputView<double>& forward,
                                               const AttentionOptions64& options) {
-  check_tensors(check_shapes(kFunction, query, key, value), grad_out, forward);
-  return reference::attention_backward(grad_out, query, key, value, options);
+  return compute(grad_out, query, key, value, forward, options);
 }
 
 }  // namespace heed::inline v0

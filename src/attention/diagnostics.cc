@@ -1,17 +1,14 @@
-// What heads do: check, decide, compute.
+// What heads do: check, plan, run.
 #include "heed/diagnostics.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "attention/fused/head_patterns.h"
-#include "attention/fused/weight_block.h"
-#include "attention/kernels_for.h"
+#include "attention/calls.h"
+#include "attention/plan.h"
 #include "attention/reference/diagnostics.h"
 #include "heed/error.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
 
 namespace heed::inline v0 {
 
@@ -19,19 +16,13 @@ namespace {
 
 template <class T>
 AttentionDiagnostics diagnose(TensorView<const T> query, TensorView<const T> key,
-                              const AttentionOptions& options,
+                              const BasicAttentionOptions<Computed<T>>& options,
                               const DiagnosticsOptions& diagnostics) {
   constexpr const char* kCaller = "attention_diagnostics";
-  const AttentionShapes shapes = check_shapes(kCaller, query, key);
-  const Terms<float> terms = check_weight_terms(kCaller, shapes, options);
-  check_lengths(kCaller, diagnostics, terms.shape);
-  const auto* table = kernels_for(shapes);
-  if (table == nullptr) {
-    const Floats floats(query, key);
-    return reference::diagnose<float>(floats.problem(terms), diagnostics);
-  }
-  const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());
-  return fused::diagnose(job_of(terms, query, key), schedule, diagnostics);
+  const auto request = check_weight_request(kCaller, check_shapes(kCaller, query, key), options);
+  check_lengths(kCaller, diagnostics, request.shape);
+  const auto plan = make_plan(request, Pass::kWeights);
+  return plan.backend->diagnose(call_of(request, query, key), plan.schedule, diagnostics);
 }
 
 // The softmax in half precision is less exact than this, sums of its weights hardly.
@@ -80,7 +71,7 @@ AttentionDiagnostics diagnose_weights(TensorView<const Real> weights, const Mask
     const std::int64_t keys = length_of(diagnostics.kv_lengths, b, shape.kv_len);
     for (std::int64_t k = 0; k < shape.kv_len; ++k) {
       const auto i = static_cast<std::size_t>(k);
-      const detail::Cell cell{b, h, q, k};
+      const detail::ScoreIndex cell{b, h, q, k};
       row.weights[i] = static_cast<double>(weights(b, h, q, k));
       row.seen[i] = (k < keys && bound.visible(cell)) || row.weights[i] != 0;
     }
@@ -111,7 +102,7 @@ AttentionDiagnostics attention_diagnostics(BFloat16View query, BFloat16View key,
 AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView key,
                                            const AttentionOptions64& options,
                                            const DiagnosticsOptions& diagnostics) {
-  return reference::attention_diagnostics(query, key, options, diagnostics);
+  return diagnose(query, key, options, diagnostics);
 }
 
 AttentionDiagnostics weight_diagnostics(FloatView weights, const Mask& mask,

@@ -1,13 +1,11 @@
-// The way back through packed sequences: one job for each, on the schedule of the largest.
+// The backward pass of packed sequences: one call for each, on the plan of the largest.
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-#include "attention/fused/backward.h"
+#include "attention/gradient_tensors.h"
 #include "attention/packed_problem.h"
-#include "attention/reference/backward.h"
 #include "heed/packed.h"
-#include "heed/parallel.h"
 
 namespace heed::inline v0 {
 
@@ -37,114 +35,100 @@ void add(FloatView from, TensorView<float> to) {
   for_each_element(to, [&number](float& element) { element += *number++; });
 }
 
-void copy(const Tensor<float>& from, TensorView<float> to) {
-  const float* number = from.data();
-  for_each_element(to, [&number](float& element) { element = *number++; });
-}
-
-// Sequence i has batch entry i of a bias that has several.
-template <class T>
-TensorView<T> entry_of_bias(const TensorView<T>& bias, const Sequence& sequence) {
-  if (bias.rank() < 4 || bias.extent(0) == 1) return bias;
-  return bias.slice(0, sequence.index, sequence.index + 1);
+// Sequence i has batch entry i of a gradient of cells that has several.
+TensorView<float> entry_of(const TensorView<float>& cells, const Sequence& sequence) {
+  if (cells.rank() < 4 || cells.extent(0) == 1) return cells;
+  return cells.slice(0, sequence.index, sequence.index + 1);
 }
 
 class PackedBackward {
  public:
-  PackedBackward(std::vector<Sequence> sequences, const Outputs& outputs,
-                 const AttentionOptions& options)
-      : sequences_(std::move(sequences)), outputs_(outputs), options_(options) {}
+  PackedBackward(std::vector<Sequence> sequences, const Outputs& outputs)
+      : sequences_(std::move(sequences)), outputs_(outputs) {}
 
-  AttentionGradients<float> run(FloatView query, FloatView key, FloatView value) && {
+  AttentionGradients<float> run(FloatView query, FloatView key, FloatView value,
+                                const AttentionOptions& options) && {
     gradients_.query = Tensor<float>(query.shape());
     gradients_.key = Tensor<float>(key.shape());
     gradients_.value = Tensor<float>(value.shape());
-    if (options_.alibi_slopes) {
-      gradients_.alibi_slopes = Tensor<float>(options_.alibi_slopes->shape());
+    if (options.alibi_slopes) {
+      gradients_.alibi_slopes = Tensor<float>(options.alibi_slopes->shape());
     }
-    if (options_.sinks) gradients_.sinks = Tensor<float>(options_.sinks->shape());
-    if (options_.bias) gradients_.bias = Tensor<float>(options_.bias->shape());
-    if (sequences_.empty()) return std::move(gradients_);
-    if (sequences_.front().call.is_fused()) {
-      compute_by_kernels();
-    } else {
-      for (const Sequence& one : sequences_) compute_by_reference(one);
-    }
+    if (options.sinks) gradients_.sinks = Tensor<float>(options.sinks->shape());
+    if (options.bias) gradients_.bias = Tensor<float>(options.bias->shape());
+    if (!sequences_.empty()) compute();
     return std::move(gradients_);
   }
 
  private:
-  void compute_by_kernels() {
-    const auto count = static_cast<std::int64_t>(sequences_.size());
-    const std::int64_t heads = sequences_.front().call.shapes.num_heads;
-    Tensor<float> alibi_slopes({options_.alibi_slopes ? count : 0, heads});
-    Tensor<float> sinks({options_.sinks ? count : 0, heads});
-    std::vector<fused::BackwardJob> jobs;
-    jobs.reserve(sequences_.size());
-    for (const Sequence& one : sequences_) {
-      fused::BackwardJob job = job_of(one);
-      if (options_.alibi_slopes) {
-        job.gradients.alibi_slopes = alibi_slopes.data() + one.index * heads;
-      }
-      if (options_.sinks) job.gradients.sinks = sinks.data() + one.index * heads;
-      jobs.push_back(job);
+  using Gradient = ScoreTerm<float>::Gradient;
+
+  void compute() {
+    const Plan<float> plan = plan_packed(sequences_, Pass::kBackward);
+    std::vector<AttentionGradients<float>> own(sequences_.size());
+    std::vector<BackwardCall<float>> calls;
+    calls.reserve(sequences_.size());
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      make_own_gradients(sequences_[i], own[i]);
+      calls.push_back(call(sequences_[i], own[i]));
     }
-    const LargestProblem largest = largest_of(sequences_);
-    const fused::Schedule schedule = fused::make_backward_schedule(
-        *sequences_.front().call.schedule.table, largest.terms, largest.shapes, num_threads());
-    if (options_.bias) {
-      for (const Sequence& one : sequences_) {
-        compute_with_bias(one, jobs[static_cast<std::size_t>(one.index)], schedule);
-      }
+    if (cells_ == nullptr) {
+      plan.backend->backward(calls, plan.schedule);
     } else {
-      fused::backward(jobs, schedule);
+      for (std::size_t i = 0; i < calls.size(); ++i) compute_with_cells(i, calls[i], plan);
     }
-    for (std::int64_t i = 0; i < alibi_slopes.extent(0); ++i) {
-      add(alibi_slopes.view().select(0, i), gradients_.alibi_slopes);
-    }
-    for (std::int64_t i = 0; i < sinks.extent(0); ++i) {
-      add(sinks.view().select(0, i), gradients_.sinks);
-    }
+    for (const AttentionGradients<float>& one : own) add_to_totals(one);
   }
 
-  fused::BackwardJob job_of(const Sequence& one) {
-    fused::BackwardJob job =
-        fused::make_backward_job({one.of_queries(outputs_.grad_out), one.query, one.key, one.value,
-                                  one.of_queries(outputs_.out), one.of_lse(outputs_.lse)},
-                                 one.call.terms, one.batches());
-    job.gradients.query = one.of_queries(gradients_.query.view());
-    job.gradients.key = one.of_keys(gradients_.key.view());
-    job.gradients.value = one.of_keys(gradients_.value.view());
-    return job;
+  // Of what the sequences share. There is memory for one gradient of cells at a time.
+  void make_own_gradients(const Sequence& one, AttentionGradients<float>& own) {
+    for (const auto& term : one.request.terms) {
+      if (term->gradient() == nullptr) continue;
+      if (term->sums_per_head() > 0) {
+        own.*term->gradient() = Tensor<float>(term->gradient_shape());
+      } else {
+        cells_ = term->gradient();
+      }
+    }
+    if (one.request.sinks) own.sinks = Tensor<float>(one.request.sinks->shape());
   }
 
-  void compute_with_bias(const Sequence& one, fused::BackwardJob& job,
-                         const fused::Schedule& schedule) {
-    const TensorView<float> shared = entry_of_bias(gradients_.bias.view(), one);
+  BackwardCall<float> call(const Sequence& one, AttentionGradients<float>& own) {
+    BackwardCall<float> call{call_of(one.request, one.query, one.key, one.value),
+                             rows_of(one.of_queries(outputs_.grad_out)),
+                             rows_of(one.of_queries(outputs_.out)),
+                             one.of_lse(outputs_.lse),
+                             {}};
+    call.batches = one.batches();
+    call.gradients.query = rows_of(one.of_queries(gradients_.query.view()));
+    call.gradients.key = rows_of(one.of_keys(gradients_.key.view()));
+    call.gradients.value = rows_of(one.of_keys(gradients_.value.view()));
+    aim_at_options(one.request, own, call.gradients);
+    return call;
+  }
+
+  void compute_with_cells(std::size_t i, BackwardCall<float>& call, const Plan<float>& plan) {
+    const ScoreShape& shape = sequences_[i].request.shape;
+    const TensorView<float> shared = entry_of((gradients_.*cells_).view(), sequences_[i]);
     Tensor<float> own(shared.shape());
-    if (!own.empty()) job.gradients.bias = own.view().broadcast_to(one.call.terms.bias->shape());
-    fused::backward({&job, 1}, schedule);
+    if (!own.empty()) {
+      call.gradients.cells =
+          own.view().broadcast_to({shape.batch, shape.num_heads, shape.q_len, shape.kv_len});
+    }
+    plan.backend->backward({&call, 1}, plan.schedule);
     add(own, shared);
   }
 
-  void compute_by_reference(const Sequence& one) {
-    const Problem<float> problem{{one.call.terms}, one.query, one.key, one.value};
-    const Shape bias_shape = options_.bias ? entry_of_bias(*options_.bias, one).shape() : Shape{};
-    const AttentionGradients<float> own =
-        reference::backward(problem, one.of_queries(outputs_.grad_out), one.batches(),
-                            options_.bias ? &bias_shape : nullptr);
-    const auto entry = [](const TensorView<float>& view) { return view.slice(0, 0, 1); };
-    copy(own.query, entry(one.of_queries(gradients_.query.view())));
-    copy(own.key, entry(one.of_keys(gradients_.key.view())));
-    copy(own.value, entry(one.of_keys(gradients_.value.view())));
-    if (options_.alibi_slopes) add(own.alibi_slopes, gradients_.alibi_slopes);
-    if (options_.sinks) add(own.sinks, gradients_.sinks);
-    if (options_.bias) add(own.bias, entry_of_bias(gradients_.bias.view(), one));
+  void add_to_totals(const AttentionGradients<float>& own) {
+    for (const auto& term : sequences_.front().request.terms) {
+      if (term->sums_per_head() > 0) add(own.*term->gradient(), gradients_.*term->gradient());
+    }
+    if (!own.sinks.empty()) add(own.sinks, gradients_.sinks);
   }
 
   std::vector<Sequence> sequences_;
   Outputs outputs_;
-  const AttentionOptions& options_;
+  Gradient cells_ = nullptr;  // the gradient that a term sums by cells
   AttentionGradients<float> gradients_;
 };
 
@@ -158,7 +142,7 @@ AttentionGradients<float> attention_packed_backward(FloatView grad_out, FloatVie
   auto checked = check_packed(kFunction, query, key, value, sequences, options);
   const Outputs outputs{grad_out, forward.out, forward.lse};
   check_outputs(outputs, query, value);
-  return PackedBackward(std::move(checked), outputs, options).run(query, key, value);
+  return PackedBackward(std::move(checked), outputs).run(query, key, value, options);
 }
 
 }  // namespace heed::inline v0

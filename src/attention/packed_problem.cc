@@ -74,25 +74,25 @@ std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<con
     const TensorView<const T> key_i = entries(key, count, keys);
     const TensorView<const T> value_i = entries(value, count, keys);
     const AttentionShapes shapes = check_shapes(function, query_i, key_i, value_i);
-    sequences.push_back(
-        {i, count, queries, keys, query_i, key_i, value_i, decide(function, shapes, options)});
+    sequences.push_back({i, count, queries, keys, query_i, key_i, value_i,
+                         check_request(function, shapes, options)});
   }
   return sequences;
 }
 
 template <class T>
-LargestProblem largest_of(const std::vector<PackedSequence<T>>& sequences) {
+Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass) {
   const auto largest = [&](auto length) {
-    return std::max_element(sequences.begin(), sequences.end(),
-                            [length](const PackedSequence<T>& a, const PackedSequence<T>& b) {
-                              return a.call.shapes.*length < b.call.shapes.*length;
-                            });
+    const auto found =
+        std::max_element(sequences.begin(), sequences.end(),
+                         [length](const PackedSequence<T>& a, const PackedSequence<T>& b) {
+                           return a.request.shape.*length < b.request.shape.*length;
+                         });
+    return found->request;
   };
-  const Call& call = largest(&AttentionShapes::kv_len)->call;
-  LargestProblem problem{call.terms, call.shapes};
-  problem.shapes.q_len = largest(&AttentionShapes::q_len)->call.shapes.q_len;
-  problem.terms.shape.q_len = problem.shapes.q_len;
-  return problem;
+  Request<float> request = largest(&ScoreShape::kv_len);
+  request.shape.q_len = request.shapes.q_len = largest(&ScoreShape::q_len).shape.q_len;
+  return make_plan(request, pass);
 }
 
 template std::vector<PackedSequence<float>> check_packed(const char*, FloatView, FloatView,
@@ -104,8 +104,8 @@ template std::vector<PackedSequence<Float16>> check_packed(const char*, Float16V
 template std::vector<PackedSequence<BFloat16>> check_packed(const char*, BFloat16View, BFloat16View,
                                                             BFloat16View, const PackedSequences&,
                                                             const AttentionOptions&);
-template LargestProblem largest_of(const std::vector<PackedSequence<float>>&);
-template LargestProblem largest_of(const std::vector<PackedSequence<Float16>>&);
-template LargestProblem largest_of(const std::vector<PackedSequence<BFloat16>>&);
+template Plan<float> plan_packed(const std::vector<PackedSequence<float>>&, Pass);
+template Plan<float> plan_packed(const std::vector<PackedSequence<Float16>>&, Pass);
+template Plan<float> plan_packed(const std::vector<PackedSequence<BFloat16>>&, Pass);
 
 }  // namespace heed::inline v0

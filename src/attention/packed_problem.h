@@ -1,10 +1,11 @@
-// Packed sequences that were checked: what the ways forward and back have in common.
+// Packed sequences that were checked: what the forward and the backward pass have in common.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "attention/call.h"
+#include "attention/calls.h"
+#include "attention/plan.h"
 #include "heed/packed.h"
 
 namespace heed::inline v0 {
@@ -19,7 +20,7 @@ struct PackedSequence {
   TensorView<const T> query;
   TensorView<const T> key;
   TensorView<const T> value;
-  Call call;
+  Request<float> request;
 
   RowRange batches() const { return {index, index + 1}; }
 
@@ -56,14 +57,9 @@ std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<con
                                             const PackedSequences& where,
                                             const AttentionOptions& options);
 
-// The problem on whose schedule all can be computed.
-struct LargestProblem {
-  Terms<float> terms;
-  AttentionShapes shapes;
-};
-
-// That of the most queries and the most keys there are, of at least one sequence.
+// Who computes at least one sequence, and how: a plan for the most queries and the most keys there
+// are.
 template <class T>
-LargestProblem largest_of(const std::vector<PackedSequence<T>>& sequences);
+Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass);
 
 }  // namespace heed::inline v0

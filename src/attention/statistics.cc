@@ -1,52 +1,35 @@
-// Weights of chosen rows and statistics of all: check, decide, compute.
+// Weights of chosen rows and statistics of all: check, plan, run.
 #include "heed/statistics.h"
 
-#include "attention/fused/statistics.h"
-#include "attention/fused/weight_block.h"
-#include "attention/kernels_for.h"
-#include "attention/reference/statistics.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "attention/calls.h"
+#include "attention/plan.h"
 
 namespace heed::inline v0 {
 
 namespace {
 
 template <class T>
-Tensor<float> weights(TensorView<const T> query, TensorView<const T> key,
-                      std::span<const AttentionRow> rows, const AttentionOptions& options) {
+Tensor<Computed<T>> weights(TensorView<const T> query, TensorView<const T> key,
+                            std::span<const AttentionRow> rows,
+                            const BasicAttentionOptions<Computed<T>>& options) {
   constexpr const char* kFunction = "attention_weights";
-  const AttentionShapes shapes = check_shapes(kFunction, query, key);
-  const Terms<float> terms = check_weight_terms(kFunction, shapes, options);
-  check_rows(kFunction, rows, terms.shape);
-  const auto* table = kernels_for(shapes);
-  if (table == nullptr) {
-    const Floats floats(query, key);
-    return reference::weights_of_rows<float>(floats.problem(terms), rows);
-  }
-  Tensor<float> result({static_cast<std::int64_t>(rows.size()), shapes.kv_len});
-  const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());
-  fused::weights_of_rows(job_of(terms, query, key), schedule, rows, result);
-  return result;
+  const auto request =
+      check_weight_request(kFunction, check_shapes(kFunction, query, key), options);
+  check_rows(kFunction, rows, request.shape);
+  const auto plan = make_plan(request, Pass::kWeights);
+  return plan.backend->weights(call_of(request, query, key), plan.schedule, rows);
 }
 
 template <class T>
-AttentionStatistics statistics(TensorView<const T> query, TensorView<const T> key,
-                               const AttentionOptions& options,
-                               const StatisticsOptions& statistics) {
+BasicAttentionStatistics<Computed<T>> statistics(TensorView<const T> query, TensorView<const T> key,
+                                                 const BasicAttentionOptions<Computed<T>>& options,
+                                                 const StatisticsOptions& statistics) {
   constexpr const char* kFunction = "attention_statistics";
-  const AttentionShapes shapes = check_shapes(kFunction, query, key);
-  const Terms<float> terms = check_weight_terms(kFunction, shapes, options);
+  const auto request =
+      check_weight_request(kFunction, check_shapes(kFunction, query, key), options);
   check_statistics(kFunction, statistics);
-  const auto* table = kernels_for(shapes);
-  if (table == nullptr) {
-    const Floats floats(query, key);
-    return reference::statistics_of<float>(floats.problem(terms), statistics.top_k);
-  }
-  auto result = make_statistics<float>(terms.shape, statistics.top_k);
-  const auto schedule = fused::make_weight_schedule(*table, terms, shapes, num_threads());
-  fused::statistics_of(job_of(terms, query, key), schedule, result);
-  return result;
+  const auto plan = make_plan(request, Pass::kWeights);
+  return plan.backend->statistics(call_of(request, query, key), plan.schedule, statistics.top_k);
 }
 
 }  // namespace
@@ -71,7 +54,7 @@ Tensor<float> attention_weights(BFloat16View query, BFloat16View key,
 Tensor<double> attention_weights(DoubleView query, DoubleView key,
                                  std::span<const AttentionRow> rows,
                                  const AttentionOptions64& options) {
-  return reference::attention_weights(query, key, rows, options);
+  return weights(query, key, rows, options);
 }
 
 AttentionStatistics attention_statistics(FloatView query, FloatView key,
@@ -95,7 +78,7 @@ AttentionStatistics attention_statistics(BFloat16View query, BFloat16View key,
 BasicAttentionStatistics<double> attention_statistics(DoubleView query, DoubleView key,
                                                       const AttentionOptions64& options,
                                                       const StatisticsOptions& statistics) {
-  return reference::attention_statistics(query, key, options, statistics);
+  return heed::statistics(query, key, options, statistics);
 }
 
 }  // namespace heed::inline v0

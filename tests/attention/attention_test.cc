@@ -13,6 +13,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::converted;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
@@ -34,11 +35,33 @@ TEST(AttentionWithLse, AgreesWithTheReference) {
   EXPECT_TRUE(same_bits(result.out, attention(query, key, value, options)));
 }
 
-TEST(AttentionWithLse, IsTheReferenceInDouble) {
+TEST(AttentionWithLse, AgreesWithTheReferenceInDouble) {
   const auto x = normal<double>({1, 2, 9, 4}, 1);
   const auto result = attention_with_lse(x, x, x, {.mask = causal()});
   const auto expected = reference::attention(x, x, x, {.mask = causal()});
-  EXPECT_TRUE(same_bits(result.out, expected.out) && same_bits(result.lse, expected.lse));
+  EXPECT_LT(max_difference(result.out, expected.out), 2e-15);
+  EXPECT_LT(max_difference(result.lse, expected.lse), 2e-15);
+  EXPECT_TRUE(same_bits(result.out, attention(x, x, x, {.mask = causal()})));
+}
+
+// Keys and values as a cache keeps them, for queries in float.
+template <class Half>
+void expect_half_keys_are_floats() {
+  const auto query = normal<float>({2, 4, 30, 16}, 1);
+  const auto key = converted<Half>(normal<float>({2, 2, 200, 16}, 2));
+  const auto value = converted<Half>(normal<float>({2, 2, 200, 8}, 3));
+  const AttentionOptions options{.mask = causal_bottom_right(), .softcap = 3};
+  const auto found = attention_with_lse(query, key, value, options);
+  const auto expected =
+      attention_with_lse(query, converted<float>(key), converted<float>(value), options);
+  EXPECT_TRUE(same_bits(found.out, expected.out));
+  EXPECT_TRUE(same_bits(found.lse, expected.lse));
+  EXPECT_TRUE(same_bits(found.out, attention(query, key, value, options)));
+}
+
+TEST(AttentionWithLse, ReadsKeysInHalfPrecisionForQueriesInFloat) {
+  expect_half_keys_are_floats<Float16>();
+  expect_half_keys_are_floats<BFloat16>();
 }
 
 TEST(Attention, KeyHeadsMayServeNoHead) {

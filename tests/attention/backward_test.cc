@@ -13,6 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::converted;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
@@ -56,16 +57,54 @@ TEST(Backward, RefusesWhatDoesNotFit) {
                  "attention_backward: softcap is -1");
 }
 
-TEST(Backward, OfDoublesIsTheReference) {
+TEST(Backward, OfDoublesIsCloseToTheReference) {
   const Call<double> call;
   const auto found = call();
   const auto expected =
       reference::attention_backward(call.grad_out, call.query, call.key, call.value);
-  EXPECT_TRUE(same_bits(found.query, expected.query));
-  EXPECT_TRUE(same_bits(found.key, expected.key));
-  EXPECT_TRUE(same_bits(found.value, expected.value));
+  EXPECT_LT(max_difference(found.query, expected.query), 1e-14);
+  EXPECT_LT(max_difference(found.key, expected.key), 1e-14);
+  EXPECT_LT(max_difference(found.value, expected.value), 1e-14);
   EXPECT_TRUE(found.bias.empty());
   EXPECT_TRUE(found.sinks.empty());
+}
+
+// Half-precision tensors are the floats they stand for; what the options hold gets floats.
+template <class Half>
+void expect_half_gradients_are_those_of_floats() {
+  const auto half = [](const Shape& shape, std::uint32_t seed) {
+    return converted<Half>(normal<float>(shape, seed));
+  };
+  const auto query = half({2, 4, 70, 20}, 1);
+  const auto key = half({2, 2, 150, 20}, 2);
+  const auto value = half({2, 2, 150, 9}, 3);
+  const auto grad_out = half({2, 4, 70, 9}, 4);
+  const auto slopes = normal<float>({4}, 5);
+  const auto bias = normal<float>({4, 1, 150}, 6);
+  const auto sinks = normal<float>({4}, 7);
+  const AttentionOptions options{.mask = causal_bottom_right(),
+                                 .alibi_slopes = slopes,
+                                 .bias = bias,
+                                 .sinks = sinks,
+                                 .softcap = 4,
+                                 .dropout = {.probability = 0.25F, .seed = 3}};
+  const auto forward = attention_with_lse(query, key, value, options);
+  const auto found = attention_backward(grad_out, query, key, value, forward, options);
+  const auto out = converted<float>(forward.out);
+  const auto expected =
+      attention_backward(converted<float>(grad_out), converted<float>(query), converted<float>(key),
+                         converted<float>(value), {out, forward.lse}, options);
+  EXPECT_TRUE(same_bits(found.query, converted<Half>(expected.query)));
+  EXPECT_TRUE(same_bits(found.key, converted<Half>(expected.key)));
+  EXPECT_TRUE(same_bits(found.value, converted<Half>(expected.value)));
+  EXPECT_TRUE(same_bits(found.alibi_slopes, expected.alibi_slopes));
+  EXPECT_TRUE(same_bits(found.bias, expected.bias));
+  EXPECT_TRUE(same_bits(found.sinks, expected.sinks));
+}
+
+TEST(Backward, OfHalvesIsThatOfFloatsRounded) {
+  expect_half_gradients_are_those_of_floats<Float16>();
+  expect_half_gradients_are_those_of_floats<BFloat16>();
 }
 
 TEST(Backward, OfFloatsIsCloseToIt) {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "attention/fused/forward.h"
-#include "attention/problem.h"
+#include "attention/calls.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/exact.h"
@@ -22,24 +21,24 @@ std::string inaccuracy(const char* name, const Tensor<float>& found, const Tenso
 }
 
 template <class T>
-Terms<float> terms_of(const BasicInputViews<T>& in, const AttentionOptions& options) {
-  return check_terms("attention", check_shapes("attention", in.query, in.key, in.value), options);
+Request<float> request_of(const BasicInputViews<T>& in, const AttentionOptions& options) {
+  return check_request("attention", check_shapes("attention", in.query, in.key, in.value), options);
 }
 
-template <class T>
-fused::Schedule schedule_of(const kernels::KernelTable& table, const BasicInputViews<T>& in,
-                            const Terms<float>& terms) {
-  const AttentionShapes shapes = check_shapes("attention", in.query, in.key, in.value);
-  return fused::make_schedule(table, terms, shapes, num_threads());
+// With panels of whole vectors, however few the rows.
+engine::Schedule<float> schedule_of(const kernels::KernelTable& table,
+                                    const Request<float>& request) {
+  auto schedule = engine::make_schedule(table, request, Pass::kForward, num_threads());
+  schedule.panel_rows = std::max(schedule.panel_rows, table.lanes);
+  return schedule;
 }
 
 template <class T>
 void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
-             const Terms<float>& terms, const fused::Schedule& schedule) {
-  const fused::Job job{
-      &terms,      rows_of(in.query),     rows_of(in.key), rows_of(in.value), rows_of(buffers.out),
-      buffers.lse, {0, terms.shape.batch}};
-  fused::forward({&job, 1}, schedule);
+             const Request<float>& request, const engine::Schedule<float>& schedule) {
+  const ForwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(buffers.out),
+                                buffers.lse};
+  fused_backend<float>(schedule.table).forward({&call, 1}, schedule, {});
 }
 
 AttentionOutput<float> output_for(const InputViews& in) {
@@ -59,8 +58,8 @@ Inputs::Inputs(const Sizes& sizes, float magnitude)
 template <class T>
 void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
               const AttentionOptions& options, const AttentionBuffers<T>& buffers) {
-  const auto terms = terms_of(in, options);
-  forward(in, buffers, terms, schedule_of(table, in, terms));
+  const auto request = request_of(in, options);
+  forward(in, buffers, request, schedule_of(table, request));
 }
 
 template void run_into(const kernels::KernelTable&, const BasicInputViews<float>&,
@@ -80,16 +79,15 @@ AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& 
 AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& table,
                                       const InputViews& in, const AttentionOptions& options) {
   auto result = output_for(in);
-  const auto terms = terms_of(in, options);
-  fused::Schedule schedule = schedule_of(table, in, terms);
+  const auto request = request_of(in, options);
+  auto schedule = schedule_of(table, request);
   schedule.workers = threads;
   schedule.panels_per_block = 1;
-  if (threads > 1 && terms.shape.kv_len > kernels::kChunkKeys) {
-    fused::divide_keys(schedule, terms.shape.batch * terms.num_kv_heads() *
-                                     schedule.blocks(terms.shape.q_len * terms.heads_per_kv_head));
-  }
+  const bool divides_keys = threads > 1 && request.shape.kv_len > kernels::kChunkKeys;
+  schedule.key_chunks =
+      divides_keys ? (request.shape.kv_len - 1) / kernels::kChunkKeys + 1 : std::int64_t{1};
   set_num_threads(threads);
-  forward<float>(in, {result.out, result.lse}, terms, schedule);
+  forward<float>(in, {result.out, result.lse}, request, schedule);
   set_num_threads(0);
   return result;
 }

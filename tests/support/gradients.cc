@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "attention/fused/backward.h"
+#include "attention/gradient_tensors.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/exact.h"
@@ -21,15 +22,16 @@ AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatV
                                        int threads) {
   const auto forward = run(table, in, options);
   const AttentionShapes shapes = check_shapes("gradients_of", in.query, in.key, in.value);
-  const Terms<float> terms = check_terms("gradients_of", shapes, options);
-  fused::Schedule schedule = fused::make_backward_schedule(table, terms, shapes, threads);
+  const auto request = check_request("gradients_of", shapes, options);
+  auto schedule = engine::make_schedule(table, request, Pass::kBackward, threads);
   schedule.workers = threads;
+  GradientTensors<float> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
+  const BackwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(grad_out),
+                                 rows_of(FloatView(forward.out)), forward.lse, gradients.targets()};
   set_num_threads(threads);
-  auto gradients =
-      fused::backward(schedule, {grad_out, in.query, in.key, in.value, forward.out, forward.lse},
-                      terms, options.bias ? &options.bias->shape() : nullptr);
+  fused_backend<float>(&table).backward({&call, 1}, schedule);
   set_num_threads(0);
-  return gradients;
+  return std::move(gradients).take();
 }
 
 ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,

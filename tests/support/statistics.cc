@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <numeric>
 
-#include "attention/fused/weight_block.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/exact.h"
@@ -89,22 +88,17 @@ void expect_largest(const AttentionStatistics& found, const Tensor<float>& weigh
 template <class T>
 WeightJob<T>::WeightJob(const kernels::KernelTable& table, TensorView<const T> query,
                         TensorView<const T> key, const AttentionOptions& options)
-    : shapes(check_shapes("test", query, key)),
-      terms(check_weight_terms("test", shapes, options)),
-      schedule(fused::make_weight_schedule(table, terms, shapes, num_threads())) {
-  job.terms = &terms;
-  job.query = rows_of(query);
-  job.key = rows_of(key);
-}
+    : request(check_weight_request("test", check_shapes("test", query, key), options)),
+      schedule(engine::make_schedule(table, request, Pass::kWeights, num_threads())),
+      backend(fused_backend<float>(&table)),
+      call(call_of(request, query, key)) {}
 
 template <class T>
 AttentionStatistics statistics_of(const kernels::KernelTable& table, TensorView<const T> query,
                                   TensorView<const T> key, const AttentionOptions& options,
                                   std::int64_t top_k) {
   const WeightJob<T> job(table, query, key, options);
-  auto result = make_statistics<float>(job.terms.shape, top_k);
-  fused::statistics_of(job.job, job.schedule, result);
-  return result;
+  return job.backend.statistics(job.call, job.schedule, top_k);
 }
 
 template <class T>
@@ -112,9 +106,7 @@ Tensor<float> weights_of(const kernels::KernelTable& table, TensorView<const T> 
                          TensorView<const T> key, std::span<const AttentionRow> rows,
                          const AttentionOptions& options) {
   const WeightJob<T> job(table, query, key, options);
-  Tensor<float> result({static_cast<std::int64_t>(rows.size()), key.extent(2)});
-  fused::weights_of_rows(job.job, job.schedule, rows, result);
-  return result;
+  return job.backend.weights(job.call, job.schedule, rows);
 }
 
 std::vector<AttentionRow> all_rows(const Shape& query) {

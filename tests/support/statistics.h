@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attention/fused/statistics.h"
+#include "attention/calls.h"
 #include "attention/kernels/kernels.h"
 #include "heed/statistics.h"
 #include "support/fused.h"
@@ -16,10 +16,10 @@ namespace heed::testing_support {
 // Query and key, checked and scheduled for one table of kernels.
 template <class T>
 struct WeightJob {
-  AttentionShapes shapes;
-  Terms<float> terms;
-  fused::Schedule schedule;
-  fused::Job job;
+  Request<float> request;
+  engine::Schedule<float> schedule;
+  const Backend<float>& backend;
+  Call<float> call;
 
   WeightJob(const kernels::KernelTable& table, TensorView<const T> query, TensorView<const T> key,
             const AttentionOptions& options);

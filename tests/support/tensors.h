@@ -63,4 +63,13 @@ bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
                     reinterpret_cast<const unsigned char*>(b.data()));
 }
 
+// The elements as numbers of another type, rounded to nearest.
+template <class To, class From>
+Tensor<To> converted(const Tensor<From>& tensor) {
+  auto result = Tensor<To>::uninitialized(tensor.shape());
+  std::transform(tensor.elements().begin(), tensor.elements().end(), result.elements().begin(),
+                 [](From element) { return static_cast<To>(static_cast<float>(element)); });
+  return result;
+}
+
 }  // namespace heed::testing_support

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "attention/recurrent/problem.h"
 #include "heed/cancellation.h"
 #include "heed/parallel.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "attention/recurrent/problem.h"
 #include "heed/cancellation.h"
 #include "heed/parallel.h"

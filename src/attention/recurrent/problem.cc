@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "attention/problem.h"
+#include "attention/request.h"
 
 namespace heed::inline v0::recurrent {
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,8 +17,7 @@ namespace {
 template <class Real>
 class Backward {
  public:
-  Backward(const Problem<Real>& problem, TensorView<const Real> grad_out, RowRange batches,
-           const Shape* bias_shape)
+  Backward(const Problem<Real>& problem, TensorView<const Real> grad_out, RowRange batches)
       : problem_(problem),
         grad_out_(grad_out),
         batches_(batches),
@@ -29,13 +27,11 @@ class Backward {
     gradients_.query = zeros_like(problem.query);
     gradients_.key = zeros_like(problem.key);
     gradients_.value = zeros_like(problem.value);
-    if (problem.alibi_slopes) {
-      gradients_.alibi_slopes = Tensor<Real>(problem.alibi_slopes->shape());
+    for (const auto& term : problem.terms) {
+      if (term->gradient() == nullptr) continue;
+      gradients_.*term->gradient() = Tensor<Real>(term->gradient_shape());
     }
     if (problem.sinks) gradients_.sinks = Tensor<Real>(problem.sinks->shape());
-    if (bias_shape == nullptr) return;
-    gradients_.bias = Tensor<Real>(*bias_shape);
-    grad_bias_ = gradients_.bias.view().broadcast_to(problem.bias->shape());
   }
 
   Gradients<Real> run() && {
@@ -70,26 +66,27 @@ class Backward {
     const auto i = static_cast<std::size_t>(k);
     const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
     Real* grad_value = gradient_row(gradients_.value, row_.kv_head(), k);
-    for (std::int64_t d = 0; d < problem_.value_dim; ++d) {
+    for (std::int64_t d = 0; d < problem_.value_dim(); ++d) {
       grad_value[d] += row_.dropped[i] * grad_out[d];
     }
-    grad_weights_[i] = row_.dropout_factor(k) * dot(grad_out, row_.value(k), problem_.value_dim);
+    grad_weights_[i] = row_.dropout_factor(k) * dot(grad_out, row_.value(k), problem_.value_dim());
   }
 
-  // masked = score_mod(softcap(scale · query · key)) − slope · distance + bias
+  // masked = terms(scale · query · key). What terms add does not change the derivative of a score.
   void add_score(std::int64_t k) {
     const Real grad_masked = grad_masked_[static_cast<std::size_t>(k)];
     if (grad_masked == 0) return;
-    if (problem_.alibi_slopes) {
-      gradients_.alibi_slopes(at_.head) -= grad_masked * row_.distance(k);
+    const detail::ScoreIndex at{at_.batch, at_.head, at_.q, k};
+    for (const auto& term : problem_.terms) {
+      if (term->gradient() == nullptr) continue;
+      term->add_gradient(grad_masked, at, (gradients_.*term->gradient()).data());
     }
-    if (grad_bias_) (*grad_bias_)(at_.batch, at_.head, at_.q, k) += grad_masked;
     const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
     const Real* query = row_.query();
     const Real* key = row_.key(k);
     Real* grad_query = gradient_row(gradients_.query, at_.head, at_.q);
     Real* grad_key = gradient_row(gradients_.key, row_.kv_head(), k);
-    for (std::int64_t d = 0; d < problem_.head_dim; ++d) {
+    for (std::int64_t d = 0; d < problem_.head_dim(); ++d) {
       grad_query[d] += grad_dot * key[d];
       grad_key[d] += grad_dot * query[d];
     }
@@ -109,8 +106,7 @@ class Backward {
   std::vector<Real> grad_weights_;
   std::vector<Real> grad_masked_;
   Gradients<Real> gradients_;
-  std::optional<TensorView<Real>> grad_bias_;
-  detail::Cell at_{};
+  detail::ScoreIndex at_{};
 };
 
 template <class Real>
@@ -121,20 +117,19 @@ Gradients<Real> check_and_compute(TensorView<const Real> grad_out, TensorView<co
   const Problem<Real> problem = check_attention(kFunction, query, key, value, options);
   check_tensor(kFunction, "grad_out", grad_out,
                {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
-  return backward(problem, grad_out, {0, problem.shape.batch},
-                  options.bias ? &options.bias->shape() : nullptr);
+  return backward(problem, grad_out, {0, problem.shape.batch});
 }
 
 }  // namespace
 
 template <class Real>
 Gradients<Real> backward(const Problem<Real>& problem, TensorView<const Real> grad_out,
-                         RowRange batches, const Shape* bias_shape) {
-  return Backward<Real>(problem, grad_out, batches, bias_shape).run();
+                         RowRange batches) {
+  return Backward<Real>(problem, grad_out, batches).run();
 }
 
-template Gradients<float> backward(const Problem<float>&, FloatView, RowRange, const Shape*);
-template Gradients<double> backward(const Problem<double>&, DoubleView, RowRange, const Shape*);
+template Gradients<float> backward(const Problem<float>&, FloatView, RowRange);
+template Gradients<double> backward(const Problem<double>&, DoubleView, RowRange);
 
 Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
                                     FloatView value, const AttentionOptions& options) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attention/pattern_sums.h"
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "heed/function_ref.h"
 
 namespace heed::inline v0::reference {

@@ -1,5 +1,5 @@
 // Attention whose scores and weights pass through functions of whole matrices.
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "attention/reference/row.h"
 #include "heed/cancellation.h"
 #include "heed/reference.h"
@@ -36,7 +36,7 @@ Tensor<Real> attend(TensorView<const Real> query, TensorView<const Real> key,
     for (std::int64_t k = 0; k < shape.kv_len; ++k) {
       const Real* row = row_pointer(key, batch, problem.kv_head(head), k);
       scores[static_cast<std::size_t>(k)] =
-          problem.scale * dot(row_pointer(query, batch, head, q), row, problem.head_dim);
+          problem.scale * dot(row_pointer(query, batch, head, q), row, problem.head_dim());
     }
   });
   if (options.score_mod) options.score_mod(matrix);
@@ -45,14 +45,14 @@ Tensor<Real> attend(TensorView<const Real> query, TensorView<const Real> key,
     softmax_row<Real>(row, std::nullopt, row);
   });
   if (options.prob_mod) options.prob_mod(matrix);
-  Tensor<Real> out({shape.batch, shape.num_heads, shape.q_len, problem.value_dim});
+  Tensor<Real> out({shape.batch, shape.num_heads, shape.q_len, problem.value_dim()});
   for_each_row(shape, [&](std::int64_t batch, std::int64_t head, std::int64_t q) {
     const auto weights = row_of(batch, head, q);
     for (std::int64_t k = 0; k < shape.kv_len; ++k) {
       const Real weight = weights[static_cast<std::size_t>(k)];
       if (weight == 0) continue;
       const Real* row = row_pointer(value, batch, problem.kv_head(head), k);
-      for (std::int64_t d = 0; d < problem.value_dim; ++d) {
+      for (std::int64_t d = 0; d < problem.value_dim(); ++d) {
         out(batch, head, q, d) += weight * row[d];
       }
     }

@@ -53,7 +53,7 @@ void weighted_sum_of_values(const Row<Real>& row, const Problem<Real>& problem, 
     if (!is_seen(row.masked[static_cast<std::size_t>(k)])) continue;
     const Real weight = row.dropped[static_cast<std::size_t>(k)];
     const Real* value = row.value(k);
-    for (std::int64_t d = 0; d < problem.value_dim; ++d) out[d] += weight * value[d];
+    for (std::int64_t d = 0; d < problem.value_dim(); ++d) out[d] += weight * value[d];
   }
 }
 
@@ -64,7 +64,7 @@ Result<Real> forward(const Problem<Real>& problem, RowRange batches, Keep keep) 
   ScoreShape shape = problem.shape;
   shape.batch = batches.end - batches.begin;
   Result<Real> result;
-  result.out = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim});
+  result.out = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim()});
   result.lse = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len});
   KeptSteps<Real> kept(keep, shape, result);
   Row<Real> row(problem);
@@ -73,7 +73,7 @@ Result<Real> forward(const Problem<Real>& problem, RowRange batches, Keep keep) 
     for (std::int64_t head = 0; head < shape.num_heads; ++head) {
       for (std::int64_t q = 0; q < shape.q_len; ++q, ++row_index) {
         row.compute(batch, head, q, kept.wants_hidden_cells());
-        weighted_sum_of_values(row, problem, result.out.data() + row_index * problem.value_dim);
+        weighted_sum_of_values(row, problem, result.out.data() + row_index * problem.value_dim());
         result.lse.data()[row_index] = row.lse;
         kept.store(row, row_index);
       }

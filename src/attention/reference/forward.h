@@ -1,7 +1,7 @@
 // The reference on checked arguments.
 #pragma once
 
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "heed/reference.h"
 
 namespace heed::inline v0::reference {

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "attention/reference/softmax.h"
 #include "heed/cancellation.h"
 #include "heed/dual.h"
@@ -20,12 +19,6 @@ Real dot(const Real* a, const Real* b, std::int64_t length) {
   Real sum = 0;
   for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
   return sum;
-}
-
-// softcap · tanh(score / softcap), for a number or a dual number.
-template <class Score, class Real>
-Score capped_score(Score score, Real softcap) {
-  return softcap == 0 ? score : Score(softcap) * tanh(score / Score(softcap));
 }
 
 // Row [batch, head, index] of a rank-4 tensor with a contiguous innermost dimension.
@@ -42,7 +35,7 @@ class Row {
  public:
   std::vector<Real> scores;    // scale · query · key
   std::vector<Real> capped;    // after the softcap
-  std::vector<Real> modified;  // after score_mod, ALiBi and bias
+  std::vector<Real> modified;  // after all terms
   std::vector<Real> masked;    // after the mask
   std::vector<Real> weights;   // after the softmax
   std::vector<Real> dropped;   // after dropout
@@ -64,9 +57,8 @@ class Row {
       const bool visible = problem_.mask.visible(at_);
       masked[k] = -std::numeric_limits<Real>::infinity();
       if (!visible && !hidden_too) continue;
-      scores[k] = problem_.scale * dot(query(), key(at_.k), problem_.head_dim);
-      capped[k] = capped_score(scores[k], problem_.softcap);
-      modified[k] = problem_.score_mod(capped[k], position_of(at_.k)) + alibi() + bias();
+      scores[k] = problem_.scale * dot(query(), key(at_.k), problem_.head_dim());
+      apply_terms(k);
       if (visible) masked[k] = modified[k] + static_cast<Real>(problem_.mask.added(at_));
     }
     lse = softmax_row<Real>(masked, sink(), weights);
@@ -75,15 +67,12 @@ class Row {
     }
   }
 
-  // d(score after softcap and score_mod) / d(score), by running both on a dual number.
+  // d(score after all terms) / d(score), by running them on a dual number.
   Real score_derivative(std::int64_t k) const {
-    const Dual<Real> score(scores[static_cast<std::size_t>(k)], 1);
-    return problem_.score_mod(capped_score(score, problem_.softcap), position_of(k)).derivative;
-  }
-
-  // |kv_idx − q_idx|
-  Real distance(std::int64_t k) const {
-    return static_cast<Real>(std::abs(k - at_.q - problem_.shape.query_offset));
+    const detail::ScoreIndex at{at_.batch, at_.head, at_.q, k};
+    Dual<Real> score(scores[static_cast<std::size_t>(k)], 1);
+    for (const auto& term : problem_.terms) score = term->apply(score, at);
+    return score.derivative;
   }
 
   Real dropout_factor(std::int64_t k) const {
@@ -106,15 +95,18 @@ class Row {
   ScorePosition position_of(std::int64_t k) const {
     return detail::position(problem_.shape, {at_.batch, at_.head, at_.q, k});
   }
-  Real alibi() const {
-    return problem_.alibi_slopes ? -(*problem_.alibi_slopes)(at_.head) * distance(at_.k) : Real{0};
-  }
-  Real bias() const {
-    return problem_.bias ? (*problem_.bias)(at_.batch, at_.head, at_.q, at_.k) : Real{0};
+  void apply_terms(std::size_t k) {
+    Real score = capped[k] = scores[k];
+    std::size_t applied = 0;
+    for (const auto& term : problem_.terms) {
+      score = term->apply(score, at_);
+      if (++applied == problem_.terms.num_caps()) capped[k] = score;
+    }
+    modified[k] = score;
   }
 
   const Problem<Real>& problem_;
-  detail::Cell at_{};
+  detail::ScoreIndex at_{};
 };
 
 }  // namespace heed::inline v0::reference

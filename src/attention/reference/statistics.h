@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "attention/problem.h"
+#include "attention/request.h"
 #include "heed/statistics.h"
 
 namespace heed::inline v0::reference {

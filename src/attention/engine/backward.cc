@@ -1,0 +1,187 @@
+#include "attention/engine/backward.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "attention/engine/panel_gradients.h"
+#include "attention/engine/tile_walk.h"
+#include "attention/engine/work_queue.h"
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+// Some rows whose weights take two passes.
+template <class Real>
+struct ExactPanelMemory {
+  Layout layout;
+  RowsMemory<Real> rows;
+  WeightsMemory<Real> weights;
+  GradientsMemory<Real> gradients;
+
+  explicit ExactPanelMemory(const Schedule<Real>& schedule)
+      : rows(schedule, layout), weights(schedule, layout), gradients(schedule, layout) {}
+};
+
+template <class Real>
+struct BackwardWorkerMemory {
+  StagingMemory<Real> staging;
+  GradientScratchMemory<Real> scratch;
+  Repeated<GradientsMemory<Real>> panels;
+
+  BackwardWorkerMemory() = default;
+  BackwardWorkerMemory(const Schedule<Real>& schedule, Layout& layout)
+      : staging(schedule, layout),
+        scratch(schedule, layout),
+        panels(schedule, schedule.panels_per_block, layout) {}
+};
+
+// What one thread works with.
+template <class Real>
+class BackwardWorker {
+ public:
+  BackwardWorker(const Schedule<Real>& schedule, const BackwardWorkerMemory<Real>& parts,
+                 std::byte* memory)
+      : schedule_(schedule),
+        staging_(parts.staging.in(memory)),
+        scratch_(parts.scratch.in(memory)) {
+    panels_.reserve(static_cast<std::size_t>(schedule.panels_per_block));
+    for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
+      panels_.emplace_back(schedule, parts.panels.parts, parts.panels.at(memory, i));
+    }
+  }
+
+  void compute(const PanelTask<Real>& task) {
+    const std::int64_t group = task.job.request().heads_per_kv_head;
+    const RowRange rows{task.task.queries.begin * group, task.task.queries.end * group};
+    for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.block_rows()) {
+      compute_block(task, {first, std::min(first + schedule_.block_rows(), rows.end)});
+    }
+  }
+
+ private:
+  void compute_block(const PanelTask<Real>& task, RowRange rows) {
+    std::size_t count = 0;
+    for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows) {
+      const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
+      panels_[count++].start(task, some, scratch_);
+    }
+    const std::span panels(panels_.data(), count);
+    add_tiles(task, panels);
+    for (const PanelGradients<Real>& panel : panels) panel.write(task.job, scratch_);
+    for (const PanelGradients<Real>& panel : panels) compute_exactly(task, panel.lost_rows());
+  }
+
+  // Adds rows that panels could not take.
+  void compute_exactly(const PanelTask<Real>& task, std::span<const RowIndex> indices) {
+    if (indices.empty()) return;
+    const Schedule<Real> schedule = exact_schedule(schedule_);
+    const ExactPanelMemory<Real> parts(schedule);
+    const Arena arena(parts.layout);
+    PanelRows<Real> rows(schedule, parts.rows, arena.memory());
+    PanelWeights<Real> weights(schedule, parts.weights, arena.memory());
+    PanelGradients<Real> gradients(schedule, parts.gradients, arena.memory());
+    rows.start(task.job.forward, task.task.batch, indices, scratch_.rows);
+    weights.start(rows, task.job.request());
+    walk_tiles(std::span(&weights, 1), all_keys(task), [&](RowRange keys) {
+      weights.add(read(task, keys), {scratch_.scores, nullptr});
+    });
+    weights.finish();
+    gradients.start(task, indices, weights, scratch_);
+    add_tiles(task, std::span(&gradients, 1));
+    gradients.write(task.job, scratch_);
+  }
+
+  void add_tiles(const PanelTask<Real>& task, std::span<PanelGradients<Real>> panels) {
+    walk_tiles(panels, all_keys(task), [&](RowRange keys) {
+      const auto tile = read(task, keys);
+      const bool has_finite_keys = schedule_.table->backward->is_finite(
+          tile.key, tile.key_stride, tile.num_keys, schedule_.head_dim);
+      for (PanelGradients<Real>& panel : panels) panel.add(tile, has_finite_keys, scratch_);
+    });
+  }
+
+  static RowRange all_keys(const PanelTask<Real>& task) {
+    return {0, task.job.request().shape.kv_len};
+  }
+  kernels::BasicTile<Real> read(const PanelTask<Real>& task, RowRange keys) const {
+    return task.job.forward.keys->tile(task.task.batch, task.task.kv_head, keys, staging_);
+  }
+
+  const Schedule<Real>& schedule_;
+  Staging<Real> staging_;
+  GradientScratch<Real> scratch_;
+  std::vector<PanelGradients<Real>> panels_;
+};
+
+// The tasks of all jobs, where they add, and the memory of that.
+template <class Real>
+class BackwardWork {
+ public:
+  BackwardWork(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule)
+      : jobs_(jobs), schedule_(schedule) {
+    sums_.reserve(jobs.size());
+    for (const BackwardJob<Real>& job : jobs) {
+      sums_.emplace_back(job, *schedule.table, schedule.panel_rows, layout_);
+      num_groups_ += sums_.back().division().num_groups();
+      ends_.push_back(num_groups_);
+    }
+    const std::int64_t workers = std::min<std::int64_t>(schedule.workers, num_groups_);
+    workers_ = {schedule, workers, layout_};
+  }
+
+  const Layout& layout() const { return layout_; }
+
+  void run(std::byte* memory) {
+    for (BackwardSums<Real>& sums : sums_) sums.take(memory);
+    const auto start = [&](std::int64_t w) {
+      return BackwardWorker<Real>(schedule_, workers_.parts, workers_.at(memory, w));
+    };
+    deal_out(num_groups_, schedule_.workers, start,
+             [&](BackwardWorker<Real>& worker, std::int64_t group) { compute(group, worker); });
+    for (const BackwardSums<Real>& sums : sums_) sums.write();
+  }
+
+ private:
+  // The groups of all jobs are numbered through.
+  void compute(std::int64_t group, BackwardWorker<Real>& worker) const {
+    const auto job = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), group) -
+                                              ends_.begin());
+    const BackwardDivision& division = sums_[job].division();
+    division.for_each_task(group - (ends_[job] - division.num_groups()),
+                           [&](const BackwardTask& task) {
+                             const TaskSums<Real> sums = sums_[job].start(task);
+                             worker.compute({jobs_[job], task, sums});
+                           });
+  }
+
+  std::span<const BackwardJob<Real>> jobs_;
+  const Schedule<Real>& schedule_;
+  Layout layout_;
+  std::vector<BackwardSums<Real>> sums_;
+  std::vector<std::int64_t> ends_;  // the number after each job's last group
+  std::int64_t num_groups_ = 0;
+  Repeated<BackwardWorkerMemory<Real>> workers_;
+};
+
+}  // namespace
+
+template <class Real>
+std::size_t backward_bytes(const BackwardJob<Real>& job, const Schedule<Real>& schedule) {
+  return Arena::bytes_for(BackwardWork<Real>({&job, 1}, schedule).layout());
+}
+
+template <class Real>
+void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule) {
+  BackwardWork<Real> work(jobs, schedule);
+  const Arena arena(work.layout());
+  work.run(arena.memory());
+}
+
+template std::size_t backward_bytes(const BackwardJob<float>&, const Schedule<float>&);
+template std::size_t backward_bytes(const BackwardJob<double>&, const Schedule<double>&);
+template void backward(std::span<const BackwardJob<float>>, const Schedule<float>&);
+template void backward(std::span<const BackwardJob<double>>, const Schedule<double>&);
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,22 @@
+// The gradients of attention by tiles: memory linear in the lengths, hidden tiles never touched.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "attention/engine/backward_job.h"
+#include "attention/engine/schedule.h"
+
+namespace heed::inline v0::engine {
+
+// Memory that backward() needs for a job that is computed alone.
+template <class Real>
+std::size_t backward_bytes(const BackwardJob<Real>& job, const Schedule<Real>& schedule);
+
+// Computes all jobs, whose options are the same, on the schedule of the largest. What they write
+// must not overlap. No bit depends on schedule.workers, on the other jobs, or on how much larger
+// the largest is.
+template <class Real>
+void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule);
+
+}  // namespace heed::inline v0::engine

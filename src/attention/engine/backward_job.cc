@@ -1,0 +1,48 @@
+#include "attention/engine/backward_job.h"
+
+#include <algorithm>
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+// Groups that are aimed at, so that several threads find work: more cost memory, and time to add
+// their sums.
+constexpr std::int64_t kGroups = 8;
+
+// Rows for which a part's sums pay.
+constexpr std::int64_t kRowsPerPart = 512;
+
+}  // namespace
+
+BackwardDivision::BackwardDivision(const ScoreShape& shape, std::int64_t kv_heads, RowRange batches,
+                                   std::int32_t panel_rows, const Strides& cells)
+    : first_batch_(batches.begin),
+      batch_(batches.end - batches.begin),
+      kv_heads_(kv_heads),
+      q_len_(shape.q_len),
+      shares_cells_(cells[2] != 0 && cells[3] != 0),
+      groups_of_batch_(shares_cells_ && cells[0] == 0 ? std::min<std::int64_t>(batch_, 1) : batch_),
+      groups_of_heads_(shares_cells_ && cells[1] == 0 ? std::min<std::int64_t>(kv_heads_, 1)
+                                                      : kv_heads_) {
+  const std::int64_t groups = std::max<std::int64_t>(groups_of_batch_ * groups_of_heads_, 1);
+  const std::int64_t group_size = kv_heads == 0 ? 1 : shape.num_heads / kv_heads;
+  const std::int64_t most = shape.q_len * group_size / kRowsPerPart;
+  const std::int64_t wanted =
+      std::max<std::int64_t>(std::min((kGroups + groups - 1) / groups, most), 1);
+  // Whole panels, but for the last.
+  const std::int64_t queries = (q_len_ + wanted - 1) / wanted;
+  queries_per_part_ =
+      std::max<std::int64_t>((queries + panel_rows - 1) / panel_rows * panel_rows, 1);
+  parts_ = std::max<std::int64_t>((q_len_ + queries_per_part_ - 1) / queries_per_part_, 1);
+}
+
+BackwardTask BackwardDivision::task(std::int64_t head, std::int64_t part) const {
+  const std::int64_t first = part * queries_per_part_;
+  return {first_batch_ + head / kv_heads_,
+          head % kv_heads_,
+          part,
+          {first, std::min(first + queries_per_part_, q_len_)}};
+}
+
+}  // namespace heed::inline v0::engine

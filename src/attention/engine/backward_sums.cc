@@ -1,0 +1,204 @@
+#include "attention/engine/backward_sums.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "heed/parallel.h"
+
+namespace heed::inline v0::engine {
+
+template <class Real>
+BackwardSums<Real>::BackwardSums(const BackwardJob<Real>& job,
+                                 const kernels::BasicKernelTable<Real>& table,
+                                 std::int32_t panel_rows, Layout& layout)
+    : job_(job),
+      table_(table),
+      division_(job, panel_rows),
+      kv_len_(job.request().shape.kv_len),
+      group_(job.request().heads_per_kv_head),
+      key_(make_rows(job.gradients.key, job.request().head_dim(), layout)),
+      value_(make_rows(job.gradients.value, job.request().value_dim(), layout)) {
+  const std::int64_t heads = division_.num_tasks() * group_;
+  if (job.request().sinks) sinks_ = layout.add<double>(heads);
+  for (const auto& term : job.request().terms) {
+    terms_.push_back(layout.add<double>(checked_multiply(heads, term->sums_per_head())));
+  }
+  if (job.gradients.cells && !division_.shares_cells()) add_cells(layout);
+}
+
+template <class Real>
+void BackwardSums<Real>::add_cells(Layout& layout) {
+  const TensorView<Real>& gradient = *job_.gradients.cells;
+  cell_heads_ = gradient.stride(1) == 0 ? 1 : group_;
+  cell_queries_ = gradient.stride(2) == 0 ? 1 : division_.queries_per_part();
+  cell_keys_ = gradient.stride(3) == 0 ? 1 : kv_len_;
+  cells_ = layout.add<Real>(division_.num_tasks() * cell_heads_ * cell_queries_ * cell_keys_);
+}
+
+template <class Real>
+typename BackwardSums<Real>::KeyRows BackwardSums<Real>::make_rows(const MutableRows& gradient,
+                                                                   std::int64_t dim,
+                                                                   Layout& layout) const {
+  KeyRows rows;
+  rows.gradient = gradient;
+  rows.dim = dim;
+  rows.stride = (dim + table_.lanes - 1) / table_.lanes * table_.lanes;
+  const bool is_real = gradient.type == data_type_of<Real>();
+  const bool has_no_gaps = gradient.row_stride == dim * static_cast<std::int64_t>(sizeof(Real));
+  rows.first_part = is_real && has_no_gaps && rows.stride == dim ? 1 : 0;
+  const std::int64_t parts = division_.num_heads() * (division_.parts() - rows.first_part);
+  rows.sums = layout.add<Real>(checked_multiply(checked_multiply(parts, kv_len_), rows.stride));
+  return rows;
+}
+
+// `head` counts the key heads of all batch entries that are computed.
+template <class Real>
+std::byte* BackwardSums<Real>::gradient_of(const KeyRows& rows, std::int64_t head) const {
+  const BackwardTask task = division_.task(head, 0);
+  return rows.gradient.row(task.batch, task.kv_head, 0);
+}
+
+template <class Real>
+Real* BackwardSums<Real>::part_of(const KeyRows& rows, std::int64_t head, std::int64_t part) const {
+  if (part < rows.first_part) return reinterpret_cast<Real*>(gradient_of(rows, head));
+  const std::int64_t index = head * (division_.parts() - rows.first_part) + part - rows.first_part;
+  return rows.sums.in(memory_) + index * kv_len_ * rows.stride;
+}
+
+template <class Real>
+Real* BackwardSums<Real>::start(const KeyRows& rows, const BackwardTask& task) const {
+  Real* sums = part_of(rows, division_.head(task), task.part);
+  if (task.part >= rows.first_part) std::fill_n(sums, kv_len_ * rows.stride, Real{0});
+  return sums;
+}
+
+template <class Real>
+TaskSums<Real> BackwardSums<Real>::start(const BackwardTask& task) const {
+  TaskSums<Real> sums{.key = start(key_, task),
+                      .key_stride = key_.stride,
+                      .value = start(value_, task),
+                      .value_stride = value_.stride,
+                      .sinks = start_heads(sinks_, 1, task),
+                      .terms = {}};
+  const CellSums<Real> cells = job_.gradients.cells ? cells_of(task) : CellSums<Real>{};
+  if (cells_.count > 0) {
+    std::fill_n(cells.data, cell_heads_ * cell_queries_ * cell_keys_, Real{0});
+  }
+  std::size_t i = 0;
+  for (const auto& term : job_.request().terms) {
+    sums.terms.push_back({.first_head = task.kv_head * group_,
+                          .per_head = start_heads(terms_[i++], term->sums_per_head(), task),
+                          .cells = cells});
+  }
+  return sums;
+}
+
+template <class Real>
+double* BackwardSums<Real>::start_heads(const Piece<double>& sums, std::int64_t per_head,
+                                        const BackwardTask& task) const {
+  if (sums.count == 0) return nullptr;
+  double* started = sums.in(memory_) + division_.index(task) * group_ * per_head;
+  std::fill_n(started, group_ * per_head, 0.0);
+  return started;
+}
+
+template <class Real>
+CellSums<Real> BackwardSums<Real>::cells_of(const BackwardTask& task) const {
+  const TensorView<Real>& gradient = *job_.gradients.cells;
+  if (cells_.count == 0) {
+    return {gradient.data() + task.batch * gradient.stride(0) +
+                task.kv_head * group_ * gradient.stride(1) +
+                task.queries.begin * gradient.stride(2),
+            gradient.stride(1), gradient.stride(2), gradient.stride(3), task.queries.begin};
+  }
+  return {cells_.in(memory_) + division_.index(task) * cell_heads_ * cell_queries_ * cell_keys_,
+          cell_heads_ == 1 ? 0 : cell_queries_ * cell_keys_,
+          gradient.stride(2) == 0 ? 0 : cell_keys_, gradient.stride(3) == 0 ? 0 : 1,
+          task.queries.begin};
+}
+
+template <class Real>
+template <class Visit>
+void BackwardSums<Real>::for_each_task(Visit visit) const {
+  for (std::int64_t head = 0; head < division_.num_heads(); ++head) {
+    for (std::int64_t part = 0; part < division_.parts(); ++part) visit(division_.task(head, part));
+  }
+}
+
+template <class Real>
+void BackwardSums<Real>::write() const {
+  write(key_);
+  write(value_);
+  if (cells_.count > 0) for_each_task([&](const BackwardTask& task) { write_cells(task); });
+  std::size_t i = 0;
+  for (const auto& term : job_.request().terms) {
+    if (terms_[i].count > 0) {
+      write_heads(terms_[i], term->sums_per_head(), job_.gradients.per_head[i]);
+    }
+    ++i;
+  }
+  if (sinks_.count > 0) write_heads(sinks_, 1, job_.gradients.sinks);
+}
+
+template <class Real>
+void BackwardSums<Real>::write_heads(const Piece<double>& all, std::int64_t per_head,
+                                     Real* gradient) const {
+  const std::int64_t count = group_ * per_head;
+  std::vector<double> totals(static_cast<std::size_t>(job_.request().shape.num_heads * per_head));
+  for_each_task([&](const BackwardTask& task) {
+    const double* sums = all.in(memory_) + division_.index(task) * count;
+    double* total = totals.data() + task.kv_head * count;
+    for (std::int64_t i = 0; i < count; ++i) total[i] += sums[i];
+  });
+  std::transform(totals.begin(), totals.end(), gradient,
+                 [](double total) { return static_cast<Real>(total); });
+}
+
+template <class Real>
+void BackwardSums<Real>::write(const KeyRows& rows) const {
+  if (rows.first_part == division_.parts()) return;
+  parallel_for(0, division_.num_heads(), 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t head = first; head < last; ++head) write_head(rows, head);
+  });
+}
+
+// The first part is not added to 0, which would lose the sign of a zero.
+template <class Real>
+void BackwardSums<Real>::write_head(const KeyRows& rows, std::int64_t head) const {
+  Real* const total = part_of(rows, head, 0);
+  const std::int64_t total_stride = rows.first_part == 0 ? rows.stride : rows.dim;
+  for (std::int64_t part = 1; part < division_.parts(); ++part) {
+    const Real* sums = part_of(rows, head, part);
+    for (std::int64_t k = 0; k < kv_len_; ++k) {
+      Real* row = total + k * total_stride;
+      for (std::int64_t d = 0; d < rows.dim; ++d) row[d] += sums[k * rows.stride + d];
+    }
+  }
+  if (rows.first_part != 0) return;
+  std::byte* gradient = gradient_of(rows, head);
+  for (std::int64_t k = 0; k < kv_len_; ++k) {
+    table_.narrow(rows.gradient.type, total + k * total_stride, rows.dim,
+                  gradient + k * rows.gradient.row_stride);
+  }
+}
+
+template <class Real>
+void BackwardSums<Real>::write_cells(const BackwardTask& task) const {
+  const TensorView<Real>& gradient = *job_.gradients.cells;
+  const CellSums<Real> sums = cells_of(task);
+  const std::int64_t queries = gradient.stride(2) == 0 ? 1 : task.queries.end - task.queries.begin;
+  for (std::int64_t h = 0; h < cell_heads_; ++h) {
+    for (std::int64_t q = 0; q < queries; ++q) {
+      Real* target = gradient.data() + task.batch * gradient.stride(0) +
+                     (task.kv_head * group_ + h) * gradient.stride(1) +
+                     (task.queries.begin + q) * gradient.stride(2);
+      const Real* from = sums.data + h * sums.head_stride + q * sums.query_stride;
+      for (std::int64_t k = 0; k < cell_keys_; ++k) target[k * gradient.stride(3)] += from[k];
+    }
+  }
+}
+
+template class BackwardSums<float>;
+template class BackwardSums<double>;
+
+}  // namespace heed::inline v0::engine

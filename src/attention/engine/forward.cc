@@ -1,0 +1,235 @@
+#include "attention/engine/forward.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "attention/engine/exact_rows.h"
+#include "attention/engine/running_softmax.h"
+#include "attention/engine/tile_walk.h"
+#include "attention/engine/work_queue.h"
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+using kernels::kChunkKeys;
+
+// The blocks of all jobs, numbered through.
+template <class Real>
+class Blocks {
+ public:
+  struct Item {
+    const Job<Real>& job;
+    RowBlock block;
+  };
+
+  Blocks(std::span<const Job<Real>> jobs, const Schedule<Real>& schedule)
+      : jobs_(jobs), schedule_(schedule) {
+    if (jobs.size() > 1) ends_.reserve(jobs.size());
+    for (const Job<Real>& job : jobs) {
+      count_ += count(job);
+      if (jobs.size() > 1) ends_.push_back(count_);
+    }
+  }
+
+  std::int64_t count() const { return count_; }
+
+  Item operator[](std::int64_t item) const {
+    const Job<Real>* job = jobs_.data();
+    if (!ends_.empty()) {
+      job += std::upper_bound(ends_.begin(), ends_.end(), item) - ends_.begin();
+      item -= ends_[static_cast<std::size_t>(job - jobs_.data())] - count(*job);
+    }
+    const std::int64_t rows = job->request->rows_per_kv_head();
+    const std::int64_t blocks = schedule_.blocks(rows);
+    const std::int64_t heads = job->request->num_kv_heads();
+    // The last rows of a causal mask see the most keys: they go first.
+    const std::int64_t first = (blocks - 1 - item % blocks) * schedule_.block_rows();
+    return {*job,
+            {job->batches.begin + item / blocks / heads,
+             item / blocks % heads,
+             {first, std::min(first + schedule_.block_rows(), rows)}}};
+  }
+
+ private:
+  std::int64_t count(const Job<Real>& job) const {
+    return (job.batches.end - job.batches.begin) * job.request->num_kv_heads() *
+           schedule_.blocks(job.request->rows_per_kv_head());
+  }
+
+  std::span<const Job<Real>> jobs_;
+  const Schedule<Real>& schedule_;
+  std::vector<std::int64_t> ends_;  // the number after each job's last block, for several jobs
+  std::int64_t count_ = 0;
+};
+
+template <class Real>
+struct WorkerMemory {
+  StagingMemory<Real> staging;
+  ScoreMemory<Real> scores;
+  Piece<Real> rows;  // [panel_rows][head_dim or value_dim], where tensors are of another type
+  Piece<RunningSoftmax<Real>> panels;
+  Repeated<SoftmaxMemory<Real>> panel_memory;
+
+  WorkerMemory() = default;
+  WorkerMemory(const Schedule<Real>& schedule, Layout& layout)
+      : staging(schedule, layout),
+        scores(schedule, layout),
+        rows(layout.add<Real>(schedule.converts_query || schedule.converts_out
+                                  ? schedule.panel_rows *
+                                        std::max(schedule.head_dim, schedule.value_dim)
+                                  : 0)),
+        panels(layout.add<RunningSoftmax<Real>>(schedule.panels_per_block)),
+        panel_memory(schedule, schedule.panels_per_block, layout) {}
+};
+
+// What one thread does: one block of panels at a time.
+template <class Real>
+class Worker {
+ public:
+  using Item = typename Blocks<Real>::Item;
+
+  Worker(const Schedule<Real>& schedule, const WorkerMemory<Real>& parts, std::byte* memory)
+      : schedule_(schedule),
+        staging_(parts.staging.in(memory)),
+        scratch_(parts.scores.in(memory)),
+        staged_rows_(parts.rows.in(memory)),
+        panels_(parts.panels.in(memory)) {
+    static_assert(std::is_trivially_destructible_v<RunningSoftmax<Real>>);
+    for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
+      std::construct_at(panels_ + i, schedule, parts.panel_memory.parts,
+                        parts.panel_memory.at(memory, i));
+    }
+  }
+
+  // Computes a block and writes the result.
+  void compute(const Item& item) {
+    const auto panels = start(item);
+    walk(item, panels, all_keys(item));
+    for (RunningSoftmax<Real>& panel : panels) panel.end_chunk();
+    finish(item, panels);
+  }
+
+  // The same in two steps, for a block of one panel: first each chunk of keys, counted from 0, then
+  // what these left behind, in order.
+  void compute_chunk(const Item& item, std::int64_t chunk, const SavedChunk<Real>& saved) {
+    const auto panels = start(item);
+    panels.front().compute_in(saved);
+    const std::int64_t begin = chunk * kChunkKeys;
+    walk(item, panels, {begin, std::min(begin + kChunkKeys, all_keys(item).end)});
+    *saved.is_seen = panels.front().has_seen_chunk();
+  }
+  template <class SavedAt>
+  void merge_chunks(const Item& item, const SavedAt& saved_at) {
+    const auto panels = start(item);
+    for (std::int64_t chunk = 0; chunk < schedule_.key_chunks; ++chunk) {
+      panels.front().take_over(saved_at(chunk));
+    }
+    finish(item, panels);
+  }
+
+ private:
+  static RowRange all_keys(const Item& item) { return {0, item.job.request->shape.kv_len}; }
+
+  std::span<RunningSoftmax<Real>> start(const Item& item) {
+    std::size_t count = 0;
+    RowBlock panel = item.block;
+    for (std::int64_t first = item.block.rows.begin; first < item.block.rows.end; ++count) {
+      panel.rows = {first, std::min(first + schedule_.panel_rows, item.block.rows.end)};
+      panels_[count].start(item.job, panel, staged_rows_);
+      first = panel.rows.end;
+    }
+    return {panels_, count};
+  }
+
+  void walk(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
+    walk_tiles(panels, keys, [&](RowRange some) {
+      const auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
+      for (RunningSoftmax<Real>& panel : panels) panel.add(tile, scratch_);
+    });
+  }
+
+  void finish(const Item& item, std::span<RunningSoftmax<Real>> panels) {
+    for (RunningSoftmax<Real>& panel : panels) {
+      // A row that read NaN has it now. If the NaN was hidden, it was multiplied by a weight of 0
+      // and must go.
+      if (!panel.is_finite()) {
+        panel.restart_guarded();
+        walk(item, {&panel, 1}, all_keys(item));
+        panel.end_chunk();
+      }
+      panel.write(item.job, staged_rows_);
+      std::array<RowIndex, kernels::kMaxPanelWidth> rows;
+      const auto lost = static_cast<std::size_t>(panel.lost_rows(*item.job.request, rows));
+      if (lost > 0) compute_exactly(item.job, item.block.batch, schedule_, {rows.data(), lost});
+    }
+  }
+
+  const Schedule<Real>& schedule_;
+  Staging<Real> staging_;
+  ScoreScratch<Real> scratch_;
+  Real* staged_rows_;
+  RunningSoftmax<Real>* panels_;  // [panels_per_block]
+};
+
+template <class Real>
+struct ForwardMemory {
+  Layout layout;
+  Repeated<WorkerMemory<Real>> workers;
+  Repeated<SavedChunkMemory<Real>> chunks;  // of all blocks, where threads share their keys
+
+  ForwardMemory(const Schedule<Real>& schedule, std::int64_t blocks)
+      : workers(schedule, schedule.workers, layout) {
+    if (schedule.key_chunks == 1) return;
+    chunks = {schedule, checked_multiply(blocks, schedule.key_chunks), layout};
+  }
+};
+
+}  // namespace
+
+template <class Real>
+std::size_t forward_bytes(const Request<Real>& request, const Schedule<Real>& schedule) {
+  const std::int64_t blocks =
+      checked_multiply(checked_multiply(request.shape.batch, request.num_kv_heads()),
+                       schedule.blocks(request.rows_per_kv_head()));
+  return Arena::bytes_for(ForwardMemory<Real>(schedule, blocks).layout);
+}
+
+template <class Real>
+void forward(std::span<const Job<Real>> jobs, const Schedule<Real>& schedule,
+             std::span<std::byte> workspace) {
+  const Blocks<Real> blocks(jobs, schedule);
+  const std::int64_t chunks = schedule.key_chunks;
+  const ForwardMemory<Real> parts(schedule, blocks.count());
+  const Arena arena(parts.layout, workspace);
+  const auto start = [&](std::int64_t w) {
+    return Worker<Real>(schedule, parts.workers.parts, parts.workers.at(arena.memory(), w));
+  };
+  if (chunks == 1) {
+    deal_out(blocks.count(), schedule.workers, start,
+             [&](Worker<Real>& worker, std::int64_t item) { worker.compute(blocks[item]); });
+    return;
+  }
+  const auto saved_at = [&](std::int64_t item) {
+    return parts.chunks.parts.in(parts.chunks.at(arena.memory(), item));
+  };
+  deal_out(blocks.count() * chunks, schedule.workers, start,
+           [&](Worker<Real>& worker, std::int64_t item) {
+             worker.compute_chunk(blocks[item / chunks], item % chunks, saved_at(item));
+           });
+  deal_out(blocks.count(), schedule.workers, start, [&](Worker<Real>& worker, std::int64_t item) {
+    worker.merge_chunks(blocks[item],
+                        [&](std::int64_t chunk) { return saved_at(item * chunks + chunk); });
+  });
+}
+
+template std::size_t forward_bytes(const Request<float>&, const Schedule<float>&);
+template std::size_t forward_bytes(const Request<double>&, const Schedule<double>&);
+template void forward(std::span<const Job<float>>, const Schedule<float>&, std::span<std::byte>);
+template void forward(std::span<const Job<double>>, const Schedule<double>&, std::span<std::byte>);
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,298 @@
+#include "attention/engine/panel_gradients.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "attention/engine/exact_rows.h"
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+std::int64_t whole_vectors(std::int64_t dim, std::int64_t lanes) {
+  return (dim + lanes - 1) / lanes * lanes;
+}
+
+// Writes factor · row as row r of the blocks at `data`; null: a row of zeros.
+template <class Real>
+void fill_row(const kernels::BasicRowBlocks<Real>& blocks, std::int64_t block_width, std::int32_t r,
+              const Real* row, RowRange dims, Real factor, Real* data) {
+  const std::int64_t padded = dims.end;
+  for (std::int64_t first = 0; first < padded; first += block_width) {
+    const std::int64_t width = std::min(block_width, padded - first);
+    Real* target = data + first * blocks.capacity + r * width;
+    const std::int64_t count =
+        row == nullptr ? 0 : std::clamp<std::int64_t>(dims.begin - first, 0, width);
+    for (std::int64_t i = 0; i < count; ++i) target[i] = factor * row[first + i];
+    std::fill(target + count, target + width, Real{0});
+  }
+}
+
+// Whether weights cannot be told from an lse.
+template <class Real>
+bool is_lost(Real lse) {
+  return std::abs(lse) > kLargestLse<Real> && std::abs(lse) < kInfinity<Real>;
+}
+
+}  // namespace
+
+template <class Real>
+GradientsMemory<Real>::GradientsMemory(const Schedule<Real>& schedule, Layout& layout)
+    : rows(schedule, layout),
+      grad_out(layout.add<Real>(schedule.panel_rows * schedule.value_dim)),
+      grad_query(layout.add<Real>(schedule.panel_rows * schedule.head_dim)),
+      lse(layout.add<Real>(schedule.panel_rows)),
+      minus_m(layout.add<Real>(schedule.panel_rows)),
+      threshold(layout.add<Real>(schedule.panel_rows)),
+      delta(layout.add<Real>(schedule.panel_rows)),
+      query_rows(layout.add<Real>(schedule.panel_rows *
+                                  whole_vectors(schedule.head_dim, schedule.table->lanes))),
+      grad_out_rows(layout.add<Real>(schedule.panel_rows *
+                                     whole_vectors(schedule.value_dim, schedule.table->lanes))) {}
+
+template <class Real>
+PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
+                                     const GradientsMemory<Real>& parts, std::byte* memory)
+    : schedule_(schedule),
+      table_(*schedule.table->backward),
+      rows_(schedule, parts.rows, memory),
+      grad_out_(parts.grad_out.in(memory)),
+      grad_query_(parts.grad_query.in(memory)),
+      lse_(parts.lse.in(memory)),
+      delta_(parts.delta.in(memory)),
+      query_rows_(parts.query_rows.in(memory)),
+      grad_out_rows_(parts.grad_out_rows.in(memory)),
+      offsets_{.minus_m = parts.minus_m.in(memory),
+               .threshold = parts.threshold.in(memory),
+               .out = grad_query_} {}
+
+template <class Real>
+void PanelGradients<Real>::start(const PanelTask<Real>& task, RowRange rows,
+                                 const GradientScratch<Real>& scratch) {
+  rows_.start(task.job.forward, {task.task.batch, task.task.kv_head, rows}, scratch.rows);
+  exact_ = nullptr;
+  find_lost_rows(task);
+  start(task, scratch);
+}
+
+template <class Real>
+void PanelGradients<Real>::start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
+                                 const PanelWeights<Real>& weights,
+                                 const GradientScratch<Real>& scratch) {
+  rows_.start(task.job.forward, task.task.batch, rows, scratch.rows);
+  exact_ = &weights;
+  num_lost_ = 0;
+  start(task, scratch);
+}
+
+template <class Real>
+void PanelGradients<Real>::start(const PanelTask<Real>& task,
+                                 const GradientScratch<Real>& scratch) {
+  const BackwardJob<Real>& job = task.job;
+  task_ = task.task;
+  sums_ = &task.sums;
+  request_ = &job.request();
+  changes_scores_ = changes_scores(*request_);
+  query_panel_ = rows_.panel();
+  query_panel_.state = offsets_;
+  chunk_ = -1;
+  query_panel_.value_dim = query_panel_.head_dim;
+  grad_out_panel_ = rows_.panel();
+  grad_out_panel_.query = grad_out_;
+  grad_out_panel_.head_dim = grad_out_panel_.value_dim;
+  std::fill_n(grad_query_, std::int64_t{rows_.width()} * query_panel_.head_dim, Real{0});
+  start_rows(job, scratch);
+  find_delta(job, scratch);
+  if (request_->sinks) add_sinks(job);
+}
+
+template <class Real>
+void PanelGradients<Real>::find_lost_rows(const PanelTask<Real>& task) {
+  num_lost_ = 0;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    if (!is_lost(task.job.lse(rows_.batch(), rows_.head(r), rows_.query(r)))) continue;
+    lost_rows_[static_cast<std::size_t>(num_lost_++)] = rows_.row(r);
+  }
+}
+
+// What is known of the rows before a key is seen.
+template <class Real>
+void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
+                                      const GradientScratch<Real>& scratch) {
+  const auto& table = *schedule_.table;
+  const std::int64_t head_dim = request_->head_dim();
+  const std::int64_t value_dim = request_->value_dim();
+  const std::int64_t block_width = std::int64_t{table_.column_vectors} * table.lanes;
+  const auto vectors = [&](std::int64_t dim) {
+    return static_cast<std::int32_t>((dim + table.lanes - 1) / table.lanes);
+  };
+  query_blocks_ = {query_rows_, rows_.num_rows(), rows_.width(), vectors(head_dim)};
+  grad_out_blocks_ = {grad_out_rows_, rows_.num_rows(), rows_.width(), vectors(value_dim)};
+  const RowRange head_dims{head_dim, whole_vectors(head_dim, table.lanes)};
+  const RowRange value_dims{value_dim, whole_vectors(value_dim, table.lanes)};
+  std::array<const Real*, kernels::kMaxPanelWidth> grads{};
+  for (std::int32_t r = 0; r < rows_.width(); ++r) {
+    const Real* query = nullptr;
+    const Real* grad = nullptr;
+    lse_[r] = kInfinity<Real>;
+    const Real lse = r < rows_.num_rows() ? lse_of(job, r) : -kInfinity<Real>;
+    // What a row that sees nothing holds must not reach a key.
+    if (lse != -kInfinity<Real>) {
+      query = read_row(table, job.forward.query, task_.batch, rows_.row(r), head_dim, scratch.row);
+      grad = read_row(table, job.grad_out, task_.batch, rows_.row(r), value_dim,
+                      scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim));
+      lse_[r] = lse == kInfinity<Real> ? std::numeric_limits<Real>::quiet_NaN() : lse;
+    }
+    grads[static_cast<std::size_t>(r)] = grad;
+    fill_row<Real>(query_blocks_, block_width, r, query, head_dims, request_->scale, query_rows_);
+    fill_row<Real>(grad_out_blocks_, block_width, r, grad, value_dims, 1, grad_out_rows_);
+  }
+  table.pack(grads.data(), rows_.width(), grad_out_panel_.head_dim, 1, grad_out_);
+  has_finite_rows_ = table_.is_finite(query_rows_, 0, 1, head_dims.end * rows_.width()) &&
+                     table_.is_finite(grad_out_rows_, 0, 1, value_dims.end * rows_.width());
+}
+
+// A lost row is here like one that sees nothing.
+template <class Real>
+Real PanelGradients<Real>::lse_of(const BackwardJob<Real>& job, std::int32_t r) const {
+  const Real lse = job.lse(task_.batch, rows_.head(r), rows_.query(r));
+  return exact_ == nullptr && is_lost(lse) ? -kInfinity<Real> : lse;
+}
+
+template <class Real>
+void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
+                                      const GradientScratch<Real>& scratch) {
+  std::array<const Real*, kernels::kMaxPanelWidth> rows{};
+  const std::int32_t value_dim = grad_out_panel_.head_dim;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    rows[static_cast<std::size_t>(r)] =
+        read_row(*schedule_.table, job.out, task_.batch, rows_.row(r), value_dim,
+                 scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim));
+  }
+  schedule_.table->pack(rows.data(), rows_.width(), value_dim, 1, scratch.out);
+  table_.find_delta(grad_out_, scratch.out, rows_.width(), value_dim, delta_);
+}
+
+// A sink is one more logit, whose weight reaches no value.
+template <class Real>
+void PanelGradients<Real>::add_sinks(const BackwardJob<Real>& job) const {
+  const std::int64_t first_head = task_.kv_head * request_->heads_per_kv_head;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    if (lse_of(job, r) == -kInfinity<Real>) continue;
+    sums_->sinks[rows_.head(r) - first_head] -= sink_weight(job, r) * double{delta_[r]};
+  }
+}
+
+template <class Real>
+double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int32_t r) const {
+  const double sink = (*request_->sinks)(rows_.head(r));
+  return exact_ == nullptr ? std::exp(sink - double{lse_of(job, r)}) : exact_->weight_of(sink, r);
+}
+
+template <class Real>
+void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
+                               const GradientScratch<Real>& scratch) {
+  Real* weights = scratch.scores.scores;
+  Real* grads = scratch.grad_scores;
+  if (!rows_.sees(tile) || !weigh(tile, scratch)) return;
+  const bool drops = query_panel_.dropout != nullptr;
+  if (drops) {
+    table_.fill_dropout(tile, query_panel_, scratch.dropout);
+  } else {
+    add_values(tile, weights);
+  }
+  table_.grad_scores(tile, grad_out_panel_,
+                     {weights, delta_, drops ? scratch.dropout : nullptr, changes_scores_}, grads);
+  if (drops) {
+    table_.multiply(tile, query_panel_, scratch.dropout, weights);
+    add_values(tile, weights);
+  }
+  if (changes_scores_) add_to_terms(rows_.score_tile(tile, weights), grads);
+  if (scratch.scores.derivatives != nullptr) {
+    table_.multiply(tile, query_panel_, scratch.scores.derivatives, grads);
+  }
+  table_.add_to_query(tile, query_panel_, !has_finite_keys, grads);
+  table_.add_to_keys(tile, query_panel_, grads, query_blocks_, !has_finite_rows_,
+                     {sums_->key + tile.first_key * sums_->key_stride, sums_->key_stride});
+}
+
+// Returns whether any weight is not 0 for being hidden.
+template <class Real>
+bool PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
+                                 const GradientScratch<Real>& all_scratch) {
+  const ScoreScratch<Real>& scratch = all_scratch.scores;
+  if (exact_ != nullptr) {
+    WeightScratch<Real> exact{scratch, scratch.scores};
+    exact.scores = all_scratch.grad_scores;
+    exact_->weigh(tile, exact);
+    return true;
+  }
+  if (!changes_scores_) {
+    begin_chunk(tile.first_key / kernels::kChunkKeys);
+    table_.weigh(tile, query_panel_, lse_, scratch.scores);
+    return true;
+  }
+  if (!rows_.score(tile, scratch)) return false;
+  table_.weigh_scores(tile, query_panel_, lse_, scratch.scores);
+  return true;
+}
+
+// The offsets of the forward pass begin anew with every chunk of keys.
+template <class Real>
+void PanelGradients<Real>::begin_chunk(std::int64_t chunk) {
+  if (chunk == chunk_) return;
+  chunk_ = chunk;
+  query_panel_.moving = true;
+  rows_.reset_offsets(query_panel_.state);
+}
+
+template <class Real>
+void PanelGradients<Real>::add_values(const kernels::BasicTile<Real>& tile, Real* weights) {
+  table_.add_to_keys(tile, query_panel_, weights, grad_out_blocks_, !has_finite_rows_,
+                     {sums_->value + tile.first_key * sums_->value_stride, sums_->value_stride});
+}
+
+template <class Real>
+void PanelGradients<Real>::add_to_terms(const kernels::BasicScoreTile<Real>& place,
+                                        const Real* grad_scores) const {
+  std::size_t i = 0;
+  for (const auto& term : request_->terms) {
+    const TermSums<Real>& sums = sums_->terms[i++];
+    if (term->gradient() != nullptr) {
+      term->add_gradient(place, grad_scores, sums, *schedule_.table);
+    }
+  }
+}
+
+template <class Real>
+void PanelGradients<Real>::write(const BackwardJob<Real>& job,
+                                 const GradientScratch<Real>& scratch) const {
+  const MutableRows& query = job.gradients.query;
+  const std::int32_t head_dim = query_panel_.head_dim;
+  const bool is_real = query.type == data_type_of<Real>();
+  alignas(64) std::array<Real, kernels::kMaxPanelWidth> factors;
+  std::array<Real*, kernels::kMaxPanelWidth> rows{};
+  factors.fill(request_->scale);
+  const auto target = [&](std::int32_t r) {
+    return query.row(task_.batch, rows_.head(r), rows_.query(r));
+  };
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    rows[static_cast<std::size_t>(r)] =
+        is_real ? reinterpret_cast<Real*>(target(r)) : scratch.rows + std::int64_t{r} * head_dim;
+  }
+  schedule_.table->unpack(grad_query_, rows_.width(), head_dim, factors.data(), rows.data());
+  if (is_real) return;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    schedule_.table->narrow(query.type, rows[static_cast<std::size_t>(r)], head_dim, target(r));
+  }
+}
+
+template struct GradientsMemory<float>;
+template struct GradientsMemory<double>;
+template class PanelGradients<float>;
+template class PanelGradients<double>;
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,145 @@
+// The gradients of one panel's rows, and what they add to those of the keys they see.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "attention/engine/backward_job.h"
+#include "attention/engine/backward_sums.h"
+#include "attention/engine/panel_rows.h"
+#include "attention/engine/panel_weights.h"
+#include "attention/kernels/backward.h"
+
+namespace heed::inline v0::engine {
+
+// What the panels of a worker share: memory for one tile, [kTileKeys][panel_rows] each, and for
+// some rows of tensors.
+template <class Real>
+struct GradientScratch {
+  ScoreScratch<Real> scores;  // which become weights
+  Real* grad_scores = nullptr;
+  Real* dropout = nullptr;  // where weights are dropped
+  Real* out = nullptr;      // [value_dim][panel_rows]: the output of a panel's rows
+  // Where tensors are of another type:
+  Real* rows = nullptr;  // [panel_rows][head_dim or value_dim]
+  Real* row = nullptr;   // [head_dim]
+};
+
+template <class Real>
+struct GradientScratchMemory {
+  ScoreMemory<Real> scores;
+  Piece<Real> grad_scores;
+  Piece<Real> dropout;
+  Piece<Real> out;
+  Piece<Real> rows;
+  Piece<Real> row;
+
+  GradientScratchMemory() = default;
+  GradientScratchMemory(const Schedule<Real>& schedule, Layout& layout)
+      : scores(schedule, layout, schedule.has_derivatives),
+        grad_scores(layout.add<Real>(ScoreMemory<Real>::cells(schedule))),
+        dropout(layout.add<Real>(schedule.has_dropout ? ScoreMemory<Real>::cells(schedule) : 0)),
+        out(layout.add<Real>(schedule.value_dim * schedule.panel_rows)),
+        rows(layout.add<Real>(schedule.converts_query
+                                  ? schedule.panel_rows *
+                                        std::max(schedule.head_dim, schedule.value_dim)
+                                  : 0)),
+        row(layout.add<Real>(schedule.converts_query ? schedule.head_dim : 0)) {}
+
+  GradientScratch<Real> in(std::byte* memory) const {
+    return {scores.in(memory), grad_scores.in(memory), dropout.in(memory),
+            out.in(memory),    rows.in(memory),        row.in(memory)};
+  }
+};
+
+// What a panel's rows belong to, and where they add.
+template <class Real>
+struct PanelTask {
+  const BackwardJob<Real>& job;
+  BackwardTask task;
+  const TaskSums<Real>& sums;
+};
+
+template <class Real>
+struct GradientsMemory {
+  RowsMemory<Real> rows;
+  Piece<Real> grad_out;    // [value_dim][width]
+  Piece<Real> grad_query;  // [head_dim][width]
+  Piece<Real> lse;         // [width]: infinite for rows that weigh nothing
+  Piece<Real> minus_m;     // [width]: the offsets of the scores, as in the forward pass
+  Piece<Real> threshold;   // [width]
+  Piece<Real> delta;       // [width]
+  Piece<Real> query_rows;
+  Piece<Real> grad_out_rows;
+
+  GradientsMemory() = default;
+  GradientsMemory(const Schedule<Real>& schedule, Layout& layout);
+};
+
+template <class Real>
+class PanelGradients {
+ public:
+  PanelGradients(const Schedule<Real>& schedule, const GradientsMemory<Real>& parts,
+                 std::byte* memory);
+
+  // Prepares for some rows of a task, and adds their gradient to that of the sinks. Those whose lse
+  // says too little get no gradient here: they are listed in lost_rows().
+  void start(const PanelTask<Real>& task, RowRange rows, const GradientScratch<Real>& scratch);
+  std::span<const RowIndex> lost_rows() const {
+    return {lost_rows_.data(), static_cast<std::size_t>(num_lost_)};
+  }
+
+  // Prepares for such rows, with what is known of their weights. The schedule keeps scores.
+  void start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
+             const PanelWeights<Real>& weights, const GradientScratch<Real>& scratch);
+
+  // Adds a tile of keys, all finite or not, if the rows visit it.
+  void add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
+           const GradientScratch<Real>& scratch);
+
+  // Writes the gradients of the rows' queries.
+  void write(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const;
+
+  const PanelRows<Real>& rows() const { return rows_; }
+
+ private:
+  void start(const PanelTask<Real>& task, const GradientScratch<Real>& scratch);
+  void find_lost_rows(const PanelTask<Real>& task);
+  void start_rows(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
+  void find_delta(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
+  void add_sinks(const BackwardJob<Real>& job) const;
+  Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;
+  double sink_weight(const BackwardJob<Real>& job, std::int32_t r) const;
+  bool weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
+  void begin_chunk(std::int64_t chunk);
+  void add_values(const kernels::BasicTile<Real>& tile, Real* weights);
+  void add_to_terms(const kernels::BasicScoreTile<Real>& place, const Real* grad_scores) const;
+
+  const Schedule<Real>& schedule_;
+  const kernels::BasicBackwardTable<Real>& table_;
+  PanelRows<Real> rows_;
+  kernels::BasicPanel<Real> query_panel_;     // its output is the gradient of the query
+  kernels::BasicPanel<Real> grad_out_panel_;  // its query is grad_out
+  const TaskSums<Real>* sums_ = nullptr;
+  const Request<Real>* request_ = nullptr;
+  BackwardTask task_ = {};
+  bool changes_scores_ = false;
+  bool has_finite_rows_ = true;
+  std::int64_t chunk_ = -1;                    // the one whose offsets these are
+  const PanelWeights<Real>* exact_ = nullptr;  // of rows whose lse is not enough
+  std::array<RowIndex, kernels::kMaxPanelWidth> lost_rows_;
+  std::int32_t num_lost_ = 0;
+
+  Real* grad_out_;
+  Real* grad_query_;
+  Real* lse_;
+  Real* delta_;
+  Real* query_rows_;
+  Real* grad_out_rows_;
+  kernels::BasicPanelState<Real> offsets_;
+  kernels::BasicRowBlocks<Real> query_blocks_;
+  kernels::BasicRowBlocks<Real> grad_out_blocks_;
+};
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,209 @@
+#include "attention/engine/panel_rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <numbers>
+
+#include "attention/kernels/backward.h"
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+template <class Real>
+kernels::BasicDropoutRows<Real> dropout_rows(const DropoutMask& mask) {
+  kernels::BasicDropoutRows<Real> rows;
+  rows.threshold = mask.threshold();
+  rows.kept_factor = static_cast<Real>(mask.kept_factor());
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const auto [key0, key1] = philox_round_key(mask.key(), round);
+    rows.round_keys[static_cast<std::size_t>(round)] = {key0, key1};
+  }
+  return rows;
+}
+
+}  // namespace
+
+template <class Real>
+ScoreMemory<Real>::ScoreMemory(const Schedule<Real>& schedule, Layout& layout,
+                               bool with_derivatives)
+    : scores(layout.add<Real>(cells(schedule))),
+      mask(layout.add<Real>(schedule.has_irregular_mask ? cells(schedule) : 0)),
+      derivatives(layout.add<Real>(with_derivatives ? cells(schedule) : 0)) {}
+
+template <class Real>
+PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts,
+                           std::byte* memory)
+    : table_(*schedule.table),
+      lanes_(std::min(table_.lanes, schedule.panel_rows)),
+      always_keeps_scores_(schedule.keeps_scores),
+      packed_query_(parts.query.in(memory)),
+      tiles_(parts.runs.in(memory)) {}
+
+template <class Real>
+void PanelRows<Real>::start(const Job<Real>& job, const RowBlock& block, Real* scratch) {
+  resize(job, block.batch, block.rows.end - block.rows.begin);
+  const std::int64_t group = request_->heads_per_kv_head;
+  const std::int64_t first_head = block.kv_head * group;
+  std::int64_t q = block.rows.begin / group;
+  std::int64_t head = first_head + block.rows.begin % group;
+  for (std::int32_t r = 0; r < num_rows_; ++r) {
+    place(r, head, q);
+    if (++head == first_head + group) {
+      head = first_head;
+      ++q;
+    }
+  }
+  finish(job, scratch);
+}
+
+template <class Real>
+void PanelRows<Real>::start(const Job<Real>& job, std::int64_t batch,
+                            std::span<const RowIndex> rows, Real* scratch) {
+  resize(job, batch, static_cast<std::int64_t>(rows.size()));
+  for (std::int32_t r = 0; r < num_rows_; ++r) place(r, rows[index(r)].head, rows[index(r)].query);
+  finish(job, scratch);
+}
+
+template <class Real>
+void PanelRows<Real>::resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows) {
+  request_ = job.request;
+  keeps_scores_ = always_keeps_scores_ || changes_scores(*request_);
+  batch_ = batch;
+  num_rows_ = static_cast<std::int32_t>(num_rows);
+  width_ = (num_rows_ + lanes_ - 1) / lanes_ * lanes_;
+}
+
+template <class Real>
+void PanelRows<Real>::place(std::int32_t r, std::int64_t head, std::int64_t query) {
+  heads_[index(r)] = static_cast<std::int32_t>(head);
+  queries_[index(r)] = static_cast<std::int32_t>(query);
+  positions_[index(r)] = static_cast<std::int32_t>(query + request_->shape.query_offset);
+}
+
+// What follows from the rows, once each has its place.
+template <class Real>
+void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
+  // Terms and masks are asked about whole vectors of rows, but may know only those that exist.
+  const std::size_t last = index(num_rows_ - 1);
+  std::fill(heads_.begin() + num_rows_, heads_.begin() + width_, heads_[last]);
+  std::fill(positions_.begin() + num_rows_, positions_.begin() + width_, positions_[last]);
+  panel_ = {.vectors = width_ / table_.lanes,
+            .head_dim = static_cast<std::int32_t>(request_->head_dim()),
+            .value_dim = static_cast<std::int32_t>(request_->value_dim()),
+            .query = packed_query_,
+            .begin = begin_.data(),
+            .end = end_.data()};
+  if (!request_->dropout.keeps_everything()) {
+    dropout_ = dropout_rows<Real>(request_->dropout);
+    dropout_.batch = static_cast<std::uint32_t>(batch_);
+    dropout_.heads = heads_.data();
+    dropout_.q_idx = positions_.data();
+    panel_.dropout = &dropout_;
+  }
+  find_ranges();
+  tiles_.find(request_->mask,
+              {static_cast<std::int32_t>(batch_), num_rows_, heads_.data(), positions_.data()},
+              {panel_.any_begin, panel_.any_end});
+  pack(job, scratch);
+}
+
+template <class Real>
+void PanelRows<Real>::pack(const Job<Real>& job, Real* scratch) {
+  std::array<const Real*, kernels::kMaxPanelWidth> rows;
+  for (std::int32_t r = 0; r < num_rows_; ++r) {
+    rows[index(r)] = read_row(table_, job.query, batch_, row(r), request_->head_dim(), scratch);
+    if (rows[index(r)] == scratch) scratch += request_->head_dim();
+  }
+  std::fill(rows.begin() + num_rows_, rows.begin() + width_, nullptr);
+  const Real factor =
+      keeps_scores_ ? request_->scale : request_->scale * std::numbers::log2e_v<Real>;
+  table_.pack(rows.data(), width_, panel_.head_dim, factor, packed_query_);
+}
+
+template <class Real>
+void PanelRows<Real>::find_ranges() {
+  panel_.any_begin = panel_.all_end = std::numeric_limits<std::int32_t>::max();
+  panel_.any_end = panel_.all_begin = 0;
+  std::fill_n(panel_.vector_begin, kernels::kPanelVectors,
+              std::numeric_limits<std::int32_t>::max());
+  const bool per_head = request_->mask.depends_on_head();
+  RowRange keys;
+  for (std::int32_t r = 0; r < width_; ++r) {
+    const bool exists = r < num_rows_;
+    if (exists && (r == 0 || per_head || query(r) != query(r - 1))) {
+      keys = request_->mask.range({batch_, head(r), query(r)});
+    }
+    begin_[index(r)] = exists ? static_cast<std::int32_t>(keys.begin) : 0;
+    end_[index(r)] = exists ? static_cast<std::int32_t>(keys.end) : 0;
+    if (!exists) continue;
+    panel_.all_begin = std::max(panel_.all_begin, begin_[index(r)]);
+    panel_.all_end = std::min(panel_.all_end, end_[index(r)]);
+    if (!sees_any(r)) continue;
+    panel_.any_begin = std::min(panel_.any_begin, begin_[index(r)]);
+    panel_.any_end = std::max(panel_.any_end, end_[index(r)]);
+    std::int32_t& vector_begin = panel_.vector_begin[r / table_.lanes];
+    std::int32_t& vector_end = panel_.vector_end[r / table_.lanes];
+    vector_begin = std::min(vector_begin, begin_[index(r)]);
+    vector_end = std::max(vector_end, end_[index(r)]);
+  }
+}
+
+template <class Real>
+void PanelRows<Real>::reset_offsets(const kernels::BasicPanelState<Real>& state) const {
+  const std::int32_t width = std::max(width_, table_.lanes);
+  for (std::int32_t r = 0; r < width; ++r) {
+    state.minus_m[r] = 0;
+    state.threshold[r] = sees_any(std::min(r, width_ - 1)) ? -kInfinity<Real> : kInfinity<Real>;
+  }
+}
+
+template <class Real>
+kernels::BasicScoreTile<Real> PanelRows<Real>::score_tile(const kernels::BasicTile<Real>& tile,
+                                                          Real* scores) const {
+  return {.scores = scores,
+          .width = width_,
+          .num_rows = num_rows_,
+          .first_key = tile.first_key,
+          .begin = std::max(panel_.any_begin - tile.first_key, 0),
+          .end = std::min(panel_.any_end - tile.first_key, tile.num_keys),
+          .batch = static_cast<std::int32_t>(batch_),
+          .heads = heads_.data(),
+          .q_idx = positions_.data(),
+          .target = table_.tile_target};
+}
+
+template <class Real>
+bool PanelRows<Real>::score(const kernels::BasicTile<Real>& tile,
+                            const ScoreScratch<Real>& scratch) const {
+  auto visibility = kernels::Visibility::kAll;
+  if (tiles_.has_mask(tile.first_key)) {
+    const auto mask = score_tile(tile, scratch.mask);
+    request_->mask.fill(mask, table_);
+    visibility = table_.visibility(mask);
+    if (visibility == kernels::Visibility::kNone) return false;
+  }
+  auto scores = score_tile(tile, scratch.scores);
+  scores.derivatives = scratch.derivatives;
+  kernels::BasicPanel<Real> panel = panel_;
+  table_.score(tile, panel, scratch.scores);
+  apply_terms(scores);
+  if (visibility == kernels::Visibility::kMixed) table_.add_mask(scores, scratch.mask);
+  return true;
+}
+
+template <class Real>
+void PanelRows<Real>::apply_terms(const kernels::BasicScoreTile<Real>& tile) const {
+  if (tile.derivatives != nullptr) {
+    std::fill(tile.derivatives + std::int64_t{tile.begin} * tile.width,
+              tile.derivatives + std::int64_t{tile.end} * tile.width, Real{1});
+  }
+  for (const auto& term : request_->terms) term->apply_to(tile, table_);
+}
+
+template struct ScoreMemory<float>;
+template struct ScoreMemory<double>;
+template class PanelRows<float>;
+template class PanelRows<double>;
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,149 @@
+// The rows of one panel: where they come from, what they see, and what happens to their scores.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "attention/engine/arena.h"
+#include "attention/engine/job.h"
+#include "attention/engine/schedule.h"
+#include "attention/engine/tile_map.h"
+#include "attention/kernels/kernels.h"
+
+namespace heed::inline v0::engine {
+
+// Memory for the scores of one tile, which panels share.
+template <class Real>
+struct ScoreScratch {
+  Real* scores = nullptr;  // [keys][panel_rows]
+  Real* mask = nullptr;    // the same, where a mask is irregular
+  // Unless null, score() leaves here what it multiplied small changes of query · key by.
+  Real* derivatives = nullptr;
+};
+
+template <class Real>
+struct ScoreMemory {
+  Piece<Real> scores;
+  Piece<Real> mask;
+  Piece<Real> derivatives;
+
+  ScoreMemory() = default;
+  ScoreMemory(const Schedule<Real>& schedule, Layout& layout, bool with_derivatives = false);
+
+  // Cells of one such tile: dropout is decided for eight keys at a time.
+  static std::int64_t cells(const Schedule<Real>& schedule) {
+    return (schedule.tile_keys() + 7) / 8 * 8 * schedule.panel_rows;
+  }
+  ScoreScratch<Real> in(std::byte* memory) const {
+    return {scores.in(memory), mask.in(memory), derivatives.in(memory)};
+  }
+};
+
+// Memory for a tile of keys and values, where these are copied.
+template <class Real>
+struct StagingMemory {
+  Piece<Real> key;
+  Piece<Real> value;
+
+  StagingMemory() = default;
+  StagingMemory(const Schedule<Real>& schedule, Layout& layout)
+      : key(layout.add<Real>(schedule.stages_key ? schedule.tile_keys() * schedule.head_dim : 0)),
+        value(layout.add<Real>(schedule.stages_value ? schedule.tile_keys() * schedule.value_dim
+                                                     : 0)) {}
+  Staging<Real> in(std::byte* memory) const { return {key.in(memory), value.in(memory)}; }
+};
+
+template <class Real>
+struct RowsMemory {
+  Piece<Real> query;  // [head_dim][panel_rows]
+  Piece<TileRun> runs;
+
+  RowsMemory() = default;
+  RowsMemory(const Schedule<Real>& schedule, Layout& layout)
+      : query(layout.add<Real>(schedule.panel_rows * schedule.head_dim)),
+        runs(layout.add<TileRun>(std::max<std::int64_t>(
+            1, TileMap::capacity(schedule.has_irregular_mask, schedule.kv_len)))) {}
+};
+
+// Rows of one key head of one batch entry.
+template <class Real>
+class PanelRows {
+ public:
+  PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts, std::byte* memory);
+
+  // Becomes the rows of a block, at most as many as a panel holds. `scratch` is memory for the rows
+  // as numbers, where the query is of another type.
+  void start(const Job<Real>& job, const RowBlock& block, Real* scratch);
+  // Becomes these rows, which share a key head.
+  void start(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+             Real* scratch);
+
+  // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
+  kernels::BasicScoreTile<Real> score_tile(const kernels::BasicTile<Real>& tile,
+                                           Real* scores) const;
+  // Fills a tile that the rows visit with scores in natural units, after all terms and the mask.
+  // Returns false, with nothing computed, where irregular parts of the mask hide all of it.
+  bool score(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch) const;
+
+  // Whether scores are written between the two products. If so, the query is multiplied by scale,
+  // otherwise by scale · log2 e.
+  bool keeps_scores() const { return keeps_scores_; }
+  // The rows for the kernels, without a state.
+  const kernels::BasicPanel<Real>& panel() const { return panel_; }
+  const TileMap& tiles() const { return tiles_; }
+  bool sees(const kernels::BasicTile<Real>& tile) const { return tiles_.visits(tile.first_key); }
+  // Makes the offsets of a state those of rows that have seen nothing yet, in whole vectors.
+  void reset_offsets(const kernels::BasicPanelState<Real>& state) const;
+  // Whether row r may see a key.
+  bool sees_any(std::int32_t r) const { return begin_[index(r)] < end_[index(r)]; }
+
+  std::int32_t num_rows() const { return num_rows_; }
+  std::int32_t width() const { return width_; }
+  std::int64_t batch() const { return batch_; }
+  std::int64_t head(std::int32_t r) const { return heads_[index(r)]; }
+  std::int64_t query(std::int32_t r) const { return queries_[index(r)]; }
+  RowIndex row(std::int32_t r) const { return {heads_[index(r)], queries_[index(r)]}; }
+
+ private:
+  static std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
+
+  void resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows);
+  void place(std::int32_t r, std::int64_t head, std::int64_t query);
+  void finish(const Job<Real>& job, Real* scratch);
+  void pack(const Job<Real>& job, Real* scratch);
+  void find_ranges();
+  void apply_terms(const kernels::BasicScoreTile<Real>& tile) const;
+
+  using PerRow = std::array<std::int32_t, kernels::kMaxPanelWidth>;
+
+  const kernels::BasicKernelTable<Real>& table_;
+  std::int32_t lanes_;  // 1 where a panel is a single row
+  bool always_keeps_scores_;
+  const Request<Real>* request_ = nullptr;
+  Real* packed_query_;
+  bool keeps_scores_ = false;
+  kernels::BasicPanel<Real> panel_;
+  TileMap tiles_;
+  kernels::BasicDropoutRows<Real> dropout_;
+  std::int64_t batch_ = 0;
+  std::int32_t num_rows_ = 0;
+  std::int32_t width_ = 0;
+  PerRow heads_;
+  PerRow queries_;  // index within the call
+  PerRow positions_;
+  PerRow begin_;
+  PerRow end_;
+};
+
+// A row of a tensor as numbers: where it lies, or in `scratch` if it is of another type.
+template <class Real>
+const Real* read_row(const kernels::BasicKernelTable<Real>& table, const Rows& rows,
+                     std::int64_t batch, const RowIndex& at, std::int64_t dim, Real* scratch) {
+  const std::byte* row = rows.row(batch, at.head, at.query);
+  if (rows.type == data_type_of<Real>()) return reinterpret_cast<const Real*>(row);
+  table.widen(rows.type, row, dim, scratch);
+  return scratch;
+}
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,52 @@
+// What is known of the weights of a panel's rows: one number or a few for each row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/engine/weight_block.h"
+#include "heed/statistics.h"
+
+namespace heed::inline v0::engine {
+
+template <class Real>
+struct StatisticsMemory {
+  Piece<Real> entropy_sums;
+  Piece<Real> largest_weights;
+  Piece<std::int32_t> largest_keys;
+
+  StatisticsMemory() = default;
+  // `kept` are the largest weights that are kept of each row.
+  StatisticsMemory(const Schedule<Real>& schedule, std::int64_t kept, Layout& layout)
+      : entropy_sums(layout.add<Real>(schedule.panel_rows)),
+        largest_weights(layout.add<Real>(checked_multiply(kept, schedule.panel_rows))),
+        largest_keys(layout.add<std::int32_t>(checked_multiply(kept, schedule.panel_rows))) {}
+};
+
+template <class Real>
+class PanelStatistics {
+ public:
+  PanelStatistics(const Schedule<Real>& schedule, const StatisticsMemory<Real>& parts,
+                  std::byte* memory);
+
+  // Prepares for a panel of this width, with nothing seen yet.
+  void start(std::int32_t width);
+
+  // Adds a tile: tiles come in the order of their keys.
+  void add(const kernels::BasicWeightTile<Real>& tile);
+
+  // Writes the statistics of a panel of the block whose weights were added: all but the key mass.
+  void write(const WeightBlock<Real>& block, std::size_t panel,
+             BasicAttentionStatistics<Real>& statistics) const;
+
+ private:
+  void write_row(std::int32_t r, Real lse, std::int64_t row,
+                 BasicAttentionStatistics<Real>& statistics) const;
+
+  const kernels::BasicKernelTable<Real>& table_;
+  std::int32_t width_ = 0;
+  Real* entropy_sums_;  // [width]: Σ weight · log2 weight
+  kernels::BasicPanelLargest<Real> largest_;
+};
+
+}  // namespace heed::inline v0::engine

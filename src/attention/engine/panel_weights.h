@@ -1,0 +1,88 @@
+// The softmax weights of a panel's rows, a tile of keys at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "attention/engine/panel_rows.h"
+
+namespace heed::inline v0::engine {
+
+// Memory for one tile, which panels share. The scores become logarithms of weights.
+template <class Real>
+struct WeightScratch : ScoreScratch<Real> {
+  Real* weights = nullptr;  // [keys][panel_rows]
+};
+
+template <class Real>
+struct WeightScratchMemory {
+  ScoreMemory<Real> scores;
+  Piece<Real> weights;
+
+  WeightScratchMemory() = default;
+  WeightScratchMemory(const Schedule<Real>& schedule, Layout& layout)
+      : scores(schedule, layout),
+        weights(layout.add<Real>(schedule.tile_keys() * schedule.panel_rows)) {}
+  WeightScratch<Real> in(std::byte* memory) const {
+    return {scores.in(memory), weights.in(memory)};
+  }
+};
+
+template <class Real>
+struct WeightsMemory {
+  Piece<Real> high;
+  Piece<Real> minus_low;
+  Piece<Real> sum;
+  Piece<Real> lse;
+
+  WeightsMemory() = default;
+  WeightsMemory(const Schedule<Real>& schedule, Layout& layout)
+      : high(layout.add<Real>(schedule.panel_rows)),
+        minus_low(layout.add<Real>(schedule.panel_rows)),
+        sum(layout.add<Real>(schedule.panel_rows)),
+        lse(layout.add<Real>(schedule.panel_rows)) {}
+};
+
+// Its schedule keeps scores. Weights are those before dropout.
+template <class Real>
+class PanelWeights {
+ public:
+  PanelWeights(const Schedule<Real>& schedule, const WeightsMemory<Real>& parts, std::byte* memory);
+
+  // Prepares for rows whose denominators are known, by the natural logarithm of each: −infinity for
+  // one that sees nothing. `rows` must outlive what is asked of them.
+  void start(const PanelRows<Real>& rows, std::span<const Real> lse);
+
+  // Prepares for rows whose denominators are not known: every tile that a row sees is to be added,
+  // in the order of keys, before finish().
+  void start(const PanelRows<Real>& rows, const Request<Real>& request);
+  void add(const kernels::BasicTile<Real>& tile, const WeightScratch<Real>& scratch);
+  void finish();
+
+  // The natural logarithm of the denominator of row r.
+  Real lse(std::int32_t r) const { return lse_[r]; }
+
+  // What a score weighs in row r, which sees something.
+  double weight_of(double score, std::int32_t r) const;
+
+  // The weights for a tile of keys that the rows visit, in the scratch memory.
+  kernels::BasicWeightTile<Real> weigh(const kernels::BasicTile<Real>& tile,
+                                       const WeightScratch<Real>& scratch) const;
+
+  const PanelRows<Real>& rows() const { return *rows_; }
+
+ private:
+  void score(const kernels::BasicTile<Real>& tile, const WeightScratch<Real>& scratch) const;
+  void mark_rows_without_weights();
+
+  const kernels::BasicKernelTable<Real>& table_;
+  const PanelRows<Real>* rows_ = nullptr;
+  // [width]. The largest score of a row is close to the logarithm of its denominator, and so is the
+  // rounded logarithm.
+  Real* high_;
+  Real* minus_low_;
+  Real* sum_;
+  Real* lse_;
+};
+
+}  // namespace heed::inline v0::engine

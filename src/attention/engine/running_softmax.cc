@@ -1,0 +1,177 @@
+#include "attention/engine/running_softmax.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "attention/engine/exact_rows.h"
+
+namespace heed::inline v0::engine {
+
+template <class Real>
+RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
+                                     const SoftmaxMemory<Real>& parts, std::byte* memory)
+    : schedule_(schedule),
+      rows_(schedule, parts.rows, memory),
+      first_state_(parts.first.in(memory)),
+      second_state_(parts.has_second ? parts.second.in(memory) : kernels::BasicPanelState<Real>{}) {
+}
+
+template <class Real>
+void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
+  rows_.start(job, block, staged_rows);
+  panel_ = rows_.panel();
+  part_ = first_state_;
+  total_ = second_state_;
+  has_part_ = has_total_ = false;
+  chunk_ = -1;
+}
+
+template <class Real>
+void RunningSoftmax<Real>::begin_chunk() {
+  has_part_ = true;
+  if (part_.minus_m == nullptr) std::swap(part_, total_);
+  panel_.state = part_;
+  panel_.moving = true;
+  reset(part_);
+}
+
+// Makes `state` that of rows that have seen nothing yet, in whole vectors.
+template <class Real>
+void RunningSoftmax<Real>::reset(const kernels::BasicPanelState<Real>& state) const {
+  const auto whole = [lanes = schedule_.table->lanes](std::int32_t count) {
+    return (count + lanes - 1) / lanes * lanes;
+  };
+  rows_.reset_offsets(state);
+  std::fill_n(state.sum, whole(rows_.width()), Real{0});
+  std::fill_n(state.out, whole(rows_.width() * panel_.value_dim), Real{0});
+}
+
+template <class Real>
+void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
+                               const ScoreScratch<Real>& scratch) {
+  if (!rows_.sees(tile)) return;
+  const std::int64_t chunk = tile.first_key / kernels::kChunkKeys;
+  if (chunk != chunk_) {
+    end_chunk();
+    chunk_ = chunk;
+  }
+  if (!has_part_) begin_chunk();
+  if (!rows_.keeps_scores()) {
+    schedule_.table->attend(tile, panel_, scratch.scores);
+    return;
+  }
+  if (rows_.score(tile, scratch)) schedule_.table->absorb(tile, panel_, scratch.scores);
+}
+
+template <class Real>
+void RunningSoftmax<Real>::end_chunk() {
+  if (!has_part_) return;
+  has_part_ = false;
+  if (has_total_) {
+    schedule_.table->merge(panel_, part_, total_);
+  } else {
+    has_total_ = true;
+    std::swap(part_, total_);
+  }
+}
+
+template <class Real>
+void RunningSoftmax<Real>::take_over(const SavedChunk<Real>& chunk) {
+  if (!*chunk.is_seen) return;
+  part_ = chunk.state;
+  has_part_ = true;
+  end_chunk();
+}
+
+template <class Real>
+bool RunningSoftmax<Real>::is_finite() const {
+  return !has_total_ || schedule_.table->is_finite(panel_, total_);
+}
+
+template <class Real>
+void RunningSoftmax<Real>::restart_guarded() {
+  panel_.guarded = true;
+  has_part_ = has_total_ = false;
+  chunk_ = -1;
+}
+
+template <class Real>
+void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const {
+  const Request<Real>& request = *job.request;
+  const bool is_real = job.out.type == data_type_of<Real>();
+  const std::int64_t value_dim = request.value_dim();
+  alignas(64) std::array<Real, kernels::kMaxPanelWidth> factors{};
+  std::array<Real*, kernels::kMaxPanelWidth> rows{};
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const Normaliser normaliser = normaliser_of(request, r);
+    factors[i] = normaliser.factor;
+    std::byte* row = job.out.row(rows_.batch(), rows_.head(r), rows_.query(r));
+    rows[i] = is_real ? reinterpret_cast<Real*>(row) : staged_rows + r * value_dim;
+    if (!job.lse.empty()) job.lse(rows_.batch(), rows_.head(r), rows_.query(r)) = normaliser.lse();
+  }
+  if (has_total_) {
+    schedule_.table->unpack(total_.out, rows_.width(), panel_.value_dim, factors.data(),
+                            rows.data());
+  } else {
+    for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+      std::fill_n(rows[static_cast<std::size_t>(r)], value_dim, Real{0});
+    }
+  }
+  if (is_real) return;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    schedule_.table->narrow(job.out.type, rows[static_cast<std::size_t>(r)], value_dim,
+                            job.out.row(rows_.batch(), rows_.head(r), rows_.query(r)));
+  }
+}
+
+template <class Real>
+std::int32_t RunningSoftmax<Real>::lost_rows(const Request<Real>& request,
+                                             std::span<RowIndex> rows) const {
+  std::int32_t count = 0;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    if (is_lost(request, r)) rows[static_cast<std::size_t>(count++)] = rows_.row(r);
+  }
+  return count;
+}
+
+// A plain kernel does not know whether a score is −infinity or only its exponent.
+template <class Real>
+bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, std::int32_t r) const {
+  const Normaliser normaliser = normaliser_of(request, r);
+  if (normaliser.sum != 0) return std::abs(normaliser.m) > kLargestOffset<Real>;
+  const bool has_sink = request.sinks && (*request.sinks)(rows_.head(r)) != -kInfinity<Real>;
+  const bool may_be_seen =
+      has_total_ && rows_.sees_any(r) &&
+      (!rows_.keeps_scores() || total_.threshold[r] == kernels::kBeyondRangeOf<Real>);
+  return has_sink || may_be_seen;
+}
+
+template <class Real>
+Real RunningSoftmax<Real>::Normaliser::lse() const {
+  if (sum == 0) return -kInfinity<Real>;
+  return static_cast<Real>((m + std::log2(static_cast<double>(sum))) * std::numbers::ln2);
+}
+
+template <class Real>
+typename RunningSoftmax<Real>::Normaliser RunningSoftmax<Real>::normaliser_of(
+    const Request<Real>& request, std::int32_t r) const {
+  const Real sum = has_total_ ? total_.sum[r] : 0;
+  const Real m = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
+  const Real sink = request.sinks ? (*request.sinks)(rows_.head(r)) * std::numbers::log2e_v<Real>
+                                  : -kInfinity<Real>;
+  if (sink == -kInfinity<Real>) return {sum == 0 ? Real{0} : 1 / sum, m, sum};
+  // Both in units of 2^largest.
+  const Real largest = std::max(m, sink);
+  const Real scale = sum == 0 ? Real{0} : std::exp2(m - largest);
+  const Real with_sink = sum * scale + std::exp2(sink - largest);
+  return {scale / with_sink, largest, with_sink};
+}
+
+template class RunningSoftmax<float>;
+template class RunningSoftmax<double>;
+
+}  // namespace heed::inline v0::engine

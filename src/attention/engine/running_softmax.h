@@ -1,0 +1,128 @@
+// The attention of one panel's rows over the keys seen so far.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "attention/engine/panel_rows.h"
+
+namespace heed::inline v0::engine {
+
+template <class Real>
+struct StateMemory {
+  Piece<Real> minus_m;
+  Piece<Real> threshold;
+  Piece<Real> sum;
+  Piece<Real> out;
+
+  StateMemory() = default;
+  // Each piece is of whole vectors, also where the width is 1: so are all pieces.
+  StateMemory(const Schedule<Real>& schedule, Layout& layout)
+      : minus_m(layout.add<Real>(schedule.panel_rows)),
+        threshold(layout.add<Real>(schedule.panel_rows)),
+        sum(layout.add<Real>(schedule.panel_rows)),
+        out(layout.add<Real>(schedule.panel_rows * schedule.value_dim)) {}
+
+  kernels::BasicPanelState<Real> in(std::byte* memory) const {
+    return {minus_m.in(memory), threshold.in(memory), sum.in(memory), out.in(memory)};
+  }
+};
+
+// The state of a panel over one chunk of keys, kept until all are there.
+template <class Real>
+struct SavedChunk {
+  bool* is_seen = nullptr;  // whether some row saw a key; if not, the state means nothing
+  kernels::BasicPanelState<Real> state;
+};
+
+template <class Real>
+struct SavedChunkMemory {
+  Piece<bool> is_seen;
+  StateMemory<Real> state;
+
+  SavedChunkMemory() = default;
+  SavedChunkMemory(const Schedule<Real>& schedule, Layout& layout)
+      : is_seen(layout.add<bool>(1)), state(schedule, layout) {}
+  SavedChunk<Real> in(std::byte* memory) const { return {is_seen.in(memory), state.in(memory)}; }
+};
+
+template <class Real>
+struct SoftmaxMemory {
+  RowsMemory<Real> rows;
+  // The first chunk's state becomes the total, so that one chunk needs one.
+  StateMemory<Real> first;
+  StateMemory<Real> second;
+  bool has_second = false;
+
+  SoftmaxMemory() = default;
+  SoftmaxMemory(const Schedule<Real>& schedule, Layout& layout)
+      : rows(schedule, layout),
+        first(schedule, layout),
+        has_second(schedule.kv_len > kernels::kChunkKeys) {
+    if (has_second) second = StateMemory<Real>(schedule, layout);
+  }
+};
+
+// Tiles come in the order of keys.
+template <class Real>
+class RunningSoftmax {
+ public:
+  RunningSoftmax(const Schedule<Real>& schedule, const SoftmaxMemory<Real>& parts,
+                 std::byte* memory);
+
+  // Prepares for the rows of a block, with nothing seen yet. `staged_rows` is memory for a panel's
+  // rows, [panel_rows][head_dim or value_dim], where tensors are of another type.
+  void start(const Job<Real>& job, const RowBlock& block, Real* staged_rows);
+
+  // Adds a tile of keys, if the rows visit it.
+  void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
+
+  // Puts what was seen since the last chunk of keys ended into the total. After the last tile.
+  void end_chunk();
+
+  // Uses this memory for the chunk that comes, or takes over what is in it already.
+  void compute_in(const SavedChunk<Real>& chunk) { part_ = chunk.state; }
+  void take_over(const SavedChunk<Real>& chunk);
+  bool has_seen_chunk() const { return has_part_; }
+
+  // Whether every row's result is a finite number.
+  bool is_finite() const;
+  // Starts again, multiplying only by values that are seen.
+  void restart_guarded();
+
+  void write(const Job<Real>& job, Real* staged_rows) const;
+
+  // Puts the rows whose results say too little, because their scores are too large, into `rows` and
+  // returns how many these are.
+  std::int32_t lost_rows(const Request<Real>& request, std::span<RowIndex> rows) const;
+
+  const PanelRows<Real>& rows() const { return rows_; }
+
+ private:
+  // The denominator of a row's softmax, sum · 2^m, and what turns its output into the result.
+  struct Normaliser {
+    Real factor;
+    Real m;
+    Real sum;
+
+    Real lse() const;
+  };
+
+  Normaliser normaliser_of(const Request<Real>& request, std::int32_t r) const;
+  bool is_lost(const Request<Real>& request, std::int32_t r) const;
+  void begin_chunk();
+  void reset(const kernels::BasicPanelState<Real>& state) const;
+
+  const Schedule<Real>& schedule_;
+  PanelRows<Real> rows_;
+  kernels::BasicPanel<Real> panel_;
+  kernels::BasicPanelState<Real> first_state_;
+  kernels::BasicPanelState<Real> second_state_;
+  kernels::BasicPanelState<Real> part_;   // of the current chunk of keys
+  kernels::BasicPanelState<Real> total_;  // of the chunks before
+  std::int64_t chunk_ = -1;               // the one that tiles came from last
+  bool has_part_ = false;
+  bool has_total_ = false;
+};
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,145 @@
+#include "attention/engine/schedule.h"
+
+#include "attention/keys/tensor_keys.h"
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+// What a tile is used for while it is in the cache; staged tiles cost more and are used for more.
+constexpr std::int32_t kPanelsPerBlock = 4;
+constexpr std::int32_t kPanelsPerStagedBlock = 8;
+
+// Blocks a thread should find, so that none waits long for another at the end.
+constexpr std::int64_t kBlocksPerThread = 4;
+
+// What the panels of a backward block may take together, in bytes: a part of a second-level cache.
+constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;
+
+// Work for which waking another thread pays, in multiply-adds: some ten microseconds.
+constexpr double kWorkPerThread = 1e6;
+
+// Parts that queries are divided into where something is added up over them, and queries that a
+// part has at least, if there are as many.
+constexpr std::int64_t kMaxParts = 8;
+constexpr std::int64_t kPartQueries = 192;
+
+// So many rows are faster one by one, with keys and columns in the lanes, than as a panel: 3 where
+// a vector has 16 lanes, 2 of 8 and 1 of 4, from measurements.
+std::int64_t most_single_rows(std::int32_t lanes) { return (lanes + 4) / 6; }
+
+// As many of `threads` as the work is worth, at least one.
+template <class Real>
+int useful_threads(const Request<Real>& request, int threads) {
+  const ScoreShape& shape = request.shape;
+  const double pairs = static_cast<double>(shape.batch * shape.num_heads) *
+                       static_cast<double>(shape.q_len) * static_cast<double>(shape.kv_len);
+  const double work = pairs * static_cast<double>(request.head_dim() + request.value_dim());
+  return std::clamp(static_cast<int>(std::min<double>(work / kWorkPerThread, threads)), 1,
+                    std::max(threads, 1));
+}
+
+// What the single-row kernel knows: nothing but scores.
+template <class Real>
+bool is_plain(const Request<Real>& request) {
+  return !changes_scores(request) && request.dropout.keeps_everything();
+}
+
+// What is known of the problem whatever is computed of it.
+template <class Real>
+Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
+                        Pass pass) {
+  const bool is_other_type = request.shapes.dtype != data_type_of<Real>();
+  const StagedTensors staged = staged_tensors<Real>(request.shapes);
+  Schedule<Real> schedule;
+  schedule.table = &table;
+  schedule.head_dim = request.head_dim();
+  schedule.value_dim = request.value_dim();
+  schedule.kv_len = request.shape.kv_len;
+  schedule.has_irregular_mask = !request.mask.is_structural();
+  schedule.has_dropout = !request.dropout.keeps_everything();
+  schedule.has_derivatives = request.terms.have_derivative();
+  schedule.stages_key = staged.key;
+  schedule.stages_value = staged.value && pass != Pass::kWeights;
+  schedule.converts_query = is_other_type;
+  schedule.converts_out = is_other_type && pass != Pass::kWeights;
+  schedule.keeps_scores = pass == Pass::kWeights;
+  return schedule;
+}
+
+template <class Real>
+std::int32_t rows_of_panel(const kernels::BasicKernelTable<Real>& table,
+                           const Request<Real>& request, Pass pass) {
+  const std::int64_t rows = request.rows_per_kv_head();
+  if (pass == Pass::kForward && is_plain(request) && rows <= most_single_rows(table.lanes)) {
+    return 1;
+  }
+  const std::int64_t vectors =
+      std::clamp<std::int64_t>((rows + table.lanes - 1) / table.lanes, 1, kernels::kPanelVectors);
+  return static_cast<std::int32_t>(vectors) * table.lanes;
+}
+
+// Panels of a block, of `panels` that a key head has.
+template <class Real>
+std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int64_t panels,
+                             std::int64_t all_panels) {
+  if (pass == Pass::kBackward) {
+    // Where several threads take part, forward blocks are small; here a thread has a head to
+    // itself.
+    const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
+                                     (3 * schedule.head_dim + 2 * schedule.value_dim + 1);
+    return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1,
+                                    std::min<std::int64_t>(panels, kPanelsPerBlock));
+  }
+  const std::int64_t most =
+      schedule.stages_key || schedule.stages_value ? kPanelsPerStagedBlock : kPanelsPerBlock;
+  if (schedule.workers == 1) return std::min(panels, most);
+  const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
+  return std::min(panels, std::clamp<std::int64_t>(fair, 1, most));
+}
+
+}  // namespace
+
+template <class Real>
+Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
+                             const Request<Real>& request, Pass pass, int threads) {
+  Schedule<Real> schedule = describe(table, request, pass);
+  schedule.panel_rows = rows_of_panel(table, request, pass);
+  const std::int64_t panels =
+      std::max<std::int64_t>(1, (request.rows_per_kv_head() - 1) / schedule.panel_rows + 1);
+  const std::int64_t all_panels = panels * request.shape.batch * request.num_kv_heads();
+  const int useful = useful_threads(request, threads);
+  const bool divides_keys =
+      pass == Pass::kForward && all_panels < useful && request.shape.kv_len > kernels::kChunkKeys;
+  if (divides_keys) schedule.key_chunks = (schedule.kv_len - 1) / kernels::kChunkKeys + 1;
+  schedule.workers = static_cast<int>(
+      std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
+  schedule.panels_per_block =
+      divides_keys ? 1
+                   : static_cast<std::int32_t>(panels_of_block(schedule, pass, panels, all_panels));
+  return schedule;
+}
+
+template <class Real>
+Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
+  Schedule<Real> exact = schedule;
+  exact.panel_rows = std::max(schedule.panel_rows, schedule.table->lanes);
+  exact.panels_per_block = 1;
+  exact.keeps_scores = true;
+  exact.key_chunks = 1;
+  return exact;
+}
+
+std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows) {
+  const std::int64_t queries = std::max(q_len / kMaxParts, kPartQueries);
+  return (queries + panel_rows - 1) / panel_rows * panel_rows;
+}
+
+template Schedule<float> make_schedule(const kernels::KernelTable&, const Request<float>&, Pass,
+                                       int);
+template Schedule<double> make_schedule(const kernels::BasicKernelTable<double>&,
+                                        const Request<double>&, Pass, int);
+template Schedule<float> exact_schedule(const Schedule<float>&);
+template Schedule<double> exact_schedule(const Schedule<double>&);
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,64 @@
+// How problems of one shape are divided: decided before a number is looked at.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/kernels/kernels.h"
+#include "attention/request.h"
+
+namespace heed::inline v0::engine {
+
+// What a schedule is for.
+enum class Pass {
+  kForward,
+  kBackward,
+  kWeights,  // weights before dropout, without values
+};
+
+template <class Real>
+struct Schedule {
+  const kernels::BasicKernelTable<Real>* table = nullptr;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+  std::int64_t kv_len = 0;  // at most
+  bool has_irregular_mask = false;
+  bool has_dropout = false;
+  bool has_derivatives = false;  // of terms, other than 1
+  bool stages_key = false;
+  bool stages_value = false;
+  bool converts_query = false;  // the query is of another type than Real
+  bool converts_out = false;    // what is written is
+  // Scores are written in natural units even where no term changes them: for two passes, which must
+  // find the same scores.
+  bool keeps_scores = false;
+
+  std::int32_t panel_rows = 0;
+  std::int32_t panels_per_block = 0;
+  // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
+  // gets a state of its own, which are merged in order. 1 where they do not.
+  std::int64_t key_chunks = 1;
+  int workers = 1;
+
+  std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
+  std::int64_t blocks(std::int64_t rows) const { return (rows + block_rows() - 1) / block_rows(); }
+  // Keys of the longest tile there is.
+  std::int64_t tile_keys() const { return std::min<std::int64_t>(kernels::kTileKeys, kv_len); }
+  bool has_single_rows() const { return panel_rows == 1; }
+};
+
+// `threads` may be used. The request must be the largest that is computed with it.
+template <class Real>
+Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
+                             const Request<Real>& request, Pass pass, int threads);
+
+// As `schedule`, for one panel of rows whose scores are kept.
+template <class Real>
+Schedule<Real> exact_schedule(const Schedule<Real>& schedule);
+
+// How many queries of a head are taken together where something is added up over queries: whole
+// panels, but for the last. What such parts have summed is added in order, so that threads may
+// share a head and no bit depends on how, for memory for a few sums.
+std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows);
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,188 @@
+#include "attention/engine/statistics.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "attention/engine/panel_statistics.h"
+#include "attention/engine/weight_block.h"
+#include "attention/engine/work_queue.h"
+
+namespace heed::inline v0::engine {
+
+namespace {
+
+template <class Real>
+struct StatisticsWorkerMemory {
+  WeightBlockMemory<Real> block;
+  // Of each panel of a block.
+  std::vector<StatisticsMemory<Real>> panels;
+
+  StatisticsWorkerMemory(const Schedule<Real>& schedule, std::int64_t top_k, Layout& layout)
+      : block(schedule, layout) {
+    // The largest weight is the first of the largest, so one is always kept.
+    const std::int64_t kept = std::max<std::int64_t>(std::min(top_k, schedule.kv_len), 1);
+    for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
+      panels.emplace_back(schedule, kept, layout);
+    }
+  }
+};
+
+// What a thread works with.
+template <class Real>
+class StatisticsWorker {
+ public:
+  StatisticsWorker(const Schedule<Real>& schedule, const StatisticsWorkerMemory<Real>& parts,
+                   std::byte* memory)
+      : table_(*schedule.table), block_(schedule, parts.block, memory) {
+    for (const auto& panel : parts.panels) panels_.emplace_back(schedule, panel, memory);
+  }
+
+  // Computes the statistics of these rows, which share a key head, and adds their weights to
+  // masses[batch, head], [kv_len].
+  void compute(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+               TensorView<Real> masses, BasicAttentionStatistics<Real>& statistics) {
+    block_.start(job, batch, rows);
+    for (std::size_t i = 0; i < block_.num_panels(); ++i) panels_[i].start(block_.rows(i).width());
+    block_.visit([&](std::size_t i, const kernels::BasicWeightTile<Real>& weights, const auto&) {
+      panels_[i].add(weights);
+      add_mass(weights, block_.rows(i), masses);
+    });
+    for (std::size_t i = 0; i < block_.num_panels(); ++i) panels_[i].write(block_, i, statistics);
+  }
+
+ private:
+  // Rows of one head lie side by side.
+  void add_mass(const kernels::BasicWeightTile<Real>& tile, const PanelRows<Real>& rows,
+                TensorView<Real> masses) const {
+    std::int32_t last = 0;
+    for (std::int32_t first = 0; first < rows.num_rows(); first = last) {
+      while (last < rows.num_rows() && rows.head(last) == rows.head(first)) ++last;
+      Real* mass = masses.select(0, rows.batch()).select(0, rows.head(first)).data();
+      table_.add_mass(tile, first, last, mass + tile.first_key);
+    }
+  }
+
+  const kernels::BasicKernelTable<Real>& table_;
+  WeightBlock<Real> block_;
+  std::vector<PanelStatistics<Real>> panels_;
+};
+
+template <class Real>
+struct AllStatisticsMemory {
+  Layout layout;
+  Layout worker_layout;
+  StatisticsWorkerMemory<Real> worker;
+  std::int64_t parts;
+  Piece<std::byte> workers;
+  Piece<Real> later_masses;  // [parts − 1, batch, num_heads, kv_len]
+
+  AllStatisticsMemory(const ScoreShape& shape, const Schedule<Real>& schedule, std::int64_t top_k)
+      : worker(schedule, top_k, worker_layout),
+        parts(std::max<std::int64_t>(
+            (shape.q_len + part_queries(shape, schedule) - 1) / part_queries(shape, schedule), 1)),
+        workers(layout.add<std::byte>(
+            checked_multiply(schedule.workers, static_cast<std::int64_t>(worker_layout.bytes())))),
+        later_masses(layout.add<Real>(checked_multiply(parts - 1, masses(shape)))) {}
+
+  static std::int64_t part_queries(const ScoreShape& shape, const Schedule<Real>& schedule) {
+    return queries_per_part(shape.q_len, schedule.panel_rows);
+  }
+  static std::int64_t masses(const ScoreShape& shape) {
+    return Shape{shape.batch, shape.num_heads, shape.kv_len}.num_elements();
+  }
+};
+
+template <class Real>
+class AllRows {
+ public:
+  AllRows(const Job<Real>& job, const Schedule<Real>& schedule,
+          BasicAttentionStatistics<Real>& statistics)
+      : job_(job),
+        schedule_(schedule),
+        shape_(job.request->shape),
+        statistics_(statistics),
+        parts_(shape_, schedule, statistics.top_keys.extent(-1)),
+        arena_(parts_.layout) {
+    Real* later = parts_.later_masses.in(arena_.memory());
+    std::fill_n(later, parts_.later_masses.count, Real{0});
+  }
+
+  void compute() {
+    const std::int64_t kv_heads = job_.request->num_kv_heads();
+    const std::int64_t heads = shape_.batch * kv_heads;
+    std::byte* const memory = parts_.workers.in(arena_.memory());
+    const auto start = [&](std::int64_t w) {
+      return StatisticsWorker<Real>(
+          schedule_, parts_.worker,
+          memory + static_cast<std::size_t>(w) * parts_.worker_layout.bytes());
+    };
+    deal_out(heads * parts_.parts, schedule_.workers, start,
+             [&](StatisticsWorker<Real>& worker, std::int64_t i) {
+               // The last queries of a causal mask see the most keys: they go first.
+               const std::int64_t part = parts_.parts - 1 - i / heads;
+               compute_part(worker, part, i % heads / kv_heads, i % kv_heads);
+             });
+    const std::int64_t count = statistics_.key_mass.num_elements();
+    for (std::int64_t part = 1; part < parts_.parts; ++part) {
+      const Real* mass = masses_of(part).data();
+      for (std::int64_t i = 0; i < count; ++i) statistics_.key_mass.data()[i] += mass[i];
+    }
+  }
+
+ private:
+  // [batch, num_heads, kv_len]
+  TensorView<Real> masses_of(std::int64_t part) {
+    const TensorView<Real> first = statistics_.key_mass.view();
+    if (part == 0) return first;
+    Real* later = parts_.later_masses.in(arena_.memory());
+    return TensorView<Real>(later + (part - 1) * first.num_elements(), first.shape());
+  }
+
+  void compute_part(StatisticsWorker<Real>& worker, std::int64_t part, std::int64_t batch,
+                    std::int64_t kv_head) {
+    const std::int64_t group = job_.request->heads_per_kv_head;
+    const TensorView<Real> masses = masses_of(part);
+    const std::int64_t part_queries = parts_.part_queries(shape_, schedule_);
+    const std::int64_t first_query = part * part_queries;
+    const std::int64_t queries = std::min(part_queries, shape_.q_len - first_query);
+    std::vector<RowIndex> rows;
+    for (std::int64_t i = 0; i < group * queries; ++i) {
+      rows.push_back({static_cast<std::int32_t>(kv_head * group + i / queries),
+                      static_cast<std::int32_t>(first_query + i % queries)});
+      if (static_cast<std::int64_t>(rows.size()) < schedule_.block_rows()) continue;
+      worker.compute(job_, batch, rows, masses, statistics_);
+      rows.clear();
+    }
+    if (!rows.empty()) worker.compute(job_, batch, rows, masses, statistics_);
+  }
+
+  const Job<Real>& job_;
+  const Schedule<Real>& schedule_;
+  ScoreShape shape_;
+  BasicAttentionStatistics<Real>& statistics_;
+  AllStatisticsMemory<Real> parts_;
+  Arena arena_;
+};
+
+}  // namespace
+
+template <class Real>
+std::size_t statistics_bytes(const Request<Real>& request, const Schedule<Real>& schedule,
+                             std::int64_t top_k) {
+  return Arena::bytes_for(AllStatisticsMemory<Real>(request.shape, schedule, top_k).layout);
+}
+
+template <class Real>
+void statistics_of(const Job<Real>& job, const Schedule<Real>& schedule,
+                   BasicAttentionStatistics<Real>& statistics) {
+  AllRows<Real>(job, schedule, statistics).compute();
+}
+
+template std::size_t statistics_bytes(const Request<float>&, const Schedule<float>&, std::int64_t);
+template std::size_t statistics_bytes(const Request<double>&, const Schedule<double>&,
+                                      std::int64_t);
+template void statistics_of(const Job<float>&, const Schedule<float>&, AttentionStatistics&);
+template void statistics_of(const Job<double>&, const Schedule<double>&,
+                            BasicAttentionStatistics<double>&);
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,35 @@
+// Weights of chosen rows, and statistics of all, tile by tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "attention/engine/job.h"
+#include "attention/engine/schedule.h"
+#include "heed/statistics.h"
+
+namespace heed::inline v0::engine {
+
+// Of the job, query and keys are used. The schedule is for Pass::kWeights.
+
+// Memory that weights_of_rows() needs beside its result.
+template <class Real>
+std::size_t weights_bytes(const Schedule<Real>& schedule);
+
+// weights[i][k], [rows, kv_len], is the weight of key k in rows[i]; it must be 0 before.
+template <class Real>
+void weights_of_rows(const Job<Real>& job, const Schedule<Real>& schedule,
+                     std::span<const AttentionRow> rows, TensorView<Real> weights);
+
+// Memory that statistics_of() needs beside its result.
+template <class Real>
+std::size_t statistics_bytes(const Request<Real>& request, const Schedule<Real>& schedule,
+                             std::int64_t top_k);
+
+// Writes everything in `statistics`, made by make_statistics().
+template <class Real>
+void statistics_of(const Job<Real>& job, const Schedule<Real>& schedule,
+                   BasicAttentionStatistics<Real>& statistics);
+
+}  // namespace heed::inline v0::engine

@@ -1,0 +1,27 @@
+// Pieces of work for several threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "heed/parallel.h"
+
+namespace heed::inline v0::engine {
+
+// Calls compute(worker, item) for the items 0 to count − 1, each in its turn by whichever of
+// `workers` threads is free, with worker = start(number of the worker). Longer items come first, so
+// that no thread is left alone with a long one at the end.
+template <class Start, class Compute>
+void deal_out(std::int64_t count, std::int64_t workers, const Start& start,
+              const Compute& compute) {
+  std::atomic<std::int64_t> next = 0;
+  parallel_for(0, std::min(workers, count), 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t w = first; w < last; ++w) {
+      auto worker = start(w);
+      for (std::int64_t item = next++; item < count; item = next++) compute(worker, item);
+    }
+  });
+}
+
+}  // namespace heed::inline v0::engine

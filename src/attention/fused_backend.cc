@@ -1,0 +1,168 @@
+// The engine as a backend: tiles of keys, panels of rows, kernels of one instruction set.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attention/backend.h"
+#include "attention/engine/backward.h"
+#include "attention/engine/forward.h"
+#include "attention/engine/head_patterns.h"
+#include "attention/engine/statistics.h"
+#include "attention/keys/tensor_keys.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+template <class Real>
+class FusedBackend final : public Backend<Real> {
+ public:
+  using Schedule = engine::Schedule<Real>;
+  using Table = kernels::BasicKernelTable<Real>;
+
+  explicit FusedBackend(const Table* table) : table_(table) {}
+
+  std::string name() const override { return table_ == nullptr ? "none" : table_->name; }
+
+  std::string refusal(const Request<Real>& request) const override {
+    if (table_ == nullptr) return "no vector kernel is in use here";
+    if (std::max(request.head_dim(), request.value_dim()) > kernels::kMaxDim) {
+      return "kernels take a head_dim and value_dim up to " + std::to_string(kernels::kMaxDim);
+    }
+    return "";
+  }
+
+  Schedule schedule(const Request<Real>& request, Pass pass, int threads) const override {
+    return engine::make_schedule(*table_, request, pass, threads);
+  }
+
+  std::size_t workspace_bytes(const Request<Real>& request, const Schedule& schedule,
+                              Pass pass) const override {
+    if (pass == Pass::kForward) return engine::forward_bytes(request, schedule);
+    if (pass == Pass::kWeights) return engine::weights_bytes(schedule);
+    return engine::backward_bytes(imagined_job(request), schedule);
+  }
+
+  void forward(std::span<const ForwardCall<Real>> calls, const Schedule& schedule,
+               std::span<std::byte> workspace) const override {
+    if (calls.size() == 1) {
+      const TensorKeys<Real> keys = keys_of(calls.front());
+      const engine::Job<Real> job = job_of(calls.front(), keys);
+      engine::forward<Real>({&job, 1}, schedule, workspace);
+      return;
+    }
+    std::vector<TensorKeys<Real>> keys;
+    std::vector<engine::Job<Real>> jobs;
+    keys.reserve(calls.size());
+    jobs.reserve(calls.size());
+    for (const ForwardCall<Real>& call : calls) {
+      keys.push_back(keys_of(call));
+      jobs.push_back(job_of(call, keys.back()));
+    }
+    engine::forward<Real>(jobs, schedule, workspace);
+  }
+
+  void backward(std::span<const BackwardCall<Real>> calls,
+                const Schedule& schedule) const override {
+    std::vector<TensorKeys<Real>> keys;
+    std::vector<engine::BackwardJob<Real>> jobs;
+    keys.reserve(calls.size());
+    jobs.reserve(calls.size());
+    for (const BackwardCall<Real>& call : calls) {
+      keys.push_back(keys_of(call));
+      jobs.push_back(
+          {plain_job(call, keys.back()), call.grad_out, call.out, call.lse, call.gradients});
+    }
+    engine::backward<Real>(jobs, schedule);
+  }
+
+  Tensor<Real> weights(const Call<Real>& call, const Schedule& schedule,
+                       std::span<const AttentionRow> rows) const override {
+    Tensor<Real> result({static_cast<std::int64_t>(rows.size()), call.request->shape.kv_len});
+    const TensorKeys<Real> keys = keys_of(call);
+    engine::weights_of_rows<Real>(plain_job(call, keys), schedule, rows, result);
+    return result;
+  }
+
+  BasicAttentionStatistics<Real> statistics(const Call<Real>& call, const Schedule& schedule,
+                                            std::int64_t top_k) const override {
+    auto result = make_statistics<Real>(call.request->shape, top_k);
+    const TensorKeys<Real> keys = keys_of(call);
+    engine::statistics_of<Real>(plain_job(call, keys), schedule, result);
+    return result;
+  }
+
+  AttentionDiagnostics diagnose(const Call<Real>& call, const Schedule& schedule,
+                                const DiagnosticsOptions& lengths) const override {
+    const TensorKeys<Real> keys = keys_of(call);
+    return engine::diagnose<Real>(plain_job(call, keys), schedule, lengths);
+  }
+
+ private:
+  TensorKeys<Real> keys_of(const Call<Real>& call) const {
+    return {*table_, call.request->shapes, call.key, call.value};
+  }
+
+  static engine::Job<Real> plain_job(const Call<Real>& call, const TensorKeys<Real>& keys) {
+    engine::Job<Real> job;
+    job.request = call.request;
+    job.query = call.query;
+    job.keys = &keys;
+    job.batches = call.batches;
+    return job;
+  }
+
+  static engine::Job<Real> job_of(const ForwardCall<Real>& call, const TensorKeys<Real>& keys) {
+    engine::Job<Real> job = plain_job(call, keys);
+    job.out = call.out;
+    job.lse = call.lse;
+    return job;
+  }
+
+  // A backward pass into gradients without gaps that nobody has made yet: to be measured.
+  static engine::BackwardJob<Real> imagined_job(const Request<Real>& request) {
+    engine::BackwardJob<Real> job;
+    job.forward.request = &request;
+    job.forward.batches = {0, request.shape.batch};
+    const auto rows = [&](DataType type, std::int64_t dim) {
+      MutableRows none;
+      none.type = type;
+      none.row_stride = dim * size_of(type);
+      return none;
+    };
+    job.gradients.key = rows(request.shapes.type_of_keys(), request.head_dim());
+    job.gradients.value = rows(request.shapes.type_of_values(), request.value_dim());
+    const ScoreShape& shape = request.shape;
+    for (const auto& term : request.terms) {
+      if (term->gradient() == nullptr || term->sums_per_head() > 0) continue;
+      job.gradients.cells =
+          TensorView<Real>(nullptr, term->gradient_shape())
+              .broadcast_to({shape.batch, shape.num_heads, shape.q_len, shape.kv_len});
+    }
+    return job;
+  }
+
+  const Table* table_;
+};
+
+}  // namespace
+
+template <class Real>
+const Backend<Real>& fused_backend(const kernels::KernelTable* table) {
+  static const FusedBackend<Real> none(nullptr);
+  static const auto all = [] {
+    std::map<const kernels::KernelTable*, std::unique_ptr<FusedBackend<Real>>> made;
+    for (const auto* one : kernels::supported_kernels()) {
+      made[one] = std::make_unique<FusedBackend<Real>>(&kernels::kernels_in<Real>(*one));
+    }
+    return made;
+  }();
+  return table == nullptr ? none : *all.at(table);
+}
+
+template const Backend<float>& fused_backend(const kernels::KernelTable*);
+template const Backend<double>& fused_backend(const kernels::KernelTable*);
+
+}  // namespace heed::inline v0

@@ -1,0 +1,32 @@
+// Where keys and values come from: a file for each kind of place, in this folder.
+#pragma once
+
+#include <cstdint>
+
+#include "attention/kernels/kernels.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+// Memory of one thread into which a tile may be copied; null where tiles of that kind never are.
+template <class Real>
+struct Staging {
+  Real* key = nullptr;    // [kTileKeys][head_dim]
+  Real* value = nullptr;  // [kTileKeys][value_dim]
+};
+
+// The keys and values of all heads and batch entries. Immutable while it is read: threads share it.
+template <class Real>
+class KeySource {
+ public:
+  KeySource() = default;
+  KeySource(const KeySource&) = default;
+  KeySource& operator=(const KeySource&) = default;
+  virtual ~KeySource() = default;
+
+  // The keys `keys` of one key head, at most a tile, as rows of Real: where they lie, or copied.
+  virtual kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                                        const Staging<Real>& staging) const = 0;
+};
+
+}  // namespace heed::inline v0

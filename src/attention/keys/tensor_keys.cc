@@ -1,0 +1,59 @@
+#include "attention/keys/tensor_keys.h"
+
+#include <cstdlib>
+
+namespace heed::inline v0 {
+
+namespace {
+
+// Rows this far apart, in bytes, fall on few cache sets and on a page each: from measurements.
+constexpr std::int64_t kFarApart = 2048;
+
+// Queries of one key head for which a copy of its keys saves more than it costs.
+constexpr std::int64_t kQueriesThatPay = 64;
+
+}  // namespace
+
+template <class Real>
+StagedTensors staged_tensors(const AttentionShapes& shapes) {
+  const bool is_reused = shapes.q_len * shapes.num_heads >= kQueriesThatPay * shapes.num_kv_heads;
+  const auto is_staged = [&](DataType type, std::int64_t stride) {
+    if (type != data_type_of<Real>()) return true;
+    return is_reused && std::abs(stride) * std::int64_t{sizeof(Real)} >= kFarApart;
+  };
+  return {is_staged(shapes.type_of_keys(), shapes.key_stride),
+          is_staged(shapes.type_of_values(), shapes.value_stride)};
+}
+
+template <class Real>
+kernels::BasicTile<Real> TensorKeys<Real>::tile(std::int64_t batch, std::int64_t kv_head,
+                                                RowRange keys, const Staging<Real>& staging) const {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Real));
+  const std::int64_t count = keys.end - keys.begin;
+  kernels::BasicTile<Real> tile;
+  tile.first_key = static_cast<std::int32_t>(keys.begin);
+  tile.num_keys = static_cast<std::int32_t>(count);
+  tile.key = read(key_, key_.row(batch, kv_head, keys.begin), count, head_dim_, staging.key);
+  tile.key_stride = staging.key == nullptr ? key_.row_stride / kSize : head_dim_;
+  tile.value =
+      read(value_, value_.row(batch, kv_head, keys.begin), count, value_dim_, staging.value);
+  tile.value_stride = staging.value == nullptr ? value_.row_stride / kSize : value_dim_;
+  return tile;
+}
+
+template <class Real>
+const Real* TensorKeys<Real>::read(const Rows& rows, const std::byte* first, std::int64_t count,
+                                   std::int64_t dim, Real* staged) const {
+  if (staged == nullptr) return reinterpret_cast<const Real*>(first);
+  for (std::int64_t k = 0; k < count; ++k) {
+    table_->widen(rows.type, first + k * rows.row_stride, dim, staged + k * dim);
+  }
+  return staged;
+}
+
+template StagedTensors staged_tensors<float>(const AttentionShapes&);
+template StagedTensors staged_tensors<double>(const AttentionShapes&);
+template class TensorKeys<float>;
+template class TensorKeys<double>;
+
+}  // namespace heed::inline v0

@@ -1,0 +1,50 @@
+// Keys and values that are tensors of any strides and any type of float.
+#pragma once
+
+#include <cstdint>
+
+#include "attention/keys/key_source.h"
+#include "attention/request.h"
+#include "attention/rows.h"
+#include "heed/plan.h"
+
+namespace heed::inline v0 {
+
+// Which tiles are copied: those of another type than Real, and those whose rows lie so far apart
+// that many queries read them faster from a copy.
+struct StagedTensors {
+  bool key = false;
+  bool value = false;
+};
+template <class Real>
+StagedTensors staged_tensors(const AttentionShapes& shapes);
+
+template <class Real>
+class TensorKeys final : public KeySource<Real> {
+ public:
+  TensorKeys() = default;
+  // Of tensors that were checked; those of value may be missing where only weights are asked for.
+  TensorKeys(const kernels::BasicKernelTable<Real>& table, const AttentionShapes& shapes,
+             const Rows& key, const Rows& value)
+      : table_(&table),
+        head_dim_(shapes.head_dim),
+        value_dim_(shapes.value_dim),
+        key_(key),
+        value_(value) {}
+
+  kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                                const Staging<Real>& staging) const override;
+
+ private:
+  // The first of the rows as numbers: where they lie, or in `staged` unless that is null.
+  const Real* read(const Rows& rows, const std::byte* first, std::int64_t count, std::int64_t dim,
+                   Real* staged) const;
+
+  const kernels::BasicKernelTable<Real>* table_ = nullptr;
+  std::int64_t head_dim_ = 0;
+  std::int64_t value_dim_ = 0;
+  Rows key_;
+  Rows value_;
+};
+
+}  // namespace heed::inline v0

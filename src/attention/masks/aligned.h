@@ -1,0 +1,48 @@
+// Masks that speak of the position a query stands at among the keys.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attention/masks/mask_part.h"
+
+namespace heed::inline v0::detail {
+
+// Offsets beyond any position are refused, so that sums of them do not overflow.
+inline constexpr std::int64_t kMaxOffset = std::int64_t{1} << 32;
+
+// Throws InvalidArgument unless there is one length for each sequence of the batch, 0 to kv_len.
+void check_key_lengths(std::string_view mask_name, const std::vector<std::int64_t>& lengths,
+                       const ScoreShape& shape);
+
+class Aligned : public MaskPart {
+ public:
+  Aligned(const char* name, std::string arguments, Alignment alignment)
+      : name_(name), arguments_(std::move(arguments)), alignment_(std::move(alignment)) {}
+  void check(const ScoreShape& shape) const override { alignment_.check(name_, shape); }
+  std::string description() const override {
+    const std::string aligned = alignment_.description();
+    if (arguments_.empty() && aligned.empty()) return name_;
+    const char* between = arguments_.empty() || aligned.empty() ? "" : ", ";
+    return fmt::format("{}({}{}{})", name_, arguments_, between, aligned);
+  }
+  const Alignment* alignment() const override { return &alignment_; }
+  RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
+    return range_at(row.query + alignment_.resolve(shape, row.batch));
+  }
+
+ private:
+  // The range of a query that stands at `position`; its end may lie beyond the last key.
+  virtual RowRange range_at(std::int64_t position) const = 0;
+
+  std::string name_;
+  std::string arguments_;
+  Alignment alignment_;
+};
+
+}  // namespace heed::inline v0::detail

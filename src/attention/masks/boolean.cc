@@ -1,0 +1,109 @@
+// Masks given as booleans: Mask::allow and Mask::block.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "attention/masks/broadcast_tensor.h"
+#include "attention/masks/mask_part.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::BroadcastTensor;
+using detail::IrregularPart;
+using detail::RowGroup;
+using detail::ScoreIndex;
+using kernels::Visibility;
+
+class BooleanMask final : public IrregularPart<BooleanMask> {
+ public:
+  BooleanMask(BroadcastTensor<bool> tensor, bool visible_value)
+      : tensor_(std::move(tensor)), visible_value_(visible_value) {}
+  void check(const ScoreShape& shape) const override { tensor_.check(name(), shape); }
+  std::string description() const override {
+    return fmt::format("{}{}", visible_value_ ? "allow" : "block", to_string(tensor_.shape()));
+  }
+  bool visible(const ScoreShape&, const ScoreIndex& at) const override {
+    return kernels::is_set(tensor_[at]) == visible_value_;
+  }
+  Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                        RowRange keys) const override {
+    bool any = false;
+    bool all = true;
+    const auto look = [&](const bool* row) {
+      note(row, keys.end - keys.begin, any, all);
+      return !any || all;  // it is mixed otherwise, whatever follows
+    };
+    if (!tensor_.each_row(shape, rows, keys.begin, look)) return Visibility::kMixed;
+    if (all) return Visibility::kAll;
+    return any ? Visibility::kMixed : Visibility::kNone;
+  }
+  template <class Real>
+  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
+               const kernels::BasicKernelTable<Real>& table) const {
+    tensor_.with_rows(shape, tile, [&](const kernels::ScoreRows<bool>& rows) {
+      table.hide_rows(tile, rows, !visible_value_);
+    });
+  }
+
+ private:
+  // Whether any, and whether all of a row's keys are visible.
+  void note(const bool* row, std::int64_t count, bool& any, bool& all) const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(row);
+    bool any_set = false;
+    bool all_set = true;
+    if (tensor_.key_stride() == 1) {
+      const auto size = static_cast<std::size_t>(count);
+      all_set = std::memchr(bytes, 0, size) == nullptr;
+      // Not all 0: the first is not, or some neighbours differ.
+      any_set = all_set || bytes[0] != 0 || std::memcmp(bytes, bytes + 1, size - 1) != 0;
+    } else {
+      for (std::int64_t k = 0; k < count; ++k) {
+        const bool set = bytes[k * tensor_.key_stride()] != 0;
+        any_set = any_set || set;
+        all_set = all_set && set;
+      }
+    }
+    any = any || (visible_value_ ? any_set : !all_set);
+    all = all && (visible_value_ ? all_set : !any_set);
+  }
+
+  const char* name() const { return visible_value_ ? "Mask::allow" : "Mask::block"; }
+
+  BroadcastTensor<bool> tensor_;
+  bool visible_value_;
+};
+
+}  // namespace
+
+Mask Mask::allow(TensorView<const bool> allowed) {
+  return Mask(std::make_shared<BooleanMask>(BroadcastTensor<bool>(allowed), true));
+}
+Mask Mask::allow(Tensor<bool>&& allowed) {
+  return Mask(std::make_shared<BooleanMask>(BroadcastTensor<bool>(std::move(allowed)), true));
+}
+Mask Mask::block(TensorView<const bool> blocked) {
+  return Mask(std::make_shared<BooleanMask>(BroadcastTensor<bool>(blocked), false));
+}
+Mask Mask::block(Tensor<bool>&& blocked) {
+  return Mask(std::make_shared<BooleanMask>(BroadcastTensor<bool>(std::move(blocked)), false));
+}
+
+Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t padding_id) {
+  if (token_ids.rank() != 2) {
+    throw InvalidArgument(
+        fmt::format("key_padding: token_ids has shape {}, expected [batch, kv_len]",
+                    to_string(token_ids.shape())));
+  }
+  auto allowed = Tensor<bool>::uninitialized({token_ids.extent(0), 1, 1, token_ids.extent(1)});
+  bool* out = allowed.data();
+  for_each_element(token_ids, [&](std::int64_t id) { *out++ = id != padding_id; });
+  return Mask::allow(std::move(allowed));
+}
+
+}  // namespace heed::inline v0

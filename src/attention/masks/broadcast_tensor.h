@@ -1,0 +1,87 @@
+// A tensor that broadcasts to the scores, as masks hold it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "attention/masks/mask_part.h"
+#include "heed/error.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::detail {
+
+// Its own memory, or a look at the caller's.
+template <class T>
+class BroadcastTensor {
+ public:
+  explicit BroadcastTensor(TensorView<const T> view) : view_(view) {}
+  explicit BroadcastTensor(Tensor<T>&& owned) : owned_(std::move(owned)), view_(owned_.view()) {}
+
+  // The view may look at the owned memory, which moves along but is not shared by a copy.
+  BroadcastTensor(BroadcastTensor&&) noexcept = default;
+  BroadcastTensor(const BroadcastTensor&) = delete;
+  BroadcastTensor& operator=(const BroadcastTensor&) = delete;
+  BroadcastTensor& operator=(BroadcastTensor&&) = delete;
+  ~BroadcastTensor() = default;
+
+  const Shape& shape() const { return view_.shape(); }
+
+  void check(const char* name, const ScoreShape& scores) const {
+    const Shape full{scores.batch, scores.num_heads, scores.q_len, scores.kv_len};
+    try {
+      view_.broadcast_to(full);
+    } catch (const InvalidArgument&) {
+      throw InvalidArgument(
+          fmt::format("{}: shape {} does not broadcast to [batch, num_heads, q_len, kv_len] = {}",
+                      name, to_string(view_.shape()), to_string(full)));
+    }
+  }
+
+  const T& operator[](const ScoreIndex& at) const {
+    const std::int64_t indices[] = {at.k, at.q, at.head, at.batch};
+    std::int64_t offset = 0;
+    for (int dim = 1; dim <= view_.rank(); ++dim) offset += indices[dim - 1] * step(dim);
+    return view_.data()[offset];
+  }
+
+  // Calls use(rows) with what belongs to a tile of scores.
+  template <class Real, class Use>
+  void with_rows(const ScoreShape& shape, const BasicScoreTile<Real>& tile, Use use) const {
+    std::array<const T*, kernels::kMaxPanelWidth> rows;
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      rows[static_cast<std::size_t>(r)] =
+          &(*this)[{tile.batch, tile.heads[r], tile.q_idx[r] - shape.query_offset, tile.first_key}];
+    }
+    use(kernels::ScoreRows<T>{rows.data(), key_stride()});
+  }
+
+  // The distance from one key's element to the next; 0: keys share one.
+  std::int64_t key_stride() const { return view_.rank() > 0 ? step(1) : 0; }
+
+  // Calls use(element of the first of the keys) for each row of a group; once for neighbours that
+  // share their elements. Stops where `use` returns false, and returns whether it never did.
+  template <class Use>
+  bool each_row(const ScoreShape& shape, const RowGroup& rows, std::int64_t first_key,
+                Use use) const {
+    const T* last = nullptr;
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      const T* row =
+          &(*this)[{rows.batch, rows.heads[r], rows.q_idx[r] - shape.query_offset, first_key}];
+      if (row != last && !use(row)) return false;
+      last = row;
+    }
+    return true;
+  }
+
+ private:
+  // The stride of dimension −dim, which is 0 where the tensor repeats.
+  std::int64_t step(int dim) const { return view_.extent(-dim) == 1 ? 0 : view_.stride(-dim); }
+
+  Tensor<T> owned_;
+  TensorView<const T> view_;
+};
+
+}  // namespace heed::inline v0::detail

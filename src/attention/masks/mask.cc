@@ -1,0 +1,100 @@
+// The mask as a value: its parts, and what they come to as a tensor or as text.
+#include "heed/mask.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "attention/masks/bound_mask.h"
+#include "attention/masks/mask_part.h"
+#include "heed/cancellation.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::ScoreIndex;
+
+// Builds [batch, num_heads, q_len, kv_len] from what `value_of(bound mask, index)` says of each
+// score.
+template <class T, class ValueOf>
+Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_of) {
+  const BoundMask bound(mask, shape);
+  auto result = Tensor<T>::uninitialized({shape.batch, shape.num_heads, shape.q_len, shape.kv_len});
+  T* out = result.data();
+  ScoreIndex at{};
+  for (at.batch = 0; at.batch < shape.batch; ++at.batch)
+    for (at.head = 0; at.head < shape.num_heads; ++at.head)
+      for (at.q = 0; at.q < shape.q_len; ++at.q) {
+        check_cancelled();
+        for (at.k = 0; at.k < shape.kv_len; ++at.k) *out++ = value_of(bound, at);
+      }
+  return result;
+}
+
+void check_index(const char* name, std::int64_t index, std::int64_t extent) {
+  if (index < 0 || index >= extent) {
+    throw InvalidArgument(
+        fmt::format("to_lines: {} is {}, expected 0 to {}", name, index, extent - 1));
+  }
+}
+
+}  // namespace
+
+Mask::Mask() = default;
+Mask::Mask(std::shared_ptr<const detail::MaskPart> part) : parts_{std::move(part)} {}
+
+Mask operator&(const Mask& a, const Mask& b) {
+  Mask both = a;
+  both.parts_.insert(both.parts_.end(), b.parts_.begin(), b.parts_.end());
+  return both;
+}
+
+std::string Mask::description() const {
+  std::vector<std::string> names;
+  names.reserve(parts_.size());
+  for (const auto& part : parts_) names.push_back(part->description());
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " & "));
+}
+
+Tensor<bool> materialize_allow(const Mask& mask, const ScoreShape& shape) {
+  return materialize<bool>(
+      mask, shape, [](const BoundMask& bound, const ScoreIndex& at) { return bound.visible(at); });
+}
+
+Tensor<bool> materialize_block(const Mask& mask, const ScoreShape& shape) {
+  return materialize<bool>(
+      mask, shape, [](const BoundMask& bound, const ScoreIndex& at) { return !bound.visible(at); });
+}
+
+Tensor<float> materialize_additive(const Mask& mask, const ScoreShape& shape) {
+  return materialize<float>(mask, shape, [](const BoundMask& bound, const ScoreIndex& at) {
+    return bound.visible(at) ? bound.added(at) : -std::numeric_limits<float>::infinity();
+  });
+}
+
+std::vector<std::string> to_lines(const Mask& mask, const ScoreShape& shape,
+                                  const MaskGlyphs& glyphs, std::int64_t batch, std::int64_t head) {
+  check_index("batch", batch, shape.batch);
+  check_index("head", head, shape.num_heads);
+  const BoundMask bound(mask, shape);
+  std::vector<std::string> lines(static_cast<std::size_t>(shape.q_len));
+  for (std::int64_t q = 0; q < shape.q_len; ++q) {
+    check_cancelled();
+    std::string& line = lines[static_cast<std::size_t>(q)];
+    for (std::int64_t k = 0; k < shape.kv_len; ++k) {
+      if (k != 0) line += glyphs.between;
+      line += bound.visible({batch, head, q, k}) ? glyphs.visible : glyphs.masked;
+    }
+  }
+  return lines;
+}
+
+}  // namespace heed::inline v0

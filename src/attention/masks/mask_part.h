@@ -1,0 +1,97 @@
+// What a mask is made of, seen from inside the library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attention/kernels/kernels.h"
+#include "heed/mask.h"
+#include "heed/statistics.h"
+
+namespace heed::inline v0::detail {
+
+// A score by its indices: q counts from the first query of the call.
+struct ScoreIndex {
+  std::int64_t batch;
+  std::int64_t head;
+  std::int64_t q;
+  std::int64_t k;
+};
+
+inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
+  return {static_cast<std::int32_t>(at.batch), static_cast<std::int32_t>(at.head),
+          static_cast<std::int32_t>(at.q + shape.query_offset), static_cast<std::int32_t>(at.k)};
+}
+
+// Rows of one batch entry that are computed together.
+struct RowGroup {
+  std::int32_t batch;
+  std::int32_t num_rows;
+  const std::int32_t* heads;  // [num_rows]
+  const std::int32_t* q_idx;  // [num_rows], positions: query_offset is included
+};
+
+// One part of a mask. A structural part is one interval of keys per row and overrides range()
+// alone. An irregular one is an IrregularPart: it overrides visible() and, if it adds to scores,
+// added(); what it knows of whole tiles it says in visibility() and next_key(). Everything but
+// check() may assume that check() passed for the same shape.
+class MaskPart {
+ public:
+  MaskPart() = default;
+  MaskPart(const MaskPart&) = delete;
+  MaskPart& operator=(const MaskPart&) = delete;
+  virtual ~MaskPart() = default;
+
+  // Throws InvalidArgument when the part does not fit the shape.
+  virtual void check(const ScoreShape& shape) const = 0;
+  virtual std::string description() const = 0;
+
+  virtual RowRange range(const ScoreShape& shape, const AttentionRow& /*row*/) const {
+    return {0, shape.kv_len};
+  }
+  // Whether range() differs between the heads of a query.
+  virtual bool depends_on_head() const { return false; }
+  virtual bool visible(const ScoreShape& /*shape*/, const ScoreIndex& /*at*/) const { return true; }
+  virtual float added(const ScoreIndex& /*at*/) const { return 0; }
+
+  // How the part puts queries at keys, if it does.
+  virtual const Alignment* alignment() const { return nullptr; }
+
+  virtual bool is_structural() const { return true; }
+  // The first key from `key` on in whose tile some row may see a key; kv_len or more where there is
+  // none. `key` begins a tile. An irregular part that hides long stretches answers without looking
+  // at each tile.
+  virtual std::int64_t next_key(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
+                                std::int64_t key) const {
+    return key;
+  }
+  // What the part does to the scores of these rows and keys, at most a tile: hides all, leaves all
+  // as they are, or anything else. kMixed is always a right answer.
+  virtual kernels::Visibility visibility(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
+                                         RowRange /*keys*/) const {
+    return is_structural() ? kernels::Visibility::kAll : kernels::Visibility::kMixed;
+  }
+  // Adds what is to be added to scores to `tile`, and makes what it hides −infinity there.
+  virtual void hide(const ScoreShape& /*shape*/, const BasicScoreTile<float>& /*tile*/,
+                    const kernels::BasicKernelTable<float>& /*table*/) const {}
+  virtual void hide(const ScoreShape& /*shape*/, const BasicScoreTile<double>& /*tile*/,
+                    const kernels::BasicKernelTable<double>& /*table*/) const {}
+};
+
+// An irregular part whose tiles are written once for both types of scores, by
+// Part::hide_in(shape, tile, table).
+template <class Part>
+class IrregularPart : public MaskPart {
+ public:
+  bool is_structural() const final { return false; }
+  void hide(const ScoreShape& shape, const BasicScoreTile<float>& tile,
+            const kernels::BasicKernelTable<float>& table) const final {
+    static_cast<const Part&>(*this).hide_in(shape, tile, table);
+  }
+  void hide(const ScoreShape& shape, const BasicScoreTile<double>& tile,
+            const kernels::BasicKernelTable<double>& table) const final {
+    static_cast<const Part&>(*this).hide_in(shape, tile, table);
+  }
+};
+
+}  // namespace heed::inline v0::detail

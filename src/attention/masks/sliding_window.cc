@@ -1,0 +1,50 @@
+// The sliding window.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "attention/masks/aligned.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::Aligned;
+
+class SlidingWindow final : public Aligned {
+ public:
+  SlidingWindow(std::int64_t left, std::int64_t right, Alignment alignment)
+      : Aligned("sliding_window", fmt::format("{}, {}", side(left), side(right)),
+                std::move(alignment)),
+        left_(std::min(left, detail::kMaxOffset)),
+        right_(std::min(right, detail::kMaxOffset)) {}
+
+ private:
+  static std::string side(std::int64_t keys) {
+    return keys == kUnbounded ? "unbounded" : fmt::format("{}", keys);
+  }
+  RowRange range_at(std::int64_t position) const override {
+    return {position - left_, position + right_ + 1};
+  }
+
+  std::int64_t left_;
+  std::int64_t right_;
+};
+
+}  // namespace
+
+Mask sliding_window(std::int64_t left, std::int64_t right, Alignment alignment) {
+  if (left < 0 || right < 0) {
+    throw InvalidArgument(fmt::format(
+        "sliding_window: left is {} and right {}, expected at least 0 (kUnbounded for no bound)",
+        left, right));
+  }
+  return Mask(std::make_shared<SlidingWindow>(left, right, std::move(alignment)));
+}
+
+}  // namespace heed::inline v0

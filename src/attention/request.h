@@ -1,0 +1,120 @@
+// Attention's arguments after they were checked: the one gate every implementation goes through.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "attention/masks/bound_mask.h"
+#include "attention/philox.h"
+#include "attention/terms/terms.h"
+#include "heed/attention.h"
+#include "heed/plan.h"
+#include "heed/statistics.h"
+
+namespace heed::inline v0 {
+
+// What is asked of attention, checked: everything but the tensors it is asked about.
+template <class Real>
+struct Request {
+  AttentionShapes shapes;
+  ScoreShape shape;  // with the position of query 0
+  std::int64_t heads_per_kv_head;
+  Real scale;
+  Terms<Real> terms;                            // what happens to scores
+  std::optional<TensorView<const Real>> sinks;  // [num_heads]
+  BoundMask mask;
+  DropoutMask dropout;
+
+  std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
+  std::int64_t num_kv_heads() const { return shape.num_heads / heads_per_kv_head; }
+  std::int64_t head_dim() const { return shapes.head_dim; }
+  std::int64_t value_dim() const { return shapes.value_dim; }
+  // Rows of one key head of a batch entry.
+  std::int64_t rows_per_kv_head() const { return shape.q_len * heads_per_kv_head; }
+};
+
+// Whether something happens to scores that the plain kernels do not know.
+template <class Real>
+bool changes_scores(const Request<Real>& request) {
+  return !request.terms.empty() || !request.mask.is_structural();
+}
+
+// A request with its tensors, as the reference reads them.
+template <class Real>
+struct Problem : Request<Real> {
+  using View = TensorView<const Real>;
+
+  View query;  // [batch, num_heads, q_len, head_dim]
+  View key;    // [batch, num_kv_heads, kv_len, head_dim]
+  View value;  // [batch, num_kv_heads, kv_len, value_dim]
+};
+
+// All of these throw InvalidArgument, with `function` in front, when anything does not fit.
+
+// The shapes of three tensors that fit each other, of any types of float.
+template <class Q, class K, class V>
+AttentionShapes check_shapes(const char* function, TensorView<const Q> query,
+                             TensorView<const K> key, TensorView<const V> value);
+
+// The same without values: value_dim is 0.
+template <class T>
+AttentionShapes check_shapes(const char* function, TensorView<const T> query,
+                             TensorView<const T> key);
+
+template <class Real>
+Request<Real> check_request(const char* function, const AttentionShapes& shapes,
+                            const BasicAttentionOptions<Real>& options);
+
+// What is asked of the weights before dropout.
+template <class Real>
+Request<Real> check_weight_request(const char* function, const AttentionShapes& shapes,
+                                   const BasicAttentionOptions<Real>& options) {
+  Request<Real> request = check_request(function, shapes, options);
+  request.dropout = DropoutMask(Dropout{});
+  return request;
+}
+
+template <class Real>
+Problem<Real> check_attention(const char* function, TensorView<const Real> query,
+                              TensorView<const Real> key, TensorView<const Real> value,
+                              const BasicAttentionOptions<Real>& options) {
+  const AttentionShapes shapes = check_shapes(function, query, key, value);
+  return {{check_request(function, shapes, options)}, query, key, value};
+}
+
+// Weights before dropout, hence without values.
+template <class Real>
+Problem<Real> check_weights(const char* function, TensorView<const Real> query,
+                            TensorView<const Real> key,
+                            const BasicAttentionOptions<Real>& options) {
+  const AttentionShapes shapes = check_shapes(function, query, key);
+  return {{check_weight_request(function, shapes, options)}, query, key, {}};
+}
+
+// Every row exists.
+void check_rows(const char* function, std::span<const AttentionRow> rows, const ScoreShape& shape);
+
+void check_statistics(const char* function, const StatisticsOptions& statistics);
+
+// Tensors of the right shapes, not written yet but for the key mass, which is 0.
+template <class Real>
+BasicAttentionStatistics<Real> make_statistics(const ScoreShape& shape, std::int64_t top_k) {
+  const Shape rows{shape.batch, shape.num_heads, shape.q_len};
+  const Shape top{shape.batch, shape.num_heads, shape.q_len, top_k};
+  return {.lse = Tensor<Real>::uninitialized(rows),
+          .entropy = Tensor<Real>::uninitialized(rows),
+          .max_weight = Tensor<Real>::uninitialized(rows),
+          .max_key = Tensor<std::int64_t>::uninitialized(rows),
+          .top_weights = Tensor<Real>::uninitialized(top),
+          .top_keys = Tensor<std::int64_t>::uninitialized(top),
+          .key_mass = Tensor<Real>({shape.batch, shape.num_heads, shape.kv_len})};
+}
+
+// `view`, called `name`, has the given shape and, when it is of rank 4, a contiguous innermost
+// dimension.
+template <class T>
+void check_tensor(const char* function, const char* name, TensorView<const T> view,
+                  const Shape& expected);
+
+}  // namespace heed::inline v0

@@ -1,0 +1,78 @@
+// score −= slope of the head · |key's position − query's position|.
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "attention/kernels/backward.h"
+#include "attention/request.h"
+#include "attention/terms/terms.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+template <class Real>
+class Alibi final : public FormulaTerm<Alibi<Real>, Real> {
+ public:
+  Alibi(TensorView<const Real> slopes, const ScoreShape& shape)
+      : slopes_(slopes), query_offset_(shape.query_offset) {}
+
+  std::string description() const override { return "ALiBi"; }
+
+  template <class Score>
+  Score of(Score score, const detail::ScoreIndex& at) const {
+    return score + Score(-slopes_(at.head) * distance(at));
+  }
+
+  void apply_to(const kernels::BasicScoreTile<Real>& tile,
+                const kernels::BasicKernelTable<Real>& table) const override {
+    alignas(64) std::array<Real, kernels::kMaxPanelWidth> slopes;
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      slopes[static_cast<std::size_t>(r)] = slopes_(tile.heads[r]);
+    }
+    table.add_alibi(tile, slopes.data());
+  }
+
+  // The gradient of a slope is −Σ grad_score · distance over its head.
+  typename ScoreTerm<Real>::Gradient gradient() const override {
+    return &AttentionGradients<Real>::alibi_slopes;
+  }
+  Shape gradient_shape() const override { return slopes_.shape(); }
+  void add_gradient(Real grad_score, const detail::ScoreIndex& at, Real* gradient) const override {
+    gradient[at.head] -= grad_score * distance(at);
+  }
+  std::int64_t sums_per_head() const override { return 1; }
+  void add_gradient(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
+                    const TermSums<Real>& sums,
+                    const kernels::BasicKernelTable<Real>& table) const override {
+    alignas(64) std::array<Real, kernels::kMaxPanelWidth> distances{};
+    table.backward->sum_distances(tile, grad_scores, distances.data());
+    for (std::int32_t r = 0; r < tile.num_rows; ++r) {
+      *sums.of_head(tile.heads[r], 1) -= double{distances[static_cast<std::size_t>(r)]};
+    }
+  }
+
+ private:
+  Real distance(const detail::ScoreIndex& at) const {
+    return static_cast<Real>(std::abs(at.k - at.q - query_offset_));
+  }
+
+  TensorView<const Real> slopes_;  // [num_heads]
+  std::int64_t query_offset_;
+};
+
+}  // namespace
+
+template <class Real>
+auto TermFactory<Real>::alibi(const char* function, const ScoreShape& shape, const Options& options)
+    -> Pointer {
+  if (!options.alibi_slopes) return nullptr;
+  check_tensor(function, "alibi_slopes", *options.alibi_slopes, Shape{shape.num_heads});
+  return std::make_shared<Alibi<Real>>(*options.alibi_slopes, shape);
+}
+
+template auto TermFactory<float>::alibi(const char*, const ScoreShape&, const Options&) -> Pointer;
+template auto TermFactory<double>::alibi(const char*, const ScoreShape&, const Options&) -> Pointer;
+
+}  // namespace heed::inline v0

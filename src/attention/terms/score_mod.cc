@@ -1,0 +1,51 @@
+// A user's function of a score and where it stands.
+#include <memory>
+#include <utility>
+
+#include "attention/terms/terms.h"
+
+namespace heed::inline v0 {
+
+detail::ScoreFunction::~ScoreFunction() = default;
+
+namespace {
+
+template <class Real>
+class ModifiedScore final : public FormulaTerm<ModifiedScore<Real>, Real> {
+ public:
+  ModifiedScore(ScoreMod function, const ScoreShape& shape)
+      : function_(std::move(function)), shape_(shape) {}
+
+  std::string description() const override { return "score_mod"; }
+
+  template <class Score>
+  Score of(Score score, const detail::ScoreIndex& at) const {
+    return function_(score, detail::position(shape_, at));
+  }
+
+  void apply_to(const kernels::BasicScoreTile<Real>& tile,
+                const kernels::BasicKernelTable<Real>&) const override {
+    function_.apply_to(tile);
+  }
+  bool has_derivative() const override { return true; }
+
+ private:
+  ScoreMod function_;
+  ScoreShape shape_;
+};
+
+}  // namespace
+
+template <class Real>
+auto TermFactory<Real>::score_mod(const char*, const ScoreShape& shape, const Options& options)
+    -> Pointer {
+  if (!options.score_mod) return nullptr;
+  return std::make_shared<ModifiedScore<Real>>(options.score_mod, shape);
+}
+
+template auto TermFactory<float>::score_mod(const char*, const ScoreShape&, const Options&)
+    -> Pointer;
+template auto TermFactory<double>::score_mod(const char*, const ScoreShape&, const Options&)
+    -> Pointer;
+
+}  // namespace heed::inline v0

@@ -1,0 +1,57 @@
+// score = softcap · tanh(score / softcap): scores stay within ±softcap.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "attention/kernels/backward.h"
+#include "attention/terms/terms.h"
+#include "heed/error.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+template <class Real>
+class Softcap final : public FormulaTerm<Softcap<Real>, Real> {
+ public:
+  explicit Softcap(Real softcap) : softcap_(softcap) {}
+
+  std::string description() const override { return fmt::format("softcap({})", softcap_); }
+
+  template <class Score>
+  Score of(Score score, const detail::ScoreIndex&) const {
+    return Score(softcap_) * tanh(score / Score(softcap_));
+  }
+
+  void apply_to(const kernels::BasicScoreTile<Real>& tile,
+                const kernels::BasicKernelTable<Real>& table) const override {
+    table.cap(tile, softcap_);
+    // The softcap comes first: there is nothing to multiply yet.
+    if (tile.derivatives != nullptr) table.backward->start_derivatives(tile, softcap_);
+  }
+  bool has_derivative() const override { return true; }
+
+ private:
+  Real softcap_;
+};
+
+}  // namespace
+
+template <class Real>
+auto TermFactory<Real>::softcap(const char* function, const ScoreShape&, const Options& options)
+    -> Pointer {
+  if (!std::isfinite(options.softcap) || options.softcap < 0) {
+    throw InvalidArgument(fmt::format("{}: softcap is {}, expected 0 for none or a positive number",
+                                      function, options.softcap));
+  }
+  if (options.softcap == 0) return nullptr;
+  return std::make_shared<Softcap<Real>>(options.softcap);
+}
+
+template auto TermFactory<float>::softcap(const char*, const ScoreShape&, const Options&)
+    -> Pointer;
+template auto TermFactory<double>::softcap(const char*, const ScoreShape&, const Options&)
+    -> Pointer;
+
+}  // namespace heed::inline v0

@@ -1,0 +1,189 @@
+#include "attention/engine/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/statistics.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing::Each;
+using testing_support::expect_accurate_statistics;
+using testing_support::Inputs;
+using testing_support::normal;
+using testing_support::statistics_of;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+TEST(FusedStatistics, AwkwardLengths) {
+  for (const std::int64_t q_len : {1, 2, 7, 15, 17, 47, 49, 97, 193}) {
+    for (const std::int64_t kv_len : {std::int64_t{1}, std::int64_t{127}, std::int64_t{128},
+                                      std::int64_t{129}, std::int64_t{300}, q_len}) {
+      const Inputs in({.q_len = q_len, .kv_len = kv_len, .head_dim = 8});
+      const std::string what = std::to_string(q_len) + "x" + std::to_string(kv_len);
+      expect_accurate_statistics(in, {}, what);
+      expect_accurate_statistics(in, {.mask = causal_bottom_right()}, what + " bottom right");
+    }
+  }
+}
+
+TEST(FusedStatistics, AwkwardHeadSizes) {
+  for (const std::int64_t head_dim : {0, 1, 3, 8, 31, 64, 129}) {
+    const Inputs in(
+        {.num_heads = 2, .num_kv_heads = 2, .q_len = 50, .kv_len = 70, .head_dim = head_dim});
+    expect_accurate_statistics(in, {}, std::to_string(head_dim));
+  }
+}
+
+// Few queries, so that the heads of a group share panels; and many, so that they do not.
+TEST(FusedStatistics, GroupedQueries) {
+  for (const std::int64_t q_len : {1, 2, 5, 33, 100}) {
+    for (const std::int64_t kv_heads : {1, 2, 3, 6}) {
+      const Inputs in(
+          {.batch = 2, .num_heads = 6, .num_kv_heads = kv_heads, .q_len = q_len, .kv_len = 140});
+      const std::string what = std::to_string(q_len) + " queries of " + std::to_string(kv_heads);
+      expect_accurate_statistics(in, {.mask = causal_bottom_right()}, what);
+    }
+  }
+}
+
+// Several segments of queries.
+TEST(FusedStatistics, ManyQueries) {
+  const Inputs in({.num_heads = 2, .num_kv_heads = 2, .q_len = 1700, .kv_len = 150, .head_dim = 8});
+  expect_accurate_statistics(in, {}, "many queries");
+}
+
+struct Option {
+  std::string name;
+  std::function<void(AttentionOptions&)> set;
+};
+
+// For 4 heads, 100 queries and 150 keys.
+std::vector<Option> all_options() {
+  static const Tensor<float> bias = normal<float>({4, 1, 150}, 9);
+  static const Tensor<float> sinks = normal<float>({4}, 8);
+  static const Tensor<bool> flags = [] {
+    Tensor<bool> tensor(Shape{100, 150});
+    for (std::int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data()[i] = i * 7919 % 5 != 0;
+    return tensor;
+  }();
+  static const Tensor<float> added = [] {
+    Tensor<float> tensor = normal<float>({2, 1, 1, 150}, 7);
+    for (std::int64_t i = 0; i < tensor.num_elements(); i += 3) tensor.data()[i] = -kInfinity;
+    return tensor;
+  }();
+  const auto mask = [](const Mask& part) {
+    return [part](AttentionOptions& options) { options.mask = options.mask & part; };
+  };
+  return {
+      {"causal", mask(causal_bottom_right())},
+      {"window", mask(sliding_window(20, 3, Alignment::top_left()))},
+      {"prefix", mask(prefix(60, Alignment::top_left()))},
+      {"lengths", mask(key_lengths({150, 37}))},
+      {"documents", mask(documents({0, 13, 64, 64, 150}))},
+      {"allow", mask(Mask::allow(flags))},
+      {"block", mask(Mask::block(flags))},
+      {"additive", mask(Mask::additive(added))},
+      {"where",
+       mask(Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 3 != 0; }))},
+      {"bias", [](AttentionOptions& options) { options.bias = bias; }},
+      {"alibi", [](AttentionOptions& options) { options.alibi_slopes = sinks; }},
+      {"sinks", [](AttentionOptions& options) { options.sinks = sinks; }},
+      {"scale", [](AttentionOptions& options) { options.scale = 0.7F; }},
+      {"softcap", [](AttentionOptions& options) { options.softcap = 2; }},
+      {"dropout",
+       [](AttentionOptions& options) { options.dropout = {.probability = 0.3F, .seed = 5}; }},
+      {"offset",
+       [](AttentionOptions& options) {
+         options.query_offset = 50;
+         options.mask = options.mask & causal(0);
+       }},
+      {"score_mod",
+       [](AttentionOptions& options) {
+         options.score_mod = [](auto score, int b, int h, int q, int k) {
+           return score * (1 + b) - 0.01F * (h + 1) * heed::abs(static_cast<float>(q - k));
+         };
+       }},
+  };
+}
+
+TEST(FusedStatistics, EveryOptionAlone) {
+  const Inputs in(
+      {.batch = 2, .num_heads = 4, .num_kv_heads = 2, .q_len = 100, .kv_len = 150, .head_dim = 12});
+  for (const Option& option : all_options()) {
+    AttentionOptions asked;
+    option.set(asked);
+    expect_accurate_statistics(in, asked, option.name, 5);
+  }
+}
+
+TEST(FusedStatistics, RowsThatSeeNothing) {
+  const Inputs in({.num_heads = 2, .num_kv_heads = 2, .q_len = 70, .kv_len = 200, .head_dim = 8});
+  std::vector<RowRange> ranges;
+  for (std::int64_t q = 0; q < 70; ++q) {
+    ranges.push_back(q % 3 == 0 ? RowRange{5, 5} : RowRange{q, q + 100});
+  }
+  const Tensor<float> sinks({2}, {1.0F, -kInfinity});
+  AttentionOptions options{.mask = Mask::rows(ranges)};
+  expect_accurate_statistics(in, options, "rows");
+  options.sinks = sinks;
+  expect_accurate_statistics(in, options, "rows and sinks");
+}
+
+TEST(FusedStatistics, LargeScores) {
+  for (const float magnitude : {10.0F, 25.0F, 80.0F}) {
+    const Inputs in({.num_heads = 2, .num_kv_heads = 2, .q_len = 60, .kv_len = 400, .head_dim = 32},
+                    magnitude);
+    expect_accurate_statistics(in, {}, std::to_string(magnitude));
+    for (const auto* table : kernels::supported_kernels()) {
+      const auto found = statistics_of(*table, in);
+      EXPECT_THAT(found.max_weight.elements(), Each(testing::Le(1)));
+      EXPECT_THAT(found.entropy.elements(), Each(testing::Ge(0)));
+    }
+  }
+}
+
+TEST(FusedStatistics, ManyKeys) {
+  const Inputs in({.q_len = 20, .kv_len = 3001}, 3);
+  expect_accurate_statistics(in, {}, "many keys", 40);
+  expect_accurate_statistics(in, {.mask = sliding_window(1500, 0, Alignment::bottom_right())},
+                             "a window of many keys");
+}
+
+// Every key takes the first place, or none does after the first.
+TEST(FusedStatistics, WeightsThatRiseOrFall) {
+  for (const float slope : {0.01F, -0.01F, 1.0F, -1.0F}) {
+    AttentionOptions options;
+    options.score_mod = [slope](auto score, int, int, int, int k) {
+      return 0 * score + slope * static_cast<float>(k);
+    };
+    const Inputs in({.q_len = 19, .kv_len = 300, .head_dim = 4});
+    for (const std::int64_t top_k : {0, 1, 7, 300, 301}) {
+      expect_accurate_statistics(in, options, std::to_string(slope), top_k);
+    }
+  }
+}
+
+TEST(FusedStatistics, EmptySizes) {
+  const auto look = [](const testing_support::Sizes& sizes) {
+    expect_accurate_statistics(Inputs(sizes), {}, "an empty size", 2);
+  };
+  look({.batch = 0, .q_len = 5, .kv_len = 5});
+  look({.num_heads = 0, .num_kv_heads = 0, .q_len = 5, .kv_len = 5});
+  look({.num_heads = 0, .num_kv_heads = 2, .q_len = 5, .kv_len = 5});
+  look({.q_len = 0, .kv_len = 5});
+  look({.q_len = 5, .kv_len = 0});
+  look({.batch = 2, .num_heads = 2, .q_len = 5, .kv_len = 3, .head_dim = 0});
+}
+
+}  // namespace
+}  // namespace heed

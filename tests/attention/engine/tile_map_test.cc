@@ -1,0 +1,156 @@
+// Which tiles are visited, by counting what a source of keys is asked for.
+#include "attention/engine/tile_map.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "attention/calls.h"
+#include "attention/engine/forward.h"
+#include "attention/keys/tensor_keys.h"
+#include "support/fused.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using kernels::kTileKeys;
+using testing_support::Inputs;
+using testing_support::TargetTest;
+
+// Keys of tensors, and a record of the tiles that were asked for.
+class RecordedKeys final : public KeySource<float> {
+ public:
+  explicit RecordedKeys(const TensorKeys<float>& keys) : keys_(keys) {}
+
+  kernels::Tile tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                     const Staging<float>& staging) const override {
+    ++asked_;
+    read_.insert({kv_head, keys.begin / kTileKeys});
+    return keys_.tile(batch, kv_head, keys, staging);
+  }
+
+  mutable std::int64_t asked_ = 0;
+  mutable std::set<std::pair<std::int64_t, std::int64_t>> read_;  // key head, tile
+
+ private:
+  TensorKeys<float> keys_;
+};
+
+class TilesVisited : public TargetTest {
+ protected:
+  // The tiles of each key head that one thread reads, and how often it reads any.
+  static std::pair<std::set<std::pair<std::int64_t, std::int64_t>>, std::int64_t> visited(
+      const Inputs& in, const Mask& mask) {
+    const auto request =
+        check_request("test", check_shapes("test", in.query.view(), in.key.view(), in.value.view()),
+                      AttentionOptions{.mask = mask});
+    const auto schedule = engine::make_schedule(table(), request, Pass::kForward, 1);
+    const RecordedKeys keys(
+        {table(), request.shapes, rows_of(FloatView(in.key)), rows_of(FloatView(in.value))});
+    Tensor<float> out({1, in.query.extent(1), in.query.extent(2), in.value.extent(3)});
+    engine::Job<float> job;
+    job.request = &request;
+    job.query = rows_of(FloatView(in.query));
+    job.keys = &keys;
+    job.out = rows_of(out.view());
+    job.batches = {0, 1};
+    engine::forward<float>({&job, 1}, schedule);
+    EXPECT_TRUE(
+        testing_support::same_bits(out, testing_support::run(table(), in, {.mask = mask}).out));
+    return {keys.read_, keys.asked_};
+  }
+};
+HEED_RUN_ON_EVERY_TARGET(TilesVisited);
+
+// allowed[h][q][k]: heads see different tiles, and within these every key but one.
+Tensor<bool> blocks(std::int64_t heads, std::int64_t length, std::int64_t tiles_apart) {
+  Tensor<bool> allowed({heads, length, length});
+  for (std::int64_t h = 0; h < heads; ++h)
+    for (std::int64_t q = 0; q < length; ++q)
+      for (std::int64_t k = 0; k < length; ++k) {
+        allowed(h, q, k) = (k / kTileKeys + h) % tiles_apart == 0 && k % kTileKeys != 5;
+      }
+  return allowed;
+}
+
+TEST_P(TilesVisited, AreThoseThatSomebodySees) {
+  const Inputs in({.num_heads = 2, .num_kv_heads = 2, .q_len = 1024, .kv_len = 1024});
+  const auto [read, asked] = visited(in, Mask::allow(blocks(2, 1024, 4)));
+  EXPECT_EQ(read,
+            (std::set<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 4}, {1, 3}, {1, 7}}));
+  const auto [all, asked_for_all] = visited(in, Mask());
+  EXPECT_EQ(all.size(), 16U);
+  EXPECT_EQ(asked * 4, asked_for_all);
+}
+
+TEST_P(TilesVisited, AreNoneWhereAnAdditiveMaskHidesAll) {
+  const Inputs in({.q_len = 100, .kv_len = 600});
+  Tensor<float> added({600});
+  for (std::int64_t k = 128; k < 512; ++k) added(k) = -std::numeric_limits<float>::infinity();
+  const auto [read, asked] = visited(in, Mask::additive(added));
+  EXPECT_EQ(read, (std::set<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 4}}));
+}
+
+// A mask that shows one tile in a hundred, and says so.
+class Distant final : public detail::IrregularPart<Distant> {
+ public:
+  void check(const ScoreShape&) const override {}
+  std::string description() const override { return "distant"; }
+  bool visible(const ScoreShape&, const detail::ScoreIndex& at) const override {
+    return at.k / kTileKeys % 100 == 7;
+  }
+  std::int64_t next_key(const ScoreShape&, const detail::RowGroup&,
+                        std::int64_t key) const override {
+    ++asked_;
+    const std::int64_t tile = key / kTileKeys;
+    return ((tile + 92) / 100 * 100 + 7) * kTileKeys;
+  }
+  kernels::Visibility visibility(const ScoreShape&, const detail::RowGroup&,
+                                 RowRange) const override {
+    return kernels::Visibility::kAll;
+  }
+  template <class Real>
+  void hide_in(const ScoreShape&, const detail::BasicScoreTile<Real>&,
+               const kernels::BasicKernelTable<Real>&) const {}
+
+  mutable std::int64_t asked_ = 0;
+};
+
+TEST(TileMap, LeapsOverWhatNobodySees) {
+  const auto part = std::make_shared<Distant>();
+  const std::int64_t kv_len = 1000 * kTileKeys;
+  const BoundMask mask(Mask(part), {.q_len = 1, .kv_len = kv_len});
+  std::vector<engine::TileRun> runs(1000);
+  engine::TileMap tiles(runs.data());
+  const std::int32_t head = 0;
+  const std::int32_t position = 0;
+  tiles.find(mask, {0, 1, &head, &position}, {0, kv_len});
+  ASSERT_EQ(tiles.runs().size(), 10U);
+  EXPECT_LE(part->asked_, 40);
+  EXPECT_EQ(tiles.next(0), 7 * kTileKeys);
+  EXPECT_EQ(tiles.next(8 * kTileKeys), 107 * kTileKeys);
+  EXPECT_TRUE(tiles.visits(907 * kTileKeys));
+  EXPECT_FALSE(tiles.has_mask(907 * kTileKeys));
+  EXPECT_EQ(tiles.next(908 * kTileKeys), engine::TileMap::kNone);
+}
+
+TEST(TileMap, OfAnIntervalIsOneRun) {
+  const BoundMask mask(causal(), {.q_len = 1000, .kv_len = 1000});
+  engine::TileRun run{};
+  engine::TileMap tiles(&run);
+  const std::int32_t heads[] = {0, 0};
+  const std::int32_t positions[] = {400, 401};
+  tiles.find(mask, {0, 2, heads, positions}, {0, 402});
+  EXPECT_EQ(tiles.next(0), 0);
+  EXPECT_EQ(tiles.next(384), 384);
+  EXPECT_EQ(tiles.next(512), engine::TileMap::kNone);
+  tiles.find(mask, {0, 2, heads, positions}, {0, 0});
+  EXPECT_EQ(tiles.next(0), engine::TileMap::kNone);
+}
+
+}  // namespace
+}  // namespace heed
