@@ -34,7 +34,7 @@ template <class Real>
 constexpr Real kInfinityOf = std::numeric_limits<Real>::infinity();
 
 struct PanelSizes {
-  std::int32_t vectors = 1;  // 0: a single row
+  std::int32_t vectors = 1;  // or kSingleRow
   std::int32_t head_dim = 1;
   std::int32_t value_dim = 1;
   std::int32_t kv_len = 1;
@@ -74,7 +74,7 @@ class PanelCase {
     panel_.value_dim = sizes.value_dim;
     panel_.query = query_.data();
     find_ranges();
-    panel_.state = new_state();
+    state_ = new_state();
   }
 
   // That of rows that have seen nothing. Valid as long as the case lives.
@@ -90,6 +90,7 @@ class PanelCase {
   }
 
   Panel& panel() { return panel_; }
+  State& state() { return state_; }
   std::int32_t width() const { return width_; }
   std::int32_t kv_len() const { return sizes_.kv_len; }
 
@@ -172,6 +173,7 @@ class PanelCase {
   std::vector<std::int32_t> end_;
   std::vector<std::array<Tensor<Real>, 4>> states_;
   Panel panel_;
+  State state_;
 };
 
 }  // namespace heed::testing_support

@@ -65,9 +65,7 @@ PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
       delta_(parts.delta.in(memory)),
       query_rows_(parts.query_rows.in(memory)),
       grad_out_rows_(parts.grad_out_rows.in(memory)),
-      offsets_{.minus_m = parts.minus_m.in(memory),
-               .threshold = parts.threshold.in(memory),
-               .out = grad_query_} {}
+      offsets_{.minus_m = parts.minus_m.in(memory), .threshold = parts.threshold.in(memory)} {}
 
 template <class Real>
 void PanelGradients<Real>::start(const PanelTask<Real>& task, RowRange rows,
@@ -96,14 +94,8 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task,
   sums_ = &task.sums;
   request_ = &job.request();
   changes_scores_ = changes_scores(*request_);
-  query_panel_ = rows_.panel();
-  query_panel_.state = offsets_;
   chunk_ = -1;
-  query_panel_.value_dim = query_panel_.head_dim;
-  grad_out_panel_ = rows_.panel();
-  grad_out_panel_.query = grad_out_;
-  grad_out_panel_.head_dim = grad_out_panel_.value_dim;
-  std::fill_n(grad_query_, std::int64_t{rows_.width()} * query_panel_.head_dim, Real{0});
+  std::fill_n(grad_query_, std::int64_t{rows_.width()} * rows_.panel().head_dim, Real{0});
   start_rows(job, scratch);
   find_delta(job, scratch);
   if (request_->sinks) add_sinks(job);
@@ -150,7 +142,7 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
     fill_row<Real>(query_blocks_, block_width, r, query, head_dims, request_->scale, query_rows_);
     fill_row<Real>(grad_out_blocks_, block_width, r, grad, value_dims, 1, grad_out_rows_);
   }
-  table.pack(grads.data(), rows_.width(), grad_out_panel_.head_dim, 1, grad_out_);
+  table.pack(grads.data(), rows_.width(), rows_.panel().value_dim, 1, grad_out_);
   has_finite_rows_ = table_.is_finite(query_rows_, 0, 1, head_dims.end * rows_.width()) &&
                      table_.is_finite(grad_out_rows_, 0, 1, value_dims.end * rows_.width());
 }
@@ -166,7 +158,7 @@ template <class Real>
 void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
                                       const GradientScratch<Real>& scratch) {
   std::array<const Real*, kernels::kMaxPanelWidth> rows{};
-  const std::int32_t value_dim = grad_out_panel_.head_dim;
+  const std::int32_t value_dim = rows_.panel().value_dim;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     rows[static_cast<std::size_t>(r)] =
         read_row(*schedule_.table, job.out, task_.batch, rows_.row(r), value_dim,
@@ -198,24 +190,25 @@ void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_fi
   Real* weights = scratch.scores.scores;
   Real* grads = scratch.grad_scores;
   if (!rows_.sees(tile) || !weigh(tile, scratch)) return;
-  const bool drops = query_panel_.dropout != nullptr;
-  if (drops) {
-    table_.fill_dropout(tile, query_panel_, scratch.dropout);
+  const kernels::BasicPanel<Real>& panel = rows_.panel();
+  const kernels::BasicDropoutRows<Real>* dropout = rows_.dropout();
+  if (dropout != nullptr) {
+    table_.fill_dropout(tile, panel, *dropout, scratch.dropout);
   } else {
     add_values(tile, weights);
   }
-  table_.grad_scores(tile, grad_out_panel_,
-                     {weights, delta_, drops ? scratch.dropout : nullptr, changes_scores_}, grads);
-  if (drops) {
-    table_.multiply(tile, query_panel_, scratch.dropout, weights);
+  const Real* factors = dropout != nullptr ? scratch.dropout : nullptr;
+  table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, changes_scores_}, grads);
+  if (dropout != nullptr) {
+    table_.multiply(tile, panel, scratch.dropout, weights);
     add_values(tile, weights);
   }
   if (changes_scores_) add_to_terms(rows_.score_tile(tile, weights), grads);
   if (scratch.scores.derivatives != nullptr) {
-    table_.multiply(tile, query_panel_, scratch.scores.derivatives, grads);
+    table_.multiply(tile, panel, scratch.scores.derivatives, grads);
   }
-  table_.add_to_query(tile, query_panel_, !has_finite_keys, grads);
-  table_.add_to_keys(tile, query_panel_, grads, query_blocks_, !has_finite_rows_,
+  table_.add_to_query(tile, panel, !has_finite_keys, grads, grad_query_);
+  table_.add_to_keys(tile, panel, grads, query_blocks_, !has_finite_rows_,
                      {sums_->key + tile.first_key * sums_->key_stride, sums_->key_stride});
 }
 
@@ -232,11 +225,11 @@ bool PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
   }
   if (!changes_scores_) {
     begin_chunk(tile.first_key / kernels::kChunkKeys);
-    table_.weigh(tile, query_panel_, lse_, scratch.scores);
+    table_.weigh(tile, rows_.panel(), offsets_, lse_, scratch.scores);
     return true;
   }
   if (!rows_.score(tile, scratch)) return false;
-  table_.weigh_scores(tile, query_panel_, lse_, scratch.scores);
+  table_.weigh_scores(tile, rows_.panel(), lse_, scratch.scores);
   return true;
 }
 
@@ -245,13 +238,13 @@ template <class Real>
 void PanelGradients<Real>::begin_chunk(std::int64_t chunk) {
   if (chunk == chunk_) return;
   chunk_ = chunk;
-  query_panel_.moving = true;
-  rows_.reset_offsets(query_panel_.state);
+  offsets_.moving = true;
+  rows_.reset_offsets(offsets_);
 }
 
 template <class Real>
 void PanelGradients<Real>::add_values(const kernels::BasicTile<Real>& tile, Real* weights) {
-  table_.add_to_keys(tile, query_panel_, weights, grad_out_blocks_, !has_finite_rows_,
+  table_.add_to_keys(tile, rows_.panel(), weights, grad_out_blocks_, !has_finite_rows_,
                      {sums_->value + tile.first_key * sums_->value_stride, sums_->value_stride});
 }
 
@@ -271,7 +264,7 @@ template <class Real>
 void PanelGradients<Real>::write(const BackwardJob<Real>& job,
                                  const GradientScratch<Real>& scratch) const {
   const MutableRows& query = job.gradients.query;
-  const std::int32_t head_dim = query_panel_.head_dim;
+  const std::int32_t head_dim = rows_.panel().head_dim;
   const bool is_real = query.type == data_type_of<Real>();
   alignas(64) std::array<Real, kernels::kMaxPanelWidth> factors;
   std::array<Real*, kernels::kMaxPanelWidth> rows{};

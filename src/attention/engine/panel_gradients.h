@@ -119,8 +119,6 @@ class PanelGradients {
   const Schedule<Real>& schedule_;
   const kernels::BasicBackwardTable<Real>& table_;
   PanelRows<Real> rows_;
-  kernels::BasicPanel<Real> query_panel_;     // its output is the gradient of the query
-  kernels::BasicPanel<Real> grad_out_panel_;  // its query is grad_out
   const TaskSums<Real>* sums_ = nullptr;
   const Request<Real>* request_ = nullptr;
   BackwardTask task_ = {};
@@ -137,7 +135,7 @@ class PanelGradients {
   Real* delta_;
   Real* query_rows_;
   Real* grad_out_rows_;
-  kernels::BasicPanelState<Real> offsets_;
+  kernels::BasicPanelState<Real> offsets_;  // of the scores, as in the forward pass; no sums
   kernels::BasicRowBlocks<Real> query_blocks_;
   kernels::BasicRowBlocks<Real> grad_out_blocks_;
 };

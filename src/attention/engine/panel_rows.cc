@@ -88,7 +88,7 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
   const std::size_t last = index(num_rows_ - 1);
   std::fill(heads_.begin() + num_rows_, heads_.begin() + width_, heads_[last]);
   std::fill(positions_.begin() + num_rows_, positions_.begin() + width_, positions_[last]);
-  panel_ = {.vectors = width_ / table_.lanes,
+  panel_ = {.vectors = lanes_ == 1 ? kernels::kSingleRow : width_ / lanes_,
             .head_dim = static_cast<std::int32_t>(request_->head_dim()),
             .value_dim = static_cast<std::int32_t>(request_->value_dim()),
             .query = packed_query_,
@@ -99,7 +99,6 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
     dropout_.batch = static_cast<std::uint32_t>(batch_);
     dropout_.heads = heads_.data();
     dropout_.q_idx = positions_.data();
-    panel_.dropout = &dropout_;
   }
   find_ranges();
   tiles_.find(request_->mask,
@@ -185,8 +184,7 @@ bool PanelRows<Real>::score(const kernels::BasicTile<Real>& tile,
   }
   auto scores = score_tile(tile, scratch.scores);
   scores.derivatives = scratch.derivatives;
-  kernels::BasicPanel<Real> panel = panel_;
-  table_.score(tile, panel, scratch.scores);
+  table_.score(tile, panel_, scratch.scores);
   apply_terms(scores);
   if (visibility == kernels::Visibility::kMixed) table_.add_mask(scores, scratch.mask);
   return true;

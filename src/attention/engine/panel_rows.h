@@ -89,8 +89,12 @@ class PanelRows {
   // Whether scores are written between the two products. If so, the query is multiplied by scale,
   // otherwise by scale · log2 e.
   bool keeps_scores() const { return keeps_scores_; }
-  // The rows for the kernels, without a state.
+  // The rows for the kernels.
   const kernels::BasicPanel<Real>& panel() const { return panel_; }
+  // Null where every weight is kept.
+  const kernels::BasicDropoutRows<Real>* dropout() const {
+    return request_->dropout.keeps_everything() ? nullptr : &dropout_;
+  }
   const TileMap& tiles() const { return tiles_; }
   bool sees(const kernels::BasicTile<Real>& tile) const { return tiles_.visits(tile.first_key); }
   // Makes the offsets of a state those of rows that have seen nothing yet, in whole vectors.

@@ -38,8 +38,7 @@ template <class Real>
 void PanelWeights<Real>::add(const kernels::BasicTile<Real>& tile,
                              const WeightScratch<Real>& scratch) {
   score(tile, scratch);
-  kernels::BasicPanel<Real> panel = rows_->panel();
-  table_.add_to_sums(tile, panel, scratch.scores, {high_, sum_});
+  table_.add_to_sums(tile, rows_->panel(), scratch.scores, {high_, sum_});
 }
 
 template <class Real>
@@ -75,15 +74,14 @@ template <class Real>
 kernels::BasicWeightTile<Real> PanelWeights<Real>::weigh(const kernels::BasicTile<Real>& tile,
                                                          const WeightScratch<Real>& scratch) const {
   score(tile, scratch);
-  kernels::BasicPanel<Real> panel = rows_->panel();
   const kernels::BasicScoreTile<Real> place = rows_->score_tile(tile, scratch.scores);
-  const kernels::BasicWeightTile<Real> weights{.vectors = panel.vectors,
+  const kernels::BasicWeightTile<Real> weights{.vectors = rows_->panel().vectors,
                                                .first_key = tile.first_key,
                                                .begin = place.begin,
                                                .end = place.end,
                                                .weights = scratch.weights,
                                                .log2_weights = scratch.scores};
-  table_.weigh(tile, panel, {high_, minus_low_}, weights);
+  table_.weigh(tile, rows_->panel(), {high_, minus_low_}, weights);
   return weights;
 }
 

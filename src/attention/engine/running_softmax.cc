@@ -22,7 +22,7 @@ RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
 template <class Real>
 void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
   rows_.start(job, block, staged_rows);
-  panel_ = rows_.panel();
+  options_ = {.dropout = rows_.dropout()};
   part_ = first_state_;
   total_ = second_state_;
   has_part_ = has_total_ = false;
@@ -33,8 +33,7 @@ template <class Real>
 void RunningSoftmax<Real>::begin_chunk() {
   has_part_ = true;
   if (part_.minus_m == nullptr) std::swap(part_, total_);
-  panel_.state = part_;
-  panel_.moving = true;
+  part_.moving = true;
   reset(part_);
 }
 
@@ -46,7 +45,7 @@ void RunningSoftmax<Real>::reset(const kernels::BasicPanelState<Real>& state) co
   };
   rows_.reset_offsets(state);
   std::fill_n(state.sum, whole(rows_.width()), Real{0});
-  std::fill_n(state.out, whole(rows_.width() * panel_.value_dim), Real{0});
+  std::fill_n(state.out, whole(rows_.width() * rows_.panel().value_dim), Real{0});
 }
 
 template <class Real>
@@ -60,10 +59,11 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
   }
   if (!has_part_) begin_chunk();
   if (!rows_.keeps_scores()) {
-    schedule_.table->attend(tile, panel_, scratch.scores);
+    schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
     return;
   }
-  if (rows_.score(tile, scratch)) schedule_.table->absorb(tile, panel_, scratch.scores);
+  if (!rows_.score(tile, scratch)) return;
+  schedule_.table->absorb(tile, rows_.panel(), options_, part_, scratch.scores);
 }
 
 template <class Real>
@@ -71,7 +71,7 @@ void RunningSoftmax<Real>::end_chunk() {
   if (!has_part_) return;
   has_part_ = false;
   if (has_total_) {
-    schedule_.table->merge(panel_, part_, total_);
+    schedule_.table->merge(rows_.panel(), part_, total_);
   } else {
     has_total_ = true;
     std::swap(part_, total_);
@@ -88,12 +88,12 @@ void RunningSoftmax<Real>::take_over(const SavedChunk<Real>& chunk) {
 
 template <class Real>
 bool RunningSoftmax<Real>::is_finite() const {
-  return !has_total_ || schedule_.table->is_finite(panel_, total_);
+  return !has_total_ || schedule_.table->is_finite(rows_.panel(), total_);
 }
 
 template <class Real>
 void RunningSoftmax<Real>::restart_guarded() {
-  panel_.guarded = true;
+  options_.guarded = true;
   has_part_ = has_total_ = false;
   chunk_ = -1;
 }
@@ -114,7 +114,7 @@ void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const 
     if (!job.lse.empty()) job.lse(rows_.batch(), rows_.head(r), rows_.query(r)) = normaliser.lse();
   }
   if (has_total_) {
-    schedule_.table->unpack(total_.out, rows_.width(), panel_.value_dim, factors.data(),
+    schedule_.table->unpack(total_.out, rows_.width(), rows_.panel().value_dim, factors.data(),
                             rows.data());
   } else {
     for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {

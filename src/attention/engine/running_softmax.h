@@ -115,7 +115,7 @@ class RunningSoftmax {
 
   const Schedule<Real>& schedule_;
   PanelRows<Real> rows_;
-  kernels::BasicPanel<Real> panel_;
+  kernels::BasicPanelOptions<Real> options_;
   kernels::BasicPanelState<Real> first_state_;
   kernels::BasicPanelState<Real> second_state_;
   kernels::BasicPanelState<Real> part_;   // of the current chunk of keys

@@ -12,6 +12,7 @@
 #include "attention/kernels/backward.h"
 #include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/panel-inl.h"
+#include "attention/kernels/softmax-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -37,10 +38,10 @@ template <int kVectors>
 struct Recompute {
   using Kernel = PanelKernel<kVectors>;
 
-  // In the hope that no m must move, as in Kernel::FusedWeights.
+  // In the hope that no m must move, as in SoftmaxKernel.
   struct Use {
     static constexpr bool kFinishes = true;
-    typename Kernel::Exponents exponents;
+    Exponents<kVectors> exponents;
     const Vec (&offset)[kVectors];
 
     HWY_INLINE Vec start(int v) const { return exponents.start(v); }
@@ -57,56 +58,57 @@ struct Recompute {
   }
 
   // What an exponent lacks to that of the weight: m − lse · log2 e.
-  static HWY_INLINE void find_offset(const Kernel& kernel, const Real* lse,
+  static HWY_INLINE void find_offset(const PanelState& state, const Real* lse,
                                      Vec (&offset)[kVectors]) {
     for (int v = 0; v < kVectors; ++v) {
-      const Vec m = hn::Neg(kernel.load(kernel.panel.state.minus_m, v));
-      const Vec row_lse = kernel.load(lse, v);
+      const Vec m = hn::Neg(Kernel::load(state.minus_m, v));
+      const Vec row_lse = Kernel::load(lse, v);
       offset[v] = hn::NegMulAdd(row_lse, hn::Set(kReals, Constants<Real>::kLog2E), m);
       offset[v] = hn::NegMulAdd(row_lse, hn::Set(kReals, Constants<Real>::kLog2ERest), offset[v]);
     }
   }
 
-  static HWY_INLINE bool try_fused(const Kernel& kernel, const Real* lse) {
+  static HWY_INLINE bool try_fused(const Kernel& kernel, const PanelState& state, const Real* lse) {
     Vec largest[kVectors];
     Vec offset[kVectors];
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    find_offset(kernel, lse, offset);
-    kernel.score(Use{{kernel, largest}, offset});
+    find_offset(state, lse, offset);
+    kernel.score(Use{{kernel, state.minus_m, largest}, offset});
     bool stays = true;
     for (int v = 0; v < kVectors; ++v) {
-      const Vec threshold = kernel.load(kernel.panel.state.threshold, v);
+      const Vec threshold = kernel.load(state.threshold, v);
       stays = stays && hn::AllFalse(kReals, hn::Gt(largest[v], threshold));
     }
     return stays;
   }
 
-  static HWY_INLINE void run_separately(Kernel& kernel, const Real* lse) {
+  static HWY_INLINE void run_separately(const Kernel& kernel, PanelState& state, const Real* lse) {
     Vec largest[kVectors];
     Vec shift[kVectors];
     Vec offset[kVectors];
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    kernel.score(typename Kernel::Exponents{kernel, largest});
-    kernel.move(largest, shift, [](int, Vec) HWY_ATTR {});
-    find_offset(kernel, lse, offset);
+    kernel.score(Exponents<kVectors>{kernel, state.minus_m, largest});
+    move_offsets(largest, state, shift, [](int, Vec) HWY_ATTR {});
+    find_offset(state, lse, offset);
     kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
       const Vec exponent = hn::Sub(hn::Load(kReals, at), shift[v]);
       hn::Store(weight_of(kernel, v, key, hn::Add(exponent, offset[v])), kReals, at);
     });
   }
 
-  static void run(const Tile& tile, Panel& panel, const Real* lse, Real* weights) {
-    Kernel kernel(tile, panel, weights);
+  static void run(const Tile& tile, const Panel& panel, PanelState& state, const Real* lse,
+                  Real* weights) {
+    const Kernel kernel(tile, panel, weights);
     if (kernel.begin >= kernel.end) return;
-    if (panel.moving || !kernel.has_started() || !try_fused(kernel, lse)) {
-      run_separately(kernel, lse);
+    if (state.moving || !has_started<kVectors>(state) || !try_fused(kernel, state, lse)) {
+      run_separately(kernel, state, lse);
     }
   }
 };
 
 template <int kVectors>
 struct WeighScores {
-  static void run(const Tile& tile, Panel& panel, const Real* lse, Real* scores) {
+  static void run(const Tile& tile, const Panel& panel, const Real* lse, Real* scores) {
     const PanelKernel<kVectors> kernel(tile, panel, scores);
     for_each_cell(kernel, [&](std::int32_t key, int v, std::int32_t row) HWY_ATTR {
       const Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse, v));
@@ -138,13 +140,16 @@ struct GradScores {
     }
   };
 
-  static void run(const Tile& tile, Panel& panel, const BackwardTable::GradScores& terms,
+  static void run(const Tile& tile, const Panel& panel, const BackwardTable::GradScores& terms,
                   Real* grad_scores) {
-    // To the kernel of scores, values are keys.
+    // To the kernel of scores, values are keys and grad_out is the query.
     Tile values = tile;
     values.key = tile.value;
     values.key_stride = tile.value_stride;
-    const PanelKernel<kVectors> kernel(values, panel, grad_scores);
+    Panel grads = panel;
+    grads.query = terms.grad_out;
+    grads.head_dim = panel.value_dim;
+    const PanelKernel<kVectors> kernel(values, grads, grad_scores);
     if (terms.dropout != nullptr) {
       visit(kernel, terms.whole, Use<true>{kernel, terms});
     } else {
@@ -162,17 +167,17 @@ struct GradScores {
 
 template <int kVectors>
 struct FillDropout {
-  static void run(const Tile& tile, Panel& panel, Real* factors) {
-    PanelKernel<kVectors> kernel(tile, panel, factors);
+  static void run(const Tile& tile, const Panel& panel, const DropoutRows& dropout, Real* factors) {
+    const PanelKernel<kVectors> kernel(tile, panel, factors);
     for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row)
                               HWY_ATTR { kernel.store(hn::Set(kReals, 1.0F), factors + row, v); });
-    kernel.drop();
+    drop(kernel, {.dropout = &dropout});
   }
 };
 
 template <int kVectors>
 struct Multiply {
-  static void run(const Tile& tile, Panel& panel, const Real* factors, Real* numbers) {
+  static void run(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers) {
     const PanelKernel<kVectors> kernel(tile, panel, numbers);
     for_each_cell(kernel, [&](std::int32_t, int v, std::int32_t row) HWY_ATTR {
       const Vec number = kernel.load(numbers + row, v);
@@ -184,24 +189,27 @@ struct Multiply {
 
 template <int kVectors>
 struct AddToQuery {
-  static void run(const Tile& tile, Panel& panel, bool guarded, Real* grad_scores) {
+  static void run(const Tile& tile, const Panel& panel, bool guarded, Real* grad_scores,
+                  Real* sums) {
     // To the kernel of outputs, keys are values.
     Tile keys = tile;
     keys.value = tile.key;
     keys.value_stride = tile.key_stride;
-    PanelKernel<kVectors> kernel(keys, panel, grad_scores);
-    if (!guarded) return kernel.add_values();
-    for (std::int32_t i = 0; i < kernel.num_segments; ++i) add_guarded(kernel, kernel.segments[i]);
+    const PanelKernel<kVectors> kernel(keys, panel, grad_scores);
+    if (!guarded) return kernel.template add_values<false>(panel.head_dim, sums);
+    for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
+      add_guarded(kernel, kernel.segments[i], sums);
+    }
   }
 
-  static void add_guarded(const PanelKernel<kVectors>& kernel, const Segment& segment) {
+  static void add_guarded(const PanelKernel<kVectors>& kernel, const Segment& segment, Real* sums) {
     for (std::int32_t key = segment.begin; key < segment.end; ++key) {
       const Real* elements = kernel.tile.value + key * kernel.tile.value_stride;
       for (int v = segment.first_vector; v < segment.first_vector + segment.num_vectors; ++v) {
         const Vec grad = kernel.load(kernel.weights + key * kernel.kWidth, v);
         const auto is_hidden = hn::Eq(grad, hn::Zero(kReals));
-        for (std::int32_t d = 0; d < kernel.panel.value_dim; ++d) {
-          Real* out = kernel.panel.state.out + d * kernel.kWidth;
+        for (std::int32_t d = 0; d < kernel.panel.head_dim; ++d) {
+          Real* out = sums + d * kernel.kWidth;
           const Vec sum = kernel.load(out, v);
           const Vec added = hn::MulAdd(hn::Set(kReals, elements[d]), grad, sum);
           kernel.store(hn::IfThenElse(is_hidden, sum, added), out, v);
@@ -286,7 +294,7 @@ struct AddToKeys {
     }
   }
 
-  static void run(const Tile& tile, Panel& panel, Real* numbers, const RowBlocks& rows,
+  static void run(const Tile& tile, const Panel& panel, Real* numbers, const RowBlocks& rows,
                   bool guarded, KeySums sums) {
     const Kernel kernel(tile, panel, numbers);
     if (kernel.begin >= kernel.end) return;

@@ -40,6 +40,8 @@ struct BasicBackwardTable {
   using Tile = BasicTile<Real>;
   using ScoreTile = BasicScoreTile<Real>;
   using Panel = BasicPanel<Real>;
+  using PanelState = BasicPanelState<Real>;
+  using DropoutRows = BasicDropoutRows<Real>;
   using RowBlocks = BasicRowBlocks<Real>;
   using KeySums = BasicKeySums<Real>;
   using SumRows = BasicSumRows<Real>;
@@ -47,28 +49,32 @@ struct BasicBackwardTable {
   std::int32_t column_vectors;
 
   // weights = 2^(exponent + m − lse · log2 e), below 2⁻¹⁰⁰ exactly 0, with the exponents and the m
-  // of attend(): tiles must come in the same order, and the panel's state begin with every chunk of
-  // keys; its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside
-  // the panel's segments are not written.
-  void (*weigh)(const Tile& tile, Panel& panel, const Real* lse, Real* weights);
+  // of attend(): tiles must come in the same order, and the state begin with every chunk of keys;
+  // its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside the
+  // panel's segments are not written.
+  void (*weigh)(const Tile& tile, const Panel& panel, PanelState& state, const Real* lse,
+                Real* weights);
 
   // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
   // that somebody modified.
-  void (*weigh_scores)(const Tile& tile, Panel& panel, const Real* lse, Real* scores);
+  void (*weigh_scores)(const Tile& tile, const Panel& panel, const Real* lse, Real* scores);
 
-  // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where the panel's query is
-  // grad_out, [value_dim][width], and delta[r] is Σ_d grad_out · out. Cells outside the panel's
+  // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where delta[r] is
+  // Σ_d grad_out · out. Cells outside the panel's
   // segments are not written, unless `whole` is asked for.
   struct GradScores {
+    const Real* grad_out = nullptr;  // [value_dim][width]
     const Real* weights = nullptr;
     const Real* delta = nullptr;
     const Real* dropout = nullptr;  // null where every weight is kept
     bool whole = false;
   };
-  void (*grad_scores)(const Tile& tile, Panel& panel, const GradScores& terms, Real* grad_scores);
+  void (*grad_scores)(const Tile& tile, const Panel& panel, const GradScores& terms,
+                      Real* grad_scores);
 
-  // What the panel's dropout multiplies weights by.
-  void (*fill_dropout)(const Tile& tile, Panel& panel, Real* factors);
+  // What dropout multiplies weights by.
+  void (*fill_dropout)(const Tile& tile, const Panel& panel, const DropoutRows& dropout,
+                       Real* factors);
 
   // The derivatives of scores that were capped: 1 − tanh², from softcap · tanh; 1 where softcap is
   // 0.
@@ -81,14 +87,15 @@ struct BasicBackwardTable {
   void (*add_to_rows)(const ScoreTile& tile, const Real* numbers, const SumRows& rows);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
-  void (*multiply)(const Tile& tile, Panel& panel, const Real* factors, Real* numbers);
+  void (*multiply)(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers);
 
-  // panel.state.out[d][r] += Σ_j key[j][d] · grad_scores[j][r]. With `guarded`, 0 times anything is
+  // sums[d][r] += Σ_j key[j][d] · grad_scores[j][r]. With `guarded`, 0 times anything is
   // nothing: slower, and needed only where a key is not finite.
-  void (*add_to_query)(const Tile& tile, Panel& panel, bool guarded, Real* grad_scores);
+  void (*add_to_query)(const Tile& tile, const Panel& panel, bool guarded, Real* grad_scores,
+                       Real* sums);
 
   // sums[j] += Σ_r numbers[j][r] · rows[r], in the order of rows. `guarded` as above, for rows.
-  void (*add_to_keys)(const Tile& tile, Panel& panel, Real* numbers, const RowBlocks& rows,
+  void (*add_to_keys)(const Tile& tile, const Panel& panel, Real* numbers, const RowBlocks& rows,
                       bool guarded, const KeySums& sums);
 
   // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim steps, in the order in which

@@ -18,21 +18,22 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 namespace {
 
-void weigh(const Tile& tile, Panel& panel, const Real* lse, Real* weights) {
-  by_width<Recompute>(panel.vectors, tile, panel, lse, weights);
+void weigh(const Tile& tile, const Panel& panel, PanelState& state, const Real* lse,
+           Real* weights) {
+  by_width<Recompute>(panel.vectors, tile, panel, state, lse, weights);
 }
 
-void weigh_scores(const Tile& tile, Panel& panel, const Real* lse, Real* scores) {
+void weigh_scores(const Tile& tile, const Panel& panel, const Real* lse, Real* scores) {
   by_width<WeighScores>(panel.vectors, tile, panel, lse, scores);
 }
 
-void grad_scores(const Tile& tile, Panel& panel, const BackwardTable::GradScores& terms,
+void grad_scores(const Tile& tile, const Panel& panel, const BackwardTable::GradScores& terms,
                  Real* grads) {
   by_width<GradScores>(panel.vectors, tile, panel, terms, grads);
 }
 
-void fill_dropout(const Tile& tile, Panel& panel, Real* factors) {
-  by_width<FillDropout>(panel.vectors, tile, panel, factors);
+void fill_dropout(const Tile& tile, const Panel& panel, const DropoutRows& dropout, Real* factors) {
+  by_width<FillDropout>(panel.vectors, tile, panel, dropout, factors);
 }
 
 void start_derivatives(const ScoreTile& tile, Real softcap) {
@@ -87,16 +88,16 @@ void add_to_rows(const ScoreTile& tile, const Real* numbers, const SumRows& rows
   }
 }
 
-void multiply(const Tile& tile, Panel& panel, const Real* factors, Real* numbers) {
+void multiply(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers) {
   by_width<Multiply>(panel.vectors, tile, panel, factors, numbers);
 }
 
-void add_to_query(const Tile& tile, Panel& panel, bool guarded, Real* grads) {
-  by_width<AddToQuery>(panel.vectors, tile, panel, guarded, grads);
+void add_to_query(const Tile& tile, const Panel& panel, bool guarded, Real* grads, Real* sums) {
+  by_width<AddToQuery>(panel.vectors, tile, panel, guarded, grads, sums);
 }
 
-void add_to_keys(const Tile& tile, Panel& panel, Real* numbers, const RowBlocks& rows, bool guarded,
-                 const KeySums& sums) {
+void add_to_keys(const Tile& tile, const Panel& panel, Real* numbers, const RowBlocks& rows,
+                 bool guarded, const KeySums& sums) {
   by_width<AddToKeys>(panel.vectors, tile, panel, numbers, rows, guarded, sums);
 }
 

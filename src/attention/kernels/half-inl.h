@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/reals-inl.h"
 #include "heed/half.h"
 #include "hwy/highway.h"
 

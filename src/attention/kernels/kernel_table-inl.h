@@ -13,6 +13,7 @@
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/row-inl.h"
 #include "attention/kernels/scores-inl.h"
+#include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/transpose-inl.h"
 #include "attention/kernels/weights-inl.h"
 #include "hwy/highway.h"
@@ -27,40 +28,44 @@ const BackwardTable* backward_table();  // in backward_table-inl.h
 
 template <int kVectors>
 struct Attend {
-  static void run(const Tile& tile, Panel& panel, Real* weights) {
-    PanelKernel<kVectors>(tile, panel, weights).attend();
+  static void run(const Tile& tile, const Panel& panel, const PanelOptions& options,
+                  PanelState& state, Real* weights) {
+    SoftmaxKernel<kVectors>(tile, panel, weights, options, state).attend();
   }
 };
-void attend(const Tile& tile, Panel& panel, Real* weights) {
-  if (panel.vectors == 0) return RowKernel(tile, panel, weights).attend();
-  by_width<Attend>(panel.vectors, tile, panel, weights);
+void attend(const Tile& tile, const Panel& panel, const PanelOptions& options, PanelState& state,
+            Real* weights) {
+  if (panel.is_single_row()) return RowKernel(tile, panel, options, state, weights).attend();
+  by_width<Attend>(panel.vectors, tile, panel, options, state, weights);
 }
 
 template <int kVectors>
 struct Score {
-  static void run(const Tile& tile, Panel& panel, Real* scores) {
+  static void run(const Tile& tile, const Panel& panel, Real* scores) {
     PanelKernel<kVectors>(tile, panel, scores).raw_scores();
   }
 };
-void score(const Tile& tile, Panel& panel, Real* scores) {
+void score(const Tile& tile, const Panel& panel, Real* scores) {
   by_width<Score>(panel.vectors, tile, panel, scores);
 }
 
 template <int kVectors>
 struct Absorb {
-  static void run(const Tile& tile, Panel& panel, Real* scores) {
-    PanelKernel<kVectors>(tile, panel, scores).absorb();
+  static void run(const Tile& tile, const Panel& panel, const PanelOptions& options,
+                  PanelState& state, Real* scores) {
+    SoftmaxKernel<kVectors>(tile, panel, scores, options, state).absorb();
   }
 };
-void absorb(const Tile& tile, Panel& panel, Real* scores) {
-  by_width<Absorb>(panel.vectors, tile, panel, scores);
+void absorb(const Tile& tile, const Panel& panel, const PanelOptions& options, PanelState& state,
+            Real* scores) {
+  by_width<Absorb>(panel.vectors, tile, panel, options, state, scores);
 }
 
-void add_to_sums(const Tile& tile, Panel& panel, Real* scores, const PanelSums& sums) {
+void add_to_sums(const Tile& tile, const Panel& panel, Real* scores, const PanelSums& sums) {
   by_width<AddToSums>(panel.vectors, tile, panel, scores, sums);
 }
 
-void weigh(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out) {
+void weigh(const Tile& tile, const Panel& panel, const PanelLogSums& sums, const WeightTile& out) {
   by_width<Weigh>(panel.vectors, tile, panel, sums, out);
 }
 
@@ -86,10 +91,10 @@ void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, Rea
 
 // Of minus_m, threshold and sum, and of the vectors of out that belong to them.
 HWY_INLINE std::int32_t state_width(const Panel& panel) {
-  return std::max(panel.vectors, 1) * kLanes;
+  return panel.is_single_row() ? kLanes : panel.vectors * kLanes;
 }
 HWY_INLINE std::int32_t out_size(const Panel& panel) {
-  return panel.vectors == 0 ? panel.value_dim : panel.value_dim * panel.vectors * kLanes;
+  return panel.is_single_row() ? panel.value_dim : panel.value_dim * panel.vectors * kLanes;
 }
 
 bool is_finite(const Panel& panel, const PanelState& state) {

@@ -85,18 +85,6 @@ struct BasicTile {
   std::int32_t num_keys = 0;
 };
 
-// The softmax of a panel's rows over some keys, with scores s in units of log 2:
-// sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
-// −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere. Of a single row,
-// every lane of a vector has the same number, and out is filled up with 0 to whole vectors.
-template <class Real>
-struct BasicPanelState {
-  Real* minus_m = nullptr;    // [width]
-  Real* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
-  Real* sum = nullptr;        // [width]
-  Real* out = nullptr;        // [value_dim][width]
-};
-
 // Which weights of a panel fall: attention/philox.h says how that is decided.
 template <class Real>
 struct BasicDropoutRows {
@@ -108,9 +96,13 @@ struct BasicDropoutRows {
   const std::int32_t* q_idx = nullptr;  // [width], positions
 };
 
+// What stands for the vectors of a panel that is a single row.
+inline constexpr std::int32_t kSingleRow = 0;
+
+// The rows of a panel: their queries and the keys they see.
 template <class Real>
 struct BasicPanel {
-  std::int32_t vectors = 0;  // 1, 2 or 3: width / lanes of a vector; 0 for a single row
+  std::int32_t vectors = kSingleRow;  // 1, 2 or 3: width / lanes of a vector; or kSingleRow
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
   const Real* query = nullptr;  // [head_dim][width]
@@ -123,14 +115,32 @@ struct BasicPanel {
   // The union over the rows of each vector.
   std::int32_t vector_begin[kPanelVectors] = {};
   std::int32_t vector_end[kPanelVectors] = {};
+
+  bool is_single_row() const { return vectors == kSingleRow; }
+};
+
+// How a panel is computed.
+template <class Real>
+struct BasicPanelOptions {
   // Values are multiplied only by weights of keys that are seen: slower, and needed only where a
   // hidden value is not finite.
   bool guarded = false;
-  // The last tile moved some m: expect the next one to do so too. A guess about speed only.
-  bool moving = true;
   // Null where every weight is kept.
   const BasicDropoutRows<Real>* dropout = nullptr;
-  BasicPanelState<Real> state = {};
+};
+
+// The softmax of a panel's rows over some keys, with scores s in units of log 2:
+// sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
+// −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere. Of a single row,
+// every lane of a vector has the same number, and out is filled up with 0 to whole vectors.
+template <class Real>
+struct BasicPanelState {
+  Real* minus_m = nullptr;    // [width]
+  Real* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
+  Real* sum = nullptr;        // [width]
+  Real* out = nullptr;        // [value_dim][width]
+  // The last tile moved some m: expect the next one to do so too. A guess about speed only.
+  bool moving = true;
 };
 
 // The weights of a panel's rows for a tile of keys, [key][width].
@@ -179,6 +189,7 @@ struct BasicKernelTable {
   using ScoreTile = BasicScoreTile<Real>;
   using WeightTile = BasicWeightTile<Real>;
   using Panel = BasicPanel<Real>;
+  using PanelOptions = BasicPanelOptions<Real>;
   using PanelState = BasicPanelState<Real>;
   using PanelSums = BasicPanelSums<Real>;
   using PanelLogSums = BasicPanelLogSums<Real>;
@@ -195,14 +206,16 @@ struct BasicKernelTable {
   // The same kernels for double; null in their own table.
   const BasicKernelTable<double>* in_double;
 
-  // Adds one tile of keys to the panel's state. The query is multiplied by scale · log2 e.
-  void (*attend)(const Tile& tile, Panel& panel, Real* weights);
+  // Adds one tile of keys to the state. The query is multiplied by scale · log2 e.
+  void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
+                 PanelState& state, Real* weights);
 
   // The same in two halves, for scores that somebody modifies in between. Here the query is
   // multiplied by scale alone. After score(), scores[j][r] holds query · key, or anything where row
   // r does not see key j; before absorb() it must be −infinity where an irregular mask hides it.
-  void (*score)(const Tile& tile, Panel& panel, Real* scores);
-  void (*absorb)(const Tile& tile, Panel& panel, Real* scores);
+  void (*score)(const Tile& tile, const Panel& panel, Real* scores);
+  void (*absorb)(const Tile& tile, const Panel& panel, const PanelOptions& options,
+                 PanelState& state, Real* scores);
 
   // Between the two, for the keys of the tile that are asked about:
   // score = softcap · tanh(score / softcap)
@@ -222,11 +235,12 @@ struct BasicKernelTable {
 
   // Adds a tile of scores, as score() leaves them, to the denominators. Those of keys that a row
   // does not see become −infinity.
-  void (*add_to_sums)(const Tile& tile, Panel& panel, Real* scores, const PanelSums& sums);
+  void (*add_to_sums)(const Tile& tile, const Panel& panel, Real* scores, const PanelSums& sums);
 
   // Turns the scores that out.log2_weights holds into weights, at most 1, below 2⁻¹⁰⁰ exactly 0,
   // and their logarithms.
-  void (*weigh)(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out);
+  void (*weigh)(const Tile& tile, const Panel& panel, const PanelLogSums& sums,
+                const WeightTile& out);
 
   // sums[r] += Σ weight · log2 weight over the tile.
   void (*add_entropy)(const WeightTile& tile, Real* sums);
@@ -271,6 +285,7 @@ struct BasicKernelTable {
 };
 
 using Tile = BasicTile<float>;
+using PanelOptions = BasicPanelOptions<float>;
 using PanelState = BasicPanelState<float>;
 using DropoutRows = BasicDropoutRows<float>;
 using Panel = BasicPanel<float>;

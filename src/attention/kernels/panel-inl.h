@@ -1,4 +1,4 @@
-// The panel kernels, compiled once for each instruction set.
+// The products of a panel with a tile of keys, compiled once for each instruction set.
 #if defined(HEED_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_PANEL_INL_H_
 #undef HEED_PANEL_INL_H_
@@ -10,19 +10,14 @@
 #include <cstdint>
 #include <limits>
 
-#include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/philox-inl.h"
+#include "attention/kernels/reals-inl.h"
 #include "attention/kernels/register_block-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// An exponent up to here leaves m where it is; above it, m moves to the row's largest score.
-constexpr Real kLargestExponent = 30.0F;
-// A tile whose weights sum to at most this has no exponent above kLargestExponent.
-constexpr Real kLargestSum = 0x1p30F;
 constexpr Real kMinusInfinity = -std::numeric_limits<Real>::infinity();
 
 template <int kVectors>
@@ -30,7 +25,7 @@ struct PanelKernel {
   static constexpr int kWidth = kVectors * kLanes;
 
   const Tile& tile;
-  Panel& panel;
+  const Panel& panel;
   Real* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
   // The keys of the tile that any row sees, and whether some row does not see all of these.
   std::int32_t begin;
@@ -43,7 +38,7 @@ struct PanelKernel {
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
 
-  HWY_INLINE PanelKernel(const Tile& t, Panel& p, Real* w) : tile(t), panel(p), weights(w) {
+  HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w) : tile(t), panel(p), weights(w) {
     begin = std::max(panel.any_begin - tile.first_key, 0);
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
@@ -147,91 +142,11 @@ struct PanelKernel {
     }
   }
 
-  HWY_INLINE Vec load(const Real* array, int v) const {
+  static HWY_INLINE Vec load(const Real* array, int v) {
     return hn::Load(kReals, array + v * kLanes);
   }
-  HWY_INLINE void store(Vec x, Real* array, int v) const {
+  static HWY_INLINE void store(Vec x, Real* array, int v) {
     hn::Store(x, kReals, array + v * kLanes);
-  }
-
-  // The scores become weights right in the register block, in the hope that no m must move.
-  struct FusedWeights {
-    static constexpr bool kFinishes = true;
-    const PanelKernel& kernel;
-    Vec (&tile_sum)[kVectors];
-
-    HWY_INLINE Vec start(int v) const { return kernel.load(kernel.panel.state.minus_m, v); }
-    HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
-      Vec weight = exp2(exponent);
-      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
-      tile_sum[v] = hn::Add(tile_sum[v], weight);
-      return weight;
-    }
-  };
-
-  // Returns whether the weights stand; otherwise nothing but `weights` was touched.
-  HWY_INLINE bool try_fused_weights() {
-    Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
-    score(FusedWeights{*this, tile_sum});
-    bool fits = true;
-    for (int v = 0; v < kVectors; ++v) {
-      fits = fits && hn::AllTrue(kReals, hn::Le(tile_sum[v], hn::Set(kReals, kLargestSum)));
-    }
-    if (!fits) return false;
-    for (int v = 0; v < kVectors; ++v) {
-      store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
-    }
-    return true;
-  }
-
-  struct Exponents {
-    static constexpr bool kFinishes = true;
-    const PanelKernel& kernel;
-    Vec (&largest)[kVectors];
-
-    HWY_INLINE Vec start(int v) const { return kernel.load(kernel.panel.state.minus_m, v); }
-    HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
-      if (kernel.is_mixed) {
-        exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
-      }
-      largest[v] = hn::Max(exponent, largest[v]);
-      return exponent;
-    }
-  };
-
-  // Moves m by `largest` where that exceeds the row's threshold, and returns by how much. Of every
-  // vector in which a row moves, scale(v, factor) is told what its sums over keys before are to be
-  // multiplied by.
-  template <class Scale>
-  HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors], const Scale& scale) {
-    const PanelState& state = panel.state;
-    panel.moving = false;
-    for (int v = 0; v < kVectors; ++v) {
-      const Vec threshold = load(state.threshold, v);
-      const auto is_empty = hn::Lt(threshold, hn::Zero(kReals));
-      const auto begins = hn::Ge(largest[v], hn::Set(kReals, kLowestStartOf<Real>));
-      const auto moves = hn::And(hn::Gt(largest[v], threshold), hn::Or(begins, hn::Not(is_empty)));
-      shift[v] = hn::IfThenElseZero(moves, largest[v]);
-      if (hn::AllFalse(kReals, moves)) continue;
-      panel.moving = true;
-      store(hn::Sub(load(state.minus_m, v), shift[v]), state.minus_m, v);
-      store(hn::IfThenElse(moves, hn::Set(kReals, kLargestExponent), threshold), state.threshold,
-            v);
-      // An empty state is 0 already, and stays so whatever the shift.
-      scale(v, hn::IfThenElse(is_empty, hn::Set(kReals, 1.0F), exp2(hn::Neg(shift[v]))));
-    }
-  }
-
-  HWY_INLINE void move_state(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) {
-    const PanelState& state = panel.state;
-    move(largest, shift, [&](int v, Vec factor) HWY_ATTR {
-      store(hn::Mul(load(state.sum, v), factor), state.sum, v);
-      for (std::int32_t d = 0; d < panel.value_dim; ++d) {
-        Real* out = state.out + d * kWidth;
-        store(hn::Mul(load(out, v), factor), out, v);
-      }
-    });
   }
 
   // use(v, key, at) for the tile's vectors in which some row sees the key; `at` points to it.
@@ -264,35 +179,6 @@ struct PanelKernel {
     });
   }
 
-  // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]).
-  template <class ExponentOf>
-  HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of) {
-    Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
-    visit([&](int v, std::int32_t, Real* at) HWY_ATTR {
-      const Vec exponent = exponent_of(v, hn::Load(kReals, at));
-      Vec weight = exp2(hn::Sub(exponent, shift[v]));
-      tile_sum[v] = hn::Add(tile_sum[v], weight);
-      if (panel.guarded) {
-        const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
-        weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
-      }
-      hn::Store(weight, kReals, at);
-    });
-    for (int v = 0; v < kVectors; ++v) {
-      store(hn::Add(load(panel.state.sum, v), tile_sum[v]), panel.state.sum, v);
-    }
-  }
-
-  HWY_INLINE void separate_weights() {
-    Vec largest[kVectors];
-    Vec shift[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    score(Exponents{*this, largest});
-    move_state(largest, shift);
-    weigh(shift, [](int, Vec exponent) HWY_ATTR { return exponent; });
-  }
-
   template <bool kGuarded, int kRows>
   struct ValueSegment {
     const PanelKernel& kernel;
@@ -311,10 +197,11 @@ struct PanelKernel {
   template <bool kGuarded>
   struct ValueBlock {
     const PanelKernel& kernel;
+    Real* all_sums;
 
     template <int kRows>
     HWY_INLINE void run(std::int32_t column) const {
-      Real* HWY_RESTRICT out = kernel.panel.state.out + column * kWidth;
+      Real* HWY_RESTRICT out = all_sums + column * kWidth;
       Vec sums[kRows][kVectors];
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
@@ -331,39 +218,10 @@ struct PanelKernel {
     }
   };
 
-  HWY_INLINE void add_values() {
-    if (!panel.guarded) {
-      for_each_block(0, panel.value_dim, ValueBlock<false>{*this});
-    } else {
-      for_each_block(0, panel.value_dim, ValueBlock<true>{*this});
-    }
-  }
-
-  // Multiplies the weights by what dropout says; those that are marked stay.
-  HWY_INLINE void drop() {
-    if (panel.dropout == nullptr) return;
-    const std::int32_t first = begin / 8 * 8;
-    const auto drop_some = panel.guarded ? drop_weights<true> : drop_weights<false>;
-    drop_some(*panel.dropout, tile.first_key + first, end - first, kWidth,
-              weights + first * kWidth);
-  }
-
-  // Whether every row that will see a key has seen one: the first visible tile always moves m.
-  HWY_INLINE bool has_started() const {
-    bool started = true;
-    for (int v = 0; v < kVectors; ++v) {
-      started =
-          started && hn::AllTrue(kReals, hn::Ge(load(panel.state.threshold, v), hn::Zero(kReals)));
-    }
-    return started;
-  }
-
-  HWY_INLINE void attend() {
-    if (begin >= end) return;
-    if (panel.moving || !has_started() || !try_fused_weights()) separate_weights();
-    if (panel.guarded && is_mixed) replace_unseen(kUnseen);
-    drop();
-    add_values();
+  // sums[column][row] += Σ_key weight · value[key][column] for so many columns.
+  template <bool kGuarded>
+  HWY_INLINE void add_values(std::int32_t columns, Real* sums) const {
+    for_each_block(0, columns, ValueBlock<kGuarded>{*this, sums});
   }
 
   struct RawScores {
@@ -373,47 +231,6 @@ struct PanelKernel {
 
   HWY_INLINE void raw_scores() const {
     if (begin < end) score(RawScores{});
-  }
-
-  // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
-  // key.
-  HWY_INLINE void absorb() {
-    if (begin >= end) return;
-    Vec largest[kVectors];
-    Vec minus_m[kVectors];
-    Vec shift[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    if (is_mixed) replace_unseen(kMinusInfinity);
-    visit([&](int v, std::int32_t, Real* at)
-              HWY_ATTR { largest[v] = hn::Max(hn::Load(kReals, at), largest[v]); });
-    for (int v = 0; v < kVectors; ++v) {
-      minus_m[v] = load(panel.state.minus_m, v);
-      // Rounding keeps the order: the exponent of the largest score is the largest exponent.
-      const Vec exponent = exponent_of_score(largest[v], minus_m[v]);
-      note_range(v, largest[v], exponent);
-      largest[v] = exponent;
-    }
-    move_state(largest, shift);
-    weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
-    drop();
-    add_values();
-  }
-
-  // Marks rows that have seen nothing yet but scores they cannot begin with.
-  HWY_INLINE void note_range(int v, Vec score, Vec exponent) {
-    const Vec hidden = hn::Set(kReals, kMinusInfinity);
-    const auto is_beyond =
-        hn::And(hn::Lt(exponent, hn::Set(kReals, kLowestStartOf<Real>)), hn::Gt(score, hidden));
-    if (HWY_LIKELY(hn::AllFalse(kReals, is_beyond))) return;
-    const Vec threshold = load(panel.state.threshold, v);
-    const auto is_empty = hn::Eq(threshold, hidden);
-    store(hn::IfThenElse(hn::And(is_beyond, is_empty), hn::Set(kReals, kBeyondRangeOf<Real>),
-                         threshold),
-          panel.state.threshold, v);
-  }
-
-  static HWY_INLINE Vec exponent_of_score(Vec score, Vec minus_m) {
-    return hn::MulAdd(score, hn::Set(kReals, Constants<Real>::kLog2E), minus_m);
   }
 };
 

@@ -60,6 +60,7 @@ HWY_INLINE Vec to_reals(IndexVec indices) {
 
 using Tile = BasicTile<Real>;
 using Panel = BasicPanel<Real>;
+using PanelOptions = BasicPanelOptions<Real>;
 using PanelState = BasicPanelState<Real>;
 using PanelSums = BasicPanelSums<Real>;
 using PanelLogSums = BasicPanelLogSums<Real>;

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/reals-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

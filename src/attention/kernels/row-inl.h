@@ -12,7 +12,7 @@
 
 #include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/panel-inl.h"
+#include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/transpose-inl.h"
 #include "hwy/highway.h"
 
@@ -24,7 +24,9 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 // the tile is always taken in two passes.
 struct RowKernel {
   const Tile& tile;
-  Panel& panel;
+  const Panel& panel;
+  const PanelOptions& options;
+  PanelState& state;
   Real* HWY_RESTRICT weights;  // [num_keys], of the tile's keys from `begin` on
   std::int32_t begin;          // the keys of the tile that the row sees
   std::int32_t num_keys;
@@ -33,7 +35,8 @@ struct RowKernel {
   // full, with fewer the multiply-adds wait for each other.
   static constexpr int kColumnVectors = 8;
 
-  RowKernel(const Tile& t, Panel& p, Real* w) : tile(t), panel(p), weights(w) {
+  RowKernel(const Tile& t, const Panel& p, const PanelOptions& o, PanelState& s, Real* w)
+      : tile(t), panel(p), options(o), state(s), weights(w) {
     begin = std::max(panel.any_begin - tile.first_key, 0);
     num_keys = std::min(panel.any_end - tile.first_key, tile.num_keys) - begin;
   }
@@ -53,7 +56,7 @@ struct RowKernel {
       const std::int32_t key = begin + std::min(first + i, num_keys - 1);
       rows[i] = tile.key + key * tile.key_stride;
     }
-    Vec sum = hn::Load(kReals, panel.state.minus_m);
+    Vec sum = hn::Load(kReals, state.minus_m);
     std::int32_t d = 0;
     for (; d + kLanes <= panel.head_dim; d += kLanes) {
       Vec square[kLanes];
@@ -88,10 +91,9 @@ struct RowKernel {
 
   // Moves m by `largest` where that exceeds the threshold, and returns by how much.
   Real move(Real largest) const {
-    const PanelState& state = panel.state;
     const bool is_empty = state.threshold[0] == kMinusInfinity;
-    panel.moving = largest > state.threshold[0] && !(is_empty && largest < kLowestStartOf<Real>);
-    if (!panel.moving) return 0;
+    state.moving = largest > state.threshold[0] && !(is_empty && largest < kLowestStartOf<Real>);
+    if (!state.moving) return 0;
     const Vec shift = hn::Set(kReals, largest);
     hn::Store(hn::Sub(hn::Load(kReals, state.minus_m), shift), kReals, state.minus_m);
     hn::Store(hn::Set(kReals, kLargestExponent), kReals, state.threshold);
@@ -108,7 +110,7 @@ struct RowKernel {
     for (std::int32_t key = 0; key < num_keys; key += kLanes) {
       const Vec exponent = hn::Load(kReals, weights + key);
       Vec weight = exp2(hn::Sub(exponent, hn::Set(kReals, shift)));
-      if (panel.guarded) {
+      if (options.guarded) {
         const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
         weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
       }
@@ -120,7 +122,7 @@ struct RowKernel {
   // weights: alone its chain would take as long as all these.
   template <int kCount>
   HWY_INLINE Vec add_columns(std::int32_t column) const {
-    Real* out = panel.state.out + column;
+    Real* out = state.out + column;
     const Real* value = tile.value + begin * tile.value_stride + column;
     Vec sums[kCount];
     for (int v = 0; v < kCount; ++v) sums[v] = hn::Load(kReals, out + v * kLanes);
@@ -141,7 +143,7 @@ struct RowKernel {
   HWY_INLINE Vec add_rest(std::int32_t column) const {
     HWY_ALIGN Real elements[kLanes] = {};
     const std::int32_t count = panel.value_dim - column;
-    Real* out = panel.state.out + column;
+    Real* out = state.out + column;
     const Real* value = tile.value + begin * tile.value_stride + column;
     Vec sum = count > 0 ? hn::Load(kReals, out) : hn::Zero(kReals);
     Vec weights_sum = hn::Zero(kReals);
@@ -167,7 +169,7 @@ struct RowKernel {
     for (; fits(4); column += 4 * kLanes) tile_sum = add_columns<4>(column);
     for (; fits(1); column += kLanes) tile_sum = add_columns<1>(column);
     if (column < panel.value_dim || column == 0) tile_sum = add_rest(column);
-    hn::Store(hn::Add(hn::Load(kReals, panel.state.sum), tile_sum), kReals, panel.state.sum);
+    hn::Store(hn::Add(hn::Load(kReals, state.sum), tile_sum), kReals, state.sum);
   }
 };
 

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "attention/kernels/exp2-inl.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/tanh-inl.h"

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/reals-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

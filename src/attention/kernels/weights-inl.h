@@ -33,7 +33,7 @@ HWY_INLINE void for_each_part(std::int32_t begin, std::int32_t end, const Sum& s
 
 template <int kVectors>
 struct AddToSums {
-  static void run(const Tile& tile, Panel& panel, Real* scores, const PanelSums& sums) {
+  static void run(const Tile& tile, const Panel& panel, Real* scores, const PanelSums& sums) {
     const PanelKernel<kVectors> kernel(tile, panel, scores);
     const Vec hidden = hn::Set(kReals, kMinusInfinity);
     Vec largest[kVectors];
@@ -77,7 +77,8 @@ struct AddToSums {
 
 template <int kVectors>
 struct Weigh {
-  static void run(const Tile& tile, Panel& panel, const PanelLogSums& sums, const WeightTile& out) {
+  static void run(const Tile& tile, const Panel& panel, const PanelLogSums& sums,
+                  const WeightTile& out) {
     const PanelKernel<kVectors> kernel(tile, panel, out.weights);
     const Vec hidden = hn::Set(kReals, kMinusInfinity);
     for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {

@@ -67,7 +67,7 @@ TEST_P(BackwardKernels, WeighFromAnLse) {
     Tensor<Real> lse({in.width()});
     for (std::int32_t r = 0; r < in.width(); ++r) lse(r) = static_cast<Real>(r) / 7;
     in.for_each_tile([&](const auto& tile) {
-      backward.weigh(tile, in.panel(), lse.data(), weights.data());
+      backward.weigh(tile, in.panel(), in.state(), lse.data(), weights.data());
       kernels.score(tile, in.panel(), scores.data());
       backward.weigh_scores(tile, in.panel(), lse.data(), scores.data());
       for (std::int32_t j = 0; j < tile.num_keys; ++j) {
@@ -92,17 +92,15 @@ TEST_P(BackwardKernels, GradScores) {
     const std::int32_t value_dim = in.panel().value_dim;
     const auto grad_out = normal<Real>({value_dim, in.width()}, 7);
     const auto delta = normal<Real>({in.width()}, 8);
-    auto panel = in.panel();
-    panel.query = grad_out.data();
-    panel.head_dim = value_dim;
     in.for_each_tile([&](const auto& tile) {
       const Tensor<Real> weights = seen_numbers(in, tile, 9);
       const auto factors = normal<Real>({kernels::kTileKeys, in.width()}, 10);
       for (const bool drops : {false, true}) {
         Tensor<Real> grads = in.scores();
-        backward.grad_scores(tile, panel,
-                             {weights.data(), delta.data(), drops ? factors.data() : nullptr, true},
-                             grads.data());
+        backward.grad_scores(
+            tile, in.panel(),
+            {grad_out.data(), weights.data(), delta.data(), drops ? factors.data() : nullptr, true},
+            grads.data());
         const auto asked = in.score_tile(tile, nullptr);
         for (std::int32_t j = asked.begin; j < asked.end; ++j) {
           for (std::int32_t r = 0; r < in.width(); ++r) {
@@ -128,14 +126,11 @@ TEST_P(BackwardKernels, AddToQuery) {
     using Real = std::remove_cvref_t<decltype(in.value(0, 0))>;
     const std::int32_t head_dim = in.panel().head_dim;
     Tensor<Real> gradient({head_dim, in.width()});
-    auto panel = in.panel();
-    panel.value_dim = head_dim;
-    panel.state.out = gradient.data();
     std::vector<long double> expected(static_cast<std::size_t>(gradient.num_elements()));
     bool guarded = false;
     in.for_each_tile([&](const auto& tile) {
       Tensor<Real> grads = seen_numbers(in, tile, 11);
-      backward.add_to_query(tile, panel, guarded, grads.data());
+      backward.add_to_query(tile, in.panel(), guarded, grads.data(), gradient.data());
       guarded = !guarded;
       for (std::size_t i = 0; i < expected.size(); ++i) {
         const auto d = static_cast<std::int32_t>(i) / in.width();

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <vector>
 
+#include "attention/kernels/backward.h"
 #include "attention/kernels/kernels.h"
 #include "attention/philox.h"
 #include "support/fused.h"
@@ -30,8 +31,8 @@ HEED_RUN_ON_EVERY_TARGET(PanelKernels);
 template <class Real>
 std::vector<Real> exp2_of(const kernels::BasicKernelTable<Real>& table, std::vector<Real> numbers) {
   PanelCase<Real> one(table, {.vectors = 1, .head_dim = 0, .value_dim = 0}, true);
-  kernels::BasicPanelState<Real>& state = one.panel().state;
-  one.panel().moving = false;
+  kernels::BasicPanelState<Real>& state = one.state();
+  state.moving = false;
   Tensor<Real> scratch = one.scores();
   const auto lanes = static_cast<std::size_t>(table.lanes);
   for (std::size_t i = 0; i < numbers.size(); i += lanes) {
@@ -40,7 +41,7 @@ std::vector<Real> exp2_of(const kernels::BasicKernelTable<Real>& table, std::vec
       state.threshold[lane] = 30;
       state.sum[lane] = 0;
     }
-    table.attend(one.tile(0), one.panel(), scratch.data());
+    table.attend(one.tile(0), one.panel(), {}, state, scratch.data());
     for (std::size_t lane = 0; lane < lanes && i + lane < numbers.size(); ++lane) {
       numbers[i + lane] = state.sum[lane];
     }
@@ -96,8 +97,9 @@ TEST_P(PanelKernels, Exp2AtItsEnds) {
 // The softmax of the rows of a case over all keys: Σ 2^score and Σ 2^score · value / Σ 2^score, the
 // scores times `factor`.
 template <class Real>
-void expect_state(const PanelCase<Real>& in, const kernels::BasicPanel<Real>& panel,
-                  long double factor) {
+void expect_state(PanelCase<Real>& in, long double factor) {
+  const auto& panel = in.panel();
+  const auto& state = in.state();
   constexpr double kEpsilon = std::numeric_limits<Real>::epsilon();
   for (std::int32_t r = 0; r < in.width(); ++r) {
     long double sum = 0;
@@ -110,17 +112,16 @@ void expect_state(const PanelCase<Real>& in, const kernels::BasicPanel<Real>& pa
         out[d] += weight * in.value(key, static_cast<std::int32_t>(d));
       }
     }
-    const double log = std::log2(panel.state.sum[r]) - panel.state.minus_m[r];
+    const double log = std::log2(state.sum[r]) - state.minus_m[r];
     if (sum == 0) {
-      ASSERT_EQ(panel.state.sum[r], 0) << r;
+      ASSERT_EQ(state.sum[r], 0) << r;
       continue;
     }
     const double expected = std::log2(static_cast<double>(sum));
     ASSERT_NEAR(log, expected, 30 * kEpsilon * (1 + std::abs(expected))) << r;
     for (std::size_t d = 0; d < out.size(); ++d) {
       const auto i = static_cast<std::int32_t>(d) * in.width() + r;
-      ASSERT_NEAR(panel.state.out[i] / panel.state.sum[r], static_cast<double>(out[d] / sum),
-                  100 * kEpsilon)
+      ASSERT_NEAR(state.out[i] / state.sum[r], static_cast<double>(out[d] / sum), 100 * kEpsilon)
           << r << " " << d;
     }
   }
@@ -128,7 +129,7 @@ void expect_state(const PanelCase<Real>& in, const kernels::BasicPanel<Real>& pa
 
 std::vector<PanelSizes> with_single_rows(std::vector<PanelSizes> all) {
   for (PanelSizes sizes : awkward_panels()) {
-    sizes.vectors = 0;
+    sizes.vectors = kernels::kSingleRow;
     all.push_back(sizes);
   }
   return all;
@@ -143,9 +144,11 @@ TEST_P(PanelKernels, AttendAddsTilesToASoftmax) {
                                       << sizes.value_dim << " " << sizes.kv_len);
       PanelCase<Real> in(kernels, sizes);
       Tensor<Real> scratch = in.scores();
-      in.for_each_tile([&](const auto& tile) { kernels.attend(tile, in.panel(), scratch.data()); });
-      EXPECT_TRUE(kernels.is_finite(in.panel(), in.panel().state));
-      expect_state(in, in.panel(), 1);
+      in.for_each_tile([&](const auto& tile) {
+        kernels.attend(tile, in.panel(), {}, in.state(), scratch.data());
+      });
+      EXPECT_TRUE(kernels.is_finite(in.panel(), in.state()));
+      expect_state(in, 1);
     }
   });
 }
@@ -166,9 +169,9 @@ TEST_P(PanelKernels, ScoreAndAbsorbDoInTwoSteps) {
                         100 * std::numeric_limits<Real>::epsilon());
           }
         }
-        kernels.absorb(tile, in.panel(), scores.data());
+        kernels.absorb(tile, in.panel(), {}, in.state(), scores.data());
       });
-      expect_state(in, in.panel(), std::numbers::log2e_v<long double>);
+      expect_state(in, std::numbers::log2e_v<long double>);
     }
   });
 }
@@ -181,17 +184,16 @@ TEST_P(PanelKernels, MergeJoinsStates) {
     for (const PanelSizes& sizes : with_single_rows(awkward_panels())) {
       PanelCase<Real> in(kernels, sizes);
       Tensor<Real> scratch = in.scores();
-      const auto total = in.panel().state;
+      const auto total = in.state();
       const auto empty = in.new_state();
       in.for_each_tile([&](const auto& tile) {
-        in.panel().state = in.new_state();
-        in.panel().moving = true;
-        kernels.attend(tile, in.panel(), scratch.data());
-        kernels.merge(in.panel(), in.panel().state, total);
+        in.state() = in.new_state();
+        kernels.attend(tile, in.panel(), {}, in.state(), scratch.data());
+        kernels.merge(in.panel(), in.state(), total);
         kernels.merge(in.panel(), empty, total);
       });
-      in.panel().state = total;
-      expect_state(in, in.panel(), 1);
+      in.state() = total;
+      expect_state(in, 1);
     }
   });
 }
@@ -203,7 +205,8 @@ TEST_P(PanelKernels, ASingleRowIsThatOfAPanel) {
     const auto& kernels = kernels_in<Real>(table());
     for (const PanelSizes& sizes : awkward_panels()) {
       PanelCase<Real> panel(kernels, {1, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
-      PanelCase<Real> row(kernels, {0, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
+      PanelCase<Real> row(
+          kernels, {kernels::kSingleRow, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
       std::vector<Real> query;
       for (std::int32_t d = 0; d < sizes.head_dim; ++d) {
         query.push_back(panel.panel().query[d * panel.width()]);
@@ -211,13 +214,13 @@ TEST_P(PanelKernels, ASingleRowIsThatOfAPanel) {
       row.panel().query = query.data();
       Tensor<Real> scratch = panel.scores();
       panel.for_each_tile([&](const auto& tile) {
-        kernels.attend(tile, panel.panel(), scratch.data());
-        kernels.attend(tile, row.panel(), scratch.data());
+        kernels.attend(tile, panel.panel(), {}, panel.state(), scratch.data());
+        kernels.attend(tile, row.panel(), {}, row.state(), scratch.data());
       });
-      ASSERT_EQ(row.panel().state.sum[0], panel.panel().state.sum[0]);
-      ASSERT_EQ(row.panel().state.minus_m[0], panel.panel().state.minus_m[0]);
+      ASSERT_EQ(row.state().sum[0], panel.state().sum[0]);
+      ASSERT_EQ(row.state().minus_m[0], panel.state().minus_m[0]);
       for (std::int32_t d = 0; d < sizes.value_dim; ++d) {
-        ASSERT_EQ(row.panel().state.out[d], panel.panel().state.out[d * panel.width()]) << d;
+        ASSERT_EQ(row.state().out[d], panel.state().out[d * panel.width()]) << d;
       }
     }
   });
@@ -236,18 +239,18 @@ TEST_P(PanelKernels, GuardedValuesDoNotLeak) {
       plain.values()(hidden, d) = 0;
       guarded.values()(hidden, d) = std::numeric_limits<Real>::quiet_NaN();
     }
-    guarded.panel().guarded = true;
     Tensor<Real> scratch = plain.scores();
-    kernels.attend(plain.tile(0), plain.panel(), scratch.data());
-    kernels.attend(guarded.tile(0), guarded.panel(), scratch.data());
-    EXPECT_FALSE(kernels.is_finite(guarded.panel(), guarded.panel().state));
+    kernels.attend(plain.tile(0), plain.panel(), {}, plain.state(), scratch.data());
+    kernels.attend(guarded.tile(0), guarded.panel(), {.guarded = true}, guarded.state(),
+                   scratch.data());
+    EXPECT_FALSE(kernels.is_finite(guarded.panel(), guarded.state()));
     for (std::int32_t r = 0; r < plain.width(); ++r) {
       for (std::int32_t d = 0; d < sizes.value_dim; ++d) {
         const std::int32_t i = d * plain.width() + r;
         if (plain.sees(r, hidden)) {
-          ASSERT_TRUE(std::isnan(guarded.panel().state.out[i]));
+          ASSERT_TRUE(std::isnan(guarded.state().out[i]));
         } else {
-          ASSERT_EQ(guarded.panel().state.out[i], plain.panel().state.out[i]);
+          ASSERT_EQ(guarded.state().out[i], plain.state().out[i]);
         }
       }
     }
@@ -276,16 +279,18 @@ TEST_P(PanelKernels, DropoutIsThatOfItsMask) {
       const auto [key0, key1] = philox_round_key(mask.key(), static_cast<int>(round));
       rows.round_keys[round] = {key0, key1};
     }
-    in.panel().dropout = &rows;
     Tensor<Real> scratch = in.scores();
+    Tensor<Real> factors = in.scores();
     in.for_each_tile([&](const auto& tile) {
-      kernels.attend(tile, in.panel(), scratch.data());
+      kernels.attend(tile, in.panel(), {.dropout = &rows}, in.state(), scratch.data());
+      kernels.backward->fill_dropout(tile, in.panel(), rows, factors.data());
       for (std::int32_t j = 0; j < tile.num_keys; ++j) {
         for (std::int32_t r = 0; r < in.width(); ++r) {
           const auto i = static_cast<std::size_t>(r);
           if (!in.sees(r, tile.first_key + j)) continue;
           const bool is_dropped = mask.factor({3, heads[i], q_idx[i], tile.first_key + j}) == 0;
           ASSERT_EQ(scratch(j, r) == 0, is_dropped) << j << " " << r;
+          ASSERT_EQ(factors(j, r), is_dropped ? 0 : rows.kept_factor) << j << " " << r;
         }
       }
     });

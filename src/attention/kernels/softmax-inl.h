@@ -1,0 +1,236 @@
+// The running softmax of a panel's rows, a tile of keys at a time.
+#if defined(HEED_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_SOFTMAX_INL_H_
+#undef HEED_SOFTMAX_INL_H_
+#else
+#define HEED_SOFTMAX_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/kernels.h"
+#include "attention/kernels/panel-inl.h"
+#include "attention/kernels/philox-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+// An exponent up to here leaves m where it is; above it, m moves to the row's largest score.
+constexpr Real kLargestExponent = 30.0F;
+// A tile whose weights sum to at most this has no exponent above kLargestExponent.
+constexpr Real kLargestSum = 0x1p30F;
+
+// Exponents x = s − m as scores of a PanelKernel, −infinity where a row does not see the key, and
+// the largest of each row.
+template <int kVectors>
+struct Exponents {
+  static constexpr bool kFinishes = true;
+  const PanelKernel<kVectors>& kernel;
+  const Real* minus_m;
+  Vec (&largest)[kVectors];
+
+  HWY_INLINE Vec start(int v) const { return kernel.load(minus_m, v); }
+  HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
+    if (kernel.is_mixed) {
+      exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
+    }
+    largest[v] = hn::Max(exponent, largest[v]);
+    return exponent;
+  }
+};
+
+// Whether every row that will see a key has seen one: the first visible tile always moves m.
+template <int kVectors>
+HWY_INLINE bool has_started(const PanelState& state) {
+  bool started = true;
+  for (int v = 0; v < kVectors; ++v) {
+    const Vec threshold = hn::Load(kReals, state.threshold + v * kLanes);
+    started = started && hn::AllTrue(kReals, hn::Ge(threshold, hn::Zero(kReals)));
+  }
+  return started;
+}
+
+// Moves m by `largest` where that exceeds the row's threshold, and returns by how much. Of every
+// vector in which a row moves, scale(v, factor) is told what its sums over keys before are to be
+// multiplied by.
+template <int kVectors, class Scale>
+HWY_INLINE void move_offsets(const Vec (&largest)[kVectors], PanelState& state,
+                             Vec (&shift)[kVectors], const Scale& scale) {
+  state.moving = false;
+  for (int v = 0; v < kVectors; ++v) {
+    Real* minus_m = state.minus_m + v * kLanes;
+    Real* threshold_at = state.threshold + v * kLanes;
+    const Vec threshold = hn::Load(kReals, threshold_at);
+    const auto is_empty = hn::Lt(threshold, hn::Zero(kReals));
+    const auto begins = hn::Ge(largest[v], hn::Set(kReals, kLowestStartOf<Real>));
+    const auto moves = hn::And(hn::Gt(largest[v], threshold), hn::Or(begins, hn::Not(is_empty)));
+    shift[v] = hn::IfThenElseZero(moves, largest[v]);
+    if (hn::AllFalse(kReals, moves)) continue;
+    state.moving = true;
+    hn::Store(hn::Sub(hn::Load(kReals, minus_m), shift[v]), kReals, minus_m);
+    hn::Store(hn::IfThenElse(moves, hn::Set(kReals, kLargestExponent), threshold), kReals,
+              threshold_at);
+    // An empty state is 0 already, and stays so whatever the shift.
+    scale(v, hn::IfThenElse(is_empty, hn::Set(kReals, 1.0F), exp2(hn::Neg(shift[v]))));
+  }
+}
+
+// Multiplies the weights of a kernel's tile by what dropout says; those that are marked stay.
+template <int kVectors>
+HWY_INLINE void drop(const PanelKernel<kVectors>& kernel, const PanelOptions& options) {
+  if (options.dropout == nullptr) return;
+  const std::int32_t first = kernel.begin / 8 * 8;
+  const auto drop_some = options.guarded ? drop_weights<true> : drop_weights<false>;
+  drop_some(*options.dropout, kernel.tile.first_key + first, kernel.end - first, kernel.kWidth,
+            kernel.weights + first * kernel.kWidth);
+}
+
+template <int kVectors>
+struct SoftmaxKernel {
+  using Kernel = PanelKernel<kVectors>;
+
+  const Kernel kernel;
+  const PanelOptions& options;
+  PanelState& state;
+
+  HWY_INLINE SoftmaxKernel(const Tile& tile, const Panel& panel, Real* weights,
+                           const PanelOptions& o, PanelState& s)
+      : kernel(tile, panel, weights), options(o), state(s) {}
+
+  HWY_INLINE void attend() const {
+    if (kernel.begin >= kernel.end) return;
+    if (state.moving || !has_started<kVectors>(state) || !try_fused_weights()) separate_weights();
+    if (options.guarded && kernel.is_mixed) kernel.replace_unseen(kUnseen);
+    drop(kernel, options);
+    add_values();
+  }
+
+  // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
+  // key.
+  HWY_INLINE void absorb() const {
+    if (kernel.begin >= kernel.end) return;
+    Vec largest[kVectors];
+    Vec minus_m[kVectors];
+    Vec shift[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
+    if (kernel.is_mixed) kernel.replace_unseen(kMinusInfinity);
+    kernel.visit([&](int v, std::int32_t, Real* at)
+                     HWY_ATTR { largest[v] = hn::Max(hn::Load(kReals, at), largest[v]); });
+    for (int v = 0; v < kVectors; ++v) {
+      minus_m[v] = kernel.load(state.minus_m, v);
+      // Rounding keeps the order: the exponent of the largest score is the largest exponent.
+      const Vec exponent = exponent_of_score(largest[v], minus_m[v]);
+      note_range(v, largest[v], exponent);
+      largest[v] = exponent;
+    }
+    move(largest, shift);
+    weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
+    drop(kernel, options);
+    add_values();
+  }
+
+ private:
+  // The scores become weights right in the register block, in the hope that no m must move.
+  struct FusedWeights {
+    static constexpr bool kFinishes = true;
+    const Kernel& kernel;
+    const Real* minus_m;
+    Vec (&tile_sum)[kVectors];
+
+    HWY_INLINE Vec start(int v) const { return kernel.load(minus_m, v); }
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
+      Vec weight = exp2(exponent);
+      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+      tile_sum[v] = hn::Add(tile_sum[v], weight);
+      return weight;
+    }
+  };
+
+  // Returns whether the weights stand; otherwise nothing but `weights` was touched.
+  HWY_INLINE bool try_fused_weights() const {
+    Vec tile_sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
+    kernel.score(FusedWeights{kernel, state.minus_m, tile_sum});
+    bool fits = true;
+    for (int v = 0; v < kVectors; ++v) {
+      fits = fits && hn::AllTrue(kReals, hn::Le(tile_sum[v], hn::Set(kReals, kLargestSum)));
+    }
+    if (fits) add_to_sum(tile_sum);
+    return fits;
+  }
+
+  HWY_INLINE void separate_weights() const {
+    Vec largest[kVectors];
+    Vec shift[kVectors];
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
+    kernel.score(Exponents<kVectors>{kernel, state.minus_m, largest});
+    move(largest, shift);
+    weigh(shift, [](int, Vec exponent) HWY_ATTR { return exponent; });
+  }
+
+  HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) const {
+    move_offsets(largest, state, shift, [&](int v, Vec factor) HWY_ATTR {
+      kernel.store(hn::Mul(kernel.load(state.sum, v), factor), state.sum, v);
+      for (std::int32_t d = 0; d < kernel.panel.value_dim; ++d) {
+        Real* out = state.out + d * kernel.kWidth;
+        kernel.store(hn::Mul(kernel.load(out, v), factor), out, v);
+      }
+    });
+  }
+
+  // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]).
+  template <class ExponentOf>
+  HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of) const {
+    Vec tile_sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
+    kernel.visit([&](int v, std::int32_t, Real* at) HWY_ATTR {
+      const Vec exponent = exponent_of(v, hn::Load(kReals, at));
+      Vec weight = exp2(hn::Sub(exponent, shift[v]));
+      tile_sum[v] = hn::Add(tile_sum[v], weight);
+      if (options.guarded) {
+        const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
+        weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
+      }
+      hn::Store(weight, kReals, at);
+    });
+    add_to_sum(tile_sum);
+  }
+
+  HWY_INLINE void add_to_sum(const Vec (&tile_sum)[kVectors]) const {
+    for (int v = 0; v < kVectors; ++v) {
+      kernel.store(hn::Add(kernel.load(state.sum, v), tile_sum[v]), state.sum, v);
+    }
+  }
+
+  HWY_INLINE void add_values() const {
+    if (!options.guarded) {
+      kernel.template add_values<false>(kernel.panel.value_dim, state.out);
+    } else {
+      kernel.template add_values<true>(kernel.panel.value_dim, state.out);
+    }
+  }
+
+  // Marks rows that have seen nothing yet but scores they cannot begin with.
+  HWY_INLINE void note_range(int v, Vec score, Vec exponent) const {
+    const Vec hidden = hn::Set(kReals, kMinusInfinity);
+    const auto is_beyond =
+        hn::And(hn::Lt(exponent, hn::Set(kReals, kLowestStartOf<Real>)), hn::Gt(score, hidden));
+    if (HWY_LIKELY(hn::AllFalse(kReals, is_beyond))) return;
+    const Vec threshold = kernel.load(state.threshold, v);
+    const auto marked = hn::And(is_beyond, hn::Eq(threshold, hidden));
+    kernel.store(hn::IfThenElse(marked, hn::Set(kReals, kBeyondRangeOf<Real>), threshold),
+                 state.threshold, v);
+  }
+
+  static HWY_INLINE Vec exponent_of_score(Vec score, Vec minus_m) {
+    return hn::MulAdd(score, hn::Set(kReals, Constants<Real>::kLog2E), minus_m);
+  }
+};
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_SOFTMAX_INL_H_
