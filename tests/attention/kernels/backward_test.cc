@@ -197,8 +197,8 @@ TEST_P(BackwardKernels, DerivativesDistancesAndDelta) {
     constexpr double kTolerance = 500 * std::numeric_limits<Real>::epsilon();
     const std::int32_t width = in.width();
     const auto tile = in.tile(0);
-    std::vector<std::int32_t> q_idx;
-    for (std::int32_t r = 0; r < width; ++r) q_idx.push_back(17 * r % 40);
+    Tensor<std::int32_t> q_idx({width});
+    for (std::int32_t r = 0; r < width; ++r) q_idx(r) = 17 * r % 40;
     auto scores = normal<Real>({kernels::kTileKeys, width}, 14);
     for (Real& score : scores.elements()) score = std::clamp<Real>(score, -3, 3);
     Tensor<Real> derivatives = in.scores();
@@ -215,7 +215,7 @@ TEST_P(BackwardKernels, DerivativesDistancesAndDelta) {
       for (std::int32_t j = 0; j < tile.num_keys; ++j) {
         const double tanh = static_cast<double>(scores(j, r)) / 3;
         ASSERT_NEAR(derivatives(j, r), 1 - tanh * tanh, kTolerance);
-        sum += scores(j, r) * std::abs(q_idx[static_cast<std::size_t>(r)] - j);
+        sum += scores(j, r) * std::abs(q_idx(r) - j);
       }
       ASSERT_NEAR(distances(r), sum, 1000 * kTolerance) << r;
     }
@@ -249,8 +249,8 @@ TEST_P(BackwardKernels, AddToRowsAndMultiply) {
     for (const std::int64_t stride : {1, 2}) {
       auto numbers = seen_numbers(in, tile, 17);
       Tensor<Real> sums({width, 2 * kernels::kTileKeys});
-      std::vector<Real*> rows;
-      for (std::int32_t r = 0; r < width; ++r) rows.push_back(&sums(r, 0));
+      Tensor<Real*> rows({width});
+      for (std::int32_t r = 0; r < width; ++r) rows(r) = &sums(r, 0);
       auto place = asked;
       place.num_rows = width - 1;
       backward.add_to_rows(place, numbers.data(), {rows.data(), stride});

@@ -207,9 +207,9 @@ TEST_P(PanelKernels, ASingleRowIsThatOfAPanel) {
       PanelCase<Real> panel(kernels, {1, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
       PanelCase<Real> row(
           kernels, {kernels::kSingleRow, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
-      std::vector<Real> query;
+      Tensor<Real> query({sizes.head_dim});
       for (std::int32_t d = 0; d < sizes.head_dim; ++d) {
-        query.push_back(panel.panel().query[d * panel.width()]);
+        query(d) = panel.panel().query[d * panel.width()];
       }
       row.panel().query = query.data();
       Tensor<Real> scratch = panel.scores();
