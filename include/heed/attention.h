@@ -68,10 +68,10 @@ using AttentionOptions64 = BasicAttentionOptions<double>;
 /// h / (num_heads / num_kv_heads). Any strides but in the innermost dimension, which is contiguous;
 /// any extent may be 0.
 /// @return out [batch, num_heads, q_len, value_dim]. A query that sees no key gets 0.
-/// Float tensors are computed by the fused kernels of the processor, in memory linear in the
-/// lengths and with bits that depend on nothing but the row, the options and the instruction set.
-/// Float16 and BFloat16 tensors are read as the floats they stand for and computed like these; only
-/// the result is rounded. Double tensors are computed by the reference.
+/// Float and double tensors are computed by the fused kernels of the processor, in memory linear in
+/// the lengths and with bits that depend on nothing but the row, the options and the instruction
+/// set. Float16 and BFloat16 tensors are read as the floats they stand for and computed like these;
+/// only the result is rounded.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API Tensor<float> attention(FloatView query, FloatView key, FloatView value,
                                  const AttentionOptions& options = {});

@@ -70,7 +70,6 @@ struct AttentionDiagnostics {
 /// @param query [batch, num_heads, q_len, head_dim]
 /// @param key [batch, num_kv_heads, kv_len, head_dim]; both in any layout that attention() takes
 /// Weights are those of the softmax, before dropout. The same bits whatever the number of threads.
-/// Double tensors are computed by the reference.
 /// @throws InvalidArgument when shapes, options or lengths do not fit, before anything is computed.
 HEED_API AttentionDiagnostics attention_diagnostics(FloatView query, FloatView key,
                                                     const AttentionOptions& options = {},

@@ -32,7 +32,7 @@ struct AttentionRow {
 /// @param key [batch, num_kv_heads, kv_len, head_dim]; both in any layout that attention() takes
 /// @return [rows, kv_len]: row i holds the weights of rows[i]. A query that sees no key has only
 /// zeros; one that sees NaN or infinity has NaN for the keys it sees.
-/// Nothing is computed of other rows. Double tensors are computed by the reference.
+/// Nothing is computed of other rows.
 /// @throws InvalidArgument when shapes or options do not fit or a row does not exist, before
 /// anything is computed.
 HEED_API Tensor<float> attention_weights(FloatView query, FloatView key,
@@ -81,7 +81,7 @@ using AttentionStatistics = BasicAttentionStatistics<float>;
 /// Statistics of every row and key.
 /// @param query [batch, num_heads, q_len, head_dim]
 /// @param key [batch, num_kv_heads, kv_len, head_dim]; both in any layout that attention() takes
-/// The same bits whatever the number of threads. Double tensors are computed by the reference.
+/// The same bits whatever the number of threads.
 /// @throws InvalidArgument when shapes or options do not fit or top_k is negative, before anything
 /// is computed.
 HEED_API AttentionStatistics attention_statistics(FloatView query, FloatView key,

@@ -76,7 +76,7 @@ def attention(
     Arrays of NumPy, PyTorch or anything else with DLPack or the buffer protocol, in the processor's memory, all float32,
     float16, bfloat16 or float64. Strides may be any but in the last dimension, whose elements lie side by side; nothing
     is copied. Dimensions in front may be left out. num_heads is a multiple of num_kv_heads. Half precision is computed
-    in float32 and only the result is rounded; float64 is computed in float64, by plain loops.
+    in float32 and only the result is rounded; float64 is computed in float64.
 
     In this order: scale, softcap, score_mod, ALiBi, bias, mask, sinks, softmax, dropout, values.
 
@@ -148,7 +148,8 @@ def attention_backward(
     """The gradients of attention(query, key, value, **options), given grad_out [batch, num_heads, q_len, value_dim], the
     derivative of the loss with respect to out, and what attention(…, return_lse=True) returned.
 
-    float32 and float64. The options are those of attention() but for score_mod.
+    Half precision is computed in float32, and out computed again; the gradients of the options and lse are float32 then. The options are
+    those of attention() but for score_mod.
 
     >>> out, lse = heed.attention(x, x, x, causal=True, return_lse=True)
     >>> gradients = heed.attention_backward(numpy.ones_like(out), x, x, x, out, lse, causal=True)

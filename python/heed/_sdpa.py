@@ -75,18 +75,10 @@ def _backward(
 def _gradients(
     grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
-    threads = torch.get_num_threads()
     options = _options(query, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
-    operands = (query, key, value)
-    if is_half := query.dtype != lse.dtype:
-        # Half precision goes back in float32. The rounded output would cost the gradients most of their digits,
-        # so it is computed again: 6e-4 became 9e-3 with it where weights are even, in bfloat16.
-        grad_out, *operands = (tensor.to(lse.dtype) for tensor in (grad_out, *operands))
-        operands = [rows_of(tensor) for tensor in operands]
-        out, lse = _heed.attention(*operands, options, True, threads)
-    found = _heed.attention_backward(rows_of(grad_out), *operands, out, lse, options, threads)
-    gradients = [tensor.to(query.dtype) for tensor in found[:3]] if is_half else list(found[:3])
-    return *gradients, found[4].to(attn_mask.dtype) if needs_grad_mask else None
+    operands = (query, key, value, out, lse)
+    found = _heed.attention_backward(rows_of(grad_out), *operands, options, torch.get_num_threads())
+    return *found[:3], found[4].to(attn_mask.dtype) if needs_grad_mask else None
 
 
 @torch.library.register_fake("heed::scaled_dot_product_attention_backward", lib=_library)

@@ -30,16 +30,17 @@ nb::object gradient(Tensor<T>&& tensor, const std::optional<Array>& option, Libr
 template <class T>
 nb::object backward_of(const Recorded& recorded, const Options& options,
                        std::optional<int> num_threads) {
+  using Real = RealOf<T>;
   const Operands& operands = recorded.operands;
-  const CallOptions<T> call(kBackward, options);
+  const CallOptions<Real> call(kBackward, options);
   const TensorView<const T> out = view_of_rank_4<T>(recorded.out);
-  TensorView<const T> lse = view_of<T>(recorded.lse);
+  TensorView<const Real> lse = view_of<Real>(recorded.lse);
   if (lse.rank() < 3) lse = lse.to_rank(3);
   auto found = without_lock(num_threads, [&] {
     return attention_backward(view_of_rank_4<T>(recorded.grad_out),
                               view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
-                              view_of_rank_4<T>(operands.value), AttentionOutputView<T>(out, lse),
-                              *call);
+                              view_of_rank_4<T>(operands.value),
+                              AttentionOutputView<T, Real>(out, lse), *call);
   });
   const auto rank_of = [](const Array& array) { return static_cast<int>(array.ndim()); };
   const Library library = operands.library;
@@ -56,10 +57,8 @@ nb::object backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::h
                     std::optional<int> num_threads) {
   const Operands operands = operands_of(kBackward, query, key, value);
   const DataType dtype = operands.dtype;
-  if (dtype != DataType::kFloat32 && dtype != DataType::kFloat64) {
-    throw InvalidArgument(
-        "attention_backward: query is of half precision, expected float32 or float64");
-  }
+  const DataType type_of_lse =
+      dtype == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
   if (options.score_mod.is_valid()) {
     throw InvalidArgument(
         "attention_backward: score_mod is a function of Python's, which has no derivative");
@@ -67,9 +66,10 @@ nb::object backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::h
   const Recorded recorded{.operands = operands,
                           .grad_out = array_of_type(kBackward, "grad_out", grad_out, dtype),
                           .out = array_of_type(kBackward, "out", out, dtype),
-                          .lse = array_of_type(kBackward, "lse", lse, dtype)};
-  if (dtype == DataType::kFloat64) return backward_of<double>(recorded, options, num_threads);
-  return backward_of<float>(recorded, options, num_threads);
+                          .lse = array_of_type(kBackward, "lse", lse, type_of_lse)};
+  return with_type(dtype, [&](auto number) {
+    return backward_of<decltype(number)>(recorded, options, num_threads);
+  });
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The gradients of attention: check, plan, run.
+#include <type_traits>
+
 #include "attention/gradient_tensors.h"
 #include "attention/plan.h"
 #include "heed/attention_backward.h"
@@ -8,6 +10,33 @@ namespace heed::inline v0 {
 namespace {
 
 constexpr const char* kFunction = "attention_backward";
+
+// The output of the forward pass as numbers of the type that is computed in. In half precision it
+// is rounded, and Σ grad_out · out would cost the gradients most of their digits: it is computed
+// again.
+template <class T>
+class UnroundedOutput {
+ public:
+  using Real = Computed<T>;
+
+  UnroundedOutput(const Call<Real>& call, TensorView<const T> out) {
+    if constexpr (std::is_same_v<T, Real>) {
+      rows_ = rows_of(out);
+    } else {
+      again_ = Tensor<Real>::uninitialized(out.shape());
+      rows_ = rows_of(TensorView<const Real>(again_));
+      const Plan<Real> plan = make_plan(*call.request, Pass::kForward);
+      const ForwardCall<Real> forward{call, rows_of(again_.view()), {}};
+      plan.backend->forward({&forward, 1}, plan.schedule, {});
+    }
+  }
+
+  const Rows& rows() const { return rows_; }
+
+ private:
+  Tensor<Real> again_;
+  Rows rows_;
+};
 
 template <class T>
 AttentionGradients<T, Computed<T>> compute(TensorView<const T> grad_out, TensorView<const T> query,
@@ -24,8 +53,10 @@ AttentionGradients<T, Computed<T>> compute(TensorView<const T> grad_out, TensorV
                {shapes.batch, shapes.num_heads, shapes.q_len});
   const Plan<Real> plan = make_plan(request, Pass::kBackward);
   GradientTensors<T> gradients(request, query.shape(), key.shape(), value.shape());
-  const BackwardCall<Real> call{call_of(request, query, key, value), rows_of(grad_out),
-                                rows_of(forward.out), forward.lse, gradients.targets()};
+  const Call<Real> inputs = call_of(request, query, key, value);
+  const UnroundedOutput<T> out_again(inputs, forward.out);
+  const BackwardCall<Real> call{inputs, rows_of(grad_out), out_again.rows(), forward.lse,
+                                gradients.targets()};
   plan.backend->backward({&call, 1}, plan.schedule);
   return std::move(gradients).take();
 }
