@@ -13,6 +13,7 @@
 #include "heed/attention.h"
 #include "heed/config.h"
 #include "heed/nn/variable.h"
+#include "heed/rotary.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0::nn {
@@ -169,6 +170,31 @@ template <class T>
 HEED_API Variable<T> additive_scores(const Variable<T>& keys, const Variable<T>& queries,
                                      const Variable<T>& weight);
 
+/// Where heads lie side by side: head h in the columns from first + h · head_dim on.
+struct HeadColumns {
+  std::int64_t num_heads = 1;
+  std::int64_t head_dim = 0;
+  std::int64_t first = 0;
+
+  std::int64_t width() const noexcept { return num_heads * head_dim; }
+  std::int64_t end() const noexcept { return first + width(); }
+};
+
+/// An operand of attention: heads as a projection makes them, in the columns of a variable.
+/// Attention reads them there and no copy is made, so that one projection may hold query, key and
+/// value.
+template <class T>
+struct Heads {
+  /// [batch, length, width]; or heads apart, [batch, num_heads, length, head_dim], all of them,
+  /// whatever `columns` says.
+  Variable<T> source;
+  HeadColumns columns = {};
+
+  /// [batch, num_heads, length, head_dim]. @throws InvalidArgument when the columns do not exist.
+  HEED_API TensorView<const T> view() const&;
+  void view() const&& = delete;
+};
+
 /// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value
 /// [batch, num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`. The options' own
 /// slopes, bias and sinks get none; what is recorded has copies of them. What a mask or a score_mod
@@ -178,5 +204,22 @@ HEED_API Variable<T> attention(const Variable<T>& query, const Variable<T>& key,
                                const Variable<T>& value,
                                const BasicAttentionOptions<T>& options = {},
                                const LearnedTerms<T>& learned = {});
+/// The same of heads. Where the query's are columns, so are those of the result:
+/// [batch, q_len, num_heads · value_dim]. Gradients take one pass into the columns that they
+/// belong to.
+template <class T>
+HEED_API Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
+                               const BasicAttentionOptions<T>& options = {},
+                               const LearnedTerms<T>& learned = {});
+
+/// heed::rotary_embedding of heads: other heads of as many columns, which are all that their source
+/// has. cos and sin, [max_len, rotary_dim / 2], must not require gradients; `options` has no
+/// num_heads, which `x` says. What is recorded has a copy of the positions.
+template <class T>
+HEED_API Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos,
+                                   const Variable<T>& sin, const RotaryOptions& options = {});
+
+extern template struct Heads<float>;
+extern template struct Heads<double>;
 
 }  // namespace heed::inline v0::nn

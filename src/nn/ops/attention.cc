@@ -1,12 +1,20 @@
 #include "heed/attention.h"
 
+#include <fmt/format.h>
+
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "heed/attention_backward.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
+#include "heed/plan.h"
+#include "nn/ops/elementwise.h"
+#include "nn/ops/heads.h"
+#include "nn/ops/shapes.h"
 
 namespace heed::inline v0::nn {
 
@@ -54,34 +62,166 @@ struct SavedTerms {
   }
 };
 
+// Runs what computes attention by a plan, whose errors name its functions and not attention().
+template <class Compute>
+void run_as_attention(const Compute& compute) {
+  try {
+    compute();
+  } catch (const InvalidArgument& error) {
+    const std::string_view text = error.what();
+    for (const std::string_view function : {"plan:", "AttentionPlan::run:"}) {
+      if (!text.starts_with(function)) continue;
+      throw InvalidArgument("attention:" + std::string(text.substr(function.size())));
+    }
+    throw;
+  }
+}
+
+// Of the result [batch, q_len, num_heads · value_dim].
+template <class T>
+HeadColumns columns_of_out(const TensorView<const T>& query, const TensorView<const T>& value) {
+  return {.num_heads = query.extent(1), .head_dim = value.extent(3)};
+}
+
+template <class T>
+Tensor<T> make_out(const TensorView<const T>& query, const TensorView<const T>& value) {
+  return uninitialized<T>({query.extent(0), query.extent(2), columns_of_out(query, value).width()});
+}
+
+// attention_with_lse() with the heads of `out` side by side: [batch, q_len, num_heads · value_dim].
+AttentionOutput<float> attend_side_by_side(FloatView query, FloatView key, FloatView value,
+                                           const AttentionOptions& options) {
+  AttentionOutput<float> result;
+  run_as_attention([&] {
+    const AttentionPlan decision = plan({.batch = query.extent(0),
+                                         .num_heads = query.extent(1),
+                                         .num_kv_heads = key.extent(1),
+                                         .q_len = query.extent(2),
+                                         .kv_len = key.extent(2),
+                                         .head_dim = query.extent(3),
+                                         .value_dim = value.extent(3),
+                                         .key_stride = key.stride(2),
+                                         .value_stride = value.stride(2)},
+                                        options);
+    result.out = make_out(query, value);
+    result.lse = Tensor<float>::uninitialized({query.extent(0), query.extent(1), query.extent(2)});
+    decision.run_into(
+        {.out = heads_in(result.out.view(), columns_of_out(query, value)), .lse = result.lse},
+        query, key, value);
+  });
+  return result;
+}
+
+// The reference returns a tensor of its own layout.
+AttentionOutput<double> attend_side_by_side(DoubleView query, DoubleView key, DoubleView value,
+                                            const AttentionOptions64& options) {
+  AttentionOutput<double> result = attention_with_lse(query, key, value, options);
+  auto out = make_out(query, value);
+  copy_into<double>(heads_in(out.view(), columns_of_out(query, value)), result.out);
+  result.out = std::move(out);
+  return result;
+}
+
+template <class T>
+struct Operands {
+  SavedHeads<T> query, key, value;
+  // Whether they are all columns of one variable, side by side: a fused projection.
+  bool fill_one_source;
+
+  Operands(const Heads<T>& q, const Heads<T>& k, const Heads<T>& v)
+      : query(q), key(k), value(v), fill_one_source(are_columns_of_one(q, k, v)) {}
+
+  static bool are_columns_of_one(const Heads<T>& q, const Heads<T>& k, const Heads<T>& v) {
+    const bool are_of_one = q.source.node() == k.source.node() &&
+                            k.source.node() == v.source.node() && q.source.rank() == 3;
+    return are_of_one && q.columns.first == 0 && k.columns.first == q.columns.end() &&
+           v.columns.first == k.columns.end() && v.columns.end() == q.source.extent(2);
+  }
+
+  // To be called when the gradients are there and nothing else needs the elements: without them,
+  // what gradients take while they are put in place is less than what was kept.
+  void forget() {
+    for (auto* operand : {&query, &key, &value}) operand->source = {};
+  }
+
+  // The operands are inputs 0, 1 and 2.
+  void give(Step<T>& step, AttentionGradients<T>& grads) const {
+    if (!fill_one_source) {
+      give_heads(step, 0, query, std::move(grads.query));
+      give_heads(step, 1, key, std::move(grads.key));
+      give_heads(step, 2, value, std::move(grads.value));
+    } else if (step.wants(0)) {
+      auto whole = uninitialized<T>(query.shape);
+      const auto put = [&](const SavedHeads<T>& heads, const Tensor<T>& grad) {
+        copy_into<T>(heads_in(whole.view(), heads.columns), grad);
+      };
+      put(query, std::exchange(grads.query, {}));
+      put(key, std::exchange(grads.key, {}));
+      put(value, std::exchange(grads.value, {}));
+      step.give(0, std::move(whole));
+    }
+  }
+};
+
+// Heads that are no columns.
+template <class T>
+Heads<T> apart(const char* name, const Variable<T>& heads) {
+  if (heads.rank() == 4) return {heads};
+  throw InvalidArgument(
+      fmt::format("attention: {} has shape {}, expected 4 dimensions [batch, heads, length, dim]",
+                  name, to_string(heads.shape())));
+}
+
 }  // namespace
+
+template <class T>
+Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
+                      const BasicAttentionOptions<T>& options, const LearnedTerms<T>& learned) {
+  check_heads("attention", "query", query);
+  check_heads("attention", "key", key);
+  check_heads("attention", "value", value);
+  const std::vector<Variable<T>> inputs{query.source,         key.source,   value.source,
+                                        learned.alibi_slopes, learned.bias, learned.sinks};
+  // What is recorded must not end before backward().
+  const SavedTerms<T> terms(options, is_recorded(inputs) ? owned(options, learned) : learned);
+  Operands<T> of(query, key, value);
+  const auto q = of.query.view();
+  const auto k = of.key.view();
+  const auto v = of.value.view();
+  auto forward = query.source.rank() == 3 ? attend_side_by_side(q, k, v, terms.bound_options())
+                                          : attention_with_lse(q, k, v, terms.bound_options());
+  Value<T> out(std::move(forward.out));
+  const Saved<T> lse(Value<T>(std::move(forward.lse)));
+  return record<T>(
+      "attention", out, inputs,
+      [terms, of, o = Saved(out), lse, at = columns_of_out(q, v)](Step<T>& step) mutable {
+        AttentionGradients<T> grads = attention_backward(
+            heads_in(step.grad(), at), of.query.view(), of.key.view(), of.value.view(),
+            {heads_in(o.view(), at), lse.view()}, terms.bound_options());
+        if (step.is_last()) {
+          of.forget();
+          o = {};
+        }
+        of.give(step, grads);
+        step.give(3, std::move(grads.alibi_slopes));
+        step.give(4, std::move(grads.bias));
+        step.give(5, std::move(grads.sinks));
+      });
+}
 
 template <class T>
 Variable<T> attention(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
                       const BasicAttentionOptions<T>& options, const LearnedTerms<T>& learned) {
-  const std::vector<Variable<T>> inputs{query,        key,          value, learned.alibi_slopes,
-                                        learned.bias, learned.sinks};
-  // What is recorded must not end before backward().
-  const SavedTerms<T> terms(options, is_recorded(inputs) ? owned(options, learned) : learned);
-  auto forward =
-      attention_with_lse(query.value(), key.value(), value.value(), terms.bound_options());
-  Value<T> out(std::move(forward.out));
-  const Saved<T> lse(Value<T>(std::move(forward.lse)));
-  return record<T>("attention", out, inputs,
-                   [terms, q = Saved(query), k = Saved(key), v = Saved(value), o = Saved(out),
-                    lse](Step<T>& step) {
-                     AttentionGradients<T> grads =
-                         attention_backward(step.grad(), q.view(), k.view(), v.view(),
-                                            {o.view(), lse.view()}, terms.bound_options());
-                     step.give(0, std::move(grads.query));
-                     step.give(1, std::move(grads.key));
-                     step.give(2, std::move(grads.value));
-                     step.give(3, std::move(grads.alibi_slopes));
-                     step.give(4, std::move(grads.bias));
-                     step.give(5, std::move(grads.sinks));
-                   });
+  return attention(apart("query", query), apart("key", key), apart("value", value), options,
+                   learned);
 }
 
+template HEED_API Variable<float> attention(const Heads<float>&, const Heads<float>&,
+                                            const Heads<float>&, const AttentionOptions&,
+                                            const LearnedTerms<float>&);
+template HEED_API Variable<double> attention(const Heads<double>&, const Heads<double>&,
+                                             const Heads<double>&, const AttentionOptions64&,
+                                             const LearnedTerms<double>&);
 template HEED_API Variable<float> attention(const Variable<float>&, const Variable<float>&,
                                             const Variable<float>&, const AttentionOptions&,
                                             const LearnedTerms<float>&);
