@@ -30,13 +30,13 @@ Tensor<float> first_weights(const nn::AttentionCall<float>& call, const Diagnost
   for (std::int64_t i = 0; i < heads * queries; ++i) {
     rows.push_back({.head = i / queries, .query = i % queries});
   }
-  const auto weights = attention_weights(call.query, call.key, rows, {.mask = call.mask});
+  const auto weights = attention_weights(call.query, call.key, rows, call.options);
   return to_tensor(weights.view().slice(1, 0, keys)).reshaped({heads, queries, keys});
 }
 
 MeasuredLayer measured(const std::string& name, const nn::AttentionCall<float>& call,
                        const DiagnosticsOptions& lengths) {
-  return {name, attention_diagnostics(call.query, call.key, {.mask = call.mask}, lengths),
+  return {name, attention_diagnostics(call.query, call.key, call.options, lengths),
           first_weights(call, lengths)};
 }
 

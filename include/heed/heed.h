@@ -50,6 +50,7 @@
 #include "heed/blas.h"
 #include "heed/demonstrate.h"
 #include "heed/nn/alignment_layers.h"
+#include "heed/nn/attention_config.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/functional.h"

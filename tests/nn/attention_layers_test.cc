@@ -3,11 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "bench/heap.h"
+#include "heed/nn/functional.h"
+#include "heed/parallel.h"
+#include "heed/position.h"
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "heed/rotary.h"
 #include "support/gradcheck.h"
 
 namespace heed::nn {
@@ -196,6 +202,169 @@ TEST(AttentionLayers, AProjectedSourceIsTheSameSource) {
       ThrowsMessage<InvalidArgument>(HasSubstr("has not been projected by this layer")));
 }
 
+// Every term that a layer can have, alone and together.
+std::vector<AttentionConfig> with_terms() {
+  const AttentionConfig separate{.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2};
+  AttentionConfig fused = fused_projection(8, 4, 0);
+  fused.num_kv_heads = 1;
+  std::vector<AttentionConfig> configs{separate, fused};
+  for (AttentionConfig config : {separate, fused}) {
+    config.mask = causal() & sliding_window(2, 0);
+    config.softcap = 1.5;
+    configs.push_back(config);
+    config.rotary = {.max_len = 6, .base = 50};
+    config.scale = 0.4;
+    configs.push_back(config);
+    config.rotary = {};
+    config.alibi = true;
+    configs.push_back(config);
+  }
+  return configs;
+}
+
+TEST(AttentionLayers, WithTermsHaveGradients) {
+  const Variable<double> x = normal_variable({2, 5, 8}, 1);
+  const LearnedTerms<double> terms{normal_variable({4}, 2), normal_variable({4, 5, 5}, 3),
+                                   normal_variable({4}, 4)};
+  for (const auto& config : with_terms()) {
+    MultiHeadAttention<double> layer(config);
+    auto inputs = layer.parameters();
+    inputs.push_back(x);
+    EXPECT_LE(gradient_error(inputs, [&] { return layer.forward(x).out; }), kGradientTolerance);
+    inputs.insert(inputs.end(), {terms.alibi_slopes, terms.bias, terms.sinks});
+    EXPECT_LE(gradient_error(inputs, [&] { return layer.forward(x, {.terms = terms}).out; }),
+              kGradientTolerance);
+  }
+}
+
+// The terms of a layer are the options of the operator.
+TEST(AttentionLayers, WithTermsAreTheOperatorWithOptions) {
+  const Variable<double> x = normal_variable({2, 5, 8}, 1);
+  MultiHeadAttention<double> layer({.embed_dim = 8,
+                                    .num_heads = 4,
+                                    .num_kv_heads = 2,
+                                    .mask = sliding_window(2, 0),
+                                    .scale = 0.3,
+                                    .softcap = 2,
+                                    .alibi = true,
+                                    .rotary = {.max_len = 9, .base = 50}});
+  const Variable<double> bias = normal_variable({4, 5, 5}, 2);
+  const auto [out, weights] = layer.forward(
+      x, {.mask = causal(), .terms = {.bias = bias}, .query_offset = 0, .return_attention = true});
+
+  const auto [cos, sin] = rotary_caches<double>(9, 2, 50);
+  const auto heads = [&](const Linear<double>& projection, std::int64_t count) {
+    return split_heads(linear(x, projection.weight(), projection.bias()).value(), count);
+  };
+  const Tensor<double> slopes = alibi_slopes<double>(4);
+  const auto expected = reference::attention(
+      heed::rotary_embedding(heads(layer.W_Q(), 4), cos, sin),
+      heed::rotary_embedding(heads(layer.W_K(), 2), cos, sin), heads(layer.W_V(), 2),
+      {.mask = causal() & sliding_window(2, 0),
+       .alibi_slopes = slopes,
+       .bias = bias.value(),
+       .scale = 0.3,
+       .softcap = 2},
+      reference::Keep::kWeights);
+  EXPECT_LE(max_difference<double>(weights, expected.weights), 1e-14);
+  const Variable<double> merged(merge_heads(expected.out));
+  EXPECT_LE(max_difference<double>(
+                out.value(), linear(merged, layer.W_O().weight(), layer.W_O().bias()).value()),
+            1e-14);
+}
+
+// Fewer key heads are as many that repeat.
+TEST(AttentionLayers, ShareKeyHeads) {
+  MultiHeadAttention<double> grouped({.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2});
+  MultiHeadAttention<double> all({.embed_dim = 8, .num_heads = 4});
+  EXPECT_EQ(grouped.W_K().weight().shape(), (Shape{4, 8}));
+  EXPECT_EQ(grouped.W_V().bias().shape(), (Shape{4}));
+  EXPECT_EQ(grouped.num_kv_heads(), 2);
+  EXPECT_EQ(all.num_kv_heads(), 4);
+  const auto copy = [](const Variable<double>& from, const Variable<double>& to, bool repeats) {
+    const std::int64_t width = from.rank() == 2 ? from.extent(1) : 1;
+    for (std::int64_t row = 0; row < to.extent(0); ++row) {
+      const std::int64_t source = repeats ? row / 4 * 2 + row % 2 : row;  // of head_dim 2
+      std::copy_n(from.value().data() + source * width, width,
+                  to.writable_value().data() + row * width);
+    }
+  };
+  const auto copy_layer = [&](const Linear<double>& from, const Linear<double>& to, bool repeats) {
+    copy(from.weight(), to.weight(), repeats);
+    copy(from.bias(), to.bias(), repeats);
+  };
+  copy_layer(grouped.W_Q(), all.W_Q(), false);
+  copy_layer(grouped.W_K(), all.W_K(), true);
+  copy_layer(grouped.W_V(), all.W_V(), true);
+  copy_layer(grouped.W_O(), all.W_O(), false);
+  const Variable<double> x = normal_variable({2, 5, 8}, 1);
+  const Variable<double> source = normal_variable({2, 3, 8}, 2);
+  EXPECT_LE(max_difference(grouped.forward(x).out.value(), all.forward(x).out.value()), 1e-14);
+  EXPECT_LE(max_difference(grouped.attend_to(x, grouped.project(source)).out.value(),
+                           all.attend_to(x, all.project(source)).out.value()),
+            1e-14);
+  AttentionConfig fused = fused_projection(8, 4);
+  fused.num_kv_heads = 1;
+  EXPECT_EQ(MultiHeadAttention<>(fused).parameters()[0].shape(), (Shape{8 + 2 * 2, 8}));
+}
+
+// A query at position t attends as the t-th of a longer sequence does.
+TEST(AttentionLayers, KnowWhereQueriesStand) {
+  MultiHeadAttention<double> layer(
+      {.embed_dim = 8, .num_heads = 2, .alibi = true, .rotary = {.max_len = 7}});
+  const Variable<double> x = normal_variable({1, 7, 8}, 1);
+  const Variable<double> last = slice(x, 1, 5, 7);
+  const auto whole = layer.forward(x, {.mask = causal()});
+  const auto end = layer.forward(last, x, x, {.mask = causal(), .query_offset = 5});
+  EXPECT_LE(max_difference(whole.out.value().slice(1, 5, 7), end.out.value()), 1e-14);
+  EXPECT_THAT([&] { layer.forward(last, x, x, {.query_offset = 6}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("2 tokens from offset 6")));
+}
+
+TEST(AttentionLayers, KeepConstantsOutOfTheirState) {
+  const MultiHeadAttention<> plain(separate_projections(8, 2));
+  AttentionConfig config = separate_projections(8, 2);
+  config.alibi = true;
+  config.rotary = {.max_len = 100};
+  EXPECT_EQ(names(MultiHeadAttention<>(config)), names(plain));
+}
+
+// As where forward() of a model makes them: the tensors end before backward() looks at them.
+TEST(AttentionLayers, OwnTheTermsOfACall) {
+  MultiHeadAttention<double> layer(separate_projections(8, 2));
+  auto inputs = layer.parameters();
+  inputs.push_back(normal_variable({2, 5, 8}, 1));
+  EXPECT_LE(gradient_error(inputs,
+                           [&] {
+                             return layer
+                                 .forward(inputs.back(),
+                                          {.terms = {.alibi_slopes = Tensor<double>({2}, {1, 2}),
+                                                     .bias = normal<double>({5, 5}, 2)}})
+                                 .out;
+                           }),
+            kGradientTolerance);
+}
+
+// In units of the input's size. A graph keeps the projection, which is three, what was attended and
+// the output; forward needs no more on the way. Backward puts gradients in place when nothing needs
+// the projection any more.
+TEST(AttentionLayers, CopyNothingToSplitOrMergeHeads) {
+  set_num_threads(1);  // each has memory of its own
+  MultiHeadAttention<> layer(fused_projection(256, 8, 0));
+  const Variable<float> x(normal<float>({8, 256, 256}, 1));
+  const Tensor<float> grad = normal<float>(x.shape(), 2);
+  const double unit = 4.0 * 8 * 256 * 256;
+  const std::int64_t before = cli::live_heap_bytes();
+  const auto peak = [&] { return static_cast<double>(cli::peak_heap_bytes() - before) / unit; };
+  cli::reset_heap_peak();
+  const auto attended = layer.forward(x);
+  EXPECT_LT(peak(), 5.5);
+  cli::reset_heap_peak();
+  attended.out.backward(grad);
+  EXPECT_LT(peak(), 10.5);
+  set_num_threads(0);
+}
+
 TEST(AttentionLayers, RefuseMisuse) {
   EXPECT_THAT([] { MultiHeadAttention<>(cross_projections(6, 4)); },
               ThrowsMessage<InvalidArgument>(HasSubstr("6 is not a multiple of num_heads, 4")));
@@ -206,6 +375,17 @@ TEST(AttentionLayers, RefuseMisuse) {
         MultiHeadAttention<>({.embed_dim = 4, .inputs = {"a", "b"}});
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("2 names, expected one or three")));
+  EXPECT_THAT([] { MultiHeadAttention<>({.embed_dim = 8, .num_heads = 4, .num_kv_heads = 3}); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("num_kv_heads is 3, expected a divisor of num_heads, 4")));
+  EXPECT_THAT([] { MultiHeadAttention<>({.embed_dim = 8, .num_heads = 4, .num_kv_heads = -4}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("num_kv_heads is -4")));
+  EXPECT_THAT(
+      [] { MultiHeadAttention<>({.embed_dim = 8, .rotary = {.max_len = 3, .rotary_dim = 10}}); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("rotary_dim is 10, expected an even number up to "
+                                               "head_dim, 8")));
+  EXPECT_THAT([] { MultiHeadAttention<>({.embed_dim = 8, .rotary = {.max_len = -1}}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("max_len is -1")));
   MultiHeadAttention<> fused(fused_projection(4, 2));
   const Variable<float> x(normal<float>({1, 3, 4}, 1));
   const Variable<float> y(normal<float>({1, 3, 4}, 2));

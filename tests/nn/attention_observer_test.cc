@@ -32,8 +32,7 @@ TEST(AttentionObserver, SeesWhatEveryLayerAttendsWith) {
         model, [&](const std::string& layer, const AttentionCall<float>& call) {
           layers.push_back(layer);
           EXPECT_EQ(call.key.shape(), (Shape{2, 2, 5, 4}));
-          cross = attention_diagnostics(call.query, call.key, {.mask = call.mask},
-                                        {.kv_lengths = {5, 3}});
+          cross = attention_diagnostics(call.query, call.key, call.options, {.kv_lengths = {5, 3}});
         });
     weights = model.forward(src, tgt, {5, 3}).weights;
   }
@@ -58,10 +57,32 @@ TEST(AttentionObserver, IsShownTheMaskOfTheLayerToo) {
       layer, [&](const std::string& name, const AttentionCall<double>& call) {
         ++calls;
         EXPECT_EQ(name, "mha");
-        EXPECT_EQ(call.mask.description(), causal().description());
+        EXPECT_EQ(call.options.mask.description(), causal().description());
       });
   layer.forward(Variable<double>(default_generator().randn<double>({1, 3, 4})));
   EXPECT_EQ(calls, 1);
+}
+
+// What is shown is all that diagnostics need to find the weights that the layer attends with.
+TEST(AttentionObserver, IsShownTheTermsOfTheLayer) {
+  set_seed(0);
+  MultiHeadAttention<> layer({.embed_dim = 8,
+                              .num_heads = 4,
+                              .num_kv_heads = 2,
+                              .mask = sliding_window(2, 0),
+                              .softcap = 1,
+                              .alibi = true,
+                              .rotary = {.max_len = 5}});
+  Tensor<float> shown;
+  layer.observe([&](const AttentionCall<float>& call) {
+    EXPECT_EQ(call.key.shape(), (Shape{1, 2, 5, 2}));
+    shown =
+        attention_weights(call.query, call.key, std::vector<AttentionRow>{{0, 3, 4}}, call.options);
+  });
+  const Variable<float> x(default_generator().randn({1, 5, 8}));
+  const auto attended =
+      layer.forward(x, {.terms = {.bias = default_generator().randn({5, 5})}, .rows = {{0, 3, 4}}});
+  for (int k = 0; k < 5; ++k) EXPECT_EQ(shown(0, k), attended.weights(0, k));
 }
 
 TEST(Module, CallsForEachPartByItsFullName) {

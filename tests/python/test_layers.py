@@ -45,6 +45,23 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], list[tuple[int, ...]]]] = {
     "causal_self": (lambda: layers.CausalSelfAttention(16, 4, 9), SELF),
     "causal_multi_head": (lambda: layers.CausalMultiHeadAttention(16, 2, 7), SELF),
     "cross": (lambda: layers.cross(16, 4), [(2, 5, 16), (2, 7, 16)]),
+    "grouped": (lambda: layers.ConfiguredAttention(16, 4, 2), SELF),
+    "grouped_fused": (lambda: layers.ConfiguredAttention(16, 4, 1, is_fused=True), SELF),
+    "window": (lambda: layers.ConfiguredAttention(16, 4, 4, window=3), SELF),
+    "softcap": (lambda: layers.ConfiguredAttention(16, 4, 4, softcap=0.5), SELF),
+    "alibi": (lambda: layers.ConfiguredAttention(16, 4, 4, alibi=True), SELF),
+    "rotary": (lambda: layers.ConfiguredAttention(16, 2, 2, rotary_base=100), SELF),
+    "rotary_fused": (
+        lambda: layers.ConfiguredAttention(16, 4, 2, is_fused=True, rotary_base=100),
+        SELF,
+    ),
+    "all_terms": (
+        lambda: layers.ConfiguredAttention(
+            16, 4, 2, window=4, softcap=0.5, alibi=True, rotary_base=100
+        ),
+        [*SELF, (4, 7, 7)],
+    ),
+    "biased": (lambda: layers.ConfiguredAttention(16, 4, 4), [*SELF, (4, 1, 7)]),
     "additive": (lambda: layers.AdditiveAttention(12, 12, 5), STATES),
     "luong_dot": (lambda: layers.MultiplicativeAttention(12, 12, "dot"), STATES),
     "luong_general": (lambda: layers.MultiplicativeAttention(12, 12, "general"), STATES),

@@ -63,6 +63,71 @@ class MultiHeadAttention(MultiHead):
     pass
 
 
+def alibi_slopes(num_heads: int) -> Tensor:
+    """For a power of two of heads."""
+    return 2.0 ** (-8 / num_heads * torch.arange(1, num_heads + 1))
+
+
+def turn(x: Tensor, base: float) -> Tensor:
+    """Rotary positions of [batch, heads, length, head_dim], in halves, as transformers has them."""
+    frequencies = base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    angles = torch.outer(torch.arange(x.shape[-2]), frequencies).repeat(1, 2)
+    low, high = x.chunk(2, dim=-1)
+    return x * angles.cos() + torch.cat([-high, low], dim=-1) * angles.sin()
+
+
+class ConfiguredAttention(MultiHead):
+    """Self-attention with the terms of the operator, and heads of keys that several heads share."""
+
+    window = None
+    softcap = 0.0
+    alibi = False
+    rotary_base = None
+
+    def __init__(
+        self, width: int, num_heads: int, num_kv_heads: int, is_fused: bool = False, **terms: object
+    ) -> None:
+        self.head_dim = width // num_heads
+        shared = self.head_dim * num_kv_heads
+        self.widths = [width, shared, shared]
+        outs = {"qkv_proj": sum(self.widths)} if is_fused else dict(zip(PROJECTIONS, self.widths))
+        outs["out_proj"] = width
+        parts = {name: lambda n=n: nn.Linear(width, n, not is_fused) for name, n in outs.items()}
+        super().__init__(num_heads, list(outs)[:-1], "out_proj", parts)
+        for name, value in terms.items():
+            setattr(self, name, value)
+
+    def _get_name(self) -> str:
+        return "MultiHeadAttention"
+
+    def project(self, x: Tensor) -> Iterator[Tensor]:
+        projected = torch.cat([getattr(self, name)(x) for name in self.inputs], dim=-1)
+        for part in projected.split(self.widths, dim=-1):
+            yield part.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        if self.softcap:
+            scores = self.softcap * torch.tanh(scores / self.softcap)
+        positions = torch.arange(query.shape[2])
+        behind = positions[:, None] - positions
+        if self.alibi:
+            scores = scores - alibi_slopes(self.num_heads)[:, None, None] * behind.abs()
+        if self.window is not None:
+            scores = scores.masked_fill((behind < 0) | (behind > self.window), -math.inf)
+        return scores
+
+    def forward(self, x: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        query, key, value = self.project(x)
+        if self.rotary_base is not None:
+            query, key = turn(query, self.rotary_base), turn(key, self.rotary_base)
+        times = query.shape[1] // key.shape[1]
+        key, value = (t.repeat_interleave(times, dim=1) for t in (key, value))
+        scores = self.scores(query, key)
+        weights = F.softmax(scores if bias is None else scores + bias, dim=-1)
+        return self.out_proj((weights @ value).transpose(1, 2).flatten(2)), weights
+
+
 def fused(width: int, num_heads: int) -> MultiHead:
     parts = linears(["qkv_proj"], width, 3 * width, bias=False)
     parts |= linears(["out_proj"], width, width, bias=False) | {"dropout": lambda: nn.Dropout(0.0)}

@@ -11,15 +11,24 @@
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/nn/attention_config.h"
 #include "heed/nn/layers.h"
+#include "heed/nn/ops.h"
 #include "heed/statistics.h"
 
 namespace heed::inline v0::nn {
 
-/// What one call asks of an attention layer.
+/// What one call asks of an attention layer. Terms are variables, which own what they hold; what a
+/// mask or a score_mod refers to must live until backward().
+template <class T = float>
 struct AttendOptions {
-  /// Broadcasts to [batch, num_heads, q_len, kv_len]. What it refers to must live until backward().
+  /// Broadcasts to [batch, num_heads, q_len, kv_len].
   Mask mask = {};
+  ScoreMod score_mod = {};
+  /// Slopes, bias and sinks, constant or to be learned. Slopes take the place of the layer's own.
+  LearnedTerms<T> terms = {};
+  /// The position of query 0; that of key 0 is 0.
+  std::int64_t query_offset = 0;
   /// Whether to return every weight. Without weights, none is ever kept in memory.
   bool return_attention = false;
   /// Or the weights of these rows only.
@@ -42,7 +51,7 @@ struct Attended {
 template <class T>
 HEED_API Attended<T> scaled_dot_product_attention(const Variable<T>& query, const Variable<T>& key,
                                                   const Variable<T>& value,
-                                                  const AttendOptions& options = {},
+                                                  const AttendOptions<T>& options = {},
                                                   const heed::Dropout& dropout = {});
 
 /// The same as a part of a model that has no parameters.
@@ -50,76 +59,37 @@ template <class T = float>
 class HEED_API ScaledDotProductAttention : public Module<T> {
  public:
   Attended<T> forward(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
-                      const AttendOptions& options = {}, const heed::Dropout& dropout = {}) {
+                      const AttendOptions<T>& options = {}, const heed::Dropout& dropout = {}) {
     return scaled_dot_product_attention(query, key, value, options, dropout);
   }
   std::string class_name() const override { return "ScaledDotProductAttention"; }
 };
 
-/// A dropout and what it is called; without a name there is none.
-struct NamedDropout {
-  std::string name = {};
-  double p = 0;
-};
-
-/// What distinguishes one attention layer from another.
-struct AttentionConfig {
-  std::string class_name = "MultiHeadAttention";
-  std::int64_t embed_dim = 0;
-  std::int64_t num_heads = 1;
-  std::int64_t head_dim = 0;  ///< 0: embed_dim / num_heads
-  /// The projections of query, key and value, or one name: one projection gives all three, side by
-  /// side.
-  std::vector<std::string> inputs = {"q_proj", "k_proj", "v_proj"};
-  std::string out = "out_proj";  ///< the projection of the output; empty: none
-  bool bias = true;              ///< of every projection
-  std::string core = {};         ///< the name of a part ScaledDotProductAttention(), if it has one
-  NamedDropout weight_dropout = {};
-  NamedDropout out_dropout = {};
-  bool is_causal = false;  ///< whether the layer adds causal() to every mask
-  /// Whether all weights have an axis for the heads; without it there can be only one head.
-  bool has_head_axis = true;
-};
-
-/// qkv_proj, out_proj, without biases; dropout on the output.
-HEED_API AttentionConfig fused_projection(std::int64_t embed_dim, std::int64_t num_heads,
-                                          double dropout = 0.1);
-/// q_proj, k_proj, v_proj, out_proj, attention; dropout on the weights.
-HEED_API AttentionConfig separate_projections(std::int64_t embed_dim, std::int64_t num_heads,
-                                              double dropout = 0);
-/// W_q, W_k, W_v, W_o; dropout on the weights. For self- and cross-attention.
-HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t num_heads,
-                                           double dropout = 0.1);
-/// q_proj, k_proj, v_proj, out_proj; dropout on the weights, attn_dropout, and on the output,
-/// out_dropout.
-HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
-                                       double dropout = 0.1);
-
 /// What an attention layer attends with in one call.
 template <class T>
 struct AttentionCall {
-  TensorView<const T> query;  ///< [batch, num_heads, q_len, head_dim], projected
-  TensorView<const T> key;    ///< [batch, num_heads, kv_len, head_dim], projected
-  const Mask& mask;
+  TensorView<const T> query;  ///< [batch, num_heads, q_len, head_dim], projected and turned
+  TensorView<const T> key;    ///< [batch, num_kv_heads, kv_len, head_dim], projected and turned
+  /// Everything that is done to the scores: the layer's mask and terms, and the call's.
+  const BasicAttentionOptions<T>& options;
 };
 
 /// What a layer looks at, projected: for calls that look at the same source again and again.
 template <class T>
 struct ProjectedSource {
-  Variable<T> key;    ///< [batch, kv_len, num_heads · head_dim]
+  Variable<T> key;    ///< [batch, kv_len, num_kv_heads · head_dim]
   Variable<T> value;  ///< of the same shape
 };
 
-/// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …)))
+/// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …))), where heads are read and
+/// written as they lie in the projections: nothing is copied to split or to merge them.
 ///
 /// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
 template <class T = float>
 class HEED_API MultiHeadAttention : public Module<T> {
  public:
   /// Draws the projections of query, key, value and output in that order.
-  /// @throws InvalidArgument when a size is not positive, embed_dim is not a multiple of num_heads
-  /// and no head_dim is given, `inputs` holds neither one nor three names, or several heads have no
-  /// axis.
+  /// @throws InvalidArgument when the configuration does not fit; see resolved().
   explicit MultiHeadAttention(const AttentionConfig& config);
   /// The layer of separate_projections(embed_dim, num_heads), without dropout.
   MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_heads)
@@ -128,9 +98,9 @@ class HEED_API MultiHeadAttention : public Module<T> {
   /// query [batch, q_len, embed_dim], key and value [batch, kv_len, embed_dim].
   /// @throws InvalidArgument when shapes do not fit, or inputs differ that have one projection.
   Attended<T> forward(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
-                      const AttendOptions& options = {});
+                      const AttendOptions<T>& options = {});
   /// Self-attention.
-  Attended<T> forward(const Variable<T>& x, const AttendOptions& options = {}) {
+  Attended<T> forward(const Variable<T>& x, const AttendOptions<T>& options = {}) {
     return forward(x, x, x, options);
   }
 
@@ -144,7 +114,7 @@ class HEED_API MultiHeadAttention : public Module<T> {
   /// @throws InvalidArgument when the shape does not fit, or one projection gives all three.
   ProjectedSource<T> project(const Variable<T>& source);
   Attended<T> attend_to(const Variable<T>& query, const ProjectedSource<T>& source,
-                        const AttendOptions& options = {});
+                        const AttendOptions<T>& options = {});
 
   /// The projections of query, key, value and output, whatever their names: Q = x · W_Qᵀ.
   /// @throws InvalidArgument when one projection gives the first three, or there is none of the
@@ -157,27 +127,34 @@ class HEED_API MultiHeadAttention : public Module<T> {
   // NOLINTEND(readability-identifier-naming)
 
   std::int64_t num_heads() const noexcept { return config_.num_heads; }
+  std::int64_t num_kv_heads() const noexcept { return config_.num_kv_heads; }
   std::int64_t head_dim() const noexcept { return config_.head_dim; }
-  /// What scores are multiplied by: 1/√head_dim.
+  /// What scores are multiplied by: 1/√head_dim, if nothing else is configured.
   double scale() const noexcept;
 
   std::string class_name() const override { return config_.class_name; }
 
  private:
+  struct ProjectedHeads {
+    Heads<T> query, key, value;
+  };
+
   void check_input(const Variable<T>& input) const;
   void check_three_projections() const;
   const Linear<T>& input_projection(std::size_t index) const;
-  // A projection as heads [batch, num_heads, length, head_dim].
-  Variable<T> as_heads(const Variable<T>& projected) const;
-  // Of one input all three as heads.
-  std::vector<Variable<T>> project_together(const Variable<T>& x);
-  Attended<T> attend(const std::vector<Variable<T>>& heads, const AttendOptions& options);
+  // With rotary positions from `first_position` on, if the layer has them.
+  Heads<T> turned(const Heads<T>& heads, std::int64_t first_position) const;
+  Attended<T> attend(const ProjectedHeads& heads, const AttendOptions<T>& given);
 
   AttentionConfig config_;
   std::vector<Linear<T>*> inputs_;
   Linear<T>* out_ = nullptr;
   Dropout<T>* weight_dropout_ = nullptr;
   Dropout<T>* out_dropout_ = nullptr;
+  // Constants that are no part of the state; not defined where the layer has none.
+  Variable<T> alibi_slopes_;
+  Variable<T> cos_;
+  Variable<T> sin_;
   std::function<void(const AttentionCall<T>&)> observer_;
 };
 
@@ -217,7 +194,7 @@ template <class T = float>
 class HEED_API CausalAttention : public Module<T> {
  public:
   /// x [batch, length, embed_dim]. @throws InvalidArgument when length exceeds max_len.
-  Attended<T> forward(const Variable<T>& x, const AttendOptions& options = {});
+  Attended<T> forward(const Variable<T>& x, const AttendOptions<T>& options = {});
 
  protected:
   /// @throws InvalidArgument when max_len is negative.

@@ -112,7 +112,7 @@ AttentionOutput<float> attend_side_by_side(FloatView query, FloatView key, Float
   return result;
 }
 
-// The reference returns a tensor of its own layout.
+// There is no plan for double, and attention_with_lse() has a layout of its own.
 AttentionOutput<double> attend_side_by_side(DoubleView query, DoubleView key, DoubleView value,
                                             const AttentionOptions64& options) {
   AttentionOutput<double> result = attention_with_lse(query, key, value, options);

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "heed/heed.h"
 #include "report.h"
@@ -55,6 +57,63 @@ void report_attention_layers(Report& report) {
   const Variable<float> context = draw({2, 7, 16});
   report_layer(report, "cross", cross, {query, context},
                [&] { return cross.forward(query, context, context).out; });
+}
+
+// Self-attention with terms of the operator; a bias of its scores, where `bias` says its shape, is
+// learned.
+void report_configured(Report& report, const std::string& name, const nn::AttentionConfig& config,
+                       const std::optional<Shape>& bias = std::nullopt) {
+  set_seed(0);
+  nn::MultiHeadAttention<> layer(config);
+  std::vector<Variable<float>> inputs{draw({2, 7, 16})};
+  if (bias) inputs.push_back(draw(*bias));
+  report_layer(report, name, layer, inputs, [&] {
+    nn::AttendOptions<> options{.return_attention = true};
+    if (bias) options.terms.bias = inputs.back();
+    auto [out, weights] = layer.forward(inputs.front(), options);
+    report.add(name + "/weights", weights);
+    return out;
+  });
+}
+
+void report_configured_layers(Report& report) {
+  const nn::AttentionConfig plain{.embed_dim = 16, .num_heads = 4};
+  const auto with = [&](const auto& change) {
+    nn::AttentionConfig config = plain;
+    change(config);
+    return config;
+  };
+  const auto fuse = [](nn::AttentionConfig& config) {
+    config.inputs = {"qkv_proj"};
+    config.bias = false;
+  };
+  report_configured(report, "grouped", with([](auto& config) { config.num_kv_heads = 2; }));
+  report_configured(report, "grouped_fused", with([&](auto& config) {
+                      fuse(config);
+                      config.num_kv_heads = 1;
+                    }));
+  report_configured(report, "window",
+                    with([](auto& config) { config.mask = sliding_window(3, 0); }));
+  report_configured(report, "softcap", with([](auto& config) { config.softcap = 0.5; }));
+  report_configured(report, "alibi", with([](auto& config) { config.alibi = true; }));
+  report_configured(report, "rotary", with([](auto& config) {
+                      config.num_heads = 2;
+                      config.rotary = {.max_len = 9, .base = 100};
+                    }));
+  report_configured(report, "rotary_fused", with([&](auto& config) {
+                      fuse(config);
+                      config.num_kv_heads = 2;
+                      config.rotary = {.max_len = 9, .base = 100};
+                    }));
+  report_configured(report, "all_terms", with([](auto& config) {
+                      config.num_kv_heads = 2;
+                      config.mask = sliding_window(4, 0);
+                      config.softcap = 0.5;
+                      config.alibi = true;
+                      config.rotary = {.max_len = 9, .base = 100};
+                    }),
+                    Shape{4, 7, 7});
+  report_configured(report, "biased", plain, Shape{4, 1, 7});
 }
 
 template <class Layer>
@@ -188,6 +247,7 @@ void run(const std::filesystem::path& folder) {
   Report report;
   report_basic_layers(report);
   report_attention_layers(report);
+  report_configured_layers(report);
   report_alignment_layers(report);
   report_all_training(report);
   report.write(folder);

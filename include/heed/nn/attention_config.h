@@ -1,0 +1,80 @@
+/// What distinguishes one attention layer from another, and the configurations of the textbooks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0::nn {
+
+/// A dropout and what it is called; without a name there is none.
+struct NamedDropout {
+  std::string name = {};
+  double p = 0;
+};
+
+/// Rotary positions: queries from AttendOptions::query_offset on, keys from 0; see rotary.h.
+struct RotaryConfig {
+  /// How many positions there are; 0: none is encoded.
+  std::int64_t max_len = 0;
+  /// How many dimensions of each head are turned, the first ones. Even; 0: all.
+  std::int64_t rotary_dim = 0;
+  double base = 10000;
+  bool interleaved = false;  ///< whether pairs are neighbours
+};
+
+/// What distinguishes one attention layer from another.
+struct AttentionConfig {
+  std::string class_name = "MultiHeadAttention";
+  std::int64_t embed_dim = 0;
+  std::int64_t num_heads = 1;
+  /// Query head h reads key/value head h / (num_heads / num_kv_heads); 0: as many as num_heads.
+  /// Source: Ainslie et al., "GQA: Training Generalized Multi-Query Transformer Models", 2023.
+  std::int64_t num_kv_heads = 0;
+  std::int64_t head_dim = 0;  ///< 0: embed_dim / num_heads
+  /// The projections of query, key and value, or one name: one projection gives all three, side by
+  /// side.
+  std::vector<std::string> inputs = {"q_proj", "k_proj", "v_proj"};
+  std::string out = "out_proj";  ///< the projection of the output; empty: none
+  bool bias = true;              ///< of every projection
+  std::string core = {};         ///< the name of a part ScaledDotProductAttention(), if it has one
+  NamedDropout weight_dropout = {};
+  NamedDropout out_dropout = {};
+  /// What the layer adds to every call's mask: causal(), a sliding_window(), both by &. What it
+  /// refers to must live as long as the layer.
+  Mask mask = {};
+  std::optional<double> scale = std::nullopt;  ///< of the scores; not given: 1/√head_dim
+  double softcap = 0;                          ///< of the scores; 0: none
+  /// Whether scores fall with the distance, by heed::alibi_slopes(num_heads).
+  bool alibi = false;
+  RotaryConfig rotary = {};
+  /// Whether all weights have an axis for the heads; without it there can be only one head.
+  bool has_head_axis = true;
+};
+
+/// qkv_proj, out_proj, without biases; dropout on the output.
+HEED_API AttentionConfig fused_projection(std::int64_t embed_dim, std::int64_t num_heads,
+                                          double dropout = 0.1);
+/// q_proj, k_proj, v_proj, out_proj, attention; dropout on the weights.
+HEED_API AttentionConfig separate_projections(std::int64_t embed_dim, std::int64_t num_heads,
+                                              double dropout = 0);
+/// W_q, W_k, W_v, W_o; dropout on the weights. For self- and cross-attention.
+HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t num_heads,
+                                           double dropout = 0.1);
+/// q_proj, k_proj, v_proj, out_proj; dropout on the weights, attn_dropout, and on the output,
+/// out_dropout.
+HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
+                                       double dropout = 0.1);
+
+/// The configuration with the numbers that it leaves to others: head_dim, num_kv_heads and
+/// rotary_dim.
+/// @throws InvalidArgument when a size is not positive, embed_dim is not a multiple of num_heads
+/// and no head_dim is given, num_heads is no multiple of num_kv_heads, `inputs` holds neither one
+/// nor three names, several heads have no axis, or rotary_dim is odd or greater than head_dim.
+HEED_API AttentionConfig resolved(const AttentionConfig& config);
+
+}  // namespace heed::inline v0::nn

@@ -1,0 +1,97 @@
+#include <utility>
+#include <vector>
+
+#include "attention/philox.h"
+#include "nn/weights_of_heads.h"
+
+namespace heed::inline v0::nn {
+
+namespace {
+
+std::vector<AttentionRow> all_rows(const Shape& heads) {
+  std::vector<AttentionRow> rows;
+  rows.reserve(static_cast<std::size_t>(heads[0] * heads[1] * heads[2]));
+  for (std::int64_t batch = 0; batch < heads[0]; ++batch) {
+    for (std::int64_t head = 0; head < heads[1]; ++head) {
+      for (std::int64_t query = 0; query < heads[2]; ++query) rows.push_back({batch, head, query});
+    }
+  }
+  return rows;
+}
+
+// Does to weights [rows, kv_len] what the operator does before it multiplies the values.
+template <class T>
+void drop(Tensor<T>& weights, const std::vector<AttentionRow>& rows, const heed::Dropout& dropout) {
+  const DropoutMask mask(dropout);
+  if (mask.keeps_everything()) return;
+  T* weight = weights.data();
+  for (const AttentionRow& row : rows) {
+    ScorePosition at{static_cast<std::int32_t>(row.batch), static_cast<std::int32_t>(row.head),
+                     static_cast<std::int32_t>(row.query), 0};
+    for (; at.kv_idx < weights.extent(1); ++at.kv_idx) *weight++ *= static_cast<T>(mask.factor(at));
+  }
+}
+
+// The view of a term that may be missing.
+template <class T>
+std::optional<TensorView<const T>> view_if_defined(const Variable<T>& term) {
+  if (!term.is_defined()) return std::nullopt;
+  return term.value();
+}
+
+}  // namespace
+
+template <class T>
+BasicAttentionOptions<T> operator_options(const AttendOptions<T>& options,
+                                          const heed::Dropout& dropout) {
+  return {.mask = options.mask,
+          .score_mod = options.score_mod,
+          .alibi_slopes = view_if_defined(options.terms.alibi_slopes),
+          .bias = view_if_defined(options.terms.bias),
+          .sinks = view_if_defined(options.terms.sinks),
+          .dropout = dropout,
+          .query_offset = options.query_offset};
+}
+
+template <class T>
+Tensor<T> wanted_weights(const Heads<T>& query, const Heads<T>& key, const AttendOptions<T>& wanted,
+                         const BasicAttentionOptions<T>& options) {
+  if (!wanted.return_attention && wanted.rows.empty()) return {};
+  const auto q = query.view();
+  const auto k = key.view();
+  const auto rows = wanted.return_attention ? all_rows(q.shape()) : wanted.rows;
+  Tensor<T> weights = attention_weights(q, k, rows, options);
+  drop(weights, rows, options.dropout);
+  if (!wanted.return_attention) return weights;
+  return std::move(weights).reshaped({q.extent(0), q.extent(1), q.extent(2), k.extent(2)});
+}
+
+template <class T>
+Attended<T> scaled_dot_product_attention(const Variable<T>& query, const Variable<T>& key,
+                                         const Variable<T>& value, const AttendOptions<T>& options,
+                                         const heed::Dropout& dropout) {
+  const BasicAttentionOptions<T> bound = operator_options(options, dropout);
+  return {attention(query, key, value, bound, options.terms),
+          wanted_weights<T>({query}, {key}, options, bound)};
+}
+
+template Tensor<float> wanted_weights(const Heads<float>&, const Heads<float>&,
+                                      const AttendOptions<float>&, const AttentionOptions&);
+template Tensor<double> wanted_weights(const Heads<double>&, const Heads<double>&,
+                                       const AttendOptions<double>&, const AttentionOptions64&);
+template AttentionOptions operator_options(const AttendOptions<float>&, const heed::Dropout&);
+template AttentionOptions64 operator_options(const AttendOptions<double>&, const heed::Dropout&);
+template HEED_API Attended<float> scaled_dot_product_attention(const Variable<float>&,
+                                                               const Variable<float>&,
+                                                               const Variable<float>&,
+                                                               const AttendOptions<float>&,
+                                                               const heed::Dropout&);
+template HEED_API Attended<double> scaled_dot_product_attention(const Variable<double>&,
+                                                                const Variable<double>&,
+                                                                const Variable<double>&,
+                                                                const AttendOptions<double>&,
+                                                                const heed::Dropout&);
+template class ScaledDotProductAttention<float>;
+template class ScaledDotProductAttention<double>;
+
+}  // namespace heed::inline v0::nn
