@@ -19,6 +19,8 @@
 #include "heed/io/tokenizer.h"
 #include "heed/linear_attention.h"
 #include "heed/mask.h"
+#include "heed/merge.h"
+#include "heed/online_softmax.h"
 #include "heed/packed.h"
 #include "heed/parallel.h"
 #include "heed/plan.h"

@@ -41,6 +41,7 @@ from ._operator import (
     attention_backward,
     attention_statistics,
     attention_weights,
+    merge_attention,
     plan,
 )
 from ._relatives import (
@@ -82,6 +83,7 @@ __all__ = [
     "key_padding",
     "linear_attention",
     "linear_attention_backward",
+    "merge_attention",
     "num_threads",
     "plan",
     "prefix",

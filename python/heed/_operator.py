@@ -160,6 +160,26 @@ def attention_backward(
     return AttentionGradients(*_heed.attention_backward(grad_out, query, key, value, out, lse, made, num_threads))
 
 
+def merge_attention(*parts: tuple[Any, Any], num_threads: int | None = None) -> tuple[Any, Any]:
+    """attention() over all keys, from the tuples (out, lse) that it gave with return_lse for parts of them.
+
+    out: [..., value_dim], the same shape in every part; float32, float16, bfloat16 or float64
+    lse: [...], float32 for half precision. That of attention_packed() has its heads in front: lse.T
+
+    Parts must not overlap: sinks, for one, are given to one part only. Positions count from the first key of each part:
+    for keys that begin at `first` the query_offset is `first` less, and dropout and score_mod see these positions.
+
+    Returns (out, lse): lse = log Σᵢ exp(lseᵢ), out = Σᵢ exp(lseᵢ - lse) · outᵢ. A row that saw no key in a part, where
+    its lse is -inf, has the bits of the others' result; an lse of inf outweighs all that are finite.
+
+    >>> first, second = (heed.attention(x, y, y, return_lse=True) for y in (x[:, :, :100], x[:, :, 100:]))
+    >>> out, lse = heed.merge_attention(first, second)
+    >>> bool(abs(out - heed.attention(x, x, x)).max() < 1e-5)
+    True
+    """
+    return _heed.merge_attention(parts, num_threads)
+
+
 def attention_weights(
     query: Any,
     key: Any,

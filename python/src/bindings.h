@@ -9,6 +9,7 @@ void bind_attention(nanobind::module_& module);
 void bind_backward(nanobind::module_& module);
 void bind_flex(nanobind::module_& module);
 void bind_linear(nanobind::module_& module);
+void bind_merge(nanobind::module_& module);
 void bind_packed(nanobind::module_& module);
 void bind_page(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);

@@ -172,6 +172,35 @@ def test_leading_dimensions_may_be_left_out(rank: int) -> None:
     np.testing.assert_array_equal(lse, full_lse[index] if rank < 4 else lse)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_parts_of_the_keys_are_merged(dtype: torch.dtype) -> None:
+    query, key, value = (torch.from_numpy(x).to(dtype) for x in (QUERY, KEY, VALUE))
+    parts = [
+        heed.attention(query, key[:, :, keys], value[:, :, keys], return_lse=True)
+        for keys in (slice(0, 2), slice(2, 2), slice(2, 8), slice(8, 9))
+    ]
+    out, lse = heed.merge_attention(*parts, num_threads=1)
+    assert isinstance(out, torch.Tensor) and out.dtype == dtype and lse.dtype == parts[0][1].dtype
+    expected, expected_lse = heed.attention(query, key, value, return_lse=True)
+    tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2}.get(dtype, 1e-6)
+    assert_close(out.double(), expected.double(), tolerance)
+    assert_close(lse.double(), expected_lse.double(), 1e-6)
+
+
+def test_what_cannot_be_merged() -> None:
+    out, lse = heed.attention(QUERY, KEY, VALUE, return_lse=True)
+    for parts, message in (
+        ((), "merge_attention: 0 parts, expected at least 1"),
+        ((out, lse), r"merge_attention: part 0 is no tuple \(out, lse\)"),
+        (((out, lse), (out,)), r"merge_attention: part 1 is no tuple \(out, lse\)"),
+        (((out, lse), (out, lse.astype(np.float64))), "lse of part 1 is float64, expected float32"),
+        (((out, lse), (out.astype(np.float16), lse)), "out of part 1 is float16, expected float32"),
+        (((out, lse.swapaxes(0, 1)),), r"lse of part 0 has shape \[4, 2, 7\], expected \[2, 4, 7\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            heed.merge_attention(*parts)
+
+
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 2, 0, 4), (2, 0, 3, 4), (2, 2, 3, 0)], ids=str)
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
 def test_empty_arrays(shape: tuple[int, ...], kind) -> None:
