@@ -220,6 +220,7 @@ def plan(query: Any, key: Any, value: Any, *, dtype: str = "float32", **options:
     >>> print(heed.plan(shape, shape, shape, causal=True))
     attention   query [1, 8, 512, 64], key [1, 8, 512, 64], value [1, 8, 512, 64], float32
     mask        causal
+    scores      none
     kernel      ...
     """
     return _heed.plan(query, key, value, dtype, make_options("plan", **options))

@@ -140,7 +140,8 @@ TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
   backward[1] = "backward";
   for (const Arguments& arguments : {forward(options), backward}) {
     std::string names;
-    for (const auto& result : json_of(arguments).at("results")) {
+    const nlohmann::json measured = json_of(arguments);
+    for (const auto& result : measured.at("results")) {
       names += result.at("case").at("with").get<std::string>() + ' ';
     }
     EXPECT_EQ(names, "none softcap score-mod alibi bias sinks dropout head-windows ");

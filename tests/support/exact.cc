@@ -49,6 +49,10 @@ ExactOptions::ExactOptions(const AttentionOptions& options) {
   if (options.sinks) options_.sinks = sinks_ = exactly(*options.sinks);
 }
 
+double root_mean_square_error(const Tensor<float>& found, const Tensor<double>& exact) {
+  return root_mean_square(found, exact, Judgement::Error::kAbsolute);
+}
+
 double largest_magnitude(const Tensor<double>& tensor) {
   double largest = 0;
   for (const double x : tensor.elements()) {

@@ -29,6 +29,10 @@ class ExactOptions {
 // The largest magnitude of a finite number, or 0.
 double largest_magnitude(const Tensor<double>& tensor);
 
+// The root of the mean square of found − exact; infinite where exactly one of two numbers is
+// finite.
+double root_mean_square_error(const Tensor<float>& found, const Tensor<double>& exact);
+
 // What is said of a tensor of numbers in float: how wrong they may be.
 struct Judgement {
   // found − exact, or that divided by exact where this exceeds 2⁻⁶⁰.
