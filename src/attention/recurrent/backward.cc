@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "attention/request.h"
 #include "attention/recurrent/problem.h"
+#include "attention/request.h"
 #include "heed/cancellation.h"
 #include "heed/parallel.h"
 

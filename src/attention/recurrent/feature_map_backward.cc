@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/request.h"
 #include "attention/recurrent/problem.h"
+#include "attention/request.h"
 #include "heed/cancellation.h"
 #include "heed/parallel.h"
 

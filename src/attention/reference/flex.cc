@@ -1,6 +1,6 @@
 // Attention whose scores and weights pass through functions of whole matrices.
-#include "attention/request.h"
 #include "attention/reference/row.h"
+#include "attention/request.h"
 #include "heed/cancellation.h"
 #include "heed/reference.h"
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "attention/request.h"
 #include "attention/reference/softmax.h"
+#include "attention/request.h"
 #include "heed/cancellation.h"
 #include "heed/dual.h"
 
