@@ -129,13 +129,8 @@ TEST(BenchForward, ListsMakeEveryCombination) {
 }
 
 TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
-  const Arguments options{"--seq",
-                          "3",
-                          "--kv-seq",
-                          "5",
-                          "--with",
-                          "none,softcap,score-mod,alibi,"
-                          "bias,sinks,dropout,head-windows"};
+  const std::string all = "none,softcap,score-mod,alibi,bias,sinks,dropout,head-windows";
+  const Arguments options{"--seq", "3", "--kv-seq", "5", "--with", all};
   Arguments backward = forward(options);
   backward[1] = "backward";
   for (const Arguments& arguments : {forward(options), backward}) {

@@ -25,6 +25,7 @@ struct Group {
   std::string_view name;
   std::vector<Call> (*calls)();
 };
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
 inline void PrintTo(const Group& group, std::ostream* out) { *out << group.name; }
 
 // Every group. The first call of each, "libm", tells C libraries apart.

@@ -28,13 +28,13 @@ class RecordedKeys final : public KeySource<float> {
 
   kernels::Tile tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                      const Staging<float>& staging) const override {
-    ++asked_;
-    read_.insert({kv_head, keys.begin / kTileKeys});
+    ++asked;
+    read.insert({kv_head, keys.begin / kTileKeys});
     return keys_.tile(batch, kv_head, keys, staging);
   }
 
-  mutable std::int64_t asked_ = 0;
-  mutable std::set<std::pair<std::int64_t, std::int64_t>> read_;  // key head, tile
+  mutable std::int64_t asked = 0;
+  mutable std::set<std::pair<std::int64_t, std::int64_t>> read;  // key head, tile
 
  private:
   TensorKeys<float> keys_;
@@ -61,7 +61,7 @@ class TilesVisited : public TargetTest {
     engine::forward<float>({&job, 1}, schedule);
     EXPECT_TRUE(
         testing_support::same_bits(out, testing_support::run(table(), in, {.mask = mask}).out));
-    return {keys.read_, keys.asked_};
+    return {keys.read, keys.asked};
   }
 };
 HEED_RUN_ON_EVERY_TARGET(TilesVisited);
@@ -105,7 +105,7 @@ class Distant final : public detail::IrregularPart<Distant> {
   }
   std::int64_t next_key(const ScoreShape&, const detail::RowGroup&,
                         std::int64_t key) const override {
-    ++asked_;
+    ++asked;
     const std::int64_t tile = key / kTileKeys;
     return ((tile + 92) / 100 * 100 + 7) * kTileKeys;
   }
@@ -117,7 +117,7 @@ class Distant final : public detail::IrregularPart<Distant> {
   void hide_in(const ScoreShape&, const detail::BasicScoreTile<Real>&,
                const kernels::BasicKernelTable<Real>&) const {}
 
-  mutable std::int64_t asked_ = 0;
+  mutable std::int64_t asked = 0;
 };
 
 TEST(TileMap, LeapsOverWhatNobodySees) {
@@ -130,7 +130,7 @@ TEST(TileMap, LeapsOverWhatNobodySees) {
   const std::int32_t position = 0;
   tiles.find(mask, {0, 1, &head, &position}, {0, kv_len});
   ASSERT_EQ(tiles.runs().size(), 10U);
-  EXPECT_LE(part->asked_, 40);
+  EXPECT_LE(part->asked, 40);
   EXPECT_EQ(tiles.next(0), 7 * kTileKeys);
   EXPECT_EQ(tiles.next(8 * kTileKeys), 107 * kTileKeys);
   EXPECT_TRUE(tiles.visits(907 * kTileKeys));
