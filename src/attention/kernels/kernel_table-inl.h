@@ -162,7 +162,7 @@ void widen(DataType type, const std::byte* source, std::int64_t count, Real* num
       return widen_all<BFloat16Format>(source, count, numbers);
 #endif
     default:
-      std::memcpy(numbers, source, static_cast<std::size_t>(count) * sizeof(Real));
+      if (count > 0) std::memcpy(numbers, source, static_cast<std::size_t>(count) * sizeof(Real));
   }
 }
 
@@ -175,7 +175,7 @@ void narrow(DataType type, const Real* numbers, std::int64_t count, std::byte* t
       return narrow_all<BFloat16Format>(numbers, count, target);
 #endif
     default:
-      std::memcpy(target, numbers, static_cast<std::size_t>(count) * sizeof(Real));
+      if (count > 0) std::memcpy(target, numbers, static_cast<std::size_t>(count) * sizeof(Real));
   }
 }
 
