@@ -152,6 +152,10 @@ class Settings {
   std::atomic<int> num_threads_ = 0;
 };
 
+/// Made as the program starts: a process that is forked while a thread makes it would wait for that
+/// thread for ever.
+[[maybe_unused]] const Settings& settings_at_start = Settings::instance();
+
 /// More threads than any machine has processors: what is beyond is a mistake.
 constexpr int kMaxThreads = 4096;
 
