@@ -10,9 +10,11 @@ void add_bench(CLI::App& command) {
   verb->require_subcommand(1);
   add_bench_forward(*verb);
   add_bench_backward(*verb);
+  add_bench_decode(*verb);
   add_bench_linear(*verb);
   add_bench_tutorial(*verb);
   add_bench_seq2seq(*verb);
+  add_bench_storage(*verb);
   for (CLI::App* measured : verb->get_subcommands({})) measured->group("What to measure");
   verb->footer(
       "Each repetition runs between two probes of the machine: a millisecond of fused\n"

@@ -2,20 +2,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 
 #include "arguments.h"
-#include "heed/nn/state_file.h"
-#include "heed/random.h"
 #include "heed/viz/terminal.h"
-#include "train/characters.h"
 #include "train/language_model.h"
-#include "train/settings.h"
+#include "train/saved_language_model.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -25,12 +20,12 @@ namespace {
 struct GenerateArguments {
   std::string model;
   std::string prompt = "The ";
-  Sampling sampling;
+  TextSampling sampling;
   bool as_json = false;
 };
 
 void check_usage(const GenerateArguments& arguments) {
-  const Sampling& sampling = arguments.sampling;
+  const TextSampling& sampling = arguments.sampling;
   if (sampling.tokens < 0 || sampling.tokens > 1'000'000) {
     throw UsageError(fmt::format("--tokens is {}, expected 0 to 1000000", sampling.tokens));
   }
@@ -52,23 +47,13 @@ void print_text(std::string_view text) {
 
 void run_generate(const GenerateArguments& arguments) {
   check_usage(arguments);
-  std::filesystem::path path = arguments.model;
-  if (std::filesystem::is_directory(path)) path /= "model.safetensors";
-  Safetensors file = read_safetensors(path);
-  const nlohmann::json settings = parse_settings(file.metadata["settings"], "lm", path);
-  const ModelSettings sizes = model_settings(settings, path);
-  const Characters characters(text_setting(settings, "characters", path));
-  if (characters.size() != sizes.vocab_size) {
-    throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
-                                         path.string(), characters.size(), sizes.vocab_size));
-  }
-  CausalModel model(sizes);
-  nn::load(path, model);
-  Sampling sampling = arguments.sampling;
-  sampling.context = sizes.context;
+  const SavedLanguageModel saved = load_language_model(arguments.model);
+  TextSampling sampling = arguments.sampling;
+  sampling.context = saved.sizes.context;
   std::string text;
-  for (const std::int64_t id : continued(model, characters.encode(arguments.prompt), sampling)) {
-    text += characters[id];
+  const auto prompt = saved.characters.encode(arguments.prompt);
+  for (const std::int64_t id : continued(*saved.model, prompt, sampling)) {
+    text += saved.characters[id];
   }
   if (arguments.as_json) {
     std::cout << nlohmann::json{{"prompt", arguments.prompt}, {"text", text}}.dump(-1, ' ', true)
@@ -84,7 +69,7 @@ void add_generate(CLI::App& command) {
   CLI::App* verb =
       command.add_subcommand("generate", "Write text with a model that `heed train lm` has saved");
   const auto arguments = std::make_shared<GenerateArguments>();
-  Sampling& sampling = arguments->sampling;
+  TextSampling& sampling = arguments->sampling;
   add_option(*verb, "--model", arguments->model, "The folder that --save named, or a file of it")
       ->required()
       ->type_name("DIR");

@@ -10,6 +10,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   if(HEED_SANITIZE)
     target_compile_options(heed_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
+elseif(HEED_UNITY_BUILD)
+  # Files that are compiled together share the names of their anonymous namespaces; make lint looks at each file alone.
+  target_compile_options(heed_flags INTERFACE -Wno-shadow)
 endif()
 # What turns some mistakes into an end of the program before they are of use to an attacker: canaries on the stack, checked
 # copies, and tables of functions that cannot be written to once the program runs.

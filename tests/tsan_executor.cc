@@ -1,14 +1,11 @@
-// Under ThreadSanitizer the tests run their loops on plain threads: Debian's oneTBB is not
-// instrumented, so every hand-over of a task inside it would be reported as a race.
-#include <memory>
-
-#include "core/thread_executor.h"
+// Under ThreadSanitizer the tests begin with plain threads.
+#include "support/executor.h"
 
 namespace heed {
 namespace {
 
 const bool kIsExecutorSet = [] {
-  set_executor(std::make_shared<ThreadExecutor>(4));
+  testing_support::use_default_executor();
   return true;
 }();
 

@@ -1,30 +1,22 @@
 #!/usr/bin/env python3
-"""heed against its peers in one process, alternating from repetition to repetition.
-
-Each repetition stands between two probes of the machine, a burst of multiply-adds and a small matrix product; it is
-quiet when both probes came within 5 % of their best. Medians are over quiet repetitions, or over all where none was."""
+"""heed against its peers in one process, alternating from repetition to repetition: measure.py says how."""
 
 import argparse
 import json
 import os
-import statistics
 import sys
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # NumPy only checks results here; its threads would spin into the first measurement.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
+import decode
 from library import Library
+from measure import Measured, measure, print_aligned, ratio, summarize
 from peers import all_peers, backward_peers, versions
 
-QUIET_SHARE = 0.95
-# A repetition is as many calls as fill this time.
-SECONDS_PER_REPETITION = 5e-3
-# OpenMP's threads spin for some milliseconds after a call; with several threads that would disturb whoever is next.
-SECONDS_UNTIL_THREADS_SLEEP = 0.03
 LARGEST_ERROR = 2e-5
 
 
@@ -46,13 +38,14 @@ class Case:
         pairs = self.length * (self.length + 1) // 2 if self.is_causal else self.length**2
         return (10 if self.is_backward else 4) * self.heads * pairs * self.dim
 
-
-@dataclass
-class Measured:
-    case: Case
-    title: str
-    repetitions: list = field(default_factory=list)  # (seconds, probe before, probe after)
-    busy_threads: float = 0  # processor time by wall time, at most
+    def describe(self):
+        return {
+            "pass": "backward" if self.is_backward else "forward",
+            "mask": "causal" if self.is_causal else "none",
+            "head_dim": self.dim,
+            "seq": self.length,
+            "heads": self.heads,
+        }
 
 
 def weights_of_rows(query, key, is_causal, row):
@@ -97,36 +90,6 @@ def check(peer, case, result, right):
         sys.exit(f"compare.py: {peer.title} is wrong by {error:.1e}: {case}")
 
 
-def seconds_per_call(call, count):
-    wall, cpu = time.perf_counter(), time.process_time()
-    for _ in range(count):
-        call()
-    elapsed = time.perf_counter() - wall
-    return elapsed / count, (time.process_time() - cpu) / elapsed
-
-
-def probe(library, threads):
-    if threads > 1:
-        time.sleep(SECONDS_UNTIL_THREADS_SLEEP)
-    return library.probe(threads)
-
-
-def measure(library, case, contestants, repetitions):
-    """contestants: (Measured, call), one after the other in every repetition."""
-    counts = [max(1, round(SECONDS_PER_REPETITION / seconds_per_call(call, 1)[0])) for _, call in contestants]
-    library.settle(case.threads)
-    before = probe(library, case.threads)
-    for _ in range(repetitions):
-        for (measured, call), count in zip(contestants, counts):
-            if count > 1:
-                call()  # brings its operands back into the cache
-            seconds, busy = seconds_per_call(call, count)
-            after = probe(library, case.threads)
-            measured.repetitions.append((seconds, before, after))
-            measured.busy_threads = max(measured.busy_threads, busy)
-            before = after
-
-
 def run(library, cases, repetitions, is_wanted):
     """Measures every case, checking results before anything is timed."""
     all_measured = []
@@ -149,52 +112,6 @@ def run(library, cases, repetitions, is_wanted):
     return all_measured
 
 
-def is_quiet(probe_, best_rate, best_seconds):
-    return probe_.fma_rate >= QUIET_SHARE * best_rate and best_seconds >= QUIET_SHARE * probe_.product_seconds
-
-
-def summarize(all_measured):
-    """One object for each, in the form of `heed bench`, judged by the best probes with equal threads."""
-    results = []
-    for threads in dict.fromkeys(measured.case.threads for measured in all_measured):
-        group = [measured for measured in all_measured if measured.case.threads == threads]
-        probes = [p for measured in group for _, before, after in measured.repetitions for p in (before, after)]
-        peak = max(p.fma_rate for p in probes)
-        product = min(p.product_seconds for p in probes)
-        for measured in group:
-            quiet = [
-                seconds
-                for seconds, before, after in measured.repetitions
-                if is_quiet(before, peak, product) and is_quiet(after, peak, product)
-            ]
-            used = quiet or [seconds for seconds, _, _ in measured.repetitions]
-            median, best = statistics.median(used), min(used)
-            operations = measured.case.operations()
-            results.append(
-                {
-                    "case": {
-                        "threads": threads,
-                        "pass": "backward" if measured.case.is_backward else "forward",
-                        "mask": "causal" if measured.case.is_causal else "none",
-                        "head_dim": measured.case.dim,
-                        "seq": measured.case.length,
-                        "heads": measured.case.heads,
-                        "implementation": measured.title,
-                    },
-                    "median_ms": median * 1e3,
-                    "best_ms": best * 1e3,
-                    "gflops": operations / median / 1e9,
-                    "peak_gflops": peak / 1e9,
-                    "peak_share_median": operations / median / peak,
-                    "peak_share_best": operations / best / peak,
-                    "quiet": len(quiet),
-                    "repetitions": len(measured.repetitions),
-                    "busy_threads": measured.busy_threads,
-                }
-            )
-    return results
-
-
 def machine(library):
     name = ""
     try:
@@ -210,13 +127,6 @@ def cell(result):
     return f"{100 * result['peak_share_median']:.0f}{mark} ({100 * result['peak_share_best']:.0f})"
 
 
-def ratio(row, rivals):
-    """How many times faster than the best of them, by medians and by best times."""
-    return "×  (".join(
-        f"{min(rival[name] for rival in rivals) / row[name]:.2f}" for name in ("median_ms", "best_ms")
-    ) + "×)"
-
-
 def print_group(title, results):
     """Rows are implementations, columns lengths."""
     lengths = list(dict.fromkeys(result["case"]["seq"] for result in results))
@@ -230,27 +140,40 @@ def print_group(title, results):
         rows.append(["heed against the best peer"] + faster)
     quiet = [min(at[name, length]["quiet"] for name in names) for length in lengths]
     rows.append([f"quiet repetitions of {results[0]['repetitions']}, at least"] + [str(count) for count in quiet])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join([row[0].ljust(widths[0])] + [text.rjust(width) for text, width in zip(row[1:], widths[1:])]))
+    print_aligned(rows)
 
 
 def print_report(report):
     versions_ = ", ".join(f"{name} {version}" for name, version in report["machine"]["versions"].items())
     print(f"{report['machine']['processor']}, {report['machine']['attention_target']}; {versions_}")
+    if any(result["case"]["pass"] == "decode" for result in report["results"]):
+        decode.print_results(report["results"])
+    else:
+        print_groups(report["results"])
+    print_warnings(report)
+
+
+def print_groups(results):
     groups = {}
-    for result in report["results"]:
+    for result in results:
         case = result["case"]
         groups.setdefault((case["threads"], case["pass"], case["mask"], case["head_dim"]), []).append(result)
-    for (threads, way, mask, dim), results in groups.items():
+    for (threads, way, mask, dim), group in groups.items():
         shown_mask = "causal" if mask == "causal" else "full"
-        print_group(f"{threads} thread{'s'[: threads > 1]}, {way}, {shown_mask}, d = {dim}", results)
+        print_group(f"{threads} thread{'s'[: threads > 1]}, {way}, {shown_mask}, d = {dim}", group)
+
+
+def print_warnings(report):
     if any(result["quiet"] == 0 for result in report["results"]):
         print("\n! no repetition was quiet: the figures are those of all")
     for result in report["results"]:
         if result["busy_threads"] > result["case"]["threads"] * 1.1:
             case = ", ".join(f"{name} {value}" for name, value in result["case"].items())
             print(f"! {result['busy_threads']:.1f} processors were busy: {case}")
+
+
+def names(text):
+    return text.split(",")
 
 
 def numbers(text):
@@ -260,33 +183,53 @@ def numbers(text):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", help="libheed_peers.so")
-    parser.add_argument("--pass", dest="way", choices=["forward", "backward"], default="forward")
-    parser.add_argument("--seq", type=numbers, default=[128, 256, 512, 1024, 2048, 4096], help="lengths T: 128,512,…")
+    parser.add_argument("--pass", dest="way", choices=["forward", "backward", "decode"], default="forward")
+    parser.add_argument("--seq", type=numbers, help="lengths T: 128,512,…; of decode, how many keys")
     parser.add_argument("--head-dim", type=numbers, default=[64, 128])
     parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--kv-heads", type=numbers, default=[8, 2], help="key heads of decode")
+    parser.add_argument("--storage", type=names, default=decode.STORAGES, help="how decode's keys and values are kept")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--mask", choices=["none", "causal", "both"], default="both")
     parser.add_argument("--only", default="", help="peers whose names contain this, and heed")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--json", action="store_true", help="print one object in the form of `heed bench`")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.seq is None:
+        arguments.seq = [1024, 4096, 16384] if arguments.way == "decode" else [128, 256, 512, 1024, 2048, 4096]
+    return arguments
 
 
-def main():
-    arguments = parse_arguments()
-    if min(arguments.seq + arguments.head_dim + arguments.threads + [arguments.heads, arguments.repeat]) < 1:
-        sys.exit("compare.py: --seq, --head-dim, --threads, --heads and --repeat are at least 1")
-    library = Library(arguments.library)
+def cases_of(arguments):
+    if arguments.way == "decode":
+        return decode.cases_of(arguments)
     masks = {"none": [False], "causal": [True], "both": [False, True]}[arguments.mask]
-    cases = [
+    return [
         Case(threads, is_causal, dim, length, arguments.heads, arguments.way == "backward")
         for threads in arguments.threads
         for is_causal in masks
         for dim in arguments.head_dim
         for length in arguments.seq
     ]
+
+
+def main():
+    arguments = parse_arguments()
+    lists = arguments.seq + arguments.head_dim + arguments.threads + arguments.kv_heads
+    if min([*lists, arguments.heads, arguments.repeat]) < 1:
+        sys.exit("compare.py: --seq, --head-dim, --threads, --heads, --kv-heads and --repeat are at least 1")
+    unknown = set(arguments.storage) - set(decode.STORAGES)
+    if unknown:
+        sys.exit(f"compare.py: --storage: {unknown.pop()!r}, expected of {', '.join(decode.STORAGES)}")
+    library = Library(arguments.library)
     wanted = arguments.only.lower()
-    measured = run(library, cases, arguments.repeat, lambda peer: peer.title == "heed" or wanted in peer.title.lower())
+    compute = decode.run if arguments.way == "decode" else run
+    measured = compute(
+        library,
+        cases_of(arguments),
+        arguments.repeat,
+        lambda peer: peer.title == "heed" or wanted in peer.title.lower(),
+    )
     report = {"machine": machine(library), "results": summarize(measured)}
     if arguments.json:
         print(json.dumps(report))

@@ -23,6 +23,21 @@ class _Problem(ctypes.Structure):
     ]
 
 
+class _Decode(ctypes.Structure):
+    """PeersDecode of problem.h."""
+
+    _fields_ = [
+        ("num_heads", ctypes.c_int64),
+        ("num_kv_heads", ctypes.c_int64),
+        ("kv_len", ctypes.c_int64),
+        ("dim", ctypes.c_int64),
+        ("query", ctypes.c_void_p),
+        ("key", ctypes.c_void_p),
+        ("value", ctypes.c_void_p),
+        ("out", ctypes.c_void_p),
+    ]
+
+
 @dataclass
 class Probe:
     """What the machine could do just now."""
@@ -37,6 +52,9 @@ class Library:
         self._library.peers_probe.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
         self._library.peers_version.restype = ctypes.c_char_p
         self._library.peers_attention_target.restype = ctypes.c_char_p
+        self._library.peers_decode_sequence.restype = ctypes.c_void_p
+        self._library.peers_decode_free.argtypes = [ctypes.c_void_p]
+        self._library.peers_decode_heed.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 
     def set_num_threads(self, count):
         self._library.peers_set_num_threads(count)
@@ -80,3 +98,42 @@ class Library:
             return out
 
         return call, result
+
+    def prepare_sequence(self, arrays, storage):
+        """As prepare(), heed's attention of query [heads, dim] over a sequence of that storage, filled with key and value
+        [kv_heads, kv_len, dim]."""
+        query, key, _ = arrays
+        out = np.empty_like(query)
+        problem = _Decode(query.shape[0], *key.shape, *(array.ctypes.data for array in (*arrays, out)))
+        sequence = self._library.peers_decode_sequence(ctypes.byref(problem), storage.encode())
+        at = ctypes.addressof(problem)
+
+        def call(_kept=(problem, query, _Sequence(self._library, sequence))):
+            self._library.peers_decode_heed(at, sequence)
+            return out
+
+        return call, call
+
+    def prepare_gemv(self, arrays):
+        """The same by OpenBLAS's products of a matrix and a vector."""
+        query, key, _ = arrays
+        out = np.empty_like(query)
+        problem = _Decode(query.shape[0], *key.shape, *(array.ctypes.data for array in (*arrays, out)))
+        at = ctypes.byref(problem)
+
+        def call(_kept=arrays):
+            self._library.peers_decode_openblas(at)
+            return out
+
+        return call, call
+
+
+class _Sequence:
+    """Gives a sequence of heed's back when nobody wants it any more."""
+
+    def __init__(self, library, sequence):
+        self._free = library.peers_decode_free
+        self._sequence = sequence
+
+    def __del__(self):
+        self._free(self._sequence)

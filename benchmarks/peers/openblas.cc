@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "blocked.h"
 
@@ -47,6 +48,20 @@ void compute(const PeersProblem& problem, const Block& block, float* scores) {
   }
 }
 
+// One query: scores, softmax and output, each product a matrix by a vector.
+void compute(const PeersDecode& problem, std::int64_t head, float* scores) {
+  const auto keys = static_cast<int>(problem.kv_len);
+  const auto dim = static_cast<int>(problem.dim);
+  const std::int64_t kv_head = head / (problem.num_heads / problem.num_kv_heads);
+  const std::int64_t start = kv_head * problem.kv_len * problem.dim;
+  const float scale = 1 / std::sqrt(static_cast<float>(dim));
+  cblas_sgemv(CblasRowMajor, CblasNoTrans, keys, dim, scale, problem.key + start, dim,
+              problem.query + head * problem.dim, 1, 0, scores, 1);
+  const float factor = 1 / exponentiate(scores, problem.kv_len, problem.kv_len);
+  cblas_sgemv(CblasRowMajor, CblasTrans, keys, dim, factor, problem.value + start, dim, scores, 1,
+              0, problem.out + head * problem.dim, 1);
+}
+
 }  // namespace
 
 }  // namespace heed::peers
@@ -56,5 +71,16 @@ extern "C" void peers_openblas(const PeersProblem* problem) {
   openblas_set_num_threads(1);
   heed::peers::for_each_block(*problem, [&](const heed::peers::Block& block, float* scores) {
     heed::peers::compute(*problem, block, scores);
+  });
+}
+
+extern "C" void peers_decode_openblas(const PeersDecode* problem) {
+  openblas_set_num_threads(1);
+  heed::parallel_for(0, problem->num_heads, 1, [&](std::int64_t first, std::int64_t last) {
+    thread_local std::vector<float> scores;
+    scores.resize(static_cast<std::size_t>(problem->kv_len));
+    for (std::int64_t head = first; head < last; ++head) {
+      heed::peers::compute(*problem, head, scores.data());
+    }
   });
 }

@@ -57,6 +57,16 @@ class PyTorchBackward(PyTorch):
         return call, lambda: torch.cat(call()).numpy()
 
 
+def options_of(threads):
+    """Those of a session of ONNX Runtime on that many threads."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads spin within a call, as they do by default, but not into the next peer's.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    return options
+
+
 def session_of(node, inputs, outputs, domain, threads):
     """An ONNX Runtime session of one node, on that many threads."""
     opsets = [helper.make_opsetid("", 23)] + ([helper.make_opsetid(domain, 1)] if domain else [])
@@ -68,12 +78,9 @@ def session_of(node, inputs, outputs, domain, threads):
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
     )
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Threads spin within a call, as they do by default, but not into the next peer's.
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options_of(threads), providers=["CPUExecutionProvider"]
+    )
 
 
 def interleaved(array):

@@ -1,5 +1,5 @@
 // What every peer is asked: attention of one batch entry, as many keys as queries, or its
-// gradients.
+// gradients; or attention of a single query.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +20,17 @@ struct PeersProblem {
   // query, key and value; null: only the time is wanted.
   const float* grad_out;
   float* gradients;
+};
+
+// One query of each head over keys and values that were stored before.
+struct PeersDecode {
+  std::int64_t num_heads;
+  std::int64_t num_kv_heads;
+  std::int64_t kv_len;
+  std::int64_t dim;
+  const float* query;  // [num_heads, dim]
+  const float* key;    // [num_kv_heads, kv_len, dim], as is value
+  const float* value;
+  float* out;  // [num_heads, dim]
 };
 }

@@ -1,5 +1,8 @@
 #include "bench/case_arguments.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <utility>
@@ -60,9 +63,13 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
 
 void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
                const std::string& help) {
-  std::string type;
-  for (const std::string& name : allowed) type += (type.empty() ? "" : "|") + name;
-  add_list(verb, option, names, CLI::IsMember(allowed), help)->type_name(type);
+  // Names that would not fit in a line are part of the text.
+  constexpr std::size_t kMostLetters = 70;
+  const std::string type = fmt::format("{}", fmt::join(allowed, "|"));
+  const bool fits = type.size() <= kMostLetters;
+  const std::string text =
+      fits ? help : fmt::format("{}. Names: {}", help, fmt::join(allowed, ", "));
+  add_list(verb, option, names, CLI::IsMember(allowed), text)->type_name(fits ? type : "NAME");
 }
 
 void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, std::int64_t most,

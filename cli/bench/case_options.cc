@@ -9,6 +9,9 @@ namespace heed::cli {
 
 namespace {
 
+// Distances that relative positions tell apart, as in Shaw et al., 2018.
+constexpr std::int64_t kReach = 16;
+
 // A mask of booleans [num_heads, q_len, kv_len]: head h of n sees the keys that are less than
 // (h + 1) / n of all keys away.
 Mask head_windows(const ForwardCase& forward) {
@@ -45,6 +48,17 @@ CaseOptions<Real>::CaseOptions(const ForwardCase& forward, TorchGenerator& rando
     options_.alibi_slopes = tensor_ = alibi_slopes<Real>(forward.num_heads);
   } else if (with == "sinks") {
     options_.sinks = tensor_ = random.randn<Real>({forward.num_heads});
+  } else if (with == "clip" || with == "t5") {
+    const auto buckets = with == "t5" ? RelativeBuckets::t5() : RelativeBuckets::clip(kReach);
+    tensor_ = random.randn<Real>({forward.num_heads, buckets.count()});
+    options_.relative_bias = {tensor_.view(), buckets};
+  } else if (with == "shaw-keys" || with == "shaw") {
+    const auto buckets = RelativeBuckets::clip(kReach);
+    tensor_ = random.randn<Real>({buckets.count(), forward.head_dim});
+    options_.relative_vectors = {tensor_.view(), std::nullopt, buckets};
+    if (with == "shaw-keys") return;
+    other_tensor_ = random.randn<Real>({buckets.count(), forward.value_dim});
+    options_.relative_vectors->value = other_tensor_.view();
   }
 }
 

@@ -14,7 +14,8 @@ namespace heed::cli {
 
 // What --with may be, each alone.
 inline const std::vector<std::string> kCaseOptionNames{
-    "none", "softcap", "score-mod", "alibi", "bias", "sinks", "dropout", "head-windows"};
+    "none",    "softcap", "score-mod", "alibi",     "bias", "sinks",
+    "dropout", "clip",    "t5",        "shaw-keys", "shaw", "head-windows"};
 
 // The options of a case and the tensors they refer to. Real is float or double.
 template <class Real>
@@ -28,6 +29,7 @@ class CaseOptions {
 
  private:
   Tensor<Real> tensor_;
+  Tensor<Real> other_tensor_;
   BasicAttentionOptions<Real> options_;
 };
 

@@ -17,9 +17,6 @@ ScoreShape shape_of(const ForwardCase& forward) {
 }
 
 void check_type(const ForwardCase& forward) {
-  if (forward.dtype == "float64" && forward.path == "fused") {
-    throw UsageError("--dtype float64 has no fused kernels: --path reference computes it");
-  }
   if (forward.dtype != "float32" && forward.dtype != "float64" && forward.path == "reference") {
     throw UsageError(fmt::format("--path reference computes float32 and float64, not --dtype {}",
                                  forward.dtype));

@@ -59,26 +59,22 @@ class Operands {
   // Into memory that is there already, as in a loop over layers: of new memory, the system's own
   // work would be measured.
   TensorView<const T> attend() {
-    if constexpr (std::is_same_v<T, double>) {
-      out_ = attention(query_.view(), key_.view(), value_.view(), *options_);
-    } else {
-      if (!plan_) {
-        const TensorView<const T> q = query_.view(), k = key_.view(), v = value_.view();
-        out_ = Tensor<T>({q.extent(0), q.extent(1), q.extent(2), v.extent(3)});
-        plan_ = plan({.batch = q.extent(0),
-                      .num_heads = q.extent(1),
-                      .num_kv_heads = k.extent(1),
-                      .q_len = q.extent(2),
-                      .kv_len = k.extent(2),
-                      .head_dim = q.extent(3),
-                      .value_dim = v.extent(3),
-                      .dtype = data_type_of<T>(),
-                      .key_stride = k.stride(2),
-                      .value_stride = v.stride(2)},
-                     *options_);
-      }
-      plan_->run_into({.out = out_}, query_.view(), key_.view(), value_.view());
+    if (!plan_) {
+      const TensorView<const T> q = query_.view(), k = key_.view(), v = value_.view();
+      out_ = Tensor<T>({q.extent(0), q.extent(1), q.extent(2), v.extent(3)});
+      plan_ = plan({.batch = q.extent(0),
+                    .num_heads = q.extent(1),
+                    .num_kv_heads = k.extent(1),
+                    .q_len = q.extent(2),
+                    .kv_len = k.extent(2),
+                    .head_dim = q.extent(3),
+                    .value_dim = v.extent(3),
+                    .dtype = data_type_of<T>(),
+                    .key_stride = k.stride(2),
+                    .value_stride = v.stride(2)},
+                   *options_);
     }
+    plan_->run_into({.out = out_}, query_.view(), key_.view(), value_.view());
     return out_;
   }
   reference::Result<T> attend_by_reference(reference::Keep keep) const {

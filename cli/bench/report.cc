@@ -30,13 +30,6 @@ std::string processor_name() {
   return "";
 }
 
-Json machine() {
-  return {{"version", version()},
-          {"processor", processor_name()},
-          {"processors", std::thread::hardware_concurrency()},
-          {"attention_target", attention_target()}};
-}
-
 Json outcome_json(const Outcome& outcome, const Probe& best) {
   const Timing timing = summarize(outcome.repetitions, best);
   const double peak = best.fma_rate * outcome.peak_factor;
@@ -84,6 +77,21 @@ Row measured_cells(const Json& result) {
 const Row kMeasuredNames{"median ms", "best ms",    "GFLOP/s", "peak GFLOP/s",
                          "share",     "best share", "quiet",   "extra bytes"};
 
+}  // namespace
+
+Json machine() {
+  return {{"version", version()},
+          {"processor", processor_name()},
+          {"processors", std::thread::hardware_concurrency()},
+          {"attention_target", attention_target()}};
+}
+
+std::string headline(const Json& machine) {
+  return fmt::format("heed {} by {} on {} processors{}\n", to_text(machine["version"]),
+                     to_text(machine["attention_target"]), to_text(machine["processors"]),
+                     machine["processor"] == "" ? "" : ", " + to_text(machine["processor"]));
+}
+
 std::string aligned(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
@@ -96,14 +104,6 @@ std::string aligned(const std::vector<Row>& rows) {
   }
   return text;
 }
-
-std::string headline(const Json& machine) {
-  return fmt::format("heed {} by {} on {} processors{}\n", to_text(machine["version"]),
-                     to_text(machine["attention_target"]), to_text(machine["processors"]),
-                     machine["processor"] == "" ? "" : ", " + to_text(machine["processor"]));
-}
-
-}  // namespace
 
 Json to_json(const std::vector<Outcome>& outcomes) {
   std::map<int, Probe> best;

@@ -16,4 +16,10 @@ nlohmann::ordered_json to_json(const std::vector<Outcome>& outcomes);
 // The same object as text: a table, and above it what all cases have in common.
 std::string to_table(const nlohmann::ordered_json& report);
 
+// What the two consist of, for who measures something else: "machine", the line that names it, and
+// rows of cells as text in columns.
+nlohmann::ordered_json machine();
+std::string headline(const nlohmann::ordered_json& machine);
+std::string aligned(const std::vector<std::vector<std::string>>& rows);
+
 }  // namespace heed::cli

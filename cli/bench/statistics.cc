@@ -14,14 +14,13 @@ bool is_quiet(const Probe& probe, const Probe& best) {
          best.product_seconds >= kQuietShare * probe.product_seconds;
 }
 
-// Of two in the middle, their mean.
+}  // namespace
+
 double median(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   const std::size_t half = numbers.size() / 2;
   return numbers.size() % 2 == 1 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
 }
-
-}  // namespace
 
 Probe better(const Probe& a, const Probe& b) {
   return {std::max(a.fma_rate, b.fma_rate), std::min(a.product_seconds, b.product_seconds)};

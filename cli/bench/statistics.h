@@ -23,6 +23,9 @@ Probe better(const Probe& a, const Probe& b);
 // Whether both probes around a repetition ran within 5 % of the best.
 bool is_quiet(const Repetition& repetition, const Probe& best);
 
+// Of two in the middle, their mean. `numbers` is not empty.
+double median(std::vector<double> numbers);
+
 struct Timing {
   double median_seconds = 0;  // over the quiet repetitions, or over all when none was quiet
   double best_seconds = 0;    // over the same

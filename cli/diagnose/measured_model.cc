@@ -13,6 +13,7 @@
 #include "heed/nn/state_file.h"
 #include "train/characters.h"
 #include "train/copy_task.h"
+#include "train/saved_language_model.h"
 #include "train/text_file.h"
 #include "translation/translator.h"
 
@@ -120,29 +121,22 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
 }
 
 ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
-  const ModelSettings sizes = model_settings(saved.settings, saved.path);
-  const Characters characters(text_setting(saved.settings, "characters", saved.path));
-  if (characters.size() != sizes.vocab_size) {
-    throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
-                                         saved.path.string(), characters.size(), sizes.vocab_size));
-  }
-  CausalModel model(sizes);
-  nn::load(saved.path, model);
+  const auto [sizes, characters, model] = load_language_model(saved.path);
   const auto sequences = sequences_of(input, characters, sizes.context);
   const Padded padded = side_by_side(sequences);
   const std::int64_t longest = padded.ids.extent(1);
   if (longest < 2) throw InvalidArgument("the text has less than two characters: nothing to see");
-  if (longest > model.max_length()) {
+  if (longest > model->max_length()) {
     throw InvalidArgument(
         fmt::format("a sentence has {} characters, and the model's positions end "
                     "at {}",
-                    longest, model.max_length()));
+                    longest, model->max_length()));
   }
   return {"lm",
           fmt::format("{} sequence{} of {} characters{}", sequences.size(),
                       sequences.size() == 1 ? "" : "s", longest,
                       input.sentences.size() > 1 ? " at most" : ""),
-          measure_layers(model, padded.ids, padded.lengths),
+          measure_layers(*model, padded.ids, padded.lengths),
           characters_of(characters, sequences.front()),
           {}};
 }

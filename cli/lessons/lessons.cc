@@ -24,6 +24,7 @@ extern const Lesson kHeadsLesson;
 extern const Lesson kSelfAndCrossLesson;
 extern const Lesson kPositionLesson;
 extern const Lesson kComplexityLesson;
+extern const Lesson kKvCacheLesson;
 extern const Lesson kVariationsLesson;
 extern const Lesson kRnnAgainstAttentionLesson;
 extern const Lesson kBottleneckLesson;
@@ -54,6 +55,7 @@ std::span<const Lesson> all_lessons() {
       kSelfAndCrossLesson,
       kPositionLesson,
       kComplexityLesson,
+      kKvCacheLesson,
       kVariationsLesson,
       kRnnAgainstAttentionLesson,
       kBottleneckLesson,

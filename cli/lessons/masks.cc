@@ -11,7 +11,7 @@ namespace heed::cli {
 
 namespace masks_lesson {
 
-constexpr ScoreShape kSquare{.q_len = 6, .kv_len = 6};
+const ScoreShape kSquare{.q_len = 6, .kv_len = 6};
 constexpr MaskGlyphs kLetters{"T", "F", " "};
 constexpr MaskGlyphs kSwappedLetters{"F", "T", " "};
 constexpr MaskGlyphs kDigits{"1", "0", " "};

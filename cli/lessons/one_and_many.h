@@ -14,8 +14,8 @@ struct OneAndManyHeads {
   static constexpr std::int64_t kNumHeads = 8;
   static constexpr std::int64_t kMeanOf = 4;
 
-  Attended<float> one;
-  Attended<float> many;
+  MultiHeadOutput<float> one;
+  MultiHeadOutput<float> many;
   Tensor<float> mean;  // [8, 8]: of the weights of the first kMeanOf of the many heads
 };
 

@@ -140,7 +140,7 @@ void show_rest(Report& report) {
       "Order: a recurrence has it for nothing; attention needs positions: `heed lesson position`.");
   report.item(
       "Memory: a recurrence keeps one state however long the sequence; attention keeps every key "
-      "and value: `heed lesson complexity`.");
+      "and value: `heed lesson kv-cache`.");
 }
 
 void teach(Report& report) {

@@ -15,7 +15,7 @@ struct ShortSequence {
 
   AttentionParameters<float> parameters;
   Tensor<float> x;  // [1, 10, 64]
-  Attended<float> attended;
+  MultiHeadOutput<float> attended;
 };
 
 }  // namespace heed::cli

@@ -19,7 +19,7 @@ struct Example {
   Tensor<float> x;  // [1, 4, width]
   AttentionParameters<float> parameters;
 
-  Attended<float> attend(const AttentionOptions& options) const {
+  MultiHeadOutput<float> attend(const AttentionOptions& options) const {
     return multi_head_attention(x, x, parameters, 1, options);
   }
 };

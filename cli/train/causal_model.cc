@@ -21,19 +21,32 @@ CausalBlock::CausalBlock(std::int64_t d_model, std::int64_t heads)
 
 nn::Variable<> CausalBlock::forward(const nn::Variable<>& x) {
   const auto attended = attention_.forward(attention_norm_.forward(x), {.mask = causal()});
-  const nn::Variable<> y = x + attended.out;
-  return y + narrow_.forward(nn::relu(widen_.forward(feed_forward_norm_.forward(y))));
+  return feed_forward(x + attended.out);
+}
+
+nn::Variable<> CausalBlock::continued(KvSequence& past, const nn::Variable<>& x) {
+  return feed_forward(x + attention_.continued(past, attention_norm_.forward(x), causal()));
+}
+
+nn::Variable<> CausalBlock::feed_forward(const nn::Variable<>& x) {
+  return x + narrow_.forward(nn::relu(widen_.forward(feed_forward_norm_.forward(x))));
 }
 
 CausalModel::CausalModel(const ModelSettings& settings)
     : tokens_(make_module<nn::TokenEmbedding<>>("tokens", settings.vocab_size, settings.d_model)),
+      add_positions_([](const nn::Variable<>& x, std::int64_t) { return x; }),
       max_length_(settings.positions == "learned" ? settings.context : kLongest) {
+  const auto add_by = [this](auto& positions) {
+    add_positions_ = [&positions](const nn::Variable<>& x, std::int64_t first) {
+      return positions.forward(x, first);
+    };
+  };
   if (settings.positions == "sinusoidal") {
-    positions_ = &make_module<nn::SinusoidalPositionalEncoding<>>("positions", settings.d_model,
-                                                                  max_length_);
+    add_by(make_module<nn::SinusoidalPositionalEncoding<>>("positions", settings.d_model,
+                                                           max_length_));
   } else if (settings.positions == "learned") {
-    positions_ = &make_module<nn::LearnedPositionalEncoding<>>("positions", settings.d_model,
-                                                               max_length_, 0.0);
+    add_by(make_module<nn::LearnedPositionalEncoding<>>("positions", settings.d_model, max_length_,
+                                                        0.0));
   }
   for (std::int64_t i = 0; i < settings.layers; ++i) {
     blocks_.push_back(
@@ -44,9 +57,24 @@ CausalModel::CausalModel(const ModelSettings& settings)
 }
 
 nn::Variable<> CausalModel::forward(TensorView<const std::int64_t> ids) {
-  nn::Variable<> x = tokens_.forward(ids);
-  if (positions_ != nullptr) x = positions_->forward(x);
+  nn::Variable<> x = add_positions_(tokens_.forward(ids), 0);
   for (CausalBlock* block : blocks_) x = block->forward(x);
+  return logits(x);
+}
+
+Past CausalModel::make_past() const {
+  Past past;
+  for (const CausalBlock* block : blocks_) past.push_back(block->make_past());
+  return past;
+}
+
+nn::Variable<> CausalModel::continued(Past& past, TensorView<const std::int64_t> ids) {
+  nn::Variable<> x = add_positions_(tokens_.forward(ids), past.front().length());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->continued(past[i], x);
+  return logits(x);
+}
+
+nn::Variable<> CausalModel::logits(const nn::Variable<>& x) {
   return out_->forward(norm_->forward(x));
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "heed/kv_cache.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/layers.h"
@@ -17,15 +19,23 @@ class CausalBlock : public nn::Layer<> {
  public:
   CausalBlock(std::int64_t d_model, std::int64_t heads);
   nn::Variable<> forward(const nn::Variable<>& x) override;
+  // forward() of positions that follow those of `past`.
+  nn::Variable<> continued(KvSequence& past, const nn::Variable<>& x);
+  KvSequence make_past() const { return attention_.make_past(); }
   std::string class_name() const override { return "CausalBlock"; }
 
  private:
+  nn::Variable<> feed_forward(const nn::Variable<>& x);
+
   nn::LayerNorm<>& attention_norm_;
   nn::MultiHeadAttention<>& attention_;
   nn::LayerNorm<>& feed_forward_norm_;
   nn::Linear<>& widen_;
   nn::Linear<>& narrow_;
 };
+
+// The keys and values of the tokens that a model has seen, one sequence for each block.
+using Past = std::vector<KvSequence>;
 
 // Embedding, positions, blocks, projection to the vocabulary.
 class CausalModel : public nn::Module<> {
@@ -35,13 +45,20 @@ class CausalModel : public nn::Module<> {
   // ids [batch, length] to logits [batch, length, vocab_size].
   nn::Variable<> forward(TensorView<const std::int64_t> ids);
 
+  Past make_past() const;
+  // The logits of ids [1, length] that follow those of `past`, to which they are added.
+  nn::Variable<> continued(Past& past, TensorView<const std::int64_t> ids);
+
   // The longest input, which positions limit.
   std::int64_t max_length() const noexcept { return max_length_; }
   std::string class_name() const override { return "CausalModel"; }
 
  private:
+  nn::Variable<> logits(const nn::Variable<>& x);
+
   nn::TokenEmbedding<>& tokens_;
-  nn::Layer<>* positions_ = nullptr;
+  // x with the vectors of the positions from `first` on.
+  std::function<nn::Variable<>(const nn::Variable<>& x, std::int64_t first)> add_positions_;
   std::vector<CausalBlock*> blocks_;
   nn::LayerNorm<>* norm_ = nullptr;
   nn::Linear<>* out_ = nullptr;

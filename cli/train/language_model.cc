@@ -69,18 +69,24 @@ std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t len
   return TextLoss{sum / static_cast<double>(measured), measured, count};
 }
 
-std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const Sampling& sampling) {
+std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const TextSampling& sampling) {
   const nn::NoGrad no_grad;
   model.eval();
   TorchGenerator random(sampling.seed);
   std::vector<std::int64_t> ids(prompt.begin(), prompt.end());
+  Past past = model.make_past();
+  std::int64_t unseen = std::min(static_cast<std::int64_t>(ids.size()), sampling.context);
   for (std::int64_t i = 0; i < sampling.tokens; ++i) {
-    const auto size = static_cast<std::int64_t>(ids.size());
-    const std::int64_t seen = std::min(size, sampling.context);
-    const TensorView<const std::int64_t> window(ids.data() + (size - seen), {1, seen});
-    const nn::Variable<> logits = model.forward(window);
-    const FloatView last = logits.value().select(0, 0).select(0, seen - 1);
+    if (past.front().length() + unseen > sampling.context) {
+      past = model.make_past();
+      unseen = (sampling.context + 1) / 2;
+    }
+    const std::int64_t* first = ids.data() + static_cast<std::int64_t>(ids.size()) - unseen;
+    const nn::Variable<> logits =
+        model.continued(past, TensorView<const std::int64_t>(first, {1, unseen}));
+    const FloatView last = logits.value().select(0, 0).select(0, unseen - 1);
     ids.push_back(draw(last.elements(), sampling.temperature, random));
+    unseen = 1;
   }
   ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
   return ids;

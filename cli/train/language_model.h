@@ -34,14 +34,16 @@ struct TextLoss {
 std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t length);
 
 // How text is continued.
-struct Sampling {
+struct TextSampling {
   std::int64_t tokens = 200;
   double temperature = 0.8;   // 0: always the likeliest token
-  std::int64_t context = 64;  // how many of the last tokens the model sees
+  std::int64_t context = 64;  // how many of the last tokens the model sees at most
   std::uint64_t seed = 0;
 };
 
-// The tokens after `prompt`, which is not empty.
-std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const Sampling& sampling);
+// The tokens after `prompt`, which is not empty. The model keeps the keys and values of what it has
+// seen; where that is a whole context, it begins anew with the second half, whose positions are
+// others then. So each token costs as much as there are tokens in a context.
+std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const TextSampling& sampling);
 
 }  // namespace heed::cli

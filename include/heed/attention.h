@@ -13,6 +13,8 @@
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/mask.h"
+#include "heed/query_offset.h"
+#include "heed/relative_position.h"
 #include "heed/score_mod.h"
 #include "heed/tensor.h"
 
@@ -32,8 +34,8 @@ struct Dropout {
 /// What can be asked of attention. Real is the type that scores, bias and sinks are computed in:
 /// float or double.
 ///
-/// In this order: scores s = scale · query · key; softcap; score_mod; ALiBi; bias; mask; sinks;
-/// softmax; dropout.
+/// In this order: scores s = scale · query · key; softcap; score_mod; ALiBi; bias; relative_bias;
+/// relative_vectors; mask; sinks; softmax; dropout.
 template <class Real>
 struct BasicAttentionOptions {
   // Every member has an initialiser, so that naming only some of them, `{.mask = causal()}`, draws
@@ -46,6 +48,11 @@ struct BasicAttentionOptions {
   std::optional<TensorView<const Real>> alibi_slopes = std::nullopt;
   /// Added to the scores; broadcasts, aligned at the right, to [batch, num_heads, q_len, kv_len].
   std::optional<TensorView<const Real>> bias = std::nullopt;
+  /// A learned number per head for how far a key stands from the query, positions that include
+  /// query_offset.
+  std::optional<RelativeBias<Real>> relative_bias = std::nullopt;
+  /// The same with learned vectors, for keys, values or both.
+  std::optional<RelativeVectors<Real>> relative_vectors = std::nullopt;
   /// [num_heads]: one more logit per head in the denominator of the softmax, without a value.
   std::optional<TensorView<const Real>> sinks = std::nullopt;
   /// 1/√head_dim when not given.
@@ -53,9 +60,10 @@ struct BasicAttentionOptions {
   /// s becomes softcap · tanh(s / softcap); 0 leaves s as it is.
   Real softcap = 0;
   Dropout dropout = {};
-  /// The position of query 0 in the sequence, for masks, score_mod, ALiBi and dropout. With ALiBi
-  /// and masks aligned bottom_right alone, 0 stands for the position that these say.
-  std::int64_t query_offset = 0;
+  /// The position of query 0 in the sequence, for masks, score_mod, ALiBi, relative positions and
+  /// dropout: a number, or a vector of one for each batch entry. With ALiBi or relative
+  /// positions and masks aligned bottom_right alone, 0 stands for the position that these say.
+  QueryOffset query_offset = {};
 };
 
 using AttentionOptions = BasicAttentionOptions<float>;
@@ -93,10 +101,13 @@ struct AttentionOutput {
   Tensor<T> out;    ///< [batch, num_heads, q_len, value_dim]
   Tensor<Lse> lse;  ///< [batch, num_heads, q_len]: log Σ exp(score), the sink included; −infinity
                     ///< for a query that sees no key
+  Tensor<Lse> lse_low = {};  ///< [batch, num_heads, q_len]: what lse lacks, rounded; 0 in rows
+                             ///< where lse is infinite or NaN. Empty where it was not computed
 };
 
 /// attention(), and the logarithm of each row's denominator: what merges results over different
-/// keys.
+/// keys. An lse of magnitude m in float is off by up to m · 2⁻²⁴, and so would be all weights that
+/// attention_backward computes from it, each by so much of itself: lse_low tells it the rest.
 HEED_API AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
                                                    const AttentionOptions& options = {});
 HEED_API AttentionOutput<Float16, float> attention_with_lse(Float16View query, Float16View key,

@@ -1,22 +1,53 @@
 /// The backward pass of attention: the gradients of everything it was given.
 #pragma once
 
+#include <optional>
+
 #include "heed/attention.h"
 #include "heed/config.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0 {
 
-/// The derivatives of a loss with respect to what attention was given, each in the shape of the
+/// The derivatives of a loss with respect to what the options hold, each in the shape of the thing
+/// it belongs to; empty where there is no such thing.
+template <class Sum>
+struct OptionGradients {
+  Tensor<Sum> alibi_slopes;
+  Tensor<Sum> bias;
+  Tensor<Sum> relative_bias;
+  Tensor<Sum> relative_key;    ///< of relative_vectors
+  Tensor<Sum> relative_value;  ///< the same
+  Tensor<Sum> sinks;
+};
+
+/// Zeros in the shapes of what these options hold: to sum gradients in.
+template <class Sum>
+OptionGradients<Sum> zero_gradients(const BasicAttentionOptions<Sum>& options) {
+  const auto zeros = [](const std::optional<TensorView<const Sum>>& option) {
+    return option ? Tensor<Sum>(option->shape()) : Tensor<Sum>();
+  };
+  OptionGradients<Sum> gradients;
+  gradients.alibi_slopes = zeros(options.alibi_slopes);
+  gradients.bias = zeros(options.bias);
+  gradients.sinks = zeros(options.sinks);
+  if (options.relative_bias) {
+    gradients.relative_bias = Tensor<Sum>(options.relative_bias->table.shape());
+  }
+  if (options.relative_vectors) {
+    gradients.relative_key = zeros(options.relative_vectors->key);
+    gradients.relative_value = zeros(options.relative_vectors->value);
+  }
+  return gradients;
+}
+
+/// The derivatives of a loss with respect to all that attention was given, each in the shape of the
 /// thing it belongs to. Those of the options are sums, which half-precision tensors get in float.
 template <class T, class Sum = T>
-struct AttentionGradients {
+struct AttentionGradients : OptionGradients<Sum> {
   Tensor<T> query;
   Tensor<T> key;
   Tensor<T> value;
-  Tensor<Sum> alibi_slopes;  ///< empty without slopes
-  Tensor<Sum> bias;          ///< empty without a bias
-  Tensor<Sum> sinks;         ///< empty without sinks
 };
 
 /// A look at what attention_with_lse() made, wherever it is kept.
@@ -24,11 +55,15 @@ template <class T, class Lse = T>
 struct AttentionOutputView {
   TensorView<const T> out;    ///< [batch, num_heads, q_len, value_dim]
   TensorView<const Lse> lse;  ///< [batch, num_heads, q_len]
+  /// [batch, num_heads, q_len], what lse lacks; empty where nobody kept it, and then taken for 0.
+  TensorView<const Lse> lse_low;
 
-  AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l) : out(o), lse(l) {}
+  AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l,
+                      TensorView<const Lse> low = {})
+      : out(o), lse(l), lse_low(low) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   AttentionOutputView(const AttentionOutput<T, Lse>& output HEED_LIFETIME_BOUND)
-      : out(output.out), lse(output.lse) {}
+      : out(output.out), lse(output.lse), lse_low(output.lse_low) {}
 };
 
 /// The gradients of attention(query, key, value, options).
@@ -46,7 +81,9 @@ struct AttentionOutputView {
 /// where grad_score is grad_masked times the derivative of score_mod and softcap. The gradient of
 /// the bias is grad_masked, summed over the dimensions in which the bias is repeated; that of an
 /// ALiBi slope is −Σ grad_masked · |kv_idx − q_idx| over its head, that of a sink −Σ exp(sink −
-/// lse) · grad_out · out over the rows of its head.
+/// lse) · grad_out · out over the rows of its head. An entry of relative_bias gets Σ grad_masked
+/// over the distances that it stands for; one of relative_vectors what the keys, or values, at
+/// these distances would, and value_table adds to grad_masked as values do.
 ///
 /// Keys that a query does not see exchange nothing with it and may hold NaN; a query that sees no
 /// key gets 0. What score_mod and masks capture receives no gradient.

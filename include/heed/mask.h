@@ -15,20 +15,21 @@
 #include "heed/config.h"
 #include "heed/detail/float_math.h"
 #include "heed/detail/tile_loop.h"
+#include "heed/query_offset.h"
 #include "heed/score_mod.h"
 #include "heed/score_position.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0 {
 
-/// The shape of a score tensor, and where its first query stands in the sequence.
+/// The shape of a score tensor, and where its first query stands in each sequence.
 struct ScoreShape {
   std::int64_t batch = 1;
   std::int64_t num_heads = 1;
   std::int64_t q_len = 0;
   std::int64_t kv_len = 0;
-  /// The position of query 0: query q stands at position q + query_offset.
-  std::int64_t query_offset = 0;
+  /// The position of query 0: query q stands at position q + query_offset[batch].
+  QueryOffset query_offset = {};
 };
 
 /// The keys begin ≤ k < end.
@@ -59,7 +60,7 @@ class Alignment {
   /// The last query of sequence b stands at the last of its first lengths[b] keys: query q at key
   /// q + lengths[b] − q_len, before the first key where there are more queries than keys. This is
   /// for caches that are filled to different lengths; key_lengths(lengths) hides what lies beyond.
-  /// query_offset must be 0, and every length 0 to kv_len.
+  /// Every query_offset must agree or be 0, and every length be 0 to kv_len.
   HEED_API static Alignment bottom_right(std::vector<std::int64_t> lengths);
   /// Query q stands at key q + query_offset + offset.
   static Alignment offset(std::int64_t offset) { return {Kind::kOffset, offset}; }
@@ -81,6 +82,7 @@ class Alignment {
  private:
   enum class Kind { kSquare, kBottomRight, kLengths, kOffset };
   Alignment(Kind kind, std::int64_t offset) : kind_(kind), offset_(offset) {}
+  HEED_API void check_agreement(std::string_view mask_name, const ScoreShape& shape) const;
 
   Kind kind_;
   std::int64_t offset_;
@@ -138,8 +140,8 @@ concept MaskLambda =
 ///
 /// Tensors broadcast, aligned at the right, to [batch, num_heads, q_len, kv_len]. Given an lvalue,
 /// a mask refers to the tensor's memory, which must outlive it unchanged; given an rvalue, it takes
-/// the tensor over. Whether a mask fits is known, and checked, when it meets a ScoreShape: in
-/// attention() or in a function below.
+/// the tensor over. Whether a mask fits is checked for a ScoreShape: in attention() or in a
+/// function below.
 class HEED_API Mask {
  public:
   /// Everything is visible.
@@ -155,6 +157,15 @@ class HEED_API Mask {
   static Mask additive(FloatView added);
   static Mask additive(Tensor<float>&& added);
 
+  /// The last n queries are the n nodes of a tree, as when a model guesses several continuations at
+  /// once: parents[i] is the node that node i continues, one before it, or −1 where it continues
+  /// the text before the tree. A node sees that text, its ancestors and itself; queries before the
+  /// nodes see the keys up to their own position. The alignment says where queries, and with them
+  /// the nodes, stand among the keys; positions count keys, not the depth of a node.
+  /// @throws InvalidArgument when a parent is below −1 or not before its node.
+  static Mask tree(std::vector<std::int64_t> parents,
+                   Alignment alignment = Alignment::bottom_right());
+
   /// One range of keys for each of the q_len queries, the same in every batch entry and head.
   static Mask rows(std::vector<RowRange> ranges);
 
@@ -167,6 +178,10 @@ class HEED_API Mask {
 
   /// A key is visible when both allow it; what both add is added.
   friend HEED_API Mask operator&(const Mask& a, const Mask& b);
+
+  /// A key is visible when either allows it.
+  /// @throws InvalidArgument when one of them adds to scores: that comes behind, (a | b) & added.
+  friend HEED_API Mask operator|(const Mask& a, const Mask& b);
 
   /// What the mask is made of, e.g. "causal(bottom_right) & sliding_window(4, 0)"; "none" when
   /// everything is visible.
@@ -221,6 +236,38 @@ HEED_API Tensor<float> pad_keys(FloatView added, std::int64_t kv_len);
 /// Hides the keys whose token is `padding_id`. token_ids is [batch, kv_len]; the mask is that of
 /// shape [batch, 1, 1, kv_len].
 HEED_API Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t padding_id);
+
+/// The first `count` tokens see every key, and every query sees them.
+/// @throws InvalidArgument when the count is negative.
+HEED_API Mask global_tokens(std::int64_t count, Alignment alignment = Alignment::square());
+
+/// A query sees the keys that are a multiple of `stride` away from it, on both sides: the second of
+/// the two patterns of sparse_transformer().
+/// @throws InvalidArgument when the stride is below 1.
+HEED_API Mask strided(std::int64_t stride, Alignment alignment = Alignment::square());
+
+/// Every query sees the last key of each `stride` keys, k mod stride = stride − 1: the "fixed"
+/// pattern's summaries. Source: Child et al., "Generating Long Sequences with Sparse Transformers",
+/// 2019, section 4.3.
+/// @throws InvalidArgument when the stride is below 1.
+HEED_API Mask columns(std::int64_t stride);
+
+/// A query sees itself and `window` keys on each side that stand `step` apart.
+/// @throws InvalidArgument when the window is negative, the step below 1, or their product too
+/// large.
+HEED_API Mask dilated(std::int64_t window, std::int64_t step,
+                      Alignment alignment = Alignment::square());
+
+/// sliding_window(window, window) | global_tokens(global).
+/// Source: Beltagy et al., "Longformer: The Long-Document Transformer", 2020, section 3.1.
+/// @throws InvalidArgument when a number is negative.
+HEED_API Mask longformer(std::int64_t window, std::int64_t global,
+                         Alignment alignment = Alignment::square());
+
+/// (sliding_window(stride − 1, 0) | strided(stride)) & causal(): the last `stride` keys, and of
+/// those before every stride-th. Source: Child et al., 2019, section 4.3, "strided".
+/// @throws InvalidArgument when the stride is below 1.
+HEED_API Mask sparse_transformer(std::int64_t stride, Alignment alignment = Alignment::square());
 
 /// Several sequences packed into one: a query sees the keys of its own document only. `cu_seqlens`
 /// are the boundaries 0 = c₀ ≤ c₁ ≤ … ≤ c_n; document i is the positions cᵢ ≤ p < cᵢ₊₁, of queries

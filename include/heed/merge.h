@@ -21,17 +21,19 @@ namespace heed::inline v0 {
 ///     lse = log Σ_i exp(lse_i)
 ///     out = Σ_i exp(lse_i − lse) · out_i
 ///
-/// Logarithms are natural. In whatever order parts are merged, at once or two by two, the result is
-/// the same within rounding. A row with lse −∞ in one part, which saw no key there, has the bits
-/// of the others' result, whatever that part's out holds; in all parts, out 0 and lse −∞. An lse of
-/// +∞ outweighs all that are finite: lse is +∞, and out the mean of the parts that have it. NaN in
-/// the out of a part that saw a key, or in an lse, stays in its row and shows.
+/// Where a part has lse_low, it is added to its lse: without it a part whose lse has magnitude m is
+/// weighed wrong by up to m · 2⁻²⁴ of itself. Logarithms are natural. In whatever order parts are
+/// merged, at once or two by two, the result is the same within rounding. A row with lse −∞ in one
+/// part, which saw no key there, has the bits of the others' result, whatever that part's out
+/// holds; in all parts, out 0 and lse −∞. An lse of +∞ outweighs all that are finite: lse is +∞,
+/// and out the mean of the parts that have it. NaN in the out of a part that saw a key, or in an
+/// lse, stays in its row and shows.
 ///
 /// Parts must not overlap: what belongs to a row once, a sink among it, is given to one part only.
 /// Positions count from the first key of each part: of keys that begin at `first` the query_offset
 /// is `first` less, and dropout and score_mod see these positions.
 ///
-/// Half-precision results are merged in float and rounded once. The bits do not depend on the
+/// Computed in double and rounded at the end. The bits do not depend on the
 /// number of threads. Source: Milakov and Gimelshein, "Online normalizer calculation for softmax",
 /// 2018; Ye et al., "FlashInfer: Efficient and Customizable Attention Engine for LLM Inference
 /// Serving", 2025, section 2.2.

@@ -1,6 +1,7 @@
 /// What attention will do for given shapes and options, before it does it.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -8,8 +9,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/tensor.h"
@@ -25,7 +28,7 @@ struct AttentionShapes {
   std::int64_t kv_len = 0;
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
-  DataType dtype = DataType::kFloat32;  ///< of the query; not kFloat64
+  DataType dtype = DataType::kFloat32;  ///< of the query
   /// The distance, in elements, from one key to the next; 0: they follow each other without gaps.
   std::int64_t key_stride = 0;
   std::int64_t value_stride = 0;
@@ -40,8 +43,11 @@ struct AttentionShapes {
 /// Where a planned computation writes.
 template <class T>
 struct AttentionBuffers {
+  using Lse = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
   TensorView<T> out;                    ///< [batch, num_heads, q_len, value_dim]
-  TensorView<float> lse = {};           ///< [batch, num_heads, q_len], or empty: not wanted
+  TensorView<Lse> lse = {};             ///< [batch, num_heads, q_len], or empty: not wanted
+  TensorView<Lse> lse_low = {};         ///< the same; what lse lacks: see AttentionOutput
   std::span<std::byte> workspace = {};  ///< at least workspace_bytes(), or empty: allocated
 };
 
@@ -74,7 +80,8 @@ class HEED_API AttentionPlan {
   std::int64_t panels_per_block() const noexcept;
   /// Keys of a tile.
   std::int64_t tile_keys() const noexcept;
-  /// Whether keys (values) are first copied, a tile at a time, to contiguous float32 rows.
+  /// Whether keys (values) are first copied, a tile at a time, to contiguous rows of the numbers
+  /// that are computed with.
   bool stages_keys() const noexcept;
   bool stages_values() const noexcept;
   /// Threads that take part, fewer when fewer are available as it runs.
@@ -83,7 +90,8 @@ class HEED_API AttentionPlan {
   bool splits_keys() const noexcept;
   /// Memory a run needs beside its arguments and its result.
   std::size_t workspace_bytes() const;
-  /// Memory that attention_backward() and attention_weights() take for the same shapes and options.
+  /// Memory that run_backward() needs beside its arguments and its result, and attention_weights()
+  /// for the same shapes and options.
   std::size_t backward_workspace_bytes() const;
   std::size_t weights_workspace_bytes() const;
   /// Counted anew with each call, in time linear in the query's length; and in the number of tiles
@@ -97,6 +105,7 @@ class HEED_API AttentionPlan {
   Tensor<float> run(FloatView query, FloatView key, FloatView value) const;
   Tensor<Float16> run(Float16View query, Float16View key, Float16View value) const;
   Tensor<BFloat16> run(BFloat16View query, BFloat16View key, BFloat16View value) const;
+  Tensor<double> run(DoubleView query, DoubleView key, DoubleView value) const;
 
   /// The same into the caller's memory: with a workspace, nothing is allocated unless every score
   /// of a row is beyond ±10⁵.
@@ -106,20 +115,56 @@ class HEED_API AttentionPlan {
                 Float16View value) const;
   void run_into(const AttentionBuffers<BFloat16>& buffers, BFloat16View query, BFloat16View key,
                 BFloat16View value) const;
+  void run_into(const AttentionBuffers<double>& buffers, DoubleView query, DoubleView key,
+                DoubleView value) const;
+
+  /// The gradients: attention_backward() of such tensors, of the result `forward` of attention with
+  /// lse. `workspace` has at least backward_workspace_bytes(), or is empty: allocated. In half
+  /// precision the output is computed again, in floats of its own.
+  /// @throws InvalidArgument when the tensors are not those planned for, before anything is
+  /// computed.
+  AttentionGradients<float> run_backward(FloatView grad_out, FloatView query, FloatView key,
+                                         FloatView value, const AttentionOutputView<float>& forward,
+                                         std::span<std::byte> workspace = {}) const;
+  AttentionGradients<Float16, float> run_backward(
+      Float16View grad_out, Float16View query, Float16View key, Float16View value,
+      const AttentionOutputView<Float16, float>& forward,
+      std::span<std::byte> workspace = {}) const;
+  AttentionGradients<BFloat16, float> run_backward(
+      BFloat16View grad_out, BFloat16View query, BFloat16View key, BFloat16View value,
+      const AttentionOutputView<BFloat16, float>& forward,
+      std::span<std::byte> workspace = {}) const;
+  AttentionGradients<double> run_backward(DoubleView grad_out, DoubleView query, DoubleView key,
+                                          DoubleView value,
+                                          const AttentionOutputView<double>& forward,
+                                          std::span<std::byte> workspace = {}) const;
 
  private:
   struct Decision;
   explicit AttentionPlan(std::shared_ptr<const Decision> decision);
   friend HEED_API AttentionPlan plan(const AttentionShapes& shapes,
                                      const AttentionOptions& options);
+  friend HEED_API AttentionPlan plan_in_double(const AttentionShapes& shapes,
+                                               const AttentionOptions64& options);
 
   std::shared_ptr<const Decision> decision_;
 };
 
-/// Plans attention for these shapes; attention() does so for every call. Float64 needs no plan: the
-/// reference computes it.
-/// @throws InvalidArgument when shapes and options do not fit, or dtype is kFloat64.
+/// Plans attention for these shapes; attention() does so for every call.
+/// @throws InvalidArgument when shapes and options do not fit, or dtype is kFloat64: that takes
+/// AttentionOptions64.
 HEED_API AttentionPlan plan(const AttentionShapes& shapes, const AttentionOptions& options = {});
+
+/// What plan(shapes, AttentionOptions64{…}) calls.
+/// @throws InvalidArgument when shapes and options do not fit, or dtype is not kFloat64.
+HEED_API AttentionPlan plan_in_double(const AttentionShapes& shapes,
+                                      const AttentionOptions64& options);
+
+/// plan() in double, for shapes whose dtype is kFloat64: plan(shapes, AttentionOptions64{…}).
+template <std::same_as<AttentionOptions64> Options>
+AttentionPlan plan(const AttentionShapes& shapes, const Options& options) {
+  return plan_in_double(shapes, options);
+}
 
 HEED_API std::ostream& operator<<(std::ostream& stream, const AttentionPlan& plan);
 

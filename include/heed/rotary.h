@@ -11,11 +11,12 @@
 
 #include "heed/config.h"
 #include "heed/data_type.h"
+#include "heed/rotary_frequencies.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0 {
 
-/// The cosines and sines of the angles position / base^(2i / rotary_dim), each
+/// attention_factor times the cosines and sines of the angles position · inv_freq, each
 /// [max_len, rotary_dim / 2].
 template <class Real>
 struct RotaryCaches {
@@ -23,15 +24,27 @@ struct RotaryCaches {
   Tensor<Real> sin;
 };
 
-/// The usual caches, computed in double and rounded to Real (float or double).
-/// @throws InvalidArgument when a size is negative, rotary_dim is odd, or base is not positive.
+/// The caches of positions 0 … max_len − 1, computed in double and rounded to Real (float or
+/// double).
+/// @throws InvalidArgument when max_len is negative.
 template <class Real = float>
-HEED_API RotaryCaches<Real> rotary_caches(std::int64_t max_len, std::int64_t rotary_dim,
-                                          double base = 10000);
+HEED_API RotaryCaches<Real> rotary_caches(std::int64_t max_len,
+                                          const RotaryFrequencies& frequencies);
+/// The same of rotary_frequencies(rotary_dim, base), which are not scaled.
+template <class Real = float>
+RotaryCaches<Real> rotary_caches(std::int64_t max_len, std::int64_t rotary_dim,
+                                 double base = 10000) {
+  return rotary_caches<Real>(max_len, rotary_frequencies(rotary_dim, base));
+}
+
+/// Which dimensions are turned together. Models that differ in nothing else need different ones,
+/// and a wrong one is no error but another function: there is no default.
+enum class RotaryPairing : std::uint8_t {
+  kHalves,      ///< (i, i + rotary_dim / 2), as in Llama's weights at Hugging Face and GPT-NeoX
+  kNeighbours,  ///< (2i, 2i + 1), as in RoFormer and GPT-J; ONNX's interleaved
+};
 
 struct RotaryOptions {
-  /// Pairs are neighbours (2i, 2i + 1); otherwise the two halves (i, i + rotary_dim / 2).
-  bool interleaved = false;
   /// How many dimensions are turned, the first ones; head_dim when not given. Even.
   std::optional<std::int64_t> rotary_dim = std::nullopt;
   /// Rows of the caches, [batch, length] or what broadcasts to it; caches are then of rank 2.
@@ -53,21 +66,23 @@ struct RotaryOptions {
 /// @return a tensor of x's shape. Half-precision numbers are turned in float and then rounded.
 /// @throws InvalidArgument when shapes or positions do not fit, before anything is computed.
 HEED_API Tensor<float> rotary_embedding(FloatView x, FloatView cos, FloatView sin,
-                                        const RotaryOptions& options = {});
+                                        RotaryPairing pairing, const RotaryOptions& options = {});
 HEED_API Tensor<double> rotary_embedding(DoubleView x, DoubleView cos, DoubleView sin,
-                                         const RotaryOptions& options = {});
+                                         RotaryPairing pairing, const RotaryOptions& options = {});
 HEED_API Tensor<Float16> rotary_embedding(Float16View x, FloatView cos, FloatView sin,
-                                          const RotaryOptions& options = {});
+                                          RotaryPairing pairing, const RotaryOptions& options = {});
 HEED_API Tensor<BFloat16> rotary_embedding(BFloat16View x, FloatView cos, FloatView sin,
+                                           RotaryPairing pairing,
                                            const RotaryOptions& options = {});
 
 /// The derivative of a loss with respect to x, given grad_out, that with respect to the result and
 /// of its shape: the rotation back. The caches receive no gradient.
 /// @throws InvalidArgument as rotary_embedding does.
 HEED_API Tensor<float> rotary_embedding_backward(FloatView grad_out, FloatView cos, FloatView sin,
+                                                 RotaryPairing pairing,
                                                  const RotaryOptions& options = {});
 HEED_API Tensor<double> rotary_embedding_backward(DoubleView grad_out, DoubleView cos,
-                                                  DoubleView sin,
+                                                  DoubleView sin, RotaryPairing pairing,
                                                   const RotaryOptions& options = {});
 
 }  // namespace heed::inline v0

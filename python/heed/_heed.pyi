@@ -24,7 +24,7 @@ def alibi_slopes(num_heads: int) -> Any:
 
 class Mask:
     """
-    Which keys each query may attend to. Masks are made by name, combine with &, and print themselves.
+    Which keys each query may attend to. Masks are made by name, combine with & and |, and print themselves.
     """
 
     def __init__(self) -> None:
@@ -33,20 +33,23 @@ class Mask:
     def __and__(self, arg: Mask, /) -> Mask:
         """A key is visible when both allow it; what both add is added."""
 
+    def __or__(self, arg: Mask, /) -> Mask:
+        """A key is visible when either allows it. What adds to scores comes behind: (a | b) & added."""
+
     def __repr__(self) -> str: ...
 
     def __str__(self) -> str: ...
 
-    def allow(self, shape: Sequence[int], query_offset: int = 0) -> Any:
+    def allow(self, shape: Sequence[int], query_offset: int | Sequence[int] = 0) -> Any:
         """
         The mask as booleans of the given shape, (q_len, kv_len) or (batch, num_heads, q_len, kv_len): true =
         may attend.
         """
 
-    def additive(self, shape: Sequence[int], query_offset: int = 0) -> Any:
+    def additive(self, shape: Sequence[int], query_offset: int | Sequence[int] = 0) -> Any:
         """What is added to the scores, float32; -inf = may not attend."""
 
-    def picture(self, shape: Sequence[int], query_offset: int = 0, batch: int = 0, head: int = 0) -> str:
+    def picture(self, shape: Sequence[int], query_offset: int | Sequence[int] = 0, batch: int = 0, head: int = 0) -> str:
         """
         One line a query, one glyph a key: # is visible, . is not.
 
@@ -77,7 +80,7 @@ def where(visible: Callable) -> Mask:
 
     The function is called for a tile of scores at once, with NumPy arrays that broadcast to [keys, rows]: h and
     q_idx are int32 [rows], kv_idx int32 [keys, 1], b an int; it returns booleans that broadcast so too. It is
-    called for any tile, in any order, from any thread: hundreds of times slower than a mask by name.
+    called for any tile, in any order, from any thread: several times slower than a mask by name.
 
     >>> heed.where(lambda b, h, q_idx, kv_idx: (q_idx - kv_idx) % 4 == 0)
     """
@@ -102,6 +105,12 @@ def prefix(length: int, alignment: str | int | Sequence[int] = 'square') -> Mask
     Every query sees the first `length` keys, and the keys up to its own position.
     """
 
+def tree(parents: Sequence[int], alignment: str | int | Sequence[int] = 'bottom_right') -> Mask:
+    """
+    The last queries are the nodes of a tree: parents[i] is the node that node i continues, one before it, or -1 where it
+    continues the text before the tree. A node sees that text, its ancestors and itself.
+    """
+
 def key_lengths(lengths: Sequence[int]) -> Mask:
     """
     Sequence b of the batch has lengths[b] keys; the rest is padding that nobody sees.
@@ -118,16 +127,83 @@ def documents(cu_seqlens: Sequence[int]) -> Mask:
     cu_seqlens[i] <= p < cu_seqlens[i + 1].
     """
 
+def global_tokens(count: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    The first `count` tokens see every key, and every query sees them.
+    """
+
+def strided(stride: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    A query sees the keys that are a multiple of `stride` away from it, on both sides.
+    """
+
+def columns(stride: int) -> Mask:
+    """
+    Every query sees the last key of each `stride` keys, k % stride == stride - 1 (Child et al., 2019, "fixed").
+    """
+
+def dilated(window: int, step: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    A query sees itself and `window` keys on each side that stand `step` apart.
+    """
+
+def longformer(window: int, num_global: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    sliding_window(window, window) | global_tokens(num_global) (Beltagy et al., 2020).
+    """
+
+def sparse_transformer(stride: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    (sliding_window(stride - 1, 0) | strided(stride)) & causal(): the last `stride` keys, and of those before every
+    stride-th (Child et al., 2019, "strided").
+    """
+
+class RelativeBuckets:
+    """
+    Which entry of a learned table belongs to a distance, kv_idx - q_idx in positions.
+    """
+
+    @staticmethod
+    def clip(max_distance: int) -> RelativeBuckets:
+        """
+        An entry for every distance from -max_distance to max_distance; keys further away count as the furthest ones
+        (Shaw et al., 2018).
+        """
+
+    @staticmethod
+    def t5(num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> RelativeBuckets:
+        """
+        As T5 has them, with its rounding: exact entries for near keys, then ever wider ones up to max_distance and
+        beyond. Bidirectional halves the entries between keys before the query (and at it) and those after it; otherwise
+        keys after it count as distance 0 (Raffel et al., 2020).
+        """
+
+    @property
+    def count(self) -> int:
+        """How many entries a table has."""
+
+    @property
+    def reach(self) -> int:
+        """Distances beyond ±reach have the entries of ±reach."""
+
+    def __call__(self, distance: int) -> int:
+        """The entry of a distance, at least 0 and below count."""
+
+    def __repr__(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
 class Options:
     def __init__(
-        self, function: str, *, mask: Mask | None, score_mod: Any, alibi_slopes: Any, bias: Any, sinks: Any, scale: float
-        | None, softcap: float, dropout: float, seed: int, query_offset: int,
+        self, function: str, *, mask: Mask | None, score_mod: Any, alibi_slopes: Any, bias: Any, sinks: Any,
+        relative_bias: tuple[Any, RelativeBuckets] | None, relative_vectors: tuple[Any, Any, RelativeBuckets] | None,
+        scale: float | None, softcap: float, dropout: float, seed: int, query_offset: int | Sequence[int],
     ) -> None: ...
 
 def attention(query: Any, key: Any, value: Any, options: Options, with_lse: bool, num_threads: int | None) -> Any: ...
 
 def attention_backward(
-    grad_out: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, options: Options, num_threads: int |
+    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any], options: Options, num_threads: int |
     None,
 ) -> Any: ...
 
@@ -137,28 +213,33 @@ def attention_weights(
 
 def attention_statistics(query: Any, key: Any, top_k: int, options: Options, num_threads: int | None) -> Any: ...
 
-def merge_attention(parts: tuple[tuple[Any, Any], ...], num_threads: int | None) -> tuple[Any, Any]: ...
+def merge_attention(parts: tuple[tuple[Any, Any], ...], num_threads: int | None) -> tuple[Any, Any, Any]: ...
 
 def reference_attention(query: Any, key: Any, value: Any, keep: Sequence[str], options: Options) -> Any: ...
 
 def rotary_embedding(
-    x: Any, cos: Any, sin: Any, *, position_ids: Any = None, interleaved: bool = False, rotary_dim: int | None = None,
-    offset: int = 0, num_heads: int | None = None,
+    x: Any, cos: Any, sin: Any, *, pairing: str, position_ids: Any = None, rotary_dim: int | None = None, offset: int = 0,
+    num_heads: int | None = None,
 ) -> Any:
     """
     x [batch, num_heads, length, head_dim], or [batch, length, num_heads * head_dim] with num_heads, with pairs of its
-    first rotary_dim dimensions turned. cos and sin are [max_len, rotary_dim / 2], whose rows position_ids (int64 [batch,
-    length]) or offset choose, or [batch, length, rotary_dim / 2].
+    first rotary_dim dimensions turned. pairing has to be named: "halves", (i, i + rotary_dim / 2), or "neighbours",
+    (2i, 2i + 1). cos and sin are [max_len, rotary_dim / 2], whose rows position_ids (int64 [batch, length]) or offset
+    choose, or [batch, length, rotary_dim / 2].
     """
 
 def rotary_embedding_backward(
-    grad_out: Any, cos: Any, sin: Any, *, position_ids: Any = None, interleaved: bool = False, rotary_dim: int | None =
-    None, offset: int = 0, num_heads: int | None = None,
+    grad_out: Any, cos: Any, sin: Any, *, pairing: str, position_ids: Any = None, rotary_dim: int | None = None, offset:
+    int = 0, num_heads: int | None = None,
 ) -> Any:
     """
     The derivative of a loss with respect to x of rotary_embedding, given grad_out, that with respect to the result: the
     rotation back. float32 or float64.
     """
+
+def rotary_frequencies(
+    rotary_dim: int, rope_type: str, rope_theta: float, length: int | None, parameters: dict[str, Any],
+) -> tuple[Any, float]: ...
 
 def linear_attention(
     query: Any, key: Any, value: Any, *, decay: Any = None, beta: Any = None, state: Any = None, scale: float | None =
@@ -199,12 +280,111 @@ def attention_packed(
 def attention_packed_with_lse(
     query: Any, key: Any, value: Any, cu_seqlens_q: Sequence[int], cu_seqlens_k: Sequence[int], options: Options,
     num_threads: int | None,
-) -> tuple[Any, Any]: ...
+) -> tuple[Any, Any, Any]: ...
 
 def attention_packed_backward(
-    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any], cu_seqlens: tuple[Sequence[int],
+    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any], cu_seqlens: tuple[Sequence[int],
     Sequence[int]], options: Options, num_threads: int | None,
 ) -> tuple[Any, ...]: ...
+
+class OutOfPages(MemoryError):
+    """There are fewer pages than a call needs. Nothing was changed."""
+
+class KvPool:
+    """
+    Pages of keys and values, which sequences share: a limit on memory for all of them. A page has page_size positions
+    (16, 32, 64 or 128) of every key head.
+
+    num_kv_heads, head_dim, value_dim: of what is appended; value_dim is head_dim when not given
+    key_storage, value_storage: "float32", "float16", "bfloat16", "int8" or "int4"; that of the values is that of the
+                                keys when not given
+    max_pages: no limit when not given. Pages are allocated as they are needed
+    """
+
+    def __init__(
+        self, num_kv_heads: int, head_dim: int, value_dim: int | None = None, *, key_storage: str = "float32",
+        value_storage: str | None = None, page_size: int = 128, max_pages: int | None = None,
+    ) -> None: ...
+
+    @property
+    def page_bytes(self) -> int:
+        """Memory of a page."""
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Memory allocated for pages: what was in use at most, and some more to come."""
+
+    @property
+    def pages_in_use(self) -> int: ...
+
+    @property
+    def free_pages(self) -> int | None:
+        """Pages that may still be taken; None where there is no limit."""
+
+class KvSequence:
+    """
+    The keys and values of one growing sequence, for heed.attend(). len() counts what was appended.
+
+    window: a query at position p sees the first `sinks` positions and those from p - window + 1 on, and others are
+            forgotten; None keeps everything. Positions are absolute all the same
+    max_append: of a sequence with a window, the most positions of one append, and queries of one heed.attend()
+    rewind: of one with a window, how far truncate() and accept() may go back
+
+    A call that raises has changed nothing. Threads may attend at once; what changes a sequence while another thread
+    attends to one of its pool raises RuntimeError.
+    """
+
+    def __init__(
+        self, pool: KvPool, *, window: int | None = None, sinks: int = 0, max_append: int = 1, rewind: int = 0,
+    ) -> None: ...
+
+    def append(self, key: Any, value: Any) -> None:
+        """
+        key [num_kv_heads, n, head_dim], value [num_kv_heads, n, value_dim], or with a 1 in front: float32, float16 or
+        bfloat16. Rotary embeddings are applied before.
+        """
+
+    def fork(self, n: int | None = None) -> KvSequence:
+        """
+        Another sequence that begins with the first n positions of this one, or with all, and shares their pages.
+        Who writes to a shared page copies it before.
+        """
+
+    def truncate(self, n: int) -> None:
+        """Keeps the first n positions."""
+
+    def reset(self) -> None:
+        """Forgets all positions."""
+
+    def accept(self, num_nodes: int, path: Sequence[int]) -> None:
+        """
+        Of the last num_nodes positions, the nodes of a speculative tree, keeps those that were accepted, counted
+        from the first of them: rising numbers. They move together.
+        """
+
+    def dequantised(self) -> tuple[Any, Any]:
+        """
+        What is stored: key [num_kv_heads, length, head_dim] and value [num_kv_heads, length, value_dim], float32
+        arrays of NumPy. What is forgotten is 0.
+        """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def num_pages(self) -> int:
+        """Pages it holds, those shared with forks included."""
+
+    @property
+    def pool(self) -> KvPool: ...
+
+def attend(
+    query: Any, sequence: KvSequence, options: Options, return_lse: bool, num_threads: int | None,
+) -> Any: ...
+
+def attend_to_all(
+    query: Any, sequences: Sequence[KvSequence], boundaries: Sequence[int], options: Options, return_lse: bool,
+    num_threads: int | None,
+) -> Any: ...
 
 def reference_flex_attention(
     query: Any, key: Any, value: Any, *, score_mod: Any = None, prob_mod: Any = None, scale: float | None = None,

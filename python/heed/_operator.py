@@ -15,6 +15,33 @@ if TYPE_CHECKING:
     from ._options import Options
 
 
+class AttentionOutput(tuple):
+    """What attention is and what it was divided by: the tuple (out, lse), or (out, lse, weights) where weights_of asked for
+    them, with one attribute more, lse_low.
+
+    A float32 lse of magnitude m is off by up to m · 2⁻²⁴, and so would be all weights that attention_backward()
+    computes from it, each by so much of itself. lse_low, in the shape and type of lse, is what it lacks.
+    """
+
+    lse_low: Any
+
+    def __new__(cls, out: Any, lse: Any, lse_low: Any, *weights: Any) -> AttentionOutput:
+        self = super().__new__(cls, (out, lse, *weights))
+        self.lse_low = lse_low
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (*self[:2], self.lse_low, *self[2:])
+
+    @property
+    def out(self) -> Any:
+        return self[0]
+
+    @property
+    def lse(self) -> Any:
+        return self[1]
+
+
 class AttentionGradients(NamedTuple):
     """The derivatives of a loss with respect to what attention was given, each in the shape of the thing it belongs to;
     None for what was not given."""
@@ -25,6 +52,12 @@ class AttentionGradients(NamedTuple):
     alibi_slopes: Any
     bias: Any
     sinks: Any
+    relative_bias: Any
+    """of its table"""
+    relative_key: Any
+    """of the key table of relative_vectors"""
+    relative_value: Any
+    """of their value table"""
 
 
 class AttentionStatistics(NamedTuple):
@@ -59,10 +92,12 @@ def attention(
     score_mod: Callable[..., Any] | None = None,
     bias: Any = None,
     alibi_slopes: Any = None,
+    relative_bias: tuple[Any, _heed.RelativeBuckets] | None = None,
+    relative_vectors: tuple[Any, Any, _heed.RelativeBuckets] | None = None,
     sinks: Any = None,
     dropout: float = 0.0,
     seed: int = 0,
-    query_offset: int = 0,
+    query_offset: int | Sequence[int] = 0,
     return_lse: bool = False,
     weights_of: Sequence[tuple[int, int, int]] | None = None,
     num_threads: int | None = None,
@@ -78,31 +113,36 @@ def attention(
     is copied. Dimensions in front may be left out. num_heads is a multiple of num_kv_heads. Half precision is computed
     in float32 and only the result is rounded; float64 is computed in float64.
 
-    In this order: scale, softcap, score_mod, ALiBi, bias, mask, sinks, softmax, dropout, values.
+    In this order: scale, softcap, score_mod, ALiBi, bias, relative positions, mask, sinks, softmax, dropout, values.
 
-    mask          a heed.Mask, made by name and combined with &
-    causal        True: as many queries as keys, each sees the keys up to itself; "top_left" or "bottom_right" where
-                  there are not as many, or mask=heed.causal(n), query 0 at key n
-    window        (left, right): a query sees that many keys besides itself, None all; n is (n, n). It stands where
-                  `causal` says
-    scale         1/√head_dim when not given
-    softcap       c > 0: a score s becomes c · tanh(s / c)
-    score_mod     score_mod(score, b, h, q_idx, kv_idx) -> score, called with NumPy arrays for a tile of scores:
-                  score [keys, rows], h and q_idx [rows], kv_idx [keys, 1]; it must work element by element, and is
-                  called from any thread. Hundreds of times slower than the options by name
-    bias          added to the scores; broadcasts to [batch, num_heads, q_len, kv_len]
-    alibi_slopes  [num_heads]: the score falls by slope · distance; heed.alibi_slopes(num_heads)
-    sinks         [num_heads]: one more logit in the softmax's denominator, without a value
-    dropout       the probability with which a weight becomes 0; which ones is decided by `seed`
-    query_offset  the position of query 0 in the sequence. With alibi_slopes and masks aligned "bottom_right" it need not
-                  be given
-    num_threads   at most so many
+    mask              a heed.Mask, made by name and combined with & and |
+    causal            True: as many queries as keys, each sees the keys up to itself; "top_left" or "bottom_right" where
+                      there are not as many, or mask=heed.causal(n), query 0 at key n
+    window            (left, right): a query sees that many keys besides itself, None all; n is (n, n). It stands where
+                      `causal` says
+    scale             1/√head_dim when not given
+    softcap           c > 0: a score s becomes c · tanh(s / c)
+    score_mod         score_mod(score, b, h, q_idx, kv_idx) -> score, called with NumPy arrays for a tile of scores:
+                      score [keys, rows], h and q_idx [rows], kv_idx [keys, 1]; it must work element by element, and is
+                      called from any thread. Several times slower than the options by name
+    bias              added to the scores; broadcasts to [batch, num_heads, q_len, kv_len]
+    alibi_slopes      [num_heads]: the score falls by slope · distance; heed.alibi_slopes(num_heads)
+    relative_bias     (table, buckets), a heed.RelativeBuckets: table[head, buckets(kv_idx - q_idx)] is added to the
+                      score; table [num_heads, buckets.count]
+    relative_vectors  (key, value, buckets), either table or None: key[..., buckets(kv_idx - q_idx), :] is added to the
+                      key and likewise to the value, as each query sees them; [num_heads, buckets.count, dim], or
+                      [buckets.count, dim] for all heads
+    sinks             [num_heads]: one more logit in the softmax's denominator, without a value
+    dropout           the probability with which a weight becomes 0; which ones is decided by `seed`
+    query_offset      the position of query 0 in the sequence: a number, or a list of one for each batch entry. With
+                      alibi_slopes or relative positions and masks aligned "bottom_right" it need not be given
+    num_threads       at most so many
 
-    bias, alibi_slopes and sinks are float32 (float64 for float64 queries); other floating-point types are copied.
+    bias, alibi_slopes, tables and sinks are float32 (float64 for float64 queries); other floating-point types are copied.
 
     Returns out [batch, num_heads, q_len, value_dim], an array of the query's kind. With return_lse also
-    lse [batch, num_heads, q_len], float32 for half precision: log Σ exp(score). With weights_of, rows (batch, head,
-    query), also their weights [rows, kv_len], before dropout. A query that sees no key gets 0.
+    lse [batch, num_heads, q_len], float32 for half precision: log Σ exp(score), in an AttentionOutput. With weights_of,
+    rows (batch, head, query), also their weights [rows, kv_len], before dropout. A query that sees no key gets 0.
 
     Raises ValueError, before anything is computed, when shapes or options do not fit.
 
@@ -122,16 +162,18 @@ def attention(
         score_mod=score_mod,
         bias=bias,
         alibi_slopes=alibi_slopes,
+        relative_bias=relative_bias,
+        relative_vectors=relative_vectors,
         sinks=sinks,
         dropout=dropout,
         seed=seed,
         query_offset=query_offset,
     )
-    result = _heed.attention(query, key, value, options, return_lse, num_threads)
-    if weights_of is None:
-        return result
-    weights = _heed.attention_weights(query, key, weights_of, options, num_threads)
-    return (*result, weights) if return_lse else (result, weights)
+    found = _heed.attention(query, key, value, options, return_lse, num_threads)
+    more = () if weights_of is None else (_heed.attention_weights(query, key, weights_of, options, num_threads),)
+    if return_lse:
+        return AttentionOutput(*found, *more)
+    return (found, *more) if more else found
 
 
 def attention_backward(
@@ -142,25 +184,28 @@ def attention_backward(
     out: Any,
     lse: Any,
     *,
+    lse_low: Any = None,
     num_threads: int | None = None,
     **options: Unpack[Options],
 ) -> AttentionGradients:
     """The gradients of attention(query, key, value, **options), given grad_out [batch, num_heads, q_len, value_dim], the
-    derivative of the loss with respect to out, and what attention(…, return_lse=True) returned.
+    derivative of the loss with respect to out, and what attention(…, return_lse=True) returned. Without lse_low all
+    weights of a row are off by |lse| · 2⁻²⁴ of themselves.
 
     Half precision is computed in float32, and out computed again; the gradients of the options and lse are float32 then. The options are
     those of attention() but for score_mod.
 
-    >>> out, lse = heed.attention(x, x, x, causal=True, return_lse=True)
-    >>> gradients = heed.attention_backward(numpy.ones_like(out), x, x, x, out, lse, causal=True)
+    >>> made = heed.attention(x, x, x, causal=True, return_lse=True)
+    >>> gradients = heed.attention_backward(numpy.ones_like(x), x, x, x, *made, lse_low=made.lse_low, causal=True)
     >>> gradients.query.shape
     (1, 8, 128, 64)
     """
     made = make_options("attention_backward", **options)
-    return AttentionGradients(*_heed.attention_backward(grad_out, query, key, value, out, lse, made, num_threads))
+    forward = (out, lse, lse_low)
+    return AttentionGradients(*_heed.attention_backward(grad_out, query, key, value, forward, made, num_threads))
 
 
-def merge_attention(*parts: tuple[Any, Any], num_threads: int | None = None) -> tuple[Any, Any]:
+def merge_attention(*parts: tuple[Any, Any], num_threads: int | None = None) -> AttentionOutput:
     """attention() over all keys, from the tuples (out, lse) that it gave with return_lse for parts of them.
 
     out: [..., value_dim], the same shape in every part; float32, float16, bfloat16 or float64
@@ -169,7 +214,8 @@ def merge_attention(*parts: tuple[Any, Any], num_threads: int | None = None) -> 
     Parts must not overlap: sinks, for one, are given to one part only. Positions count from the first key of each part:
     for keys that begin at `first` the query_offset is `first` less, and dropout and score_mod see these positions.
 
-    Returns (out, lse): lse = log Σᵢ exp(lseᵢ), out = Σᵢ exp(lseᵢ - lse) · outᵢ. A row that saw no key in a part, where
+    Returns (out, lse), an AttentionOutput: lse = log Σᵢ exp(lseᵢ), out = Σᵢ exp(lseᵢ - lse) · outᵢ. Parts that have lse_low
+    count with it, others are weighted wrong by |lseᵢ| · 2⁻²⁴ of their weight. A row that saw no key in a part, where
     its lse is -inf, has the bits of the others' result; an lse of inf outweighs all that are finite.
 
     >>> first, second = (heed.attention(x, y, y, return_lse=True) for y in (x[:, :, :100], x[:, :, 100:]))
@@ -177,7 +223,7 @@ def merge_attention(*parts: tuple[Any, Any], num_threads: int | None = None) -> 
     >>> bool(abs(out - heed.attention(x, x, x)).max() < 1e-5)
     True
     """
-    return _heed.merge_attention(parts, num_threads)
+    return AttentionOutput(*_heed.merge_attention(parts, num_threads))
 
 
 def attention_weights(
@@ -214,7 +260,7 @@ def plan(query: Any, key: Any, value: Any, *, dtype: str = "float32", **options:
     """What attention will do for these shapes: a Plan, which prints itself with its reasons and runs as often as wanted.
 
     query, key, value: arrays, of which only shape, layout and type are looked at, or tuples of extents, with dtype
-    "float32", "float16" or "bfloat16". The options are those of attention(); their arrays must not change.
+    "float32", "float64", "float16" or "bfloat16". The options are those of attention(); their arrays must not change.
 
     >>> shape = (1, 8, 512, 64)
     >>> print(heed.plan(shape, shape, shape, causal=True))

@@ -10,7 +10,7 @@ import numpy
 from . import _heed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class Options(TypedDict, total=False):
@@ -24,10 +24,12 @@ class Options(TypedDict, total=False):
     score_mod: Callable[..., Any] | None
     bias: Any
     alibi_slopes: Any
+    relative_bias: tuple[Any, _heed.RelativeBuckets] | None
+    relative_vectors: tuple[Any, Any, _heed.RelativeBuckets] | None
     sinks: Any
     dropout: float
     seed: int
-    query_offset: int
+    query_offset: int | Sequence[int]
 
 
 def _alignment(function: str, causal: Any) -> str | None:
@@ -85,6 +87,22 @@ def _combined_mask(function, mask, causal, window):
     return combined
 
 
+# The keywords that give learned tables of relative positions, and what stands before the buckets in each.
+RELATIVE = {"relative_bias": ("table",), "relative_vectors": ("key", "value")}
+
+
+def relative_tuple(function: str, name: str, given: Any) -> tuple[Any, ...] | None:
+    """What such a keyword gives, as a tuple."""
+    if given is None:
+        return None
+    tables, is_tuple = RELATIVE[name], isinstance(given, (tuple, list))
+    if is_tuple and len(given) == len(tables) + 1 and isinstance(given[-1], _heed.RelativeBuckets):
+        return tuple(given)
+    found = f"({', '.join(type(part).__name__ for part in given)})" if is_tuple else f"a {type(given).__name__}"
+    expected = ", ".join((*tables, "buckets"))
+    raise ValueError(f"{function}: {name} is {found}, expected ({expected}), the last one a heed.RelativeBuckets")
+
+
 def make_options(
     function: str,
     *,
@@ -96,6 +114,8 @@ def make_options(
     score_mod=None,
     bias=None,
     alibi_slopes=None,
+    relative_bias=None,
+    relative_vectors=None,
     sinks=None,
     dropout=0.0,
     seed=0,
@@ -109,6 +129,8 @@ def make_options(
         alibi_slopes=alibi_slopes,
         bias=bias,
         sinks=sinks,
+        relative_bias=relative_tuple(function, "relative_bias", relative_bias),
+        relative_vectors=relative_tuple(function, "relative_vectors", relative_vectors),
         scale=scale,
         softcap=softcap,
         dropout=dropout,

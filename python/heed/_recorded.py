@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _heed, _relatives
+from ._options import RELATIVE, relative_tuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,35 +98,58 @@ class _FeatureMap(torch.autograd.Function):
         return *_like(found, tensors), None, None, None
 
 
-# The options of attention that have gradients, in their order.
+# The options of attention that are a tensor with a gradient, in their order. Behind them come the tables of RELATIVE.
 _LEARNED = ("alibi_slopes", "bias", "sinks")
+
+
+def _taken_apart(function: str, options: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
+    """The tensors that have gradients, in the order of theirs, and the options without them: of a keyword of RELATIVE
+    its buckets are left."""
+    rest = dict(options)
+    learned = [rest.pop(name, None) for name in _LEARNED]
+    for name, tables in RELATIVE.items():
+        *given, rest[name] = relative_tuple(function, name, rest.get(name)) or (None,) * (len(tables) + 1)
+        learned += given
+    return learned, rest
+
+
+def _put_together(learned: Sequence[Tensor | None], rest: dict[str, Any]) -> dict[str, Any]:
+    """The options of which these were taken."""
+    options, tables = rest | dict(zip(_LEARNED, learned)), iter(learned[len(_LEARNED) :])
+    for name, names in RELATIVE.items():
+        given = [next(tables) for _ in names]
+        if rest[name] is not None:
+            options[name] = (*(None if table is None else rows_of(table) for table in given), rest[name])
+    return options
 
 
 class _Packed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, query, key, value, alibi_slopes, bias, sinks, boundaries, options):
+    def forward(ctx, query, key, value, boundaries, options, *learned):
         operands = [rows_of(tensor) for tensor in (query, key, value)]
-        given = options | dict(zip(_LEARNED, (alibi_slopes, bias, sinks)))
+        given = _put_together(learned, options)
         with_lse = query.dtype == torch.float32
         found = _relatives.attention_packed(*operands, *boundaries, return_lse=with_lse, **given)
-        out, lse = found if with_lse else (found, None)
-        ctx.save_for_backward(query, key, value, alibi_slopes, bias, sinks, out, lse)
+        made = (*found, found.lse_low) if with_lse else (found, None, None)
+        ctx.save_for_backward(query, key, value, *learned, *made)
         ctx.boundaries, ctx.options = boundaries, options
-        return out
+        return made[0]
 
     @staticmethod
     def backward(ctx, grad_out):
         _check_gradients("attention_packed", grad_out)
-        *tensors, out, lse = ctx.saved_tensors
+        *tensors, out, lse, low = ctx.saved_tensors
         operands = [_real(tensor) for tensor in tensors[:3]]
-        given = ctx.options | dict(zip(_LEARNED, tensors[3:]))
+        given = _put_together(tensors[3:], ctx.options)
         if lse is None:
             # The rounded output of half precision would cost the gradients most of their digits.
-            out, lse = _relatives.attention_packed(*operands, *ctx.boundaries, return_lse=True, **given)
+            made = _relatives.attention_packed(*operands, *ctx.boundaries, return_lse=True, **given)
+            out, lse, low = (*made, made.lse_low)
         found = _relatives.attention_packed_backward(
-            _real(grad_out), *operands, out, lse, *ctx.boundaries, **given
+            _real(grad_out), *operands, out, lse, *ctx.boundaries, lse_low=low, **given
         )
-        return *_like(found, tensors), None, None
+        gradients = _like(found, tensors)
+        return *gradients[:3], None, None, *gradients[3:]
 
 
 def rotary_embedding(
@@ -133,8 +157,8 @@ def rotary_embedding(
     cos: Tensor,
     sin: Tensor,
     *,
+    pairing: str,
     position_ids: Tensor | None = None,
-    interleaved: bool = False,
     rotary_dim: int | None = None,
     offset: int = 0,
     num_heads: int | None = None,
@@ -143,13 +167,13 @@ def rotary_embedding(
 
     >>> angles = torch.arange(128)[:, None] / 10000 ** (torch.arange(32) / 32)
     >>> x = torch.randn(1, 8, 128, 64, requires_grad=True)
-    >>> heed.torch.rotary_embedding(x, angles.cos(), angles.sin()).sum().backward()
+    >>> heed.torch.rotary_embedding(x, angles.cos(), angles.sin(), pairing="halves").sum().backward()
     """
     if cos.requires_grad or sin.requires_grad:
         raise ValueError("rotary_embedding: cos or sin requires gradients, which they do not receive")
     options: dict[str, Any] = {
+        "pairing": pairing,
         "position_ids": position_ids,
-        "interleaved": interleaved,
         "rotary_dim": rotary_dim,
         "offset": offset,
         "num_heads": num_heads,
@@ -201,12 +225,13 @@ def attention_packed(
     cu_seqlens_k: Tensor | Sequence[int] | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """heed.attention_packed() with gradients for query, key, value, alibi_slopes, bias and sinks.
+    """heed.attention_packed() with gradients for query, key, value, alibi_slopes, bias, sinks and the tables of relative_bias and
+    relative_vectors.
 
     >>> tokens = torch.randn(7, 8, 64, requires_grad=True)
     >>> heed.torch.attention_packed(tokens, tokens, tokens, [0, 3, 7], causal=True).sum().backward()
     """
-    learned = [options.pop(name, None) for name in _LEARNED]
+    learned, rest = _taken_apart("attention_packed", options)
     boundaries = _relatives.both_boundaries(cu_seqlens_q, cu_seqlens_k)
     threads = {"num_threads": torch.get_num_threads()}
-    return _Packed.apply(query, key, value, *learned, boundaries, options | threads)
+    return _Packed.apply(query, key, value, boundaries, rest | threads, *learned)

@@ -7,7 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _heed
-from ._operator import AttentionGradients
+from ._operator import AttentionGradients, AttentionOutput
 from ._options import make_options
 
 if TYPE_CHECKING:
@@ -120,15 +120,18 @@ def attention_packed(
     The options are those of attention(); masks are made for each length, positions start at 0 in every sequence, and a
     bias must broadcast to every sequence's scores.
 
-    Returns out [total_q_len, num_heads, value_dim] and, with return_lse (float32 alone), lse [num_heads, total_q_len].
+    Returns out [total_q_len, num_heads, value_dim] and, with return_lse (float32 alone), lse [num_heads, total_q_len] in
+    an AttentionOutput.
 
     >>> tokens = numpy.random.randn(7, 8, 64).astype("float32")
     >>> heed.attention_packed(tokens, tokens, tokens, [0, 3, 7], causal=True).shape
     (7, 8, 64)
     """
-    compute = _heed.attention_packed_with_lse if return_lse else _heed.attention_packed
     boundaries = both_boundaries(cu_seqlens_q, cu_seqlens_k)
-    return compute(query, key, value, *boundaries, make_options("attention_packed", **options), num_threads)
+    arguments = (query, key, value, *boundaries, make_options("attention_packed", **options), num_threads)
+    if return_lse:
+        return AttentionOutput(*_heed.attention_packed_with_lse(*arguments))
+    return _heed.attention_packed(*arguments)
 
 
 def attention_packed_backward(
@@ -141,19 +144,23 @@ def attention_packed_backward(
     cu_seqlens_q: Sequence[int],
     cu_seqlens_k: Sequence[int] | None = None,
     *,
+    lse_low: Any = None,
     num_threads: int | None = None,
     **options: Unpack[Options],
 ) -> AttentionGradients:
     """The gradients of attention_packed(query, key, value, cu_seqlens_q, cu_seqlens_k, **options), given grad_out
     [total_q_len, num_heads, value_dim], the derivative of the loss with respect to out, and what attention_packed(…,
-    return_lse=True) returned. float32; the options are those of attention() but for score_mod.
+    return_lse=True) returned. float32; the options are those of attention() but for score_mod. Without lse_low all
+    weights of a row are off by |lse| · 2⁻²⁴ of themselves.
 
     >>> tokens = numpy.random.randn(7, 8, 64).astype("float32")
-    >>> out, lse = heed.attention_packed(tokens, tokens, tokens, [0, 3, 7], return_lse=True)
-    >>> heed.attention_packed_backward(out, tokens, tokens, tokens, out, lse, [0, 3, 7]).query.shape
+    >>> made = heed.attention_packed(tokens, tokens, tokens, [0, 3, 7], return_lse=True)
+    >>> operands = (made.out, tokens, tokens, tokens, *made)
+    >>> heed.attention_packed_backward(*operands, [0, 3, 7], lse_low=made.lse_low).query.shape
     (7, 8, 64)
     """
     boundaries = both_boundaries(cu_seqlens_q, cu_seqlens_k)
     made = make_options("attention_packed_backward", **options)
-    found = _heed.attention_packed_backward(grad_out, query, key, value, (out, lse), boundaries, made, num_threads)
+    forward = (out, lse, lse_low)
+    found = _heed.attention_packed_backward(grad_out, query, key, value, forward, boundaries, made, num_threads)
     return AttentionGradients(*found)

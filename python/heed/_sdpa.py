@@ -11,11 +11,11 @@ from ._recorded import is_batched, rows_of
 _library = torch.library.Library("heed", "DEF")  # noqa: TOR901
 _library.define(
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor? seed, "
-    "float dropout_p, str? causal, float? scale) -> (Tensor out, Tensor lse)"
+    "float dropout_p, str? causal, float? scale) -> (Tensor out, Tensor lse, Tensor lse_low)"
 )
 _library.define(
     "scaled_dot_product_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
-    "Tensor lse, Tensor? attn_mask, Tensor? seed, float dropout_p, str? causal, float? scale, "
+    "Tensor lse, Tensor lse_low, Tensor? attn_mask, Tensor? seed, float dropout_p, str? causal, float? scale, "
     "bool needs_grad_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)"
 )
 
@@ -57,33 +57,33 @@ def _forward(*arguments):
 def _forward_fake(query, key, value, attn_mask, seed, dropout_p, causal, scale):
     lse_dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     out = query.new_empty((*query.shape[:-1], value.shape[-1]))
-    return out, query.new_empty(query.shape[:-1], dtype=lse_dtype)
+    return out, *(query.new_empty(query.shape[:-1], dtype=lse_dtype) for _ in range(2))
 
 
 @torch.library.impl(_library, "scaled_dot_product_attention_backward", "CPU")
 def _backward(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     settings = (attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
     with torch.no_grad():
         tensors = (rows_of(tensor) for tensor in (grad_out, query, key, value, out))
-        gradients = _gradients(*tensors, lse, *settings)
+        gradients = _gradients(*tensors, lse, lse_low, *settings)
     # An operator's results are tensors, all of them.
     return tuple(lse.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
 def _gradients(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     options = _options(query, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
-    operands = (query, key, value, out, lse)
-    found = _heed.attention_backward(rows_of(grad_out), *operands, options, torch.get_num_threads())
+    operands = (rows_of(grad_out), query, key, value, (out, lse, lse_low))
+    found = _heed.attention_backward(*operands, options, torch.get_num_threads())
     return *found[:3], found[4].to(attn_mask.dtype) if needs_grad_mask else None
 
 
 @torch.library.register_fake("heed::scaled_dot_product_attention_backward", lib=_library)
 def _backward_fake(
-    grad_out, query, key, value, out, lse, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     grad_mask = attn_mask.new_empty(attn_mask.shape) if needs_grad_mask else lse.new_empty(0)
     return *(x.new_empty(x.shape) for x in (query, key, value)), grad_mask
@@ -91,15 +91,15 @@ def _backward_fake(
 
 def _setup_context(ctx, inputs, output):
     query, key, value, attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale = inputs
-    ctx.mark_non_differentiable(output[1])
+    ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(query, key, value, attn_mask, seed, *output)
 
 
-def _autograd(ctx, grad_out, _grad_lse):
-    query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
+def _autograd(ctx, grad_out, *_grads_lse):
+    query, key, value, attn_mask, seed, *made = ctx.saved_tensors
     needs_grad_mask = ctx.needs_input_grad[3]
     *gradients, grad_mask = torch.ops.heed.scaled_dot_product_attention_backward(
-        grad_out, query, key, value, out, lse, attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, needs_grad_mask
+        grad_out, query, key, value, *made, attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, needs_grad_mask
     )
     return *gradients, grad_mask if needs_grad_mask else None, None, None, None, None
 
@@ -139,20 +139,20 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, attn_mask, seed, *settings):
-        out, lse = _attend(query, key, value, attn_mask, seed, *settings, with_lse=True)
-        ctx.save_for_backward(query, key, value, attn_mask, seed, out, lse)
+        made = _attend(query, key, value, attn_mask, seed, *settings, with_lse=True)
+        ctx.save_for_backward(query, key, value, attn_mask, seed, *made)
         ctx.dropout_p, ctx.causal, ctx.scale = settings
-        return out
+        return made[0]
 
     @staticmethod
     def backward(ctx, grad_out):
         # Somebody wants the gradient of a gradient, which the operator refuses when it comes to that, or the
         # gradients of several outputs at once, which PyTorch hands to the operator one by one.
         if torch.is_grad_enabled() or is_batched(grad_out):
-            return _autograd(ctx, grad_out, None)
-        query, key, value, attn_mask, seed, out, lse = ctx.saved_tensors
+            return _autograd(ctx, grad_out)
+        query, key, value, attn_mask, seed, *made = ctx.saved_tensors
         settings = (attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, ctx.needs_input_grad[3])
-        return *_gradients(grad_out, query, key, value, out, lse, *settings), None, None, None, None
+        return *_gradients(grad_out, query, key, value, *made, *settings), None, None, None, None
 
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter, type(None)}

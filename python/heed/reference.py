@@ -28,7 +28,7 @@ class Result(NamedTuple):
     capped: Any
     """after the softcap"""
     modified: Any
-    """after score_mod, ALiBi and bias"""
+    """after score_mod, ALiBi, bias and relative positions"""
     masked: Any
     """after the mask: -inf where a key is not visible"""
     weights: Any

@@ -56,7 +56,8 @@ std::string recorded_twin(std::string_view function, std::string_view name) {
   }
   if (function != "attention" && function != "attention_backward") return "";
   // PyTorch's own operator has no words for these.
-  const bool is_heeds_own = name == "alibi_slopes" || name == "sinks";
+  const bool is_heeds_own =
+      name == "alibi_slopes" || name == "sinks" || name.starts_with("relative_");
   return is_heeds_own ? "attention_packed" : "scaled_dot_product_attention";
 }
 

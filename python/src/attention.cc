@@ -30,8 +30,7 @@ nb::object attention_of(const Operands& operands, const Options& options, bool w
   }
   auto both =
       without_lock(num_threads, [&] { return attention_with_lse(query, key, value, *call); });
-  return nb::make_tuple(to_object(std::move(both.out), operands.library, operands.rank),
-                        to_object(std::move(both.lse), operands.library, operands.rank - 1));
+  return to_objects(std::move(both), operands.library, operands.rank);
 }
 
 nb::object attention(nb::handle query, nb::handle key, nb::handle value, const Options& options,

@@ -8,6 +8,7 @@ namespace heed::python {
 void bind_attention(nanobind::module_& module);
 void bind_backward(nanobind::module_& module);
 void bind_flex(nanobind::module_& module);
+void bind_kv_cache(nanobind::module_& module);
 void bind_linear(nanobind::module_& module);
 void bind_merge(nanobind::module_& module);
 void bind_packed(nanobind::module_& module);
@@ -15,7 +16,9 @@ void bind_page(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_process(nanobind::module_& module);
 void bind_reference(nanobind::module_& module);
+void bind_relative(nanobind::module_& module);
 void bind_rotary(nanobind::module_& module);
+void bind_rotary_frequencies(nanobind::module_& module);
 void bind_statistics(nanobind::module_& module);
 
 }  // namespace heed::python

@@ -18,35 +18,15 @@
 
 namespace heed::python {
 
-MaskObject operator&(const MaskObject& a, const MaskObject& b) {
-  MaskObject both{a.mask & b.mask, a.arrays, a.function_objects};
+namespace {
+
+// A mask made of two, with what both refer to.
+MaskObject joined(Mask mask, const MaskObject& a, const MaskObject& b) {
+  MaskObject both{std::move(mask), a.arrays, a.function_objects};
   both.arrays.insert(both.arrays.end(), b.arrays.begin(), b.arrays.end());
   both.function_objects.insert(both.function_objects.end(), b.function_objects.begin(),
                                b.function_objects.end());
   return both;
-}
-
-namespace {
-
-// "square", "top_left", "bottom_right", the position of query 0, or how many keys each sequence has
-// up to its last query's. A truth value is none of these, though Python takes it for a number.
-Alignment alignment_of(const char* function, nb::handle argument) {
-  std::string name;
-  if (nb::try_cast(argument, name)) {
-    if (name == "square") return Alignment::square();
-    if (name == "top_left") return Alignment::top_left();
-    if (name == "bottom_right") return Alignment::bottom_right();
-  }
-  std::int64_t offset = 0;
-  if (!nb::isinstance<nb::bool_>(argument) && nb::try_cast(argument, offset)) {
-    return Alignment::offset(offset);
-  }
-  std::vector<std::int64_t> lengths;
-  if (nb::try_cast(argument, lengths)) return Alignment::bottom_right(std::move(lengths));
-  throw InvalidArgument(
-      fmt::format("{}: alignment is {}, expected \"square\", \"top_left\", \"bottom_right\", a "
-                  "number of positions or a list of lengths",
-                  function, nb::repr(argument).c_str()));
 }
 
 template <class T>
@@ -96,20 +76,9 @@ MaskObject key_padding(nb::handle token_ids, std::int64_t padding_id) {
   return {heed::key_padding(elements_of<std::int64_t>("key_padding", array, "int64"), padding_id)};
 }
 
-MaskObject sliding_window(std::optional<std::int64_t> left, std::optional<std::int64_t> right,
-                          nb::handle alignment) {
-  const auto side = [](const char* name, std::optional<std::int64_t> keys) {
-    if (!keys || *keys >= 0) return keys.value_or(kUnbounded);
-    throw InvalidArgument(fmt::format(
-        "sliding_window: {} is {}, expected at least 0, or None for no bound", name, *keys));
-  };
-  return {heed::sliding_window(side("left", left), side("right", right),
-                               alignment_of("sliding_window", alignment))};
-}
-
 // The scores that a mask is looked at for.
 using ScoreExtents = std::vector<std::int64_t>;
-ScoreShape score_shape(const ScoreExtents& extents, std::int64_t query_offset) {
+ScoreShape score_shape(const ScoreExtents& extents, const QueryOffsets& query_offset) {
   if (extents.size() != 2 && extents.size() != 4) {
     throw InvalidArgument(fmt::format(
         "Mask: shape has {} dimensions, expected (q_len, kv_len) or (batch, num_heads, q_len, "
@@ -118,7 +87,7 @@ ScoreShape score_shape(const ScoreExtents& extents, std::int64_t query_offset) {
   }
   ScoreShape shape{.q_len = extents[extents.size() - 2],
                    .kv_len = extents[extents.size() - 1],
-                   .query_offset = query_offset};
+                   .query_offset = query_offset_of(query_offset)};
   if (extents.size() == 4) {
     shape.batch = extents[0];
     shape.num_heads = extents[1];
@@ -129,14 +98,14 @@ ScoreShape score_shape(const ScoreExtents& extents, std::int64_t query_offset) {
 template <class T>
 nb::object materialized(Tensor<T> (*materialize)(const Mask&, const ScoreShape&),
                         const MaskObject& self, const ScoreExtents& extents,
-                        std::int64_t query_offset) {
+                        const QueryOffsets& query_offset) {
   const ScoreShape shape = score_shape(extents, query_offset);
   Tensor<T> tensor = without_lock([&] { return materialize(self.mask, shape); });
   return to_object(std::move(tensor), Library::kNumpy, static_cast<int>(extents.size()));
 }
 
-std::string picture(const MaskObject& self, const ScoreExtents& extents, std::int64_t query_offset,
-                    std::int64_t batch, std::int64_t head) {
+std::string picture(const MaskObject& self, const ScoreExtents& extents,
+                    const QueryOffsets& query_offset, std::int64_t batch, std::int64_t head) {
   const ScoreShape shape = score_shape(extents, query_offset);
   return without_lock([&] {
     return fmt::format("{}", fmt::join(to_lines(self.mask, shape, kHashGlyphs, batch, head), "\n"));
@@ -146,12 +115,19 @@ std::string picture(const MaskObject& self, const ScoreExtents& extents, std::in
 void bind_mask_class(nb::module_& module) {
   nb::class_<MaskObject>(module, "Mask", nb::type_slots(collected_slots<MaskObject>),
                          "Which keys each query may attend to. Masks are made by name, combine "
-                         "with &, and print themselves.")
+                         "with & and |, and print themselves.")
       .def(
           "__init__", [](MaskObject* self) { new (self) MaskObject{}; }, "Everything is visible.")
       .def(
-          "__and__", [](const MaskObject& a, const MaskObject& b) { return a & b; },
+          "__and__",
+          [](const MaskObject& a, const MaskObject& b) { return joined(a.mask & b.mask, a, b); },
           nb::is_operator(), "A key is visible when both allow it; what both add is added.")
+      .def(
+          "__or__",
+          [](const MaskObject& a, const MaskObject& b) { return joined(a.mask | b.mask, a, b); },
+          nb::is_operator(),
+          "A key is visible when either allows it. What adds to scores comes behind: (a | b) & "
+          "added.")
       .def("__repr__",
            [](const MaskObject& self) {
              return fmt::format("<heed.Mask {}>", self.mask.description());
@@ -159,7 +135,7 @@ void bind_mask_class(nb::module_& module) {
       .def("__str__", [](const MaskObject& self) { return self.mask.description(); })
       .def(
           "allow",
-          [](const MaskObject& self, const ScoreExtents& shape, std::int64_t query_offset) {
+          [](const MaskObject& self, const ScoreExtents& shape, const QueryOffsets& query_offset) {
             return materialized(&materialize_allow, self, shape, query_offset);
           },
           nb::arg("shape"), nb::arg("query_offset") = 0,
@@ -167,7 +143,7 @@ void bind_mask_class(nb::module_& module) {
           "kv_len): true = may attend.")
       .def(
           "additive",
-          [](const MaskObject& self, const ScoreExtents& shape, std::int64_t query_offset) {
+          [](const MaskObject& self, const ScoreExtents& shape, const QueryOffsets& query_offset) {
             return materialized(&materialize_additive, self, shape, query_offset);
           },
           nb::arg("shape"), nb::arg("query_offset") = 0,
@@ -199,31 +175,10 @@ void bind_masks(nb::module_& module) {
       "The function is called for a tile of scores at once, with NumPy arrays that broadcast "
       "to [keys, rows]: h and q_idx are int32 [rows], kv_idx int32 [keys, 1], b an int; it "
       "returns booleans that broadcast so too. It is called for any tile, in any order, from "
-      "any thread: hundreds of times slower than a mask by name.\n\n"
+      "any thread: several times slower than a mask by name.\n\n"
       ">>> heed.where(lambda b, h, q_idx, kv_idx: (q_idx - kv_idx) % 4 == 0)");
   module.def("rows", &rows, nb::arg("ranges"),
              "One range of keys, (begin, end), for each of the q_len queries.");
-  module.def(
-      "causal",
-      [](nb::handle alignment) {
-        return MaskObject{heed::causal(alignment_of("causal", alignment))};
-      },
-      nb::arg("alignment").none() = "square",
-      "A query sees the keys up to the position it stands at. \"square\" demands as many queries "
-      "as keys; \"top_left\" puts query 0 at key 0, \"bottom_right\" the last query at the last "
-      "key, a number query 0 at that key, a list the last query of sequence b at the last of its "
-      "first lengths[b] keys.");
-  module.def("sliding_window", &sliding_window, nb::arg("left").none(), nb::arg("right").none(),
-             nb::arg("alignment").none() = "square",
-             "A query sees itself, `left` keys before it and `right` keys after it; None: no "
-             "bound.");
-  module.def(
-      "prefix",
-      [](std::int64_t length, nb::handle alignment) {
-        return MaskObject{heed::prefix(length, alignment_of("prefix", alignment))};
-      },
-      nb::arg("length"), nb::arg("alignment").none() = "square",
-      "Every query sees the first `length` keys, and the keys up to its own position.");
   module.def(
       "key_lengths",
       [](std::vector<std::int64_t> lengths) {

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "arrays.h"
@@ -20,8 +24,14 @@ struct MaskObject {
   FunctionHandles functions() const { return {function_objects.begin(), function_objects.end()}; }
 };
 
-MaskObject operator&(const MaskObject& a, const MaskObject& b);
+// A query_offset as Python gives it: a number, or one for each batch entry.
+using QueryOffsets = std::variant<std::int64_t, std::vector<std::int64_t>>;
+inline QueryOffset query_offset_of(const QueryOffsets& offsets) {
+  return std::visit([](const auto& given) { return QueryOffset(given); }, offsets);
+}
 
 void bind_masks(nb::module_& module);
+// Those that know where queries stand.
+void bind_patterns(nb::module_& module);
 
 }  // namespace heed::python

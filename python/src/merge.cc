@@ -19,10 +19,6 @@ namespace {
 
 constexpr const char* kMerge = "merge_attention";
 
-struct Part {
-  Array out, lse;
-};
-
 Array array_of(const std::string& name, nb::handle object, DataType dtype) {
   Array array = to_array(kMerge, name.c_str(), object);
   const DataType found = data_type_of(kMerge, name.c_str(), array);
@@ -38,31 +34,38 @@ nb::tuple pair_of(nb::handle part, std::size_t index) {
   throw InvalidArgument(fmt::format("{}: part {} is no tuple (out, lse)", kMerge, index));
 }
 
-std::vector<Part> parts_of(const nb::tuple& objects, DataType dtype) {
+std::vector<Forward> parts_of(const nb::tuple& objects, DataType dtype) {
   const bool is_double = dtype == DataType::kFloat64;
-  std::vector<Part> parts;
+  const DataType type_of_lse = is_double ? DataType::kFloat64 : DataType::kFloat32;
+  std::vector<Forward> parts;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const nb::tuple pair = pair_of(objects[i], i);
-    parts.push_back({array_of(fmt::format("out of part {}", i), pair[0], dtype),
-                     array_of(fmt::format("lse of part {}", i), pair[1],
-                              is_double ? DataType::kFloat64 : DataType::kFloat32)});
+    Forward& part = parts.emplace_back();
+    part.out = array_of(fmt::format("out of part {}", i), pair[0], dtype);
+    part.lse = array_of(fmt::format("lse of part {}", i), pair[1], type_of_lse);
+    const nb::object low = nb::getattr(pair, "lse_low", nb::none());
+    if (!low.is_none()) {
+      part.lse_low = array_of(fmt::format("lse_low of part {}", i), low, type_of_lse);
+    }
   }
   return parts;
 }
 
 template <class T>
-nb::object merge_of(const std::vector<Part>& parts, Library library,
+nb::object merge_of(const std::vector<Forward>& parts, Library library,
                     std::optional<int> num_threads) {
-  using View = AttentionOutputView<T, RealOf<T>>;
+  using Real = RealOf<T>;
+  using View = AttentionOutputView<T, Real>;
   std::vector<View> views;
   views.reserve(parts.size());
-  for (const auto& [out, lse] : parts) {
-    views.emplace_back(view_of<T>(out), view_of<RealOf<T>>(lse));
+  for (const auto& [out, lse, lse_low] : parts) {
+    views.emplace_back(view_of<T>(out), view_of<Real>(lse),
+                       lse_low ? view_of<Real>(*lse_low) : TensorView<const Real>());
   }
   auto merged =
       without_lock(num_threads, [&] { return merge_attention(std::span<const View>(views)); });
-  return nb::make_tuple(to_object(std::move(merged.out), library),
-                        to_object(std::move(merged.lse), library));
+  const int rank = merged.out.rank();
+  return to_objects(std::move(merged), library, rank);
 }
 
 nb::object merge(const nb::tuple& objects, std::optional<int> num_threads) {
@@ -72,7 +75,7 @@ nb::object merge(const nb::tuple& objects, std::optional<int> num_threads) {
   const nb::tuple first = pair_of(objects[0], 0);
   const DataType dtype =
       data_type_of(kMerge, "out of part 0", to_array(kMerge, "out of part 0", first[0]));
-  const std::vector<Part> parts = parts_of(objects, dtype);
+  const std::vector<Forward> parts = parts_of(objects, dtype);
   const Library library = library_of(first[0]);
   return with_type(
       dtype, [&](auto number) { return merge_of<decltype(number)>(parts, library, num_threads); });

@@ -13,6 +13,8 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::end_calls_at_exit();
   heed::python::bind_process(module);
   heed::python::bind_masks(module);
+  heed::python::bind_patterns(module);
+  heed::python::bind_relative(module);
   heed::python::bind_options(module);
   heed::python::bind_attention(module);
   heed::python::bind_backward(module);
@@ -22,7 +24,9 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_plan(module);
   heed::python::bind_merge(module);
   heed::python::bind_packed(module);
+  heed::python::bind_kv_cache(module);
   heed::python::bind_rotary(module);
+  heed::python::bind_rotary_frequencies(module);
   heed::python::bind_linear(module);
   heed::python::bind_flex(module);
 }

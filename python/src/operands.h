@@ -3,9 +3,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "arrays.h"
+#include "heed/attention.h"
 
 namespace heed::python {
 
@@ -24,6 +27,25 @@ Operands operands_of(const char* function, nb::handle query, nb::handle key, nb:
 
 // An array that must have the type of others.
 Array array_of_type(const char* function, const char* name, nb::handle object, DataType dtype);
+
+// What attention made, as the caller kept it.
+struct Forward {
+  Array out, lse;
+  std::optional<Array> lse_low;  // nothing where the caller kept none
+};
+
+// From (out, lse, lse_low), the last of which may be None. All have the type of the query, `dtype`,
+// but lse and lse_low of half precision, which are float32.
+// @throws InvalidArgument when one has another.
+Forward forward_of(const char* function, const nb::tuple& made, DataType dtype);
+
+// (out, lse, lse_low), of which out has `rank` dimensions and the others one less.
+template <class T, class Lse>
+nb::tuple to_objects(AttentionOutput<T, Lse>&& made, Library library, int rank) {
+  return nb::make_tuple(to_object(std::move(made.out), library, rank),
+                        to_object(std::move(made.lse), library, rank - 1),
+                        to_object(std::move(made.lse_low), library, rank - 1));
+}
 
 // What scores of T are computed in.
 template <class T>

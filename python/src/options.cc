@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
+#include <cstddef>
 #include <string>
+#include <tuple>
 
 namespace heed::python {
 
@@ -16,12 +19,22 @@ CallOptions<Real>::CallOptions(const char* function, const Options& options) {
   options_.softcap = static_cast<Real>(options.softcap);
   options_.dropout = options.dropout;
   options_.query_offset = options.query_offset;
-  if (options.alibi_slopes) {
-    options_.alibi_slopes =
-        as_real<Real>(function, "alibi_slopes", *options.alibi_slopes, copies_[0]);
+  std::size_t count = 0;
+  const auto real = [&](const char* name, const std::optional<Array>& array) {
+    std::optional<TensorView<const Real>> view;
+    if (array) view = as_real<Real>(function, name, *array, copies_[count++]);
+    return view;
+  };
+  options_.alibi_slopes = real("alibi_slopes", options.alibi_slopes);
+  options_.bias = real("bias", options.bias);
+  options_.sinks = real("sinks", options.sinks);
+  if (const auto& bias = options.relative_bias) {
+    options_.relative_bias = {*real("relative_bias.table", bias->table), bias->buckets};
   }
-  if (options.bias) options_.bias = as_real<Real>(function, "bias", *options.bias, copies_[1]);
-  if (options.sinks) options_.sinks = as_real<Real>(function, "sinks", *options.sinks, copies_[2]);
+  if (const auto& vectors = options.relative_vectors) {
+    options_.relative_vectors = {real("relative_vectors.key", vectors->key),
+                                 real("relative_vectors.value", vectors->value), vectors->buckets};
+  }
 }
 
 FunctionHandles Options::functions() const {
@@ -49,6 +62,25 @@ std::optional<Array> optional_array(const std::string& function, const char* nam
   return to_array(function.c_str(), name, object);
 }
 
+// Tuples of tables and buckets, which make_options() has checked to be such.
+using TableTuple = std::tuple<nb::object, RelativeBuckets>;
+using VectorTuple = std::tuple<nb::object, nb::object, RelativeBuckets>;
+
+std::optional<RelativeTable> relative_table(const std::string& function,
+                                            const std::optional<TableTuple>& given) {
+  if (!given) return std::nullopt;
+  const auto& [table, buckets] = *given;
+  return RelativeTable{to_array(function.c_str(), "relative_bias.table", table), buckets};
+}
+
+std::optional<RelativeVectorTables> relative_vectors(const std::string& function,
+                                                     const std::optional<VectorTuple>& given) {
+  if (!given) return std::nullopt;
+  const auto& [key, value, buckets] = *given;
+  return RelativeVectorTables{optional_array(function, "relative_vectors.key", key),
+                              optional_array(function, "relative_vectors.value", value), buckets};
+}
+
 }  // namespace
 
 void bind_options(nb::module_& module) {
@@ -57,21 +89,25 @@ void bind_options(nb::module_& module) {
           "__init__",
           [](Options* self, const std::string& function, const MaskObject* mask,
              nb::handle score_mod, nb::handle alibi_slopes, nb::handle bias, nb::handle sinks,
-             std::optional<double> scale, double softcap, float dropout, std::uint64_t seed,
-             std::int64_t query_offset) {
+             const std::optional<TableTuple>& bias_table,
+             const std::optional<VectorTuple>& vector_tables, std::optional<double> scale,
+             double softcap, float dropout, std::uint64_t seed, const QueryOffsets& query_offset) {
             new (self)
                 Options{.mask = mask == nullptr ? MaskObject{} : *mask,
                         .score_mod = optional_function(function, score_mod),
                         .alibi_slopes = optional_array(function, "alibi_slopes", alibi_slopes),
                         .bias = optional_array(function, "bias", bias),
+                        .relative_bias = relative_table(function, bias_table),
+                        .relative_vectors = relative_vectors(function, vector_tables),
                         .sinks = optional_array(function, "sinks", sinks),
                         .scale = scale,
                         .softcap = softcap,
                         .dropout = {.probability = dropout, .seed = seed},
-                        .query_offset = query_offset};
+                        .query_offset = query_offset_of(query_offset)};
           },
           nb::arg("function"), nb::kw_only(), nb::arg("mask").none(), nb::arg("score_mod").none(),
           nb::arg("alibi_slopes").none(), nb::arg("bias").none(), nb::arg("sinks").none(),
+          nb::arg("relative_bias").none(), nb::arg("relative_vectors").none(),
           nb::arg("scale").none(), nb::arg("softcap"), nb::arg("dropout"), nb::arg("seed"),
           nb::arg("query_offset"));
 }

@@ -10,9 +10,23 @@
 #include "arrays.h"
 #include "call.h"
 #include "heed/attention.h"
+#include "heed/relative_position.h"
 #include "masks.h"
 
 namespace heed::python {
+
+// (table, buckets)
+struct RelativeTable {
+  Array table;
+  RelativeBuckets buckets;
+};
+
+// (key, value, buckets), where each table may be missing.
+struct RelativeVectorTables {
+  std::optional<Array> key;
+  std::optional<Array> value;
+  RelativeBuckets buckets;
+};
 
 // What the keywords of heed.attention() said. Arrays are held as they came, for which type scores
 // are computed in depends on the query.
@@ -21,11 +35,13 @@ struct Options {
   nb::object score_mod;  // not valid: none
   std::optional<Array> alibi_slopes;
   std::optional<Array> bias;
+  std::optional<RelativeTable> relative_bias;
+  std::optional<RelativeVectorTables> relative_vectors;
   std::optional<Array> sinks;
   std::optional<double> scale;
   double softcap = 0;
   Dropout dropout;
-  std::int64_t query_offset = 0;
+  QueryOffset query_offset = {};
 
   // All functions of Python's among them.
   FunctionHandles functions() const;
@@ -44,7 +60,7 @@ class CallOptions {
 
  private:
   BasicAttentionOptions<Real> options_;
-  std::array<std::optional<Tensor<Real>>, 3> copies_;
+  std::array<std::optional<Tensor<Real>>, 6> copies_;
 };
 
 void bind_options(nb::module_& module);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "gradients.h"
 #include "operands.h"
 #include "options.h"
 
@@ -67,12 +68,11 @@ nb::object packed_with_lse(nb::handle query, nb::handle key, nb::handle value,
                                      view_of<float>(operands.value), {cu_seqlens_q, cu_seqlens_k},
                                      *call);
   });
-  return nb::make_tuple(to_object(std::move(both.out), operands.library),
-                        to_object(std::move(both.lse), operands.library));
+  return to_objects(std::move(both), operands.library, operands.rank);
 }
 
 nb::object packed_backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::handle value,
-                           const nb::tuple& forward, const nb::tuple& cu_seqlens,
+                           const nb::tuple& made, const nb::tuple& cu_seqlens,
                            const Options& options, std::optional<int> num_threads) {
   constexpr const char* kFunction = "attention_packed_backward";
   const Operands operands = float_operands(kFunction, query, key, value);
@@ -80,31 +80,20 @@ nb::object packed_backward(nb::handle grad_out, nb::handle query, nb::handle key
     throw InvalidArgument(
         fmt::format("{}: score_mod is a function of Python's, which has no derivative", kFunction));
   }
-  const auto array = [&](const char* name, nb::handle object) {
-    return array_of_type(kFunction, name, object, operands.dtype);
-  };
-  const Array grads = array("grad_out", grad_out);
-  const Array out = array("out", forward[0]);
-  const Array lse = array("lse", forward[1]);
+  const Array grads = array_of_type(kFunction, "grad_out", grad_out, operands.dtype);
+  const Forward kept = forward_of(kFunction, made, operands.dtype);
+  const AttentionOutputView<float> forward(
+      view_of<float>(kept.out), view_of<float>(kept.lse),
+      kept.lse_low ? view_of<float>(*kept.lse_low) : FloatView());
   const auto queries = nb::cast<Boundaries>(cu_seqlens[0]);
   const auto keys = nb::cast<Boundaries>(cu_seqlens[1]);
   const CallOptions<float> call(kFunction, options);
   auto found = without_lock(num_threads, [&] {
-    return attention_packed_backward(
-        view_of<float>(grads), view_of<float>(operands.query), view_of<float>(operands.key),
-        view_of<float>(operands.value), {queries, keys},
-        AttentionOutputView<float>(view_of<float>(out), view_of<float>(lse)), *call);
+    return attention_packed_backward(view_of<float>(grads), view_of<float>(operands.query),
+                                     view_of<float>(operands.key), view_of<float>(operands.value),
+                                     {queries, keys}, forward, *call);
   });
-  const auto of_option = [&](Tensor<float>& tensor,
-                             const std::optional<Array>& option) -> nb::object {
-    if (!option) return nb::none();
-    return to_object(std::move(tensor), operands.library);
-  };
-  return nb::make_tuple(to_object(std::move(found.query), operands.library),
-                        to_object(std::move(found.key), operands.library),
-                        to_object(std::move(found.value), operands.library),
-                        of_option(found.alibi_slopes, options.alibi_slopes),
-                        of_option(found.bias, options.bias), of_option(found.sinks, options.sinks));
+  return to_objects(std::move(found), operands, options);
 }
 
 }  // namespace

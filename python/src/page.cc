@@ -124,7 +124,8 @@ std::optional<Tensor<bool>> visible_keys(const Options& options, const ScoreShap
 // Whether scores are the products that the page computes by itself.
 bool are_plain(const Options& options) {
   return !options.score_mod.is_valid() && !options.alibi_slopes && !options.bias &&
-         !options.sinks && options.softcap == 0;
+         !options.relative_bias && !options.relative_vectors && !options.sinks &&
+         options.softcap == 0;
 }
 
 Heads heads_of(const ScoreShape& shape, std::int64_t batch, std::optional<std::int64_t> head) {

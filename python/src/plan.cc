@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings.h"
@@ -61,11 +61,12 @@ void check_rank(const char* name, const Shape& shape) {
 }
 
 DataType data_type_named(const std::string& name) {
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16}) {
+  for (const DataType type :
+       {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16}) {
     if (name == to_string(type)) return type;
   }
-  throw InvalidArgument(
-      fmt::format("{}: dtype is \"{}\", expected float32, float16 or bfloat16", kPlan, name));
+  throw InvalidArgument(fmt::format(
+      "{}: dtype is \"{}\", expected float32, float64, float16 or bfloat16", kPlan, name));
 }
 
 AttentionShapes shapes_of(nb::handle query, nb::handle key, nb::handle value,
@@ -92,7 +93,9 @@ AttentionShapes shapes_of(nb::handle query, nb::handle key, nb::handle value,
 class PlanObject {
  public:
   PlanObject(const AttentionShapes& shapes, const Options& options)
-      : options_(options), call_(kPlan, options_), plan_(heed::plan(shapes, *call_)) {}
+      : options_(options),
+        call_(call_options(options_, shapes.dtype)),
+        plan_(std::visit([&](const auto& call) { return heed::plan(shapes, *call); }, call_)) {}
   PlanObject(const PlanObject&) = delete;
   PlanObject& operator=(const PlanObject&) = delete;
 
@@ -103,21 +106,26 @@ class PlanObject {
     const Operands operands = operands_of("Plan.run", query, key, value);
     return with_type(operands.dtype, [&](auto number) -> nb::object {
       using T = decltype(number);
-      if constexpr (std::is_same_v<T, double>) {
-        throw InvalidArgument("Plan.run: query is float64, which is not planned");
-      } else {
-        Tensor<T> out = without_lock([&] {
-          return plan_.run(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
-                           view_of_rank_4<T>(operands.value));
-        });
-        return to_object(std::move(out), operands.library, operands.rank);
-      }
+      Tensor<T> out = without_lock([&] {
+        return plan_.run(view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
+                         view_of_rank_4<T>(operands.value));
+      });
+      return to_object(std::move(out), operands.library, operands.rank);
     });
   }
 
  private:
+  using Call = std::variant<CallOptions<float>, CallOptions<double>>;
+
+  static Call call_options(const Options& options, DataType dtype) {
+    if (dtype == DataType::kFloat64) {
+      return Call(std::in_place_type<CallOptions<double>>, kPlan, options);
+    }
+    return Call(std::in_place_type<CallOptions<float>>, kPlan, options);
+  }
+
   Options options_;
-  CallOptions<float> call_;
+  Call call_;
   AttentionPlan plan_;
 };
 

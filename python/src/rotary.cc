@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "bindings.h"
 #include "numbers.h"
@@ -15,13 +17,22 @@ namespace heed::python {
 
 namespace {
 
-// What both ways are told, as RotaryOptions, and the array that these refer to.
+RotaryPairing pairing_of(const char* function, const std::optional<std::string>& name) {
+  if (name == "halves") return RotaryPairing::kHalves;
+  if (name == "neighbours") return RotaryPairing::kNeighbours;
+  throw InvalidArgument(fmt::format("{}: pairing is {}, expected \"halves\" or \"neighbours\"",
+                                    function, name ? '"' + *name + '"' : "not given"));
+}
+
+// What both ways are told, and the array that the options refer to.
 struct RotaryArguments {
+  RotaryPairing pairing;
   std::optional<Array> position_ids;
   RotaryOptions options;
 
-  RotaryArguments(const char* function, nb::handle ids, const RotaryOptions& others)
-      : options(others) {
+  RotaryArguments(const char* function, const std::optional<std::string>& pairing_name,
+                  nb::handle ids, const RotaryOptions& others)
+      : pairing(pairing_of(function, pairing_name)), options(others) {
     if (ids.is_none()) return;
     position_ids = to_array(function, "position_ids", ids);
     if (position_ids->dtype() != nb::dtype<std::int64_t>()) {
@@ -44,34 +55,36 @@ nb::object turned(const char* function, const char* name, nb::handle x, const nb
   return to_object(std::move(result), library_of(x));
 }
 
-nb::object rotary(nb::handle x, nb::handle cos, nb::handle sin, nb::handle position_ids,
-                  bool interleaved, std::optional<std::int64_t> rotary_dim, std::int64_t offset,
+nb::object rotary(nb::handle x, nb::handle cos, nb::handle sin,
+                  const std::optional<std::string>& pairing, nb::handle position_ids,
+                  std::optional<std::int64_t> rotary_dim, std::int64_t offset,
                   std::optional<std::int64_t> num_heads) {
   constexpr const char* kFunction = "rotary_embedding";
-  const RotaryArguments arguments(kFunction, position_ids,
-                                  {interleaved, rotary_dim, std::nullopt, offset, num_heads});
+  const RotaryArguments arguments(kFunction, pairing, position_ids,
+                                  {rotary_dim, std::nullopt, offset, num_heads});
   const DataType dtype = data_type_of(kFunction, "x", to_array(kFunction, "x", x));
   return with_type(dtype, [&](auto number) {
     return turned<decltype(number)>(
-        kFunction, "x", x, nb::make_tuple(cos, sin),
-        [&](const auto&... views) { return rotary_embedding(views..., arguments.options); });
+        kFunction, "x", x, nb::make_tuple(cos, sin), [&](const auto&... views) {
+          return rotary_embedding(views..., arguments.pairing, arguments.options);
+        });
   });
 }
 
 nb::object rotary_backward(nb::handle grad_out, nb::handle cos, nb::handle sin,
-                           nb::handle position_ids, bool interleaved,
+                           const std::optional<std::string>& pairing, nb::handle position_ids,
                            std::optional<std::int64_t> rotary_dim, std::int64_t offset,
                            std::optional<std::int64_t> num_heads) {
   constexpr const char* kFunction = "rotary_embedding_backward";
-  const RotaryArguments arguments(kFunction, position_ids,
-                                  {interleaved, rotary_dim, std::nullopt, offset, num_heads});
+  const RotaryArguments arguments(kFunction, pairing, position_ids,
+                                  {rotary_dim, std::nullopt, offset, num_heads});
   const DataType dtype =
       data_type_of(kFunction, "grad_out", to_array(kFunction, "grad_out", grad_out));
   return with_real(kFunction, "grad_out", dtype, [&](auto number) {
-    return turned<decltype(number)>(kFunction, "grad_out", grad_out, nb::make_tuple(cos, sin),
-                                    [&](const auto&... views) {
-                                      return rotary_embedding_backward(views..., arguments.options);
-                                    });
+    return turned<decltype(number)>(
+        kFunction, "grad_out", grad_out, nb::make_tuple(cos, sin), [&](const auto&... views) {
+          return rotary_embedding_backward(views..., arguments.pairing, arguments.options);
+        });
   });
 }
 
@@ -79,16 +92,18 @@ nb::object rotary_backward(nb::handle grad_out, nb::handle cos, nb::handle sin,
 
 void bind_rotary(nb::module_& module) {
   module.def("rotary_embedding", &rotary, nb::arg("x").none(), nb::arg("cos").none(),
-             nb::arg("sin").none(), nb::kw_only(), nb::arg("position_ids") = nb::none(),
-             nb::arg("interleaved") = false, nb::arg("rotary_dim") = nb::none(),
+             nb::arg("sin").none(), nb::kw_only(), nb::arg("pairing") = nb::none(),
+             nb::arg("position_ids") = nb::none(), nb::arg("rotary_dim") = nb::none(),
              nb::arg("offset") = 0, nb::arg("num_heads") = nb::none(),
              "x [batch, num_heads, length, head_dim], or [batch, length, num_heads * head_dim] "
-             "with num_heads, with pairs of its first rotary_dim dimensions turned. cos and sin "
+             "with num_heads, with pairs of its first rotary_dim dimensions turned. pairing has to "
+             "be named: \"halves\", "
+             "(i, i + rotary_dim / 2), or \"neighbours\", (2i, 2i + 1). cos and sin "
              "are [max_len, rotary_dim / 2], whose rows position_ids (int64 [batch, length]) or "
              "offset choose, or [batch, length, rotary_dim / 2].");
   module.def("rotary_embedding_backward", &rotary_backward, nb::arg("grad_out").none(),
              nb::arg("cos").none(), nb::arg("sin").none(), nb::kw_only(),
-             nb::arg("position_ids") = nb::none(), nb::arg("interleaved") = false,
+             nb::arg("pairing") = nb::none(), nb::arg("position_ids") = nb::none(),
              nb::arg("rotary_dim") = nb::none(), nb::arg("offset") = 0,
              nb::arg("num_heads") = nb::none(),
              "The derivative of a loss with respect to x of rotary_embedding, given grad_out, that "

@@ -24,9 +24,10 @@ AttentionOutput<Q, Computed<Q>> compute(TensorView<const Q> query, TensorView<co
       Tensor<Q>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
   if (wants_lse) {
     result.lse = Tensor<Real>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len});
+    result.lse_low = Tensor<Real>(result.lse.shape());
   }
   const ForwardCall<Real> call{call_of(request, query, key, value), rows_of(result.out.view()),
-                               result.lse};
+                               result.lse, result.lse_low};
   plan.backend->forward({&call, 1}, plan.schedule, {});
   return result;
 }

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "attention/engine/backward_job.h"
+#include "attention/engine/row_states.h"
 #include "attention/engine/schedule.h"
+#include "attention/keys/key_source.h"
 #include "attention/request.h"
 #include "attention/rows.h"
 #include "heed/diagnostics.h"
@@ -26,12 +28,17 @@ struct Call {
   Rows key;
   Rows value;        // none where only weights are asked for
   RowRange batches;  // the batch entries to compute
+  // Unless null, this has the keys and values, and the request says so; there are no tensors then.
+  const KeySource<Real>* keys = nullptr;
 };
 
 template <class Real>
 struct ForwardCall : Call<Real> {
   MutableRows out;
-  TensorView<Real> lse;  // empty when not wanted
+  TensorView<Real> lse;           // empty when not wanted
+  TensorView<Real> lse_low = {};  // what lse lacks; empty when not wanted
+  // For backends whose schedule says has_plain_scores.
+  engine::Continuation<Real> continuation = {};
 };
 
 template <class Real>
@@ -40,6 +47,7 @@ struct BackwardCall : Call<Real> {
   Rows out;  // of the forward pass, as is lse
   TensorView<const Real> lse;
   engine::GradientTargets<Real> gradients;
+  TensorView<const Real> lse_low = {};  // empty when not known
 };
 
 // The arguments of all functions are checked. Calls that are computed together have the same
@@ -64,12 +72,13 @@ class Backend {
   virtual std::size_t workspace_bytes(const Request<Real>& request,
                                       const engine::Schedule<Real>& schedule, Pass pass) const = 0;
 
-  // `workspace` is empty or has workspace_bytes() for Pass::kForward.
+  // `workspace` is empty or has workspace_bytes() for the pass, which are those of a single call.
   virtual void forward(std::span<const ForwardCall<Real>> calls,
                        const engine::Schedule<Real>& schedule,
                        std::span<std::byte> workspace) const = 0;
   virtual void backward(std::span<const BackwardCall<Real>> calls,
-                        const engine::Schedule<Real>& schedule) const = 0;
+                        const engine::Schedule<Real>& schedule,
+                        std::span<std::byte> workspace) const = 0;
   // [rows, kv_len]
   virtual Tensor<Real> weights(const Call<Real>& call, const engine::Schedule<Real>& schedule,
                                std::span<const AttentionRow> rows) const = 0;

@@ -64,18 +64,18 @@ class FusedBackend final : public Backend<Real> {
     engine::forward<Real>(jobs, schedule, workspace);
   }
 
-  void backward(std::span<const BackwardCall<Real>> calls,
-                const Schedule& schedule) const override {
+  void backward(std::span<const BackwardCall<Real>> calls, const Schedule& schedule,
+                std::span<std::byte> workspace) const override {
     std::vector<TensorKeys<Real>> keys;
     std::vector<engine::BackwardJob<Real>> jobs;
     keys.reserve(calls.size());
     jobs.reserve(calls.size());
     for (const BackwardCall<Real>& call : calls) {
       keys.push_back(keys_of(call));
-      jobs.push_back(
-          {plain_job(call, keys.back()), call.grad_out, call.out, call.lse, call.gradients});
+      jobs.push_back({plain_job(call, keys.back()), call.grad_out, call.out, call.lse,
+                      call.gradients, call.lse_low});
     }
-    engine::backward<Real>(jobs, schedule);
+    engine::backward<Real>(jobs, schedule, workspace);
   }
 
   Tensor<Real> weights(const Call<Real>& call, const Schedule& schedule,
@@ -109,7 +109,7 @@ class FusedBackend final : public Backend<Real> {
     engine::Job<Real> job;
     job.request = call.request;
     job.query = call.query;
-    job.keys = &keys;
+    job.keys = call.keys != nullptr ? call.keys : &keys;
     job.batches = call.batches;
     return job;
   }
@@ -118,6 +118,8 @@ class FusedBackend final : public Backend<Real> {
     engine::Job<Real> job = plain_job(call, keys);
     job.out = call.out;
     job.lse = call.lse;
+    job.lse_low = call.lse_low;
+    job.continuation = call.continuation;
     return job;
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,7 +47,8 @@ void check_fit(Parts<T, Lse> parts) {
   }
   const Shape rows = without_last(shape);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& [out, lse] = parts[i];
+    const auto& out = parts[i].out;
+    const auto& lse = parts[i].lse;
     if (out.shape() != shape) {
       throw InvalidArgument(fmt::format("merge_attention: out of part {} has shape {}, expected {}",
                                         i, to_string(out.shape()), to_string(shape)));
@@ -54,6 +56,11 @@ void check_fit(Parts<T, Lse> parts) {
     if (lse.shape() != rows) {
       throw InvalidArgument(fmt::format("merge_attention: lse of part {} has shape {}, expected {}",
                                         i, to_string(lse.shape()), to_string(rows)));
+    }
+    if (const auto& low = parts[i].lse_low; !low.empty() && low.shape() != rows) {
+      throw InvalidArgument(
+          fmt::format("merge_attention: lse_low of part {} has shape {}, expected {}", i,
+                      to_string(low.shape()), to_string(rows)));
     }
     if (shape[-1] > 1 && out.stride(-1) != 1) {
       throw InvalidArgument(fmt::format(
@@ -75,29 +82,41 @@ T* merged_row(const TensorView<T>& view, const Shape& rows, std::int64_t row) {
   return data;
 }
 
+// What an lse is, with what its rounding lost.
+template <class T, class Lse>
+double lse_of(const AttentionOutputView<T, Lse>& part, const Shape& rows, std::int64_t row) {
+  const double lse = *merged_row(part.lse, rows, row);
+  return part.lse_low.empty() ? lse : lse + double{*merged_row(part.lse_low, rows, row)};
+}
+
 template <class T, class Lse>
 AttentionOutput<T, Lse> merge(Parts<T, Lse> parts) {
   check_fit(parts);
   const Shape& shape = parts[0].out.shape();
   const Shape rows = without_last(shape);
   const std::int64_t value_dim = shape[-1];
-  AttentionOutput<T, Lse> result{Tensor<T>::uninitialized(shape), Tensor<Lse>::uninitialized(rows)};
+  AttentionOutput<T, Lse> result{Tensor<T>::uninitialized(shape), Tensor<Lse>::uninitialized(rows),
+                                 Tensor<Lse>::uninitialized(rows)};
   const std::int64_t row_elements =
       std::max<std::int64_t>(value_dim, 1) * static_cast<std::int64_t>(parts.size());
   const std::int64_t grain = std::max<std::int64_t>(kMergeGrain / row_elements, 1);
   parallel_for(0, rows.num_elements(), grain, [&](std::int64_t first, std::int64_t last) {
     check_cancelled();
-    OnlineSoftmax<Lse> softmax(static_cast<std::size_t>(value_dim));
-    std::vector<Lse> values(softmax.out.size());
+    OnlineSoftmax<double> softmax(static_cast<std::size_t>(value_dim));
+    std::vector<double> values(softmax.out.size());
     for (std::int64_t row = first; row < last; ++row) {
       softmax.clear();
-      for (const auto& [out, lse] : parts) {
-        std::copy_n(merged_row(out, rows, row), value_dim, values.begin());
-        softmax.add(*merged_row(lse, rows, row), values);
+      for (const AttentionOutputView<T, Lse>& part : parts) {
+        std::copy_n(merged_row(part.out, rows, row), value_dim, values.begin());
+        softmax.add(lse_of(part, rows, row), values);
       }
-      result.lse.data()[row] = softmax.normalise(values);
+      const double lse = softmax.normalise(values);
+      const auto rounded = static_cast<Lse>(lse);
+      result.lse.data()[row] = rounded;
+      result.lse_low.data()[row] =
+          std::isfinite(rounded) ? static_cast<Lse>(lse - double{rounded}) : Lse{0};
       std::transform(values.begin(), values.end(), result.out.data() + row * value_dim,
-                     [](Lse value) { return static_cast<T>(value); });
+                     [](double value) { return static_cast<T>(value); });
     }
   });
   return result;

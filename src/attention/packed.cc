@@ -17,18 +17,20 @@ AttentionOutput<T, float> compute(TensorView<const T> query, TensorView<const T>
   const auto sequences = check_packed("attention_packed", query, key, value, where, options);
   auto out = Tensor<T>::uninitialized({query.extent(0), query.extent(1), value.extent(2)});
   auto lse = Tensor<float>::uninitialized({query.extent(1), query.extent(0)});
+  Tensor<float> lse_low(lse.shape());
   std::vector<ForwardCall<float>> calls;
   calls.reserve(sequences.size());
   for (const PackedSequence<T>& one : sequences) {
     calls.push_back({call_of(one.request, one.query, one.key, one.value),
-                     rows_of(one.of_queries(out.view())), one.of_lse(lse.view())});
+                     rows_of(one.of_queries(out.view())), one.of_lse(lse.view()),
+                     one.of_lse(lse_low.view())});
     calls.back().batches = one.batches();
   }
   if (!calls.empty()) {
     const Plan<float> plan = plan_packed(sequences, Pass::kForward);
     plan.backend->forward(calls, plan.schedule, {});
   }
-  return {std::move(out), std::move(lse)};
+  return {std::move(out), std::move(lse), std::move(lse_low)};
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Outputs {
   FloatView grad_out;
   FloatView out;
   FloatView lse;
+  FloatView lse_low;  // empty when not known
 };
 
 void check_outputs(const Outputs& outputs, FloatView query, FloatView value) {
@@ -28,6 +29,9 @@ void check_outputs(const Outputs& outputs, FloatView query, FloatView value) {
   check_tensor(kFunction, "grad_out", outputs.grad_out.to_rank(4), {1, out[0], out[1], out[2]});
   check_tensor(kFunction, "forward.out", outputs.out, out);
   check_tensor(kFunction, "forward.lse", outputs.lse, {query.extent(1), query.extent(0)});
+  if (!outputs.lse_low.empty()) {
+    check_tensor(kFunction, "forward.lse_low", outputs.lse_low, outputs.lse.shape());
+  }
 }
 
 void add(FloatView from, TensorView<float> to) {
@@ -48,14 +52,8 @@ class PackedBackward {
 
   AttentionGradients<float> run(FloatView query, FloatView key, FloatView value,
                                 const AttentionOptions& options) && {
-    gradients_.query = Tensor<float>(query.shape());
-    gradients_.key = Tensor<float>(key.shape());
-    gradients_.value = Tensor<float>(value.shape());
-    if (options.alibi_slopes) {
-      gradients_.alibi_slopes = Tensor<float>(options.alibi_slopes->shape());
-    }
-    if (options.sinks) gradients_.sinks = Tensor<float>(options.sinks->shape());
-    if (options.bias) gradients_.bias = Tensor<float>(options.bias->shape());
+    gradients_ = {zero_gradients(options), Tensor<float>(query.shape()), Tensor<float>(key.shape()),
+                  Tensor<float>(value.shape())};
     if (!sequences_.empty()) compute();
     return std::move(gradients_);
   }
@@ -65,23 +63,25 @@ class PackedBackward {
 
   void compute() {
     const Plan<float> plan = plan_packed(sequences_, Pass::kBackward);
-    std::vector<AttentionGradients<float>> own(sequences_.size());
+    std::vector<OptionGradients<float>> own;
+    own.reserve(sequences_.size());
     std::vector<BackwardCall<float>> calls;
     calls.reserve(sequences_.size());
-    for (std::size_t i = 0; i < sequences_.size(); ++i) {
-      make_own_gradients(sequences_[i], own[i]);
-      calls.push_back(call(sequences_[i], own[i]));
+    for (const Sequence& one : sequences_) {
+      own.push_back(make_own_gradients(one));
+      calls.push_back(call(one, own.back()));
     }
     if (cells_ == nullptr) {
-      plan.backend->backward(calls, plan.schedule);
+      plan.backend->backward(calls, plan.schedule, {});
     } else {
       for (std::size_t i = 0; i < calls.size(); ++i) compute_with_cells(i, calls[i], plan);
     }
-    for (const AttentionGradients<float>& one : own) add_to_totals(one);
+    for (const OptionGradients<float>& one : own) add_to_totals(one);
   }
 
   // Of what the sequences share. There is memory for one gradient of cells at a time.
-  void make_own_gradients(const Sequence& one, AttentionGradients<float>& own) {
+  OptionGradients<float> make_own_gradients(const Sequence& one) {
+    OptionGradients<float> own;
     for (const auto& term : one.request.terms) {
       if (term->gradient() == nullptr) continue;
       if (term->sums_per_head() > 0) {
@@ -91,14 +91,17 @@ class PackedBackward {
       }
     }
     if (one.request.sinks) own.sinks = Tensor<float>(one.request.sinks->shape());
+    return own;
   }
 
-  BackwardCall<float> call(const Sequence& one, AttentionGradients<float>& own) {
+  BackwardCall<float> call(const Sequence& one, OptionGradients<float>& own) {
     BackwardCall<float> call{call_of(one.request, one.query, one.key, one.value),
                              rows_of(one.of_queries(outputs_.grad_out)),
                              rows_of(one.of_queries(outputs_.out)),
                              one.of_lse(outputs_.lse),
+                             {},
                              {}};
+    if (!outputs_.lse_low.empty()) call.lse_low = one.of_lse(outputs_.lse_low);
     call.batches = one.batches();
     call.gradients.query = rows_of(one.of_queries(gradients_.query.view()));
     call.gradients.key = rows_of(one.of_keys(gradients_.key.view()));
@@ -115,11 +118,11 @@ class PackedBackward {
       call.gradients.cells =
           own.view().broadcast_to({shape.batch, shape.num_heads, shape.q_len, shape.kv_len});
     }
-    plan.backend->backward({&call, 1}, plan.schedule);
+    plan.backend->backward({&call, 1}, plan.schedule, {});
     add(own, shared);
   }
 
-  void add_to_totals(const AttentionGradients<float>& own) {
+  void add_to_totals(const OptionGradients<float>& own) {
     for (const auto& term : sequences_.front().request.terms) {
       if (term->sums_per_head() > 0) add(own.*term->gradient(), gradients_.*term->gradient());
     }
@@ -140,7 +143,7 @@ AttentionGradients<float> attention_packed_backward(FloatView grad_out, FloatVie
                                                     const AttentionOutputView<float>& forward,
                                                     const AttentionOptions& options) {
   auto checked = check_packed(kFunction, query, key, value, sequences, options);
-  const Outputs outputs{grad_out, forward.out, forward.lse};
+  const Outputs outputs{grad_out, forward.out, forward.lse, forward.lse_low};
   check_outputs(outputs, query, value);
   return PackedBackward(std::move(checked), outputs).run(query, key, value, options);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "attention/query_offsets.h"
 #include "heed/error.h"
 
 namespace heed::inline v0 {
@@ -17,23 +18,6 @@ void check_rank(const char* function, const char* name, TensorView<const T> view
   throw InvalidArgument(
       fmt::format("{}: {} has shape {}, expected 3 dimensions [total length, heads, dim]", function,
                   name, to_string(view.shape())));
-}
-
-void check_boundaries(const char* function, const char* name,
-                      std::span<const std::int64_t> boundaries, std::int64_t length) {
-  if (boundaries.empty() || boundaries.front() != 0) {
-    throw InvalidArgument(
-        fmt::format("{}: the boundaries of {} must start with 0", function, name));
-  }
-  const auto fall = std::is_sorted_until(boundaries.begin(), boundaries.end());
-  if (fall != boundaries.end()) {
-    throw InvalidArgument(fmt::format("{}: the boundaries of {} fall from {} to {}", function, name,
-                                      *(fall - 1), *fall));
-  }
-  if (boundaries.back() != length) {
-    throw InvalidArgument(fmt::format("{}: the boundaries of {} end at {}, but it has {} rows",
-                                      function, name, boundaries.back(), length));
-  }
 }
 
 template <class T>
@@ -56,14 +40,33 @@ void check_tensors(const char* function, TensorView<const T> query, TensorView<c
 
 }  // namespace
 
+void check_boundaries(const char* function, const char* name,
+                      std::span<const std::int64_t> boundaries, std::int64_t length) {
+  if (boundaries.empty() || boundaries.front() != 0) {
+    throw InvalidArgument(
+        fmt::format("{}: the boundaries of {} must start with 0", function, name));
+  }
+  const auto fall = std::is_sorted_until(boundaries.begin(), boundaries.end());
+  if (fall != boundaries.end()) {
+    throw InvalidArgument(fmt::format("{}: the boundaries of {} fall from {} to {}", function, name,
+                                      *(fall - 1), *fall));
+  }
+  if (boundaries.back() != length) {
+    throw InvalidArgument(fmt::format("{}: the boundaries of {} end at {}, but it has {} rows",
+                                      function, name, boundaries.back(), length));
+  }
+}
+
 template <class T>
 std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<const T> query,
                                             TensorView<const T> key, TensorView<const T> value,
                                             const PackedSequences& where,
                                             const AttentionOptions& options) {
   check_tensors(function, query, key, value, where);
+  AttentionOptions own = options;
   const auto entries = [](const auto&... of) { return PackedSequence<T>::entries(of...); };
   const auto count = static_cast<std::int64_t>(where.query.size()) - 1;
+  check_count(function, {.batch = count, .query_offset = options.query_offset});
   std::vector<PackedSequence<T>> sequences;
   sequences.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
@@ -74,25 +77,19 @@ std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<con
     const TensorView<const T> key_i = entries(key, count, keys);
     const TensorView<const T> value_i = entries(value, count, keys);
     const AttentionShapes shapes = check_shapes(function, query_i, key_i, value_i);
-    sequences.push_back({i, count, queries, keys, query_i, key_i, value_i,
-                         check_request(function, shapes, options)});
+    own.query_offset = options.query_offset[i];
+    sequences.push_back(
+        {i, count, queries, keys, query_i, key_i, value_i, check_request(function, shapes, own)});
   }
   return sequences;
 }
 
 template <class T>
 Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass) {
-  const auto largest = [&](auto length) {
-    const auto found =
-        std::max_element(sequences.begin(), sequences.end(),
-                         [length](const PackedSequence<T>& a, const PackedSequence<T>& b) {
-                           return a.request.shape.*length < b.request.shape.*length;
-                         });
-    return found->request;
-  };
-  Request<float> request = largest(&ScoreShape::kv_len);
-  request.shape.q_len = request.shapes.q_len = largest(&ScoreShape::q_len).shape.q_len;
-  return make_plan(request, pass);
+  std::vector<const Request<float>*> requests;
+  requests.reserve(sequences.size());
+  for (const PackedSequence<T>& one : sequences) requests.push_back(&one.request);
+  return plan_together<float>(requests, pass);
 }
 
 template std::vector<PackedSequence<float>> check_packed(const char*, FloatView, FloatView,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attention/calls.h"
@@ -50,15 +51,19 @@ struct PackedSequence {
   }
 };
 
-// Throws InvalidArgument, with `function` in front, when anything does not fit.
+// Both throw InvalidArgument, with `function` in front, when anything does not fit.
+
+// Boundaries of sequences in the tensor `name`, which has so many rows.
+void check_boundaries(const char* function, const char* name,
+                      std::span<const std::int64_t> boundaries, std::int64_t length);
+
 template <class T>
 std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<const T> query,
                                             TensorView<const T> key, TensorView<const T> value,
                                             const PackedSequences& where,
                                             const AttentionOptions& options);
 
-// Who computes at least one sequence, and how: a plan for the most queries and the most keys there
-// are.
+// Who computes at least one sequence, and how.
 template <class T>
 Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass);
 

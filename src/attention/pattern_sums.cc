@@ -56,13 +56,26 @@ class HeadSummary {
     std::vector<double> mass, rows;
   };
 
+  // The query that stands furthest has place 0 of the offsets.
+  std::int64_t furthest() const {
+    const auto offsets = shape_.query_offset.values();
+    return offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end());
+  }
+
   Offsets offsets() const {
-    const auto size = static_cast<std::size_t>(shape_.q_len + shape_.kv_len);
+    const std::int64_t length = shape_.q_len + shape_.kv_len;
+    std::int64_t most = 0;  // places that a sequence is moved by
+    for (const std::int64_t offset : shape_.query_offset.values()) {
+      most = std::max(most, furthest() - offset);
+    }
+    const auto size = static_cast<std::size_t>(length + most);
     Offsets all{std::vector<double>(size), std::vector<double>(size)};
+    std::int64_t batch = 0;
     for (const PatternSums& sums : sequences_) {
+      const std::int64_t moved = furthest() - shape_.query_offset[batch++];
       double rows = 0;
-      for (std::size_t i = 0; i < size; ++i) {
-        const auto at = static_cast<std::int64_t>(i);
+      for (std::int64_t at = 0; at < length; ++at) {
+        const auto i = static_cast<std::size_t>(at + moved);
         all.mass[i] += sums.offset_mass(head_, at);
         rows += sums.offset_rows(head_, at);
         all.rows[i] += rows;
@@ -75,7 +88,7 @@ class HeadSummary {
     const Offsets all = offsets();
     const auto size = static_cast<std::int64_t>(all.mass.size());
     // Where offset 0 stands.
-    const std::int64_t origin = shape_.q_len - 1 + shape_.query_offset;
+    const std::int64_t origin = shape_.q_len - 1 + furthest();
     const auto mean_at = [&](std::int64_t offset) {
       const std::int64_t at = origin + offset;
       if (at < 0 || at >= size) return 0.0;

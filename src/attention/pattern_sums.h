@@ -1,4 +1,4 @@
-// What is added up over the rows of attention to say what its heads do: the same whoever computed
+// What is added up over the rows of attention to say what its heads do, whichever backend computed
 // the weights.
 #pragma once
 

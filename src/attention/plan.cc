@@ -1,6 +1,8 @@
 #include "attention/plan.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "attention/target.h"
 #include "heed/parallel.h"
@@ -24,6 +26,24 @@ Plan<Real> make_plan(const Request<Real>& request, Pass pass) {
   return plan;
 }
 
+template <class Real>
+Plan<Real> plan_together(std::span<const Request<Real>* const> requests, Pass pass) {
+  const auto irregular =
+      std::find_if(requests.begin(), requests.end(),
+                   [](const Request<Real>* request) { return !request->mask.is_structural(); });
+  Request<Real> largest = irregular == requests.end() ? *requests.front() : **irregular;
+  for (const Request<Real>* request : requests) {
+    largest.shape.kv_len = std::max(largest.shape.kv_len, request->shape.kv_len);
+    largest.shape.q_len = std::max(largest.shape.q_len, request->shape.q_len);
+  }
+  largest.shape.batch = static_cast<std::int64_t>(requests.size());
+  largest.shapes.batch = largest.shape.batch;
+  largest.shapes.q_len = largest.shape.q_len;
+  largest.shapes.kv_len = largest.shape.kv_len;
+  return make_plan(largest, pass);
+}
+
+template Plan<float> plan_together(std::span<const Request<float>* const>, Pass);
 template Plan<float> make_plan(const Request<float>&, Pass);
 template Plan<double> make_plan(const Request<double>&, Pass);
 

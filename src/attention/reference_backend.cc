@@ -1,6 +1,7 @@
 // The reference as a backend: plain loops over numbers of one type.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "attention/backend.h"
 #include "attention/reference/backward.h"
@@ -48,6 +49,8 @@ class Numbers {
           }
     });
   }
+  // The same of numbers [batches, heads, length, dim] that were read already.
+  Numbers(Tensor<Real>&& read, const Shape& shape) : copy_(std::move(read)), shape_(shape) {}
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
 
@@ -59,6 +62,33 @@ class Numbers {
   Shape shape_;
 };
 
+// The keys (values) of some batch entries, tile by tile, as [batches, num_kv_heads, kv_len, dim].
+enum class Side { kKey, kValue };
+template <class Real>
+Tensor<Real> read_all(const KeySource<Real>& source, const Request<Real>& request, RowRange batches,
+                      Side side) {
+  constexpr std::int64_t kTileKeys = kernels::kTileKeys;
+  const std::int64_t kv_len = request.shape.kv_len;
+  Tensor<Real> key({kTileKeys, request.head_dim()});
+  Tensor<Real> value({kTileKeys, request.value_dim()});
+  const std::int64_t dim = side == Side::kKey ? request.head_dim() : request.value_dim();
+  auto all = Tensor<Real>::uninitialized(
+      {batches.end - batches.begin, request.num_kv_heads(), kv_len, dim});
+  Real* to = all.data();
+  for (std::int64_t b = batches.begin; b < batches.end; ++b)
+    for (std::int64_t h = 0; h < request.num_kv_heads(); ++h)
+      for (std::int64_t first = 0; first < kv_len; first += kTileKeys) {
+        const RowRange keys{first, std::min(first + kTileKeys, kv_len)};
+        const auto tile = source.tile(b, h, keys, {key.data(), value.data()});
+        const Real* from = side == Side::kKey ? tile.key : tile.value;
+        const std::int64_t stride = side == Side::kKey ? tile.key_stride : tile.value_stride;
+        for (std::int32_t j = 0; j < tile.num_keys; ++j) {
+          to = std::copy_n(from + j * stride, dim, to);
+        }
+      }
+  return all;
+}
+
 // The tensors of a call. Without values, those of the problem are empty.
 template <class Real>
 class Operands {
@@ -68,15 +98,19 @@ class Operands {
         query_(call.query,
                shape(request_.shape.num_heads, request_.shape.q_len, request_.head_dim()),
                call.batches),
-        key_(call.key, shape(request_.num_kv_heads(), request_.shape.kv_len, request_.head_dim()),
-             call.batches),
-        value_(call.value,
-               shape(request_.num_kv_heads(), request_.shape.kv_len, request_.value_dim()),
-               call.batches) {}
+        key_(numbers(call, Side::kKey)),
+        value_(numbers(call, Side::kValue)) {}
 
   Problem<Real> problem() const { return {{request_}, query_.view(), key_.view(), value_.view()}; }
 
  private:
+  Numbers<Real> numbers(const Call<Real>& call, Side side) const {
+    const bool is_key = side == Side::kKey;
+    const Shape all = shape(request_.num_kv_heads(), request_.shape.kv_len,
+                            is_key ? request_.head_dim() : request_.value_dim());
+    if (call.keys == nullptr) return {is_key ? call.key : call.value, all, call.batches};
+    return {read_all(*call.keys, request_, call.batches, side), all};
+  }
   Shape shape(std::int64_t heads, std::int64_t length, std::int64_t dim) const {
     return {request_.shape.batch, heads, length, dim};
   }
@@ -120,6 +154,11 @@ class ReferenceBackend final : public Backend<Real> {
       const Operands<Real> operands(call);
       const auto result = reference::forward(operands.problem(), call.batches);
       write(result.out, call.batches, call.out);
+      if (!call.lse_low.empty()) {
+        // The backward pass computes weights anew and asks no lse.
+        const auto low = call.lse_low.slice(0, call.batches.begin, call.batches.end);
+        for_each_element(low, [](Real& element) { element = 0; });
+      }
       if (call.lse.empty()) continue;
       const auto lse = call.lse.slice(0, call.batches.begin, call.batches.end);
       const Real* number = result.lse.data();
@@ -127,7 +166,8 @@ class ReferenceBackend final : public Backend<Real> {
     }
   }
 
-  void backward(std::span<const BackwardCall<Real>> calls, const Schedule&) const override {
+  void backward(std::span<const BackwardCall<Real>> calls, const Schedule&,
+                std::span<std::byte>) const override {
     for (const BackwardCall<Real>& call : calls) {
       const Request<Real>& request = *call.request;
       const Operands<Real> operands(call);

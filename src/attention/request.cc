@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "attention/query_offsets.h"
+
 namespace heed::inline v0 {
 
 namespace {
@@ -139,19 +141,21 @@ void check_statistics(const char* function, const StatisticsOptions& statistics)
       fmt::format("{}: top_k is {}, expected at least 0", function, statistics.top_k));
 }
 
-// The position of query 0. ALiBi measures from where queries stand, which bottom_right says without
-// a query_offset.
+// The position of query 0. ALiBi and relative positions measure from where queries stand, which
+// bottom_right says without a query_offset.
 template <class Real>
-std::int64_t first_position(const AttentionShapes& shapes,
-                            const BasicAttentionOptions<Real>& options) {
-  if (options.query_offset != 0 || !options.alibi_slopes) return options.query_offset;
+QueryOffset first_position(const AttentionShapes& shapes,
+                           const BasicAttentionOptions<Real>& options) {
+  const bool has_distances =
+      options.alibi_slopes || options.relative_bias || options.relative_vectors;
+  if (!is_zero(options.query_offset) || !has_distances) return options.query_offset;
   bool at_end = false;
   for (const auto& part : options.mask.parts()) {
     if (part->alignment() == nullptr) continue;
-    if (!part->alignment()->is_bottom_right()) return 0;
+    if (!part->alignment()->is_bottom_right()) return options.query_offset;
     at_end = true;
   }
-  return at_end ? shapes.kv_len - shapes.q_len : 0;
+  return at_end ? QueryOffset(shapes.kv_len - shapes.q_len) : options.query_offset;
 }
 
 template <class Real>
@@ -161,16 +165,15 @@ Request<Real> check_request(const char* function, const AttentionShapes& shapes,
   check_numbers(function, options);
   const ScoreShape shape{shapes.batch, shapes.num_heads, shapes.q_len, shapes.kv_len,
                          first_position(shapes, options)};
+  check_count(function, shape);
   if (options.sinks) check_tensor(function, "sinks", *options.sinks, Shape{shape.num_heads});
-  const Real default_scale =
-      shapes.head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(shapes.head_dim));
   return {
       .shapes = shapes,
       .shape = shape,
       // Without heads, key heads serve nobody and are as good as none.
       .heads_per_kv_head = shapes.num_heads == 0 ? 1 : shapes.num_heads / shapes.num_kv_heads,
-      .scale = options.scale.value_or(default_scale),
-      .terms = Terms<Real>(function, shape, options),
+      .scale = options.scale.value_or(default_scale<Real>(shapes.head_dim)),
+      .terms = Terms<Real>({function, shapes, shape, options}),
       .sinks = options.sinks,
       .mask = bind(function, options.mask, shape),
       .dropout = DropoutMask(options.dropout),

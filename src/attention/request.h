@@ -1,6 +1,7 @@
-// Attention's arguments after they were checked: the one gate every implementation goes through.
+// Attention's arguments after they were checked, as every implementation takes them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,6 +26,8 @@ struct Request {
   std::optional<TensorView<const Real>> sinks;  // [num_heads]
   BoundMask mask;
   DropoutMask dropout;
+  // Keys and values come from a KeySource, which copies the tiles that it gives.
+  bool has_key_source = false;
 
   std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
   std::int64_t num_kv_heads() const { return shape.num_heads / heads_per_kv_head; }
@@ -62,14 +65,21 @@ template <class T>
 AttentionShapes check_shapes(const char* function, TensorView<const T> query,
                              TensorView<const T> key);
 
+// The scale where none is given.
+template <class Real>
+Real default_scale(std::int64_t head_dim) {
+  return head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(head_dim));
+}
+
 template <class Real>
 Request<Real> check_request(const char* function, const AttentionShapes& shapes,
                             const BasicAttentionOptions<Real>& options);
 
-// What is asked of the weights before dropout.
+// What is asked of the weights before dropout. There are no values that a table could be added to.
 template <class Real>
 Request<Real> check_weight_request(const char* function, const AttentionShapes& shapes,
-                                   const BasicAttentionOptions<Real>& options) {
+                                   BasicAttentionOptions<Real> options) {
+  if (options.relative_vectors) options.relative_vectors->value.reset();
   Request<Real> request = check_request(function, shapes, options);
   request.dropout = DropoutMask(Dropout{});
   return request;

@@ -13,6 +13,20 @@ namespace {
 
 using Positions = TensorView<const std::int64_t>;
 
+// The two functions that turn.
+struct Direction {
+  const char* function;
+  int sign;  // of the angles
+};
+constexpr Direction kForward{"rotary_embedding", 1};
+constexpr Direction kBackward{"rotary_embedding_backward", -1};
+
+template <class Real>
+struct CacheViews {
+  TensorView<const Real> cos;
+  TensorView<const Real> sin;
+};
+
 // What is asked for, checked. T is the type of x, Real that of the caches.
 template <class T, class Real>
 struct Rotation {
@@ -22,7 +36,7 @@ struct Rotation {
   std::optional<Positions> position_ids;  // broadcast to [batch, length]
   std::int64_t offset;
   std::int64_t half;  // rotary_dim / 2
-  bool interleaved;
+  RotaryPairing pairing;
 
   // Where the row of a cache for token t of a batch entry lies.
   const Real* row(TensorView<const Real> cache, std::int64_t batch, std::int64_t t) const {
@@ -111,15 +125,15 @@ void check_positions(const char* function, const Rotation<T, Real>& rotation) {
 
 template <class T, class Real>
 Rotation<T, Real> check_rotation(const char* function, TensorView<const T> x,
-                                 TensorView<const Real> cos, TensorView<const Real> sin,
+                                 const CacheViews<Real>& caches, RotaryPairing pairing,
                                  const RotaryOptions& options) {
   Rotation<T, Real> rotation{.x = view_of_heads(function, x, options),
-                             .cos = cos,
-                             .sin = sin,
+                             .cos = caches.cos,
+                             .sin = caches.sin,
                              .position_ids = std::nullopt,
                              .offset = options.offset,
                              .half = 0,
-                             .interleaved = options.interleaved};
+                             .pairing = pairing};
   rotation.half = half_of(function, rotation.x.extent(3), options);
   if (options.position_ids) {
     const Shape tokens{rotation.x.extent(0), rotation.x.extent(2)};
@@ -145,8 +159,9 @@ void rotate_row(const Rotation<T, Real>& rotation, std::int64_t batch, std::int6
   const Real* sin = rotation.row(rotation.sin, batch, t);
   const std::int64_t cos_step = rotation.cos.stride(-1);
   const std::int64_t sin_step = rotation.sin.stride(-1);
-  const std::int64_t step = rotation.interleaved ? 2 : 1;
-  const std::int64_t partner = rotation.interleaved ? 1 : rotation.half;
+  const bool are_neighbours = rotation.pairing == RotaryPairing::kNeighbours;
+  const std::int64_t step = are_neighbours ? 2 : 1;
+  const std::int64_t partner = are_neighbours ? 1 : rotation.half;
   for (std::int64_t i = 0; i < rotation.half; ++i) {
     const auto a = static_cast<Real>(in[i * step]);
     const auto b = static_cast<Real>(in[i * step + partner]);
@@ -160,9 +175,10 @@ void rotate_row(const Rotation<T, Real>& rotation, std::int64_t batch, std::int6
 }
 
 template <class T, class Real>
-Tensor<T> rotate(const char* function, TensorView<const T> x, TensorView<const Real> cos,
-                 TensorView<const Real> sin, const RotaryOptions& options, Real sign) {
-  const auto rotation = check_rotation<T, Real>(function, x, cos, sin, options);
+Tensor<T> rotate(const Direction& direction, TensorView<const T> x, const CacheViews<Real>& caches,
+                 RotaryPairing pairing, const RotaryOptions& options) {
+  const auto rotation = check_rotation(direction.function, x, caches, pairing, options);
+  const auto sign = static_cast<Real>(direction.sign);
   auto result = Tensor<T>::uninitialized(x.shape());
   if (result.empty()) return result;
   const std::int64_t num_heads = rotation.x.extent(1);
@@ -191,58 +207,54 @@ Tensor<T> rotate(const char* function, TensorView<const T> x, TensorView<const R
 }  // namespace
 
 template <class Real>
-RotaryCaches<Real> rotary_caches(std::int64_t max_len, std::int64_t rotary_dim, double base) {
-  if (max_len < 0 || rotary_dim < 0 || rotary_dim % 2 != 0) {
+RotaryCaches<Real> rotary_caches(std::int64_t max_len, const RotaryFrequencies& frequencies) {
+  const Tensor<double>& inv_freq = frequencies.inv_freq;
+  if (max_len < 0 || inv_freq.rank() != 1) {
     throw InvalidArgument(fmt::format(
-        "rotary_caches: max_len is {} and rotary_dim {}; expected at least 0, rotary_dim even",
-        max_len, rotary_dim));
+        "rotary_caches: max_len is {} and inv_freq has shape {}; expected at least 0 and "
+        "[rotary_dim / 2]",
+        max_len, to_string(inv_freq.shape())));
   }
-  if (!(base > 0) || !std::isfinite(base)) {
-    throw InvalidArgument(
-        fmt::format("rotary_caches: base is {}, expected a positive number", base));
-  }
-  const std::int64_t half = rotary_dim / 2;
+  const std::int64_t half = inv_freq.extent(0);
   RotaryCaches<Real> caches{Tensor<Real>::uninitialized({max_len, half}),
                             Tensor<Real>::uninitialized({max_len, half})};
   for (std::int64_t i = 0; i < half; ++i) {
-    const double exponent = static_cast<double>(2 * i) / static_cast<double>(rotary_dim);
-    const double frequency = 1 / std::pow(base, exponent);
     for (std::int64_t position = 0; position < max_len; ++position) {
-      const double angle = static_cast<double>(position) * frequency;
-      caches.cos(position, i) = static_cast<Real>(std::cos(angle));
-      caches.sin(position, i) = static_cast<Real>(std::sin(angle));
+      const double angle = static_cast<double>(position) * inv_freq(i);
+      caches.cos(position, i) = static_cast<Real>(frequencies.attention_factor * std::cos(angle));
+      caches.sin(position, i) = static_cast<Real>(frequencies.attention_factor * std::sin(angle));
     }
   }
   return caches;
 }
 
-template HEED_API RotaryCaches<float> rotary_caches(std::int64_t, std::int64_t, double);
-template HEED_API RotaryCaches<double> rotary_caches(std::int64_t, std::int64_t, double);
+template HEED_API RotaryCaches<float> rotary_caches(std::int64_t, const RotaryFrequencies&);
+template HEED_API RotaryCaches<double> rotary_caches(std::int64_t, const RotaryFrequencies&);
 
-Tensor<float> rotary_embedding(FloatView x, FloatView cos, FloatView sin,
+Tensor<float> rotary_embedding(FloatView x, FloatView cos, FloatView sin, RotaryPairing pairing,
                                const RotaryOptions& options) {
-  return rotate<float, float>("rotary_embedding", x, cos, sin, options, 1);
+  return rotate<float, float>(kForward, x, {cos, sin}, pairing, options);
 }
-Tensor<double> rotary_embedding(DoubleView x, DoubleView cos, DoubleView sin,
+Tensor<double> rotary_embedding(DoubleView x, DoubleView cos, DoubleView sin, RotaryPairing pairing,
                                 const RotaryOptions& options) {
-  return rotate<double, double>("rotary_embedding", x, cos, sin, options, 1);
+  return rotate<double, double>(kForward, x, {cos, sin}, pairing, options);
 }
-Tensor<Float16> rotary_embedding(Float16View x, FloatView cos, FloatView sin,
+Tensor<Float16> rotary_embedding(Float16View x, FloatView cos, FloatView sin, RotaryPairing pairing,
                                  const RotaryOptions& options) {
-  return rotate<Float16, float>("rotary_embedding", x, cos, sin, options, 1);
+  return rotate<Float16, float>(kForward, x, {cos, sin}, pairing, options);
 }
 Tensor<BFloat16> rotary_embedding(BFloat16View x, FloatView cos, FloatView sin,
-                                  const RotaryOptions& options) {
-  return rotate<BFloat16, float>("rotary_embedding", x, cos, sin, options, 1);
+                                  RotaryPairing pairing, const RotaryOptions& options) {
+  return rotate<BFloat16, float>(kForward, x, {cos, sin}, pairing, options);
 }
 
 Tensor<float> rotary_embedding_backward(FloatView grad_out, FloatView cos, FloatView sin,
-                                        const RotaryOptions& options) {
-  return rotate<float, float>("rotary_embedding_backward", grad_out, cos, sin, options, -1);
+                                        RotaryPairing pairing, const RotaryOptions& options) {
+  return rotate<float, float>(kBackward, grad_out, {cos, sin}, pairing, options);
 }
 Tensor<double> rotary_embedding_backward(DoubleView grad_out, DoubleView cos, DoubleView sin,
-                                         const RotaryOptions& options) {
-  return rotate<double, double>("rotary_embedding_backward", grad_out, cos, sin, options, -1);
+                                         RotaryPairing pairing, const RotaryOptions& options) {
+  return rotate<double, double>(kBackward, grad_out, {cos, sin}, pairing, options);
 }
 
 }  // namespace heed::inline v0

@@ -52,8 +52,8 @@ Variable<T> padding(const std::vector<std::int64_t>& src_lengths, std::int64_t s
 
 // scores [batch, steps, src_len]; the result has steps if `decoder` has.
 template <class T>
-Alignment<T> align(const Variable<T>& scores, const Variable<T>& encoder,
-                   const Variable<T>& decoder, const std::vector<std::int64_t>& src_lengths) {
+SoftAlignment<T> align(const Variable<T>& scores, const Variable<T>& encoder,
+                       const Variable<T>& decoder, const std::vector<std::int64_t>& src_lengths) {
   const Variable<T> weights =
       softmax(src_lengths.empty() ? scores : scores + padding<T>(src_lengths, encoder.extent(1)));
   const Variable<T> context = matmul(weights, encoder);
@@ -80,9 +80,9 @@ AdditiveAttention<T>::AdditiveAttention(std::int64_t encoder_dim, std::int64_t d
       score_(this->template make_module<Linear<T>>("v", attention_dim, 1, false)) {}
 
 template <class T>
-Alignment<T> AdditiveAttention<T>::forward(const Variable<T>& encoder_outputs,
-                                           const Variable<T>& decoder_hidden,
-                                           const std::vector<std::int64_t>& src_lengths) {
+SoftAlignment<T> AdditiveAttention<T>::forward(const Variable<T>& encoder_outputs,
+                                               const Variable<T>& decoder_hidden,
+                                               const std::vector<std::int64_t>& src_lengths) {
   check_states("AdditiveAttention", encoder_outputs, decoder_hidden, src_lengths);
   return attend_to({encoder_outputs, project(encoder_outputs)}, decoder_hidden, src_lengths);
 }
@@ -93,9 +93,9 @@ Variable<T> AdditiveAttention<T>::project(const Variable<T>& encoder_outputs) {
 }
 
 template <class T>
-Alignment<T> AdditiveAttention<T>::attend_to(const AlignmentSource<T>& source,
-                                             const Variable<T>& decoder_hidden,
-                                             const std::vector<std::int64_t>& src_lengths) {
+SoftAlignment<T> AdditiveAttention<T>::attend_to(const AlignmentSource<T>& source,
+                                                 const Variable<T>& decoder_hidden,
+                                                 const std::vector<std::int64_t>& src_lengths) {
   check_states("AdditiveAttention", source.encoder_outputs, decoder_hidden, src_lengths);
   const Variable<T> scores =
       additive_scores(source.keys, as_steps(decoder_projection_.forward(decoder_hidden)),
@@ -152,17 +152,17 @@ Variable<T> MultiplicativeAttention<T>::scores(const Variable<T>& keys,
 }
 
 template <class T>
-Alignment<T> MultiplicativeAttention<T>::forward(const Variable<T>& encoder_outputs,
-                                                 const Variable<T>& decoder_hidden,
-                                                 const std::vector<std::int64_t>& src_lengths) {
+SoftAlignment<T> MultiplicativeAttention<T>::forward(const Variable<T>& encoder_outputs,
+                                                     const Variable<T>& decoder_hidden,
+                                                     const std::vector<std::int64_t>& src_lengths) {
   check_states("MultiplicativeAttention", encoder_outputs, decoder_hidden, src_lengths);
   return attend_to({encoder_outputs, project(encoder_outputs)}, decoder_hidden, src_lengths);
 }
 
 template <class T>
-Alignment<T> MultiplicativeAttention<T>::attend_to(const AlignmentSource<T>& source,
-                                                   const Variable<T>& decoder_hidden,
-                                                   const std::vector<std::int64_t>& src_lengths) {
+SoftAlignment<T> MultiplicativeAttention<T>::attend_to(
+    const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
+    const std::vector<std::int64_t>& src_lengths) {
   check_states("MultiplicativeAttention", source.encoder_outputs, decoder_hidden, src_lengths);
   return align(scores(source.keys, as_steps(decoder_hidden)), source.encoder_outputs,
                decoder_hidden, src_lengths);

@@ -31,16 +31,31 @@ std::int64_t num_kv_heads_of(const AttentionConfig& config) {
                                     config.class_name, config.num_kv_heads, config.num_heads));
 }
 
-// Of a configuration whose head_dim is known.
-RotaryConfig rotary_of(const AttentionConfig& config) {
-  RotaryConfig rotary = config.rotary;
-  if (rotary.rotary_dim == 0) rotary.rotary_dim = config.head_dim;
-  if (rotary.max_len == 0) return rotary;
+void check_rotary(const AttentionConfig& config, const RotaryConfig& rotary) {
+  if (rotary.max_len < 0 || rotary.scaled_length < 0) {
+    throw InvalidArgument(
+        fmt::format("{}: rotary.max_len is {} and rotary.scaled_length is {}; expected at least 0",
+                    config.class_name, rotary.max_len, rotary.scaled_length));
+  }
   if (rotary.rotary_dim < 0 || rotary.rotary_dim > config.head_dim || rotary.rotary_dim % 2 != 0) {
     throw InvalidArgument(
         fmt::format("{}: rotary_dim is {}, expected an even number up to head_dim, {}",
                     config.class_name, rotary.rotary_dim, config.head_dim));
   }
+  if (!rotary.pairing) {
+    throw InvalidArgument(fmt::format(
+        "{}: rotary.pairing is not named, expected RotaryPairing::kHalves or kNeighbours",
+        config.class_name));
+  }
+}
+
+// Of a configuration whose head_dim is known.
+RotaryConfig rotary_of(const AttentionConfig& config) {
+  RotaryConfig rotary = config.rotary;
+  if (rotary.max_len == 0) return rotary;
+  if (rotary.rotary_dim == 0) rotary.rotary_dim = config.head_dim;
+  check_rotary(config, rotary);
+  if (rotary.scaled_length == 0) rotary.scaled_length = rotary.max_len;
   return rotary;
 }
 

@@ -24,6 +24,26 @@ Tensor<bool> future(std::int64_t max_len) {
       .reshaped({max_len, max_len});
 }
 
+// attend() of positions that are appended to `past`; where it fails, they are not.
+Tensor<float> append_and_attend(KvSequence& past, FloatView query, FloatView key, FloatView value,
+                                const AttentionOptions& options) {
+  const std::int64_t length = past.length();
+  past.append(key, value);
+  try {
+    return heed::attend(query, past, options);
+  } catch (...) {
+    past.truncate(length);
+    throw;
+  }
+}
+
+// Never called: Clang 14 instantiates continued() for double, too, against its constraint.
+template <class T>
+[[noreturn]] Tensor<T> append_and_attend(KvSequence&, TensorView<const T>, TensorView<const T>,
+                                         TensorView<const T>, const BasicAttentionOptions<T>&) {
+  throw InvalidArgument("continued: a KvSequence keeps no float64");
+}
+
 }  // namespace
 
 template <class T>
@@ -51,11 +71,30 @@ MultiHeadAttention<T>::MultiHeadAttention(const AttentionConfig& config)
   weight_dropout_ = dropout(config.weight_dropout);
   out_dropout_ = dropout(config.out_dropout);
   if (config_.alibi) alibi_slopes_ = heed::alibi_slopes<T>(config_.num_heads);
-  if (config_.rotary.max_len == 0) return;
-  auto [cos, sin] =
-      rotary_caches<T>(config_.rotary.max_len, config_.rotary.rotary_dim, config_.rotary.base);
+  make_tables();
+  const RotaryConfig& rotary = config_.rotary;
+  if (rotary.max_len == 0) return;
+  auto [cos, sin] = rotary_caches<T>(
+      rotary.max_len,
+      rotary_frequencies(rotary.rotary_dim, rotary.base, rotary.scaling, rotary.scaled_length));
   cos_ = std::move(cos);
   sin_ = std::move(sin);
+}
+
+// Tables start as learned encodings do.
+template <class T>
+void MultiHeadAttention<T>::make_tables() {
+  const auto table = [this](const char* name, std::int64_t rows, std::int64_t columns) {
+    return this->make_parameter(name, learned_encoding<T>(default_generator(), rows, columns));
+  };
+  if (config_.relative_bias) {
+    relative_bias_ = table("relative_bias", config_.num_heads, config_.relative_bias->count());
+  }
+  if (config_.relative_vectors) {
+    const std::int64_t count = config_.relative_vectors->count();
+    relative_key_ = table("relative_key", count, config_.head_dim);
+    relative_value_ = table("relative_value", count, config_.head_dim);
+  }
 }
 
 template <class T>
@@ -99,22 +138,41 @@ template <class T>
 Heads<T> MultiHeadAttention<T>::turned(const Heads<T>& heads, std::int64_t first_position) const {
   const RotaryConfig& rotary = config_.rotary;
   if (rotary.max_len == 0) return heads;
-  return rotary_embedding(heads, cos_, sin_,
-                          {.interleaved = rotary.interleaved,
-                           .rotary_dim = rotary.rotary_dim,
-                           .offset = first_position});
+  return rotary_embedding(heads, cos_, sin_, *rotary.pairing,
+                          {.rotary_dim = rotary.rotary_dim, .offset = first_position});
+}
+
+template <class T>
+BasicAttentionOptions<T> MultiHeadAttention<T>::options_for(AttendOptions<T>& options,
+                                                            const heed::Dropout& dropout) const {
+  options.mask = options.mask & config_.mask;
+  LearnedTerms<T>& terms = options.terms;
+  const auto set_default = [](Variable<T>& term, const Variable<T>& own) {
+    if (!term.is_defined()) term = own;
+  };
+  set_default(terms.alibi_slopes, alibi_slopes_);
+  set_default(terms.relative_bias, relative_bias_);
+  set_default(terms.relative_key, relative_key_);
+  set_default(terms.relative_value, relative_value_);
+  BasicAttentionOptions<T> bound = operator_options(options, dropout);
+  if (config_.relative_bias) {
+    bound.relative_bias = {terms.relative_bias.value(), *config_.relative_bias};
+  }
+  if (config_.relative_vectors) {
+    bound.relative_vectors = {terms.relative_key.value(), terms.relative_value.value(),
+                              *config_.relative_vectors};
+  }
+  if (config_.scale) bound.scale = static_cast<T>(*config_.scale);
+  bound.softcap = static_cast<T>(config_.softcap);
+  return bound;
 }
 
 template <class T>
 Attended<T> MultiHeadAttention<T>::attend(const ProjectedHeads& heads,
                                           const AttendOptions<T>& given) {
   AttendOptions<T> options = given;
-  options.mask = options.mask & config_.mask;
-  if (!options.terms.alibi_slopes.is_defined()) options.terms.alibi_slopes = alibi_slopes_;
-  BasicAttentionOptions<T> bound = operator_options(
-      options, weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
-  if (config_.scale) bound.scale = static_cast<T>(*config_.scale);
-  bound.softcap = static_cast<T>(config_.softcap);
+  const BasicAttentionOptions<T> bound =
+      options_for(options, weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
   const Heads<T> query = turned(heads.query, options.query_offset);
   const Heads<T> key = turned(heads.key, 0);
   if (observer_) observer_({query.view(), key.view(), bound});
@@ -134,19 +192,56 @@ Attended<T> MultiHeadAttention<T>::forward(const Variable<T>& query, const Varia
                                            const Variable<T>& value,
                                            const AttendOptions<T>& options) {
   for (const auto* input : {&query, &key, &value}) check_input(*input);
-  if (key.node() != query.node() || value.node() != query.node()) check_three_projections();
-  HeadColumns q{config_.num_heads, config_.head_dim};
+  if (key.node() == query.node() && value.node() == query.node()) {
+    return attend(project_to_heads(query), options);
+  }
+  check_three_projections();
+  const HeadColumns q{config_.num_heads, config_.head_dim};
+  const HeadColumns k{config_.num_kv_heads, config_.head_dim};
+  const Variable<T> projected = inputs_[0]->forward(query);
+  return attend({{projected, q}, {inputs_[1]->forward(key), k}, {inputs_[2]->forward(value), k}},
+                options);
+}
+
+template <class T>
+typename MultiHeadAttention<T>::ProjectedHeads MultiHeadAttention<T>::project_to_heads(
+    const Variable<T>& x) const {
+  const HeadColumns q{config_.num_heads, config_.head_dim};
   HeadColumns k{config_.num_kv_heads, config_.head_dim};
   if (inputs_.size() == 3) {
-    const Variable<T> projected = inputs_[0]->forward(query);
-    return attend({{projected, q}, {inputs_[1]->forward(key), k}, {inputs_[2]->forward(value), k}},
-                  options);
+    const Variable<T> query = inputs_[0]->forward(x);
+    const Variable<T> key = inputs_[1]->forward(x);
+    return {{query, q}, {key, k}, {inputs_[2]->forward(x), k}};
   }
-  const Variable<T> all = inputs_.front()->forward(query);
+  const Variable<T> all = inputs_.front()->forward(x);
   k.first = q.end();
   HeadColumns v = k;
   v.first = k.end();
-  return attend({{all, q}, {all, k}, {all, v}}, options);
+  return {{all, q}, {all, k}, {all, v}};
+}
+
+template <class T>
+Variable<T> MultiHeadAttention<T>::continued(
+    KvSequence& past, const Variable<T>& x,
+    const Mask& mask) const requires std::is_same_v<T, float> {
+  check_input(x);
+  if (x.extent(0) != 1) {
+    throw InvalidArgument(fmt::format("{}: continued() was given a batch of {}, expected 1",
+                                      config_.class_name, x.extent(0)));
+  }
+  const NoGrad no_grad;
+  const std::int64_t length = past.length();
+  const ProjectedHeads heads = project_to_heads(x);
+  const Heads<T> query = turned(heads.query, length);
+  AttendOptions<T> options{.mask = mask};
+  const BasicAttentionOptions<T> bound = options_for(options, {});
+  const Heads<T> key = turned(heads.key, length);
+  const Tensor<T> attended =
+      append_and_attend(past, query.view(), key.view(), heads.value.view(), bound);
+  auto rows = to_tensor(attended.view().permute({0, 2, 1, 3}));
+  const Variable<T> out(
+      std::move(rows).reshaped({1, x.extent(1), config_.num_heads * config_.head_dim}));
+  return out_ == nullptr ? out : out_->forward(out);
 }
 
 template <class T>

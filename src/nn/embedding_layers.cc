@@ -53,8 +53,8 @@ LearnedPositionalEncoding<T>::LearnedPositionalEncoding(std::int64_t d_model, st
 }
 
 template <class T>
-Variable<T> LearnedPositionalEncoding<T>::forward(const Variable<T>& x) {
-  return dropout_.forward(with_positions(class_name(), x, position_embeddings_.weight()));
+Variable<T> LearnedPositionalEncoding<T>::forward(const Variable<T>& x, std::int64_t first) {
+  return dropout_.forward(with_positions(class_name(), x, position_embeddings_.weight(), first));
 }
 
 template class TokenEmbedding<float>;

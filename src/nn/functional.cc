@@ -45,9 +45,9 @@ Tensor<Real> merged(TensorView<const Real> heads) {
 }
 
 template <class Real>
-Attended<Real> attend(TensorView<const Real> x, TensorView<const Real> context,
-                      const AttentionParameters<Real>& parameters, std::int64_t num_heads,
-                      const BasicAttentionOptions<Real>& options) {
+MultiHeadOutput<Real> attend(TensorView<const Real> x, TensorView<const Real> context,
+                             const AttentionParameters<Real>& parameters, std::int64_t num_heads,
+                             const BasicAttentionOptions<Real>& options) {
   const Tensor<Real> query = linear(x, parameters.query);
   const Tensor<Real> key = linear(context, parameters.key);
   const Tensor<Real> value = linear(context, parameters.value);
@@ -109,14 +109,16 @@ std::array<LinearParameters<float>, 3> split_qkv(const LinearParameters<float>& 
   return parts;
 }
 
-Attended<float> multi_head_attention(FloatView x, FloatView context,
-                                     const AttentionParameters<float>& parameters,
-                                     std::int64_t num_heads, const AttentionOptions& options) {
+MultiHeadOutput<float> multi_head_attention(FloatView x, FloatView context,
+                                            const AttentionParameters<float>& parameters,
+                                            std::int64_t num_heads,
+                                            const AttentionOptions& options) {
   return attend(x, context, parameters, num_heads, options);
 }
-Attended<double> multi_head_attention(DoubleView x, DoubleView context,
-                                      const AttentionParameters<double>& parameters,
-                                      std::int64_t num_heads, const AttentionOptions64& options) {
+MultiHeadOutput<double> multi_head_attention(DoubleView x, DoubleView context,
+                                             const AttentionParameters<double>& parameters,
+                                             std::int64_t num_heads,
+                                             const AttentionOptions64& options) {
   return attend(x, context, parameters, num_heads, options);
 }
 

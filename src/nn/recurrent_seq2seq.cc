@@ -81,7 +81,7 @@ Variable<T> RecurrentSeq2Seq<T>::keys_of(const Variable<T>& outputs) {
 }
 
 template <class T>
-Alignment<T> RecurrentSeq2Seq<T>::align(const Encoded<T>& encoded, const Variable<T>& states) {
+SoftAlignment<T> RecurrentSeq2Seq<T>::align(const Encoded<T>& encoded, const Variable<T>& states) {
   const AlignmentSource<T> source{encoded.outputs, encoded.keys};
   if (additive_ != nullptr) return additive_->attend_to(source, states, encoded.lengths);
   if (multiplicative_ != nullptr) {

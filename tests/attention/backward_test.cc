@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -116,6 +117,47 @@ TEST(Backward, OfFloatsIsCloseToIt) {
   EXPECT_LE(max_difference(found.query, expected.query), 1e-5);
   EXPECT_LE(max_difference(found.key, expected.key), 1e-5);
   EXPECT_LE(max_difference(found.value, expected.value), 1e-5);
+}
+
+// Every weight is 1/3. An lse of 2.7e3 in float is off by up to 1.2e-4, and of 1e8 by 4.
+TEST(AttentionBackward, WeightsAreRightWhereAFloatCannotHoldTheLse) {
+  const auto filled = [](std::int64_t length, float element) {
+    Tensor<float> result({1, 1, length, 8});
+    std::fill(result.elements().begin(), result.elements().end(), element);
+    return result;
+  };
+  const auto query = filled(4, 1);
+  const auto value = normal<float>({1, 1, 3, 5}, 2);
+  const auto grad_out = normal<float>({1, 1, 4, 5}, 3);
+  for (const float size : {0.0F, 2.7e3F, -2.7e3F, 1e8F}) {
+    const auto key = filled(3, size / 8);
+    const AttentionOptions options{.scale = 1.0F};
+    const auto forward = attention_with_lse(query, key, value, options);
+    const auto found = attention_backward(grad_out, query, key, value, forward, options);
+    for (std::int64_t d = 0; d < 5; ++d) {
+      double sum = 0;
+      for (std::int64_t q = 0; q < 4; ++q) sum += double{grad_out(0, 0, q, d)};
+      for (std::int64_t k = 0; k < 3; ++k) {
+        EXPECT_NEAR(found.value(0, 0, k, d), sum / 3, 1e-6) << size;
+      }
+    }
+  }
+}
+
+// An lse without its low part is taken as it is.
+TEST(AttentionBackward, TheLowPartOfTheLseMayBeMissing) {
+  const auto x = normal<float>({1, 1, 4, 8}, 1);
+  const auto forward = attention_with_lse(x, x, x);
+  const auto with = attention_backward(x, x, x, x, forward);
+  const auto without = attention_backward(x, x, x, x, {forward.out, forward.lse});
+  EXPECT_LT(max_difference(with.key, without.key), 1e-6);
+  const Tensor<float> wrong({1, 4});
+  EXPECT_THAT(
+      [&] {
+        attention_backward(x, x, x, x, {forward.out, forward.lse, wrong});
+      },
+      ThrowsMessage<InvalidArgument>(
+          "attention_backward: forward.lse_low has shape [1, 4], expected [1, 1, 4]"));
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <new>
 #include <sstream>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "bench/heap.h"
+#include "heed/half.h"
 #include "heed/parallel.h"
 #include "support/tensors.h"
 
@@ -17,6 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::converted;
 using testing_support::normal;
 using testing_support::same_bits;
 
@@ -29,14 +32,36 @@ AttentionShapes shapes_of(std::int64_t length, std::int64_t dim) {
           .value_dim = dim};
 }
 
-struct Inputs {
-  Tensor<float> query, key, value;
+template <class T>
+struct BasicInputs {
+  Tensor<T> query, key, value, grad_out;
 
-  explicit Inputs(const AttentionShapes& s)
-      : query(normal<float>({s.batch, s.num_heads, s.q_len, s.head_dim}, 1)),
-        key(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2)),
-        value(normal<float>({s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3)) {}
+  explicit BasicInputs(const AttentionShapes& s)
+      : query(drawn({s.batch, s.num_heads, s.q_len, s.head_dim}, 1)),
+        key(drawn({s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2)),
+        value(drawn({s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3)),
+        grad_out(drawn({s.batch, s.num_heads, s.q_len, s.value_dim}, 4)) {}
+
+  static Tensor<T> drawn(const Shape& shape, std::uint32_t seed) {
+    if constexpr (std::is_same_v<T, double>) {
+      return normal<double>(shape, seed);
+    } else {
+      return converted<T>(normal<float>(shape, seed));
+    }
+  }
 };
+using Inputs = BasicInputs<float>;
+
+template <class T>
+AttentionShapes shapes_in(std::int64_t length, std::int64_t dim) {
+  AttentionShapes shapes = shapes_of(length, dim);
+  shapes.dtype = data_type_of<T>();
+  return shapes;
+}
+
+template <class T>
+using OptionsFor =
+    std::conditional_t<std::is_same_v<T, double>, AttentionOptions64, AttentionOptions>;
 
 TEST(Plan, RunsToTheSameBitsAsAttention) {
   for (const std::int64_t length : {0, 1, 16, 129, 1100}) {
@@ -65,6 +90,109 @@ TEST(Plan, WritesIntoTheCallersMemory) {
   EXPECT_TRUE(same_bits(to_tensor(memory.view().slice(3, 0, 16)), expected.out));
   EXPECT_TRUE(same_bits(lse, expected.lse));
   EXPECT_EQ(memory(0, 0, 0, 16), 0);
+}
+
+template <class T>
+class PlanOf : public testing::Test {};
+using EveryType = testing::Types<float, Float16, BFloat16, double>;
+TYPED_TEST_SUITE(PlanOf, EveryType);
+
+TYPED_TEST(PlanOf, RunsToTheSameBitsAsAttention) {
+  using T = TypeParam;
+  for (const std::int64_t length : {0, 1, 129, 1100}) {
+    const AttentionShapes shapes = shapes_in<T>(length, 20);
+    const BasicInputs<T> in(shapes);
+    const OptionsFor<T> options{.mask = causal(), .softcap = 30};
+    const AttentionPlan planned = plan(shapes, options);
+    const auto expected = attention_with_lse(in.query, in.key, in.value, options);
+    EXPECT_TRUE(same_bits(planned.run(in.query, in.key, in.value), expected.out)) << length;
+    Tensor<T> out(expected.out.shape());
+    auto lse = expected.lse;
+    for (auto& element : lse.elements()) element = 7;
+    planned.run_into({.out = out, .lse = lse}, in.query, in.key, in.value);
+    EXPECT_TRUE(same_bits(out, expected.out) && same_bits(lse, expected.lse)) << length;
+  }
+}
+
+TYPED_TEST(PlanOf, RunsBackwardToTheSameBitsAsAttentionBackward) {
+  using T = TypeParam;
+  using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const auto slopes = normal<Real>({4}, 5);
+  const auto bias = normal<Real>({4, 1, 150}, 6);
+  const auto sinks = normal<Real>({4}, 7);
+  OptionsFor<T> options{.mask = causal()};
+  options.alibi_slopes = slopes;
+  options.bias = bias;
+  options.sinks = sinks;
+  const AttentionShapes shapes = shapes_in<T>(150, 20);
+  const BasicInputs<T> in(shapes);
+  const AttentionPlan planned = plan(shapes, options);
+  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  const auto expected =
+      attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
+  std::vector<std::byte> workspace(planned.backward_workspace_bytes() + 1);
+  for (const std::span<std::byte> memory :
+       {std::span<std::byte>(), std::span(workspace).subspan(1)}) {
+    const auto found =
+        planned.run_backward(in.grad_out, in.query, in.key, in.value, forward, memory);
+    EXPECT_TRUE(same_bits(found.query, expected.query));
+    EXPECT_TRUE(same_bits(found.key, expected.key));
+    EXPECT_TRUE(same_bits(found.value, expected.value));
+    EXPECT_TRUE(same_bits(found.alibi_slopes, expected.alibi_slopes));
+    EXPECT_TRUE(same_bits(found.bias, expected.bias));
+    EXPECT_TRUE(same_bits(found.sinks, expected.sinks));
+  }
+}
+
+TEST(Plan, RunsBackwardInTheCallersMemory) {
+  const AttentionShapes shapes = shapes_of(700, 64);
+  const AttentionPlan planned = plan(shapes);
+  if (planned.target() == "reference") GTEST_SKIP() << "the reference has no workspace";
+  const Inputs in(shapes);
+  const auto forward = attention_with_lse(in.query, in.key, in.value);
+  const std::size_t bytes = planned.backward_workspace_bytes();
+  std::vector<std::byte> workspace(bytes);
+  const auto extra_bytes = [&](std::span<std::byte> memory) {
+    return cli::measure_extra_bytes([&] {
+      return planned.run_backward(in.grad_out, in.query, in.key, in.value, forward, memory);
+    });
+  };
+  EXPECT_GE(extra_bytes({}), static_cast<std::int64_t>(bytes));
+  EXPECT_LT(extra_bytes(workspace), static_cast<std::int64_t>(bytes) / 10);
+}
+
+TEST(Plan, RefusesOtherTensorsBackward) {
+  const AttentionPlan planned = plan(shapes_of(9, 4));
+  const Inputs in(shapes_of(9, 4));
+  const Inputs other(shapes_of(8, 4));
+  const auto forward = attention_with_lse(in.query, in.key, in.value);
+  EXPECT_THAT(
+      ([&] { planned.run_backward(other.grad_out, other.query, other.key, other.value, forward); }),
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("AttentionPlan::run_backward: q_len is 8, but 9 was planned")));
+  EXPECT_THAT(
+      ([&] { planned.run_backward(other.grad_out, in.query, in.key, in.value, forward); }),
+      ThrowsMessage<InvalidArgument>(HasSubstr(
+          "AttentionPlan::run_backward: grad_out has shape [1, 4, 8, 4], expected [1, 4, 9, 4]")));
+  if (planned.backward_workspace_bytes() == 0) return;
+  std::vector<std::byte> workspace(8);
+  EXPECT_THAT(
+      ([&] { planned.run_backward(in.grad_out, in.query, in.key, in.value, forward, workspace); }),
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("AttentionPlan::run_backward: workspace has 8 bytes, expected")));
+}
+
+TEST(Plan, RefusesOtherTypes) {
+  const AttentionPlan planned = plan(shapes_of(9, 4));
+  const BasicInputs<double> in(shapes_of(9, 4));
+  EXPECT_THAT(([&] { (void)planned.run(in.query, in.key, in.value); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr(
+                  "AttentionPlan::run: the tensors are float64, but float32 was planned")));
+  const AttentionPlan in_double = plan(shapes_in<double>(9, 4), AttentionOptions64{});
+  const Inputs floats(shapes_of(9, 4));
+  EXPECT_THAT(([&] { (void)in_double.run(floats.query, floats.key, floats.value); }),
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("the tensors are float32, but float64 was planned")));
 }
 
 TEST(Plan, RunsOnManyThreadsAtOnce) {
@@ -155,7 +283,17 @@ TEST(Plan, ChecksShapesAndOptions) {
   EXPECT_THAT([] { plan({.q_len = 3, .kv_len = 5}, {.mask = causal()}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("causal")));
   EXPECT_THAT([] { plan({.dtype = DataType::kFloat64}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("dtype is float64")));
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("plan: dtype is float64 but the options are AttentionOptions")));
+  EXPECT_THAT(
+      [] {
+        plan({.dtype = DataType::kFloat64, .key_dtype = DataType::kFloat16}, AttentionOptions64{});
+      },
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("key_dtype is float16 but the options are AttentionOptions64")));
+  EXPECT_THAT([] { plan({}, AttentionOptions64{}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("dtype is float32 but the options are "
+                                                       "AttentionOptions64, expected float64")));
 }
 
 TEST(Plan, SaysWhatItDoes) {
@@ -171,6 +309,18 @@ TEST(Plan, SaysWhatItDoes) {
   EXPECT_LT(tiles.skipped, tiles.total / 2);
   EXPECT_GT(tiles.mixed, 0);
   EXPECT_EQ(plan(shapes_of(512, 64)).tiles().skipped, 0);
+}
+
+TEST(Plan, SaysWhatItDoesInDouble) {
+  const AttentionPlan planned =
+      plan(shapes_in<double>(512, 64), AttentionOptions64{.mask = causal(), .softcap = 30});
+  EXPECT_THAT(planned.to_string(), HasSubstr("value [1, 2, 512, 64], float64"));
+  EXPECT_THAT(planned.to_string(), HasSubstr("softcap(30)"));
+  if (planned.target() == "reference") return;
+  const AttentionPlan in_float = plan(shapes_of(512, 64), {.mask = causal(), .softcap = 30});
+  EXPECT_EQ(2 * planned.panel_rows(), in_float.panel_rows());
+  EXPECT_GT(planned.tiles().skipped, 0);
+  EXPECT_THAT(planned.to_string(), HasSubstr("keys and values are float64 and read where"));
 }
 
 TEST(Plan, StagesWhatIsNotFloatOrLiesFarApart) {

@@ -129,7 +129,8 @@ TEST(BenchForward, ListsMakeEveryCombination) {
 }
 
 TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
-  const std::string all = "none,softcap,score-mod,alibi,bias,sinks,dropout,head-windows";
+  const std::string all =
+      "none,softcap,score-mod,alibi,bias,sinks,dropout,clip,t5,shaw-keys,shaw,head-windows";
   const Arguments options{"--seq", "3", "--kv-seq", "5", "--with", all};
   Arguments backward = forward(options);
   backward[1] = "backward";
@@ -139,7 +140,9 @@ TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
     for (const auto& result : measured.at("results")) {
       names += result.at("case").at("with").get<std::string>() + ' ';
     }
-    EXPECT_EQ(names, "none softcap score-mod alibi bias sinks dropout head-windows ");
+    EXPECT_EQ(
+        names,
+        "none softcap score-mod alibi bias sinks dropout clip t5 shaw-keys shaw head-windows ");
   }
 }
 
@@ -165,13 +168,14 @@ TEST(BenchForward, TheReferenceTakesDoubleToo) {
             results[0].at("peak_gflops").get<double>() / 2);
 }
 
-TEST(BenchForward, TheKernelsTakeHalfPrecision) {
+TEST(BenchForward, TheKernelsTakeHalfPrecisionAndDouble) {
   const auto results =
-      json_of(forward({"--dtype", "float16,bfloat16", "--layout", "bthd", "--seq", "9"}))
+      json_of(forward({"--dtype", "float16,bfloat16,float64", "--layout", "bthd", "--seq", "9"}))
           .at("results");
-  ASSERT_EQ(results.size(), 2U);
+  ASSERT_EQ(results.size(), 3U);
   EXPECT_EQ(results[0].at("case").at("dtype"), "float16");
   EXPECT_EQ(results[1].at("case").at("dtype"), "bfloat16");
+  EXPECT_EQ(results[2].at("case").at("dtype"), "float64");
 }
 
 // The memory of the fused kernels comes from aligned operator new, in one piece.
@@ -214,7 +218,6 @@ TEST(BenchForward, ArgumentsThatMakeNoSenseAreRefused) {
   expect_usage_error({"--kv-heads", "3"}, "--heads is 2, expected a multiple of --kv-heads, 3");
   expect_usage_error({"--kv-seq", "3", "--causal", "square"}, "name the alignment");
   expect_usage_error({"--kv-seq", "3", "--window", "1,1"}, "sliding_window: q_len is ");
-  expect_usage_error({"--dtype", "float64"}, "--path reference computes it");
   expect_usage_error({"--dtype", "float16", "--path", "reference"}, "float32 and float64, not");
 }
 
@@ -261,7 +264,7 @@ TEST(Bench, AnUnknownMeasurementIsNamedWithTheKnownOnes) {
 }
 
 TEST(Bench, HelpFitsEightyColumns) {
-  for (const std::string verb : {"forward", "backward", "tutorial"}) {
+  for (const std::string verb : {"forward", "backward", "decode", "storage", "tutorial"}) {
     std::istringstream help(run_command({"bench", verb, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 84U) << line;
   }
@@ -351,6 +354,76 @@ TEST(BenchLinear, ComparesWithSoftmaxAttention) {
   }
   EXPECT_THAT(methods, testing::ElementsAre("softmax", "elu+1", "relu", "softmax", "elu+1", "relu",
                                             "linear", "delta", "gated", "gated delta"));
+}
+
+TEST(BenchDecode, SetsTokensBesideAPlainRead) {
+  const auto json = json_of({"bench", "decode", "--batch", "2", "--heads", "4", "--kv-heads", "2",
+                             "--kv-seq", "40,50", "--head-dim", "8", "--storage",
+                             "float32,bfloat16", "--threads", "1", "--repeat", "2"});
+  EXPECT_EQ(json.at("machine").at("attention_target"), attention_target());
+  ASSERT_EQ(json.at("results").size(), 4U);
+  for (const auto& result : json.at("results")) {
+    EXPECT_EQ(result.at("head_dim"), 8);
+    EXPECT_EQ(result.at("threads"), 1);
+    const double number_bytes = result.at("storage") == "float32" ? 4 : 2;
+    const double bytes = 2 * 2 * 2 * 8 * number_bytes * result.at("kv_seq").get<double>();
+    const double rate = result.at("gbytes_per_s");
+    EXPECT_NEAR(result.at("us_per_token").get<double>(), bytes / rate / 1e3, 1e-6 * bytes / rate);
+    EXPECT_GT(rate, 0);
+    EXPECT_DOUBLE_EQ(result.at("bandwidth_share"),
+                     rate / result.at("read_gbytes_per_s").get<double>());
+  }
+}
+
+TEST(BenchDecode, ReadsPagesOfEveryStorage) {
+  const auto json = json_of({"bench", "decode", "--heads", "2", "--kv-seq", "40", "--head-dim",
+                             "32", "--storage", "float32,float16,bfloat16,int8,int4", "--page",
+                             "16", "--threads", "1", "--repeat", "1"});
+  ASSERT_EQ(json.at("results").size(), 5U);
+  for (const auto& result : json.at("results")) {
+    EXPECT_EQ(result.at("page"), 16);
+    EXPECT_GT(result.at("gbytes_per_s"), 0);
+  }
+  const auto quantised = json_of({"bench", "decode", "--heads", "1", "--kv-seq", "9", "--head-dim",
+                                  "8", "--storage", "int8", "--threads", "1", "--repeat", "1"});
+  EXPECT_EQ(quantised.at("results").at(0).at("page"), 128);
+}
+
+TEST(BenchDecode, SetsASharedPrefixBesideTheSameApart) {
+  const auto json = json_of({"bench", "decode", "--batch", "3", "--heads", "2", "--kv-seq", "1030",
+                             "--head-dim", "8", "--shared-prefix", "0,1025", "--page", "16",
+                             "--threads", "1", "--repeat", "1"});
+  ASSERT_EQ(json.at("results").size(), 2U);
+  const auto& apart = json.at("results").at(0);
+  EXPECT_EQ(apart.at("shared_prefix"), 0);
+  EXPECT_FALSE(apart.contains("us_per_token_apart"));
+  const auto& shared = json.at("results").at(1);
+  EXPECT_EQ(shared.at("shared_prefix"), 1025);
+  EXPECT_GT(shared.at("us_per_token_apart"), 0);
+  EXPECT_DOUBLE_EQ(shared.at("share_of_apart"), shared.at("us_per_token").get<double>() /
+                                                    shared.at("us_per_token_apart").get<double>());
+  // 64 pages of all, and the last of each.
+  const double bytes = (64 + 3) * 16 * 2 * 2 * 8 * 4;
+  EXPECT_NEAR(shared.at("us_per_token").get<double>() * shared.at("gbytes_per_s").get<double>(),
+              bytes / 1e3, 1e-6 * bytes);
+  const auto table =
+      run_command({"bench", "decode", "--batch", "2", "--heads", "1", "--kv-seq", "40",
+                   "--head-dim", "8", "--shared-prefix", "30", "--threads", "1", "--repeat", "1"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("shared"), HasSubstr("of apart")));
+}
+
+TEST(BenchDecode, RefusesMisuse) {
+  for (const Arguments& wrong :
+       {Arguments{"--storage", "float8"}, Arguments{"--heads", "6", "--kv-heads", "4"},
+        Arguments{"--kv-seq", "0"}, Arguments{"--page", "48"},
+        Arguments{"--shared-prefix", "50", "--kv-seq", "40"}}) {
+    Arguments all{"bench", "decode"};
+    all.insert(all.end(), wrong.begin(), wrong.end());
+    const auto result = run_command(all);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(HasSubstr("heed bench decode: "), HasSubstr(wrong.front())));
+  }
 }
 
 TEST(BenchLinear, RefusesMisuse) {

@@ -18,6 +18,7 @@
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "heed/statistics.h"
+#include "support/executor.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -184,7 +185,7 @@ TEST(Cancellation, IsPolledByAThreadThatWaitsForOthers) {
     }
     was_stopped = cancellation.is_requested();
   });
-  set_executor(nullptr);
+  testing_support::use_default_executor();
   EXPECT_TRUE(was_stopped);
 }
 

@@ -12,6 +12,7 @@
 #include "core/thread_executor.h"
 #include "heed/attention.h"
 #include "heed/parallel.h"
+#include "support/executor.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -127,6 +128,7 @@ TEST_F(Fork, FindsNoLockHeld) {
   }
   is_over = true;
   changing.join();
+  testing_support::use_default_executor();
 }
 
 }  // namespace

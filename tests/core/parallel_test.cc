@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/thread_executor.h"
+#include "support/executor.h"
 
 namespace heed {
 namespace {
@@ -97,7 +98,7 @@ class BusyExecutor final : public Executor {
 class WithExecutor {
  public:
   explicit WithExecutor(std::shared_ptr<Executor> executor) { set_executor(std::move(executor)); }
-  ~WithExecutor() { set_executor(nullptr); }
+  ~WithExecutor() { testing_support::use_default_executor(); }
   WithExecutor(const WithExecutor&) = delete;
   WithExecutor& operator=(const WithExecutor&) = delete;
 };

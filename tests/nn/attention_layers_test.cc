@@ -212,7 +212,7 @@ std::vector<AttentionConfig> with_terms() {
     config.mask = causal() & sliding_window(2, 0);
     config.softcap = 1.5;
     configs.push_back(config);
-    config.rotary = {.max_len = 6, .base = 50};
+    config.rotary = {.max_len = 6, .base = 50, .pairing = RotaryPairing::kNeighbours};
     config.scale = 0.4;
     configs.push_back(config);
     config.rotary = {};
@@ -237,17 +237,36 @@ TEST(AttentionLayers, WithTermsHaveGradients) {
   }
 }
 
-// The terms of a layer are the options of the operator.
-TEST(AttentionLayers, WithTermsAreTheOperatorWithOptions) {
+TEST(AttentionLayers, LearnRelativePositions) {
   const Variable<double> x = normal_variable({2, 5, 8}, 1);
   MultiHeadAttention<double> layer({.embed_dim = 8,
                                     .num_heads = 4,
                                     .num_kv_heads = 2,
-                                    .mask = sliding_window(2, 0),
-                                    .scale = 0.3,
-                                    .softcap = 2,
-                                    .alibi = true,
-                                    .rotary = {.max_len = 9, .base = 50}});
+                                    .relative_bias = RelativeBuckets::t5(8, 6),
+                                    .relative_vectors = RelativeBuckets::clip(2)});
+  std::vector<std::string> shapes;
+  for (const auto& [name, variable] : layer.named_parameters()) {
+    if (name.starts_with("relative")) shapes.push_back(name + to_string(variable.shape()));
+  }
+  EXPECT_THAT(shapes, testing::ElementsAre("relative_bias[4, 8]", "relative_key[5, 2]",
+                                           "relative_value[5, 2]"));
+  auto inputs = layer.parameters();
+  inputs.push_back(x);
+  EXPECT_LE(gradient_error(inputs, [&] { return layer.forward(x).out; }), kGradientTolerance);
+}
+
+// The terms of a layer are the options of the operator.
+TEST(AttentionLayers, WithTermsAreTheOperatorWithOptions) {
+  const Variable<double> x = normal_variable({2, 5, 8}, 1);
+  MultiHeadAttention<double> layer(
+      {.embed_dim = 8,
+       .num_heads = 4,
+       .num_kv_heads = 2,
+       .mask = sliding_window(2, 0),
+       .scale = 0.3,
+       .softcap = 2,
+       .alibi = true,
+       .rotary = {.max_len = 9, .base = 50, .pairing = RotaryPairing::kHalves}});
   const Variable<double> bias = normal_variable({4, 5, 5}, 2);
   const auto [out, weights] = layer.forward(
       x, {.mask = causal(), .terms = {.bias = bias}, .query_offset = 0, .return_attention = true});
@@ -258,8 +277,9 @@ TEST(AttentionLayers, WithTermsAreTheOperatorWithOptions) {
   };
   const Tensor<double> slopes = alibi_slopes<double>(4);
   const auto expected = reference::attention(
-      heed::rotary_embedding(heads(layer.W_Q(), 4), cos, sin),
-      heed::rotary_embedding(heads(layer.W_K(), 2), cos, sin), heads(layer.W_V(), 2),
+      heed::rotary_embedding(heads(layer.W_Q(), 4), cos, sin, RotaryPairing::kHalves),
+      heed::rotary_embedding(heads(layer.W_K(), 2), cos, sin, RotaryPairing::kHalves),
+      heads(layer.W_V(), 2),
       {.mask = causal() & sliding_window(2, 0),
        .alibi_slopes = slopes,
        .bias = bias.value(),
@@ -310,8 +330,10 @@ TEST(AttentionLayers, ShareKeyHeads) {
 
 // A query at position t attends as the t-th of a longer sequence does.
 TEST(AttentionLayers, KnowWhereQueriesStand) {
-  MultiHeadAttention<double> layer(
-      {.embed_dim = 8, .num_heads = 2, .alibi = true, .rotary = {.max_len = 7}});
+  MultiHeadAttention<double> layer({.embed_dim = 8,
+                                    .num_heads = 2,
+                                    .alibi = true,
+                                    .rotary = {.max_len = 7, .pairing = RotaryPairing::kHalves}});
   const Variable<double> x = normal_variable({1, 7, 8}, 1);
   const Variable<double> last = slice(x, 1, 5, 7);
   const auto whole = layer.forward(x, {.mask = causal()});
@@ -325,7 +347,7 @@ TEST(AttentionLayers, KeepConstantsOutOfTheirState) {
   const MultiHeadAttention<> plain(separate_projections(8, 2));
   AttentionConfig config = separate_projections(8, 2);
   config.alibi = true;
-  config.rotary = {.max_len = 100};
+  config.rotary = {.max_len = 100, .pairing = RotaryPairing::kHalves};
   EXPECT_EQ(names(MultiHeadAttention<>(config)), names(plain));
 }
 

@@ -72,7 +72,7 @@ TEST(AttentionObserver, IsShownTheTermsOfTheLayer) {
                               .mask = sliding_window(2, 0),
                               .softcap = 1,
                               .alibi = true,
-                              .rotary = {.max_len = 5}});
+                              .rotary = {.max_len = 5, .pairing = RotaryPairing::kHalves}});
   Tensor<float> shown;
   layer.observe([&](const AttentionCall<float>& call) {
     EXPECT_EQ(call.key.shape(), (Shape{1, 2, 5, 2}));

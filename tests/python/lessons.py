@@ -287,6 +287,20 @@ def influence(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.autograd.grad(out.sum(), x)[0][0].norm(dim=-1)
 
 
+@lesson("kv-cache")
+def kv_cache() -> Numbers:
+    torch.manual_seed(0)
+    x, layer = torch.randn(1, 6, 16), FourProjections(16, 2)
+    keys = values = torch.empty(1, 2, 0, 8)
+    rows = []
+    for t in range(6):
+        token = x[:, t : t + 1]
+        keys = torch.cat([keys, layer.heads(layer.key(token))], dim=2)
+        values = torch.cat([values, layer.heads(layer.value(token))], dim=2)
+        rows.append(attend(layer.heads(layer.query(token)), keys, values)[2])
+    return {"out": torch.cat(rows, dim=2), "rows_copied_by_concatenation": sum(range(1000))}
+
+
 @lesson("rnn-against-attention")
 def rnn_against_attention() -> Numbers:
     torch.manual_seed(0)

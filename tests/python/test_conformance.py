@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from heed.conformance import graph, messages, operators
+from heed.conformance import graph, messages, operators, tensor_scatter
 from heed.conformance.cases import difference, find_cases, run_case
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "data" / "onnx"
@@ -166,3 +166,102 @@ def test_functions_of_the_matrix_are_computed_on_either_path() -> None:
     attributes = {"score_mod": function_of(node("ReduceMax", "scores", "largest"), node("Sub", "scores largest", "out"))}
     np.testing.assert_array_equal(run_flex(attributes, "fused"), run_flex(attributes, "reference"))
     np.testing.assert_allclose(run_flex(attributes, "fused"), run_flex({}, "fused"), atol=1e-5)
+
+
+def scattered(past: np.ndarray, update: np.ndarray, write_indices: np.ndarray, axis: int, mode: str) -> np.ndarray:
+    """TensorScatter as the standard's pseudocode has it."""
+    present = past.copy()
+    for prefix in np.ndindex(past.shape[:axis]):
+        for row in range(update.shape[axis]):
+            at = write_indices[prefix[0]] + row
+            at = at % past.shape[axis] if mode == "circular" else at
+            present[(*prefix, at)] = update[(*prefix, row)]
+    return present
+
+
+def run_scatter(past, update, write_indices, path: str = "fused", **attributes: object) -> np.ndarray:
+    names = ["past_cache", "update", "write_indices"]
+    scatter = messages.Node("", "TensorScatter", names, ["present_cache"], attributes)
+    return operators.run(scatter, [past, update, write_indices], path)[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32"])
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+@pytest.mark.parametrize(("shape", "axis"), [((3, 7, 5), -2), ((3, 2, 7, 5), 2), ((3, 7, 2, 5), 1), ((3, 2, 7), -1)])
+@pytest.mark.parametrize("path", ["fused", "reference"])
+def test_tensor_scatter(path: str, shape: tuple[int, ...], axis: int, mode: str, dtype: str) -> None:
+    random = np.random.default_rng(0)
+    past = (100 * random.standard_normal(shape)).astype(dtype)
+    before = past.copy()
+    positive = axis % past.ndim
+    for length, indices in ((1, [0, 3, 6]), (4, [0, 3, 1]), (7, [0, 0, 0]), (0, [0, 7, 2])):
+        update = (100 * random.standard_normal((*shape[:positive], length, *shape[positive + 1 :]))).astype(dtype)
+        indices = np.array(indices) + (6 if mode == "circular" else 0)
+        found = run_scatter(past, update, indices, path, axis=axis, mode=mode)
+        assert found.dtype == past.dtype
+        np.testing.assert_array_equal(found, scattered(past, update, indices, positive, mode))
+    np.testing.assert_array_equal(past, before)
+    update = np.take(past, [2, 4], axis=positive)
+    np.testing.assert_array_equal(
+        run_scatter(past, update, None, path, axis=axis), scattered(past, update, np.zeros(3, int), positive, "linear")
+    )
+
+
+def test_tensor_scatter_is_an_append(monkeypatch: pytest.MonkeyPatch) -> None:
+    past, update = np.ones((2, 3, 8, 4), np.float32), np.zeros((2, 3, 2, 4), np.float32)
+    lengths: list[int] = []
+
+    class Sequence(tensor_scatter.heed.KvSequence):
+        def append(self, key, value):
+            lengths.append(key.shape[1])
+            super().append(key, value)
+
+    monkeypatch.setattr(tensor_scatter.heed, "KvSequence", Sequence)
+    run_scatter(past, update, np.array([1, 6]))
+    assert lengths == [8, 2, 8, 2]
+    run_scatter(past, update, np.array([1, 6]), "reference")
+    run_scatter(past, update, np.array([1, 6]), mode="circular")
+    assert len(lengths) == 4
+
+
+PAST = np.zeros((2, 1, 4, 5), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("text", "update_shape", "indices", "attributes"),
+    [
+        (r"a write index is 4, expected 0 to 3", (2, 1, 1, 5), [0, 4], {}),
+        (r"a write index is -1, expected 0 to 3", (2, 1, 1, 5), [-1, 0], {}),
+        (r"a write index is -1, expected 0 or more", (2, 1, 1, 5), [-1, 0], {"mode": "circular"}),
+        (r"update is \[2, 1, 5, 5\], expected \[2, 1, 4, 5\] as past_cache", (2, 1, 5, 5), [0, 0], {}),
+        (r"update is \[2, 2, 1, 5\]", (2, 2, 1, 5), [0, 0], {}),
+        (r"update is \[2, 1\]", (2, 1), [0, 0], {}),
+        (r"write_indices is \[3\], expected \[2\]", (2, 1, 1, 5), [0, 0, 0], {}),
+        (r"axis is 0 of 4, expected one after the batch", (2, 1, 1, 5), [0, 0], {"axis": -4}),
+        (r"mode is around, expected linear or circular", (2, 1, 1, 5), [0, 0], {"mode": "around"}),
+    ],
+)
+def test_misuse_of_tensor_scatter(text: str, update_shape: tuple, indices: list, attributes: dict) -> None:
+    with pytest.raises(ValueError, match=f"TensorScatter: {text}"):
+        run_scatter(PAST, np.ones(update_shape, np.float32), np.array(indices), **attributes)
+
+
+@pytest.mark.parametrize("path", ["fused", "reference"])
+def test_padded_caches_of_different_lengths(path: str) -> None:
+    """nonpad_kv_seqlen with a causal mask and a window: each sequence alone, without its padding."""
+    random = np.random.default_rng(0)
+    query, key, value = (random.standard_normal(shape).astype(np.float32) for shape in ((4, 2, 3, 8), (4, 1, 9, 8), (4, 1, 9, 6)))
+    lengths = np.array([9, 3, 5, 1])
+    names = ["Q", "K", "V", "", "", "", "nonpad_kv_seqlen"]
+    for attributes in ({}, {"is_causal": 1}, {"is_causal": 1, "left_window_size": 1}, {"left_window_size": 2, "right_window_size": 1}):
+        case = messages.Node("", "Attention", names, ["Y"], attributes)
+        found = operators.run(case, [query, key, value, None, None, None, lengths], path)[0]
+        for entry, length in enumerate(lengths):
+            position = np.arange(3)[:, None] + length - 3
+            k = np.arange(length)
+            seen = (k <= position) | ("is_causal" not in attributes)
+            seen &= k >= position - attributes.get("left_window_size", 9)
+            seen &= k <= position + attributes.get("right_window_size", 9)
+            cut = (x[entry : entry + 1, :, :length] for x in (key, value))
+            alone = operators.heed.attention(query[entry : entry + 1], *cut, mask=operators.heed.allow(seen))
+            np.testing.assert_allclose(found[entry], alone[0], atol=1e-6)

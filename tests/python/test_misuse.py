@@ -145,7 +145,9 @@ RECORDED = {
     "attention: sinks.*call heed.torch.attention_packed": lambda: heed.attention(*[X] * 3, sinks=TENSOR[0, 0, 0]),
     "linear_attention: query.*call heed.torch.linear_attention": lambda: heed.linear_attention(*[TENSOR] * 3),
     "feature_map_attention: query.*call heed.torch.feature_map_attention": lambda: heed.feature_map_attention(*[TENSOR] * 3),
-    "rotary_embedding: x.*call heed.torch.rotary_embedding": lambda: heed.rotary_embedding(TENSOR, *[torch.ones(3, 2)] * 2),
+    "rotary_embedding: x.*call heed.torch.rotary_embedding": lambda: heed.rotary_embedding(
+        TENSOR, *[torch.ones(3, 2)] * 2, pairing="halves"
+    ),
     r"attention_statistics: query.*pass query.detach\(\)$": lambda: heed.attention_statistics(TENSOR, TENSOR),
     r"show: weights.*pass weights.detach\(\)$": lambda: heed.show(TENSOR),
 }

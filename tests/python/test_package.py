@@ -255,6 +255,29 @@ def test_query_offset() -> None:
     np.testing.assert_array_equal(found, last)
 
 
+def test_every_batch_entry_may_have_a_query_offset_of_its_own() -> None:
+    keys, values = draw(2, 2, 30, 8), draw(2, 2, 30, 5)
+    options = {"mask": heed.causal("top_left"), "alibi_slopes": heed.alibi_slopes(4)}
+    found = heed.attention(QUERY, keys, values, query_offset=[23, 4], **options)
+    for entry, offset in enumerate((23, 4)):
+        alone = heed.attention(QUERY, keys, values, query_offset=offset, **options)
+        np.testing.assert_array_equal(found[entry], alone[entry])
+    pictures = [heed.causal("top_left").picture((2, 1, 2, 4), [2, 0], batch=entry) for entry in (0, 1)]
+    assert pictures == ["###.\n####", "#...\n##.."]
+    with pytest.raises(ValueError, match="attention: query_offset has 3 numbers but batch is 2"):
+        heed.attention(QUERY, keys, values, query_offset=[1, 2, 3])
+
+
+def test_a_tree_of_guesses_is_a_mask() -> None:
+    mask = heed.tree([-1, 0, 0])
+    assert str(mask) == "tree(3 nodes)"
+    assert mask.picture((3, 5)) == "###..\n####.\n###.#"
+    offsets = heed.tree([-1, 0, 0], "top_left")
+    assert offsets.picture((2, 1, 3, 5), [2, 0], batch=1) == "#....\n##...\n#.#.."
+    with pytest.raises(ValueError, match=r"Mask::tree: parents\[1\] is 1, expected -1 or a node before it"):
+        heed.tree([-1, 1])
+
+
 def test_gradients_and_plans_take_the_same_options() -> None:
     options = {"causal": "bottom_right", "softcap": 3.0, "bias": draw(9), "sinks": draw(4)}
     operands = [x.astype(np.float64) for x in (QUERY, KEY, VALUE)]
@@ -275,6 +298,11 @@ def test_gradients_and_plans_take_the_same_options() -> None:
     assert by_shape.tiles() == plan.tiles()
     with pytest.raises(ValueError, match="q_len is 6, but 7 was planned"):
         plan(QUERY[:, :, :6], KEY, VALUE)
+    in_double = heed.plan(*operands, **options)
+    np.testing.assert_array_equal(in_double(*operands), doubles[0])
+    assert "float64" in str(heed.plan(QUERY.shape, KEY.shape, VALUE.shape, dtype="float64", **options))
+    with pytest.raises(ValueError, match="the tensors are float32, but float64 was planned"):
+        in_double(QUERY, KEY, VALUE)
 
 
 def test_weights_and_statistics() -> None:
@@ -426,7 +454,7 @@ def test_everything_public_is_documented() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [heed, heed._operator, heed._relatives, heed._show, heed.reference],
+    [heed, heed._kv_cache, heed._operator, heed._relatives, heed._rotary, heed._show, heed.reference],
     ids=lambda module: module.__name__,
 )
 def test_examples_in_docstrings(module) -> None:

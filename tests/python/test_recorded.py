@@ -20,27 +20,27 @@ def assert_same(found, expected, tolerance: float = 1e-12) -> None:
 # --- rotary embeddings ----------------------------------------------------------------------------------------------
 
 
-def turned(x: torch.Tensor, angles: torch.Tensor, interleaved: bool) -> torch.Tensor:
+def turned(x: torch.Tensor, angles: torch.Tensor, pairing: str) -> torch.Tensor:
     """The rotation of the first dimensions, in PyTorch."""
     width = 2 * angles.shape[-1]
-    pairs = x[..., :width]
-    first, second = (pairs[..., ::2], pairs[..., 1::2]) if interleaved else pairs.chunk(2, -1)
+    pairs, are_neighbours = x[..., :width], pairing == "neighbours"
+    first, second = (pairs[..., ::2], pairs[..., 1::2]) if are_neighbours else pairs.chunk(2, -1)
     parts = (first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos())
-    both = torch.stack(parts, -1).flatten(-2) if interleaved else torch.cat(parts, -1)
+    both = torch.stack(parts, -1).flatten(-2) if are_neighbours else torch.cat(parts, -1)
     return torch.cat([both, x[..., width:]], -1)
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
-def test_rotary_embedding(interleaved: bool) -> None:
+@pytest.mark.parametrize("pairing", ["halves", "neighbours"])
+def test_rotary_embedding(pairing: str) -> None:
     x, angles = draw(2, 3, 5, 8), draw(7, 3).detach()
-    options = {"interleaved": interleaved, "rotary_dim": 6, "offset": 2}
+    options = {"pairing": pairing, "rotary_dim": 6, "offset": 2}
 
     def attend(x: torch.Tensor) -> torch.Tensor:
         return heed.torch.rotary_embedding(x, angles.cos(), angles.sin(), **options)
 
     assert torch.autograd.gradcheck(attend, x)
     grad_out = draw(2, 3, 5, 8).detach()
-    expected = torch.autograd.grad(turned(x, angles[2:], interleaved), x, grad_out)
+    expected = torch.autograd.grad(turned(x, angles[2:], pairing), x, grad_out)
     assert_same(torch.autograd.grad(attend(x), x, grad_out), expected)
     plain = heed.rotary_embedding_backward(grad_out.numpy(), angles.cos().numpy(), angles.sin().numpy(), **options)
     assert_same([torch.from_numpy(plain)], expected)
@@ -48,7 +48,7 @@ def test_rotary_embedding(interleaved: bool) -> None:
     half = x.detach().bfloat16().requires_grad_()
     (found,) = torch.autograd.grad(attend(half), half, grad_out.bfloat16())
     assert found.dtype == torch.bfloat16
-    (wanted,) = torch.autograd.grad(turned(x, angles[2:], interleaved), x, grad_out.bfloat16().double())
+    (wanted,) = torch.autograd.grad(turned(x, angles[2:], pairing), x, grad_out.bfloat16().double())
     assert_same([found.double()], [wanted], 2**-6)
 
 
@@ -207,8 +207,10 @@ def test_misuse_is_a_value_error_with_the_librarys_words() -> None:
     x = draw(1, 2, 3, 4)
     plain, tokens = x.detach().numpy(), np.zeros((7, 2, 4), np.float32)
     for message, call in {
-        "cos or sin requires gradients": lambda: heed.torch.rotary_embedding(x, x[0, 0], x[0, 0]),
-        "rotary_embedding: cos is a NoneType": lambda: heed.rotary_embedding(plain, None, None),
+        "cos or sin requires gradients": lambda: heed.torch.rotary_embedding(
+            x, x[0, 0], x[0, 0], pairing="halves"
+        ),
+        "rotary_embedding: cos is a NoneType": lambda: heed.rotary_embedding(plain, None, None, pairing="halves"),
         "linear_attention_backward: grad_out has shape": lambda: heed.linear_attention_backward(
             plain[:, :, :2], plain, plain, plain
         ),

@@ -13,21 +13,21 @@ def draw(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape)
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
-def test_rotary_embedding_multiplies_complex_numbers(interleaved: bool) -> None:
+@pytest.mark.parametrize("pairing", ["halves", "neighbours"])
+def test_rotary_embedding_multiplies_complex_numbers(pairing: str) -> None:
     x, ids = draw(2, 3, 5, 8), RANDOM.integers(0, 7, (2, 5))
     angles = draw(7, 3)
     out = heed.rotary_embedding(
-        x, np.cos(angles), np.sin(angles), position_ids=ids, interleaved=interleaved, rotary_dim=6
+        x, np.cos(angles), np.sin(angles), position_ids=ids, pairing=pairing, rotary_dim=6
     )
-    first, second = (slice(0, 6, 2), slice(1, 6, 2)) if interleaved else (slice(0, 3), slice(3, 6))
+    first, second = (slice(0, 6, 2), slice(1, 6, 2)) if pairing == "neighbours" else (slice(0, 3), slice(3, 6))
     expected = x.copy()
     turned = (x[..., first] + 1j * x[..., second]) * np.exp(1j * angles[ids])[:, None]
     expected[..., first], expected[..., second] = turned.real, turned.imag
     np.testing.assert_allclose(out, expected, atol=1e-14)
     packed = x.transpose(0, 2, 1, 3).reshape(2, 5, 24)
     again = heed.rotary_embedding(
-        packed, np.cos(angles), np.sin(angles), position_ids=ids, interleaved=interleaved, rotary_dim=6, num_heads=3
+        packed, np.cos(angles), np.sin(angles), position_ids=ids, pairing=pairing, rotary_dim=6, num_heads=3
     )
     np.testing.assert_array_equal(again, out.transpose(0, 2, 1, 3).reshape(2, 5, 24))
 
@@ -89,6 +89,9 @@ def test_misuse_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="prob_mod returned shape"):
         heed.reference.flex_attention(x, x, x, prob_mod=lambda weights: weights[0])
     with pytest.raises(ValueError, match="position_ids is float64, expected int64"):
-        heed.rotary_embedding(x, x[0, 0], x[0, 0], position_ids=np.zeros((1, 3)))
+        heed.rotary_embedding(x, x[0, 0], x[0, 0], pairing="halves", position_ids=np.zeros((1, 3)))
+    for given, found in ({}, "not given"), ({"pairing": "half"}, '"half"'):
+        with pytest.raises(ValueError, match=f'rotary_embedding: pairing is {found}, expected "halves" or "neighbours"'):
+            heed.rotary_embedding(x, x[0, 0], x[0, 0], **given)
     with pytest.raises(ZeroDivisionError):
         heed.reference.flex_attention(x, x, x, score_mod=lambda scores: 1 // 0)

@@ -304,8 +304,8 @@ def test_operator_is_registered_as_pytorch_wants(mask: torch.Tensor | None, drop
 def test_backward_operator_is_registered_as_pytorch_wants() -> None:
     query, key, value, *rest = operator_arguments(0, None, 0.0)
     tensors = [x.detach() for x in (query, key, value)]
-    out, lse = torch.ops.heed.scaled_dot_product_attention(*tensors, *rest)
-    arguments = (torch.ones_like(out), *tensors, out, lse, *rest, False)
+    out, *others = torch.ops.heed.scaled_dot_product_attention(*tensors, *rest)
+    arguments = (torch.ones_like(out), *tensors, out, *others, *rest, False)
     torch.library.opcheck(torch.ops.heed.scaled_dot_product_attention_backward, arguments)
 
 

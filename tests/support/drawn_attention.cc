@@ -99,6 +99,7 @@ rc::Gen<AttentionCase> attention_case(bool modifies_scores) {
     drawn.magnitude = one_of({1.0F, 0.0F, 5.0F, 30.0F});
     const std::int64_t last = drawn.sizes.kv_len - drawn.sizes.q_len;
     drawn.query_offset = one_of<std::int64_t>({0, last, *rc::gen::inRange<std::int64_t>(-20, 320)});
+    drawn.offset_step = one_of<std::int64_t>({0, 0, *rc::gen::inRange<std::int64_t>(-40, 90)});
     for (int parts = *rc::gen::inRange(0, 4); parts > 0; --parts) {
       const auto seed = *rc::gen::inRange<std::uint32_t>(0, 1000);
       drawn.masks.push_back(
@@ -130,9 +131,28 @@ double score_roundings_of(const AttentionCase& drawn) {
   return 1 + std::sqrt(static_cast<double>(drawn.sizes.head_dim)) / 2;
 }
 
+namespace {
+
+QueryOffset offset_of(const AttentionCase& drawn) {
+  if (drawn.offset_step == 0) return drawn.query_offset;
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t b = 0; b < drawn.sizes.batch; ++b) {
+    offsets.push_back(drawn.query_offset + b * drawn.offset_step);
+  }
+  return offsets;
+}
+
+// Whether every query_offset is within these bounds, both included.
+bool are_within(const QueryOffset& offset, std::int64_t least, std::int64_t most) {
+  return std::ranges::all_of(offset.values(),
+                             [=](std::int64_t one) { return one >= least && one <= most; });
+}
+
+}  // namespace
+
 DrawnAttention::DrawnAttention(const AttentionCase& drawn)
     : shape_{drawn.sizes.batch, drawn.sizes.num_heads, drawn.sizes.q_len, drawn.sizes.kv_len,
-             drawn.query_offset} {
+             offset_of(drawn)} {
   const Sizes& s = drawn.sizes;
   views_.query = laid_out(drawn.query_layout, {s.batch, s.num_heads, s.q_len, s.head_dim}, 1);
   // Views may repeat an element, so the memory behind them is what is multiplied.
@@ -220,7 +240,8 @@ Mask DrawnAttention::structural_mask(Random& random) const {
     case 0:
       return causal_top_left();
     case 1:
-      return shape_.query_offset == to_last_key ? causal() : causal(to_last_key);
+      return are_within(shape_.query_offset, to_last_key, to_last_key) ? causal()
+                                                                       : causal(to_last_key);
     case 2:
       return causal(below(random, 400) - 100);
     case 3:
@@ -239,7 +260,7 @@ Mask DrawnAttention::structural_mask(Random& random) const {
     default:
       break;
   }
-  if (shape_.query_offset >= 0 && shape_.query_offset <= to_last_key) {
+  if (are_within(shape_.query_offset, 0, to_last_key)) {
     std::vector<std::int64_t> boundaries{0, shape_.kv_len};
     for (int i = 0; i < 4; ++i) boundaries.push_back(below(random, shape_.kv_len + 1));
     std::sort(boundaries.begin(), boundaries.end());
@@ -276,7 +297,7 @@ Mask DrawnAttention::irregular_mask(Random& random) {
 }
 
 void DrawnAttention::set_options(const AttentionCase& drawn) {
-  options_.query_offset = drawn.query_offset;
+  options_.query_offset = shape_.query_offset;
   for (const std::uint32_t seed : drawn.masks) options_.mask = options_.mask & mask(seed);
   options_.score_mod = score_mods()[static_cast<std::size_t>(drawn.score_mod)];
   if (drawn.bias != 0) {
@@ -293,12 +314,45 @@ void DrawnAttention::set_options(const AttentionCase& drawn) {
     floats_.push_back(normal<float>({shape_.num_heads}, 5));
     options_.alibi_slopes = floats_.back().view();
   }
+  if (drawn.relative != 0) set_relative(drawn);
   if (drawn.scale != 0) {
     options_.scale =
         std::array<float, 4>{0, 0.3F, -0.1F, 0.0F}[static_cast<std::size_t>(drawn.scale)];
   }
   options_.softcap = drawn.softcap;
   options_.dropout = {.probability = drawn.dropout, .seed = 7};
+}
+
+void DrawnAttention::set_relative(const AttentionCase& drawn) {
+  Random random(drawn.relative);
+  const auto draw_buckets = [&random] {
+    switch (below(random, 3)) {
+      case 0:
+        return RelativeBuckets::clip(below(random, 200));
+      case 1:
+        return RelativeBuckets::t5(2 * (2 + below(random, 20)), 30 + below(random, 200));
+      default:
+        return RelativeBuckets::t5(2 + below(random, 30), 40 + below(random, 200), false);
+    }
+  };
+  const auto table = [&](const Shape& shape) {
+    floats_.push_back(normal<float>(shape, drawn.relative));
+    return floats_.back().view();
+  };
+  const auto vectors = [&](const RelativeBuckets& buckets, std::int64_t dim) {
+    return below(random, 2) == 0 ? table({buckets.count(), dim})
+                                 : table({shape_.num_heads, buckets.count(), dim});
+  };
+  const std::int64_t which = 1 + below(random, 7);
+  if (which % 2 == 1) {
+    const RelativeBuckets buckets = draw_buckets();
+    options_.relative_bias = {table({shape_.num_heads, buckets.count()}), buckets};
+  }
+  if (which == 1) return;
+  options_.relative_vectors = {.buckets = draw_buckets()};
+  RelativeVectors<float>& relative = *options_.relative_vectors;
+  if (which / 2 % 2 == 1) relative.key = vectors(relative.buckets, drawn.sizes.head_dim);
+  if (which / 4 == 1) relative.value = vectors(relative.buckets, drawn.sizes.value_dim);
 }
 
 std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn) {
@@ -311,14 +365,16 @@ std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn) {
   print("query", built.views().query);
   print("key", built.views().key);
   print("value", built.views().value);
-  out << " query times " << drawn.magnitude << ", query_offset " << drawn.query_offset << ", mask "
+  out << " query times " << drawn.magnitude << ", query_offset " << drawn.query_offset << " and "
+      << drawn.offset_step << " more for each batch entry, mask "
       << built.options().mask.description() << " of seeds (";
   for (const std::uint32_t seed : drawn.masks) out << seed << ' ';
   out << "),";
   if (built.options().bias) print("bias", *built.options().bias);
   out << " bias of seed " << drawn.bias << ", score_mod " << drawn.score_mod << ", sinks "
-      << drawn.has_sinks << ", ALiBi " << drawn.has_alibi << ", scale " << drawn.scale
-      << ", softcap " << drawn.softcap << ", dropout " << drawn.dropout;
+      << drawn.has_sinks << ", ALiBi " << drawn.has_alibi << ", relative positions of seed "
+      << drawn.relative << ", scale " << drawn.scale << ", softcap " << drawn.softcap
+      << ", dropout " << drawn.dropout;
   return out;
 }
 

@@ -32,12 +32,14 @@ struct AttentionCase {
   Layout value_layout = Layout::kContiguous;
   float magnitude = 1;  // of the queries
   std::int64_t query_offset = 0;
+  std::int64_t offset_step = 0;      // more for each batch entry
   std::vector<std::uint32_t> masks;  // up to three: a kind of mask and what is in it
   int score_mod = 0;                 // 0 for none
   std::uint32_t bias = 0;            // 0 for none
   bool has_sinks = false;
   bool has_alibi = false;
-  int scale = 0;  // 0 for the default
+  std::uint32_t relative = 0;  // which tables of relative positions there are; 0 for none
+  int scale = 0;               // 0 for the default
   float softcap = 0;
   float dropout = 0;
 };
@@ -62,6 +64,7 @@ class DrawnAttention {
   template <class T, class Draw>
   TensorView<const T> broadcastable(Random& random, std::vector<Tensor<T>>& memory, Draw draw);
   void set_options(const AttentionCase& drawn);
+  void set_relative(const AttentionCase& drawn);
 
   std::vector<Tensor<float>> floats_;
   std::vector<Tensor<bool>> flags_;

@@ -47,6 +47,16 @@ ExactOptions::ExactOptions(const AttentionOptions& options) {
   }
   if (options.bias) options_.bias = bias_ = exactly(*options.bias);
   if (options.sinks) options_.sinks = sinks_ = exactly(*options.sinks);
+  if (options.relative_bias) {
+    relative_bias_ = exactly(options.relative_bias->table);
+    options_.relative_bias = {relative_bias_.view(), options.relative_bias->buckets};
+  }
+  if (options.relative_vectors) {
+    const auto& given = *options.relative_vectors;
+    options_.relative_vectors = {.buckets = given.buckets};
+    if (given.key) options_.relative_vectors->key = relative_key_ = exactly(*given.key);
+    if (given.value) options_.relative_vectors->value = relative_value_ = exactly(*given.value);
+  }
 }
 
 double root_mean_square_error(const Tensor<float>& found, const Tensor<double>& exact) {

@@ -24,6 +24,9 @@ class ExactOptions {
   Tensor<double> alibi_slopes_;
   Tensor<double> bias_;
   Tensor<double> sinks_;
+  Tensor<double> relative_bias_;
+  Tensor<double> relative_key_;
+  Tensor<double> relative_value_;
 };
 
 // The largest magnitude of a finite number, or 0.

@@ -28,22 +28,23 @@ Request<float> request_of(const BasicInputViews<T>& in, const AttentionOptions& 
 // With panels of whole vectors, however few the rows.
 engine::Schedule<float> schedule_of(const kernels::KernelTable& table,
                                     const Request<float>& request) {
-  auto schedule = engine::make_schedule(table, request, Pass::kForward, num_threads());
-  schedule.panel_rows = std::max(schedule.panel_rows, table.lanes);
-  return schedule;
+  return engine::in_whole_vectors(
+      engine::make_schedule(table, request, Pass::kForward, num_threads()));
 }
 
 template <class T>
 void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
-             const Request<float>& request, const engine::Schedule<float>& schedule) {
+             const Request<float>& request, const engine::Schedule<float>& schedule,
+             const TensorView<float>& lse_low = {}) {
   const ForwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(buffers.out),
-                                buffers.lse};
+                                buffers.lse, lse_low};
   fused_backend<float>(schedule.table).forward({&call, 1}, schedule, {});
 }
 
 AttentionOutput<float> output_for(const InputViews& in) {
   const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
-  return {Tensor<float>({rows[0], rows[1], rows[2], in.value.extent(3)}), Tensor<float>(rows)};
+  return {Tensor<float>({rows[0], rows[1], rows[2], in.value.extent(3)}), Tensor<float>(rows),
+          Tensor<float>(rows)};
 }
 
 }  // namespace
@@ -72,7 +73,9 @@ template void run_into(const kernels::KernelTable&, const BasicInputViews<BFloat
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options) {
   auto result = output_for(in);
-  run_into<float>(table, in, options, {result.out, result.lse});
+  const auto request = request_of(in, options);
+  forward<float>(in, {result.out, result.lse}, request, schedule_of(table, request),
+                 result.lse_low);
   return result;
 }
 
@@ -87,7 +90,7 @@ AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& t
   schedule.key_chunks =
       divides_keys ? (request.shape.kv_len - 1) / kernels::kChunkKeys + 1 : std::int64_t{1};
   set_num_threads(threads);
-  forward<float>(in, {result.out, result.lse}, request, schedule);
+  forward<float>(in, {result.out, result.lse}, request, schedule, result.lse_low);
   set_num_threads(0);
   return result;
 }

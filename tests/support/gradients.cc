@@ -12,6 +12,17 @@
 
 namespace heed::testing_support {
 
+namespace {
+
+// The largest |query_offset|.
+std::int64_t furthest(const QueryOffset& offset) {
+  std::int64_t largest = 0;
+  for (const std::int64_t one : offset.values()) largest = std::max(largest, std::abs(one));
+  return largest;
+}
+
+}  // namespace
+
 Tensor<float> grad_out_for(const InputViews& in) {
   return normal<float>(
       {in.query.extent(0), in.query.extent(1), in.query.extent(2), in.value.extent(3)}, 11);
@@ -26,10 +37,14 @@ AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatV
   auto schedule = engine::make_schedule(table, request, Pass::kBackward, threads);
   schedule.workers = threads;
   GradientTensors<float> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
-  const BackwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(grad_out),
-                                 rows_of(FloatView(forward.out)), forward.lse, gradients.targets()};
+  const BackwardCall<float> call{call_of(request, in.query, in.key, in.value),
+                                 rows_of(grad_out),
+                                 rows_of(FloatView(forward.out)),
+                                 forward.lse,
+                                 gradients.targets(),
+                                 forward.lse_low};
   set_num_threads(threads);
-  fused_backend<float>(&table).backward({&call, 1}, schedule);
+  fused_backend<float>(&table).backward({&call, 1}, schedule, {});
   set_num_threads(0);
   return std::move(gradients).take();
 }
@@ -54,7 +69,7 @@ ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
           term * scale * largest_magnitude(exact_query),
           term,
           static_cast<double>(std::max(in.query.extent(2), in.key.extent(2)) +
-                              std::abs(options.query_offset))};
+                              furthest(options.query_offset))};
 }
 
 std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
@@ -83,13 +98,20 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
          judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
                2 * term * longest * steps(exact.alibi_slopes, 1)) +
          judge("bias", found.bias, plain.bias, exact.bias, 2 * term * steps(exact.bias, 1)) +
-         judge("sinks", found.sinks, plain.sinks, exact.sinks, 2 * term * steps(exact.sinks, 1));
+         judge("sinks", found.sinks, plain.sinks, exact.sinks, 2 * term * steps(exact.sinks, 1)) +
+         judge("relative_bias", found.relative_bias, plain.relative_bias, exact.relative_bias,
+               2 * term * steps(exact.relative_bias, 1)) +
+         judge("relative_key", found.relative_key, plain.relative_key, exact.relative_key,
+               2 * term_of_key * steps(exact.relative_key, exact.query.extent(3))) +
+         judge("relative_value", found.relative_value, plain.relative_value, exact.relative_value,
+               steps(exact.relative_value, exact.value.extent(3)));
 }
 
 bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {
   return same_bits(a.query, b.query) && same_bits(a.key, b.key) && same_bits(a.value, b.value) &&
          same_bits(a.alibi_slopes, b.alibi_slopes) && same_bits(a.bias, b.bias) &&
-         same_bits(a.sinks, b.sinks);
+         same_bits(a.sinks, b.sinks) && same_bits(a.relative_bias, b.relative_bias) &&
+         same_bits(a.relative_key, b.relative_key) && same_bits(a.relative_value, b.relative_value);
 }
 
 }  // namespace heed::testing_support

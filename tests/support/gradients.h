@@ -1,4 +1,4 @@
-// The fused way back on each instruction set, held to the reference.
+// The fused backward pass on each instruction set, held to the reference.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/stored_tile.h"
 #include "heed/tensor.h"
 #include "support/tensors.h"
 
@@ -34,10 +34,11 @@ template <class Real>
 constexpr Real kInfinityOf = std::numeric_limits<Real>::infinity();
 
 struct PanelSizes {
-  std::int32_t vectors = 1;  // or kSingleRow
+  std::int32_t vectors = 1;
   std::int32_t head_dim = 1;
   std::int32_t value_dim = 1;
   std::int32_t kv_len = 1;
+  std::int32_t few_rows = 0;  // unless 0, a panel of few rows, so many
 };
 
 // Lengths and dims that fill neither vectors nor register blocks nor tiles, and some that do.
@@ -58,7 +59,7 @@ class PanelCase {
             bool sees_everything = false)
       : sizes_(sizes),
         lanes_(table.lanes),
-        width_(std::max(sizes.vectors * table.lanes, 1)),
+        width_(sizes.few_rows > 0 ? sizes.few_rows : sizes.vectors * table.lanes),
         query_(normal<Real>({sizes.head_dim, width_}, 1)),
         key_(normal<Real>({sizes.kv_len, sizes.head_dim}, 2)),
         value_(normal<Real>({sizes.kv_len, sizes.value_dim}, 3)) {
@@ -67,9 +68,10 @@ class PanelCase {
     for (std::int32_t r = 0; r < width_; ++r) {
       const auto [from, to] = std::minmax({position(engine), position(engine)});
       begin_.push_back(sees_everything ? 0 : from);
-      end_.push_back(sees_everything || width_ == 1 ? sizes.kv_len : to);
+      end_.push_back(sees_everything ? sizes.kv_len : to);
     }
-    panel_.vectors = sizes.vectors;
+    panel_.vectors = sizes.few_rows > 0 ? kernels::kFewRows : sizes.vectors;
+    panel_.num_rows = width_;
     panel_.head_dim = sizes.head_dim;
     panel_.value_dim = sizes.value_dim;
     panel_.query = query_.data();
@@ -79,9 +81,8 @@ class PanelCase {
 
   // That of rows that have seen nothing. Valid as long as the case lives.
   State new_state() {
-    const std::int32_t whole = std::max(width_, lanes_);
-    const std::int64_t out =
-        (std::int64_t{width_} * sizes_.value_dim + lanes_ - 1) / lanes_ * lanes_;
+    const std::int32_t whole = whole_vectors(width_);
+    const std::int64_t out = std::int64_t{width_} * out_stride();
     states_.push_back(
         {Tensor<Real>({whole}), Tensor<Real>({whole}), Tensor<Real>({whole}), Tensor<Real>({out})});
     auto& [minus_m, threshold, sum, sums] = states_.back();
@@ -117,6 +118,38 @@ class PanelCase {
             .target = detail::TileTarget::kBaseline};
   }
 
+  // The sum of row r in column d.
+  Real out(std::int32_t r, std::int32_t d) const {
+    return state_.out[sizes_.few_rows > 0 ? r * out_stride() + d : d * width_ + r];
+  }
+
+  // The tile as the kernel of few rows reads it.
+  static kernels::StoredTile stored(const Tile& tile) {
+    const auto side = [&](const Real* first, std::int64_t stride) {
+      kernels::StoredNumbers numbers;
+      numbers.row_stride = stride * static_cast<std::int64_t>(sizeof(Real));
+      for (std::int32_t key = 0; key < tile.num_keys; key += kernels::kGroupKeys) {
+        numbers.groups[static_cast<std::size_t>(key / kernels::kGroupKeys)] =
+            reinterpret_cast<const std::byte*>(first + key * stride);
+      }
+      return numbers;
+    };
+    return {.key = side(tile.key, tile.key_stride),
+            .value = side(tile.value, tile.value_stride),
+            .first_key = tile.first_key,
+            .num_keys = tile.num_keys};
+  }
+
+  // Adds a tile to the state by the kernel that the panel is for.
+  void attend(const kernels::BasicKernelTable<Real>& table, const Tile& tile, Tensor<Real>& scratch,
+              const kernels::BasicPanelOptions<Real>& options = {}) {
+    if (sizes_.few_rows > 0) {
+      table.attend_rows(stored(tile), nullptr, panel_, options, state_, scratch.data());
+    } else {
+      table.attend(tile, panel_, options, state_, scratch.data());
+    }
+  }
+
   // Calls use(tile) for the tiles that some row sees.
   template <class Use>
   void for_each_tile(const Use& use) const {
@@ -144,6 +177,14 @@ class PanelCase {
   Tensor<Real>& values() { return value_; }
 
  private:
+  std::int32_t whole_vectors(std::int32_t numbers) const {
+    return (numbers + lanes_ - 1) / lanes_ * lanes_;
+  }
+  // Numbers of out for each row.
+  std::int64_t out_stride() const {
+    return sizes_.few_rows > 0 ? whole_vectors(sizes_.value_dim) : sizes_.value_dim;
+  }
+
   void find_ranges() {
     panel_.begin = begin_.data();
     panel_.end = end_.data();
@@ -157,6 +198,7 @@ class PanelCase {
       if (from >= to) continue;
       panel_.any_begin = std::min(panel_.any_begin, from);
       panel_.any_end = std::max(panel_.any_end, to);
+      if (sizes_.few_rows > 0) continue;
       const std::int32_t v = r / lanes_;
       panel_.vector_begin[v] = std::min(panel_.vector_begin[v], from);
       panel_.vector_end[v] = std::max(panel_.vector_end[v], to);

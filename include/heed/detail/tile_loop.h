@@ -17,8 +17,8 @@ namespace heed::inline v0::detail {
 // What a tile loop is compiled for.
 enum class TileTarget : std::int32_t { kBaseline, kAvx2, kAvx512 };
 
-// A tile of scores on its way through masks and modifications: [keys][width], a row of attention in
-// every column. Columns beyond the last row repeat its head and position, so that any cell of the
+// A tile of scores that masks and terms change: [keys][width], a row of attention in every column.
+// Columns beyond the last row repeat its head and position, so that any cell of the
 // tile may be asked about.
 template <class Real>
 struct BasicScoreTile {
@@ -32,6 +32,9 @@ struct BasicScoreTile {
   const std::int32_t* heads;  // [width], of each row
   const std::int32_t* q_idx;  // [width], positions: query_offset is included
   TileTarget target;
+  // [head_dim][width], of each row, multiplied by scale. A user's function has none.
+  const Real* query = nullptr;
+  std::int32_t head_dim = 0;
   // Unless null, the derivative of every score with respect to what it was once, in the layout of
   // the scores: who modifies a score multiplies its derivative.
   Real* derivatives = nullptr;
@@ -50,10 +53,10 @@ using ScoreTile = BasicScoreTile<float>;
 #define HEED_INDEPENDENT_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 
-// score = Cell::apply(function, score, position) for every score of the tile; if
-// Cell::kDifferentiates, on the dual number of score and derivative. The function is copied where
+// score = Change::apply(function, score, position) for every score of the tile; if
+// Change::kDifferentiates, on the dual number of score and derivative. The function is copied where
 // that is cheap: no store to a score can change the copy.
-template <class Cell, int kVectorBytes, class Real, class F>
+template <class Change, int kVectorBytes, class Real, class F>
 [[gnu::always_inline, gnu::flatten]] inline void tile_loop_inline(const BasicScoreTile<Real>& tile,
                                                                   const F& function) {
   constexpr std::int32_t kLanes = kVectorBytes / sizeof(Real);
@@ -65,20 +68,20 @@ template <class Cell, int kVectorBytes, class Real, class F>
     for (std::int32_t j = tile.begin; j < tile.end; ++j) {
       const std::int64_t offset = static_cast<std::int64_t>(j) * tile.width + first;
       Real* scores = tile.scores + offset;
-      if constexpr (Cell::kDifferentiates) {
+      if constexpr (Change::kDifferentiates) {
         Real* derivatives = tile.derivatives + offset;
         HEED_INDEPENDENT_LANES
         for (std::int32_t r = 0; r < kLanes; ++r) {
           const Dual<Real> result =
-              Cell::apply(held, Dual<Real>(scores[r], derivatives[r]),
-                          ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
+              Change::apply(held, Dual<Real>(scores[r], derivatives[r]),
+                            ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
           scores[r] = result.value;
           derivatives[r] = result.derivative;
         }
       } else {
         HEED_INDEPENDENT_LANES
         for (std::int32_t r = 0; r < kLanes; ++r) {
-          scores[r] = Cell::apply(
+          scores[r] = Change::apply(
               held, scores[r], ScorePosition{tile.batch, heads[r], q_idx[r], tile.first_key + j});
         }
       }
@@ -88,17 +91,17 @@ template <class Cell, int kVectorBytes, class Real, class F>
 
 #undef HEED_INDEPENDENT_LANES
 
-template <class Cell, class Real, class F>
+template <class Change, class Real, class F>
 [[gnu::noinline, gnu::flatten]] void tile_loop_baseline(const BasicScoreTile<Real>& tile,
                                                         const F& function) {
-  tile_loop_inline<Cell, 16>(tile, function);
+  tile_loop_inline<Change, 16>(tile, function);
 }
 
 #if defined(__x86_64__)
-template <class Cell, class Real, class F>
+template <class Change, class Real, class F>
 [[gnu::target("avx2,fma"), gnu::noinline, gnu::flatten]] void tile_loop_avx2(
     const BasicScoreTile<Real>& tile, const F& function) {
-  tile_loop_inline<Cell, 32>(tile, function);
+  tile_loop_inline<Change, 32>(tile, function);
 }
 
 // Clang takes whole vectors where it may; GCC wants to be told.
@@ -108,10 +111,10 @@ template <class Cell, class Real, class F>
 #define HEED_TARGET_AVX512 "avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"
 #endif
 
-template <class Cell, class Real, class F>
+template <class Change, class Real, class F>
 [[gnu::target(HEED_TARGET_AVX512), gnu::noinline, gnu::flatten]] void tile_loop_avx512(
     const BasicScoreTile<Real>& tile, const F& function) {
-  tile_loop_inline<Cell, 64>(tile, function);
+  tile_loop_inline<Change, 64>(tile, function);
 }
 
 #undef HEED_TARGET_AVX512
@@ -121,13 +124,13 @@ template <class Cell, class Real, class F>
 #pragma clang diagnostic pop
 #endif
 
-template <class Cell, class Real, class F>
+template <class Change, class Real, class F>
 void tile_loop(const BasicScoreTile<Real>& tile, const F& function) {
 #if defined(__x86_64__)
-  if (tile.target == TileTarget::kAvx512) return tile_loop_avx512<Cell>(tile, function);
-  if (tile.target == TileTarget::kAvx2) return tile_loop_avx2<Cell>(tile, function);
+  if (tile.target == TileTarget::kAvx512) return tile_loop_avx512<Change>(tile, function);
+  if (tile.target == TileTarget::kAvx2) return tile_loop_avx2<Change>(tile, function);
 #endif
-  tile_loop_baseline<Cell>(tile, function);
+  tile_loop_baseline<Change>(tile, function);
 }
 
 }  // namespace heed::inline v0::detail

@@ -11,10 +11,10 @@
 
 namespace heed::inline v0::nn {
 
-/// What a decoder state saw. For the states of several steps both have a dimension of steps behind
-/// the batch.
+/// What a decoder state saw: a soft alignment (Bahdanau et al., 2015). For the states of several
+/// steps both have a dimension of steps behind the batch.
 template <class T>
-struct Alignment {
+struct SoftAlignment {
   Variable<T> context;  ///< [batch, encoder_dim]: Σ weights · encoder_outputs
   Variable<T> weights;  ///< [batch, src_len], part of the graph
 };
@@ -41,13 +41,13 @@ class HEED_API AdditiveAttention : public Module<T> {
   /// @param src_lengths     how many states of each sequence count, or none: all. The others get
   /// weight 0; a sequence of length 0 has weights and context 0.
   /// @throws InvalidArgument when shapes or lengths do not fit.
-  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
-                       const std::vector<std::int64_t>& src_lengths = {});
+  SoftAlignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
+                           const std::vector<std::int64_t>& src_lengths = {});
   /// The keys of encoder_outputs: W1 · encoder. attend_to({h, project(h)}, s) is
   /// forward(h, s).
   Variable<T> project(const Variable<T>& encoder_outputs);
-  Alignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
-                         const std::vector<std::int64_t>& src_lengths = {});
+  SoftAlignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
+                             const std::vector<std::int64_t>& src_lengths = {});
   std::string class_name() const override { return "AdditiveAttention"; }
 
  private:
@@ -73,13 +73,13 @@ class HEED_API MultiplicativeAttention : public Module<T> {
                           LuongScore method = LuongScore::kGeneral);
 
   /// As AdditiveAttention::forward.
-  Alignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
-                       const std::vector<std::int64_t>& src_lengths = {});
+  SoftAlignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
+                           const std::vector<std::int64_t>& src_lengths = {});
   /// The keys of encoder_outputs: for kConcat W [h; 0], else they themselves. attend_to({h,
   /// project(h)}, s) is forward(h, s).
   Variable<T> project(const Variable<T>& encoder_outputs);
-  Alignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
-                         const std::vector<std::int64_t>& src_lengths = {});
+  SoftAlignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
+                             const std::vector<std::int64_t>& src_lengths = {});
   std::string class_name() const override { return "MultiplicativeAttention"; }
 
  private:

@@ -8,6 +8,8 @@
 
 #include "heed/config.h"
 #include "heed/mask.h"
+#include "heed/relative_position.h"
+#include "heed/rotary.h"
 
 namespace heed::inline v0::nn {
 
@@ -24,7 +26,14 @@ struct RotaryConfig {
   /// How many dimensions of each head are turned, the first ones. Even; 0: all.
   std::int64_t rotary_dim = 0;
   double base = 10000;
-  bool interleaved = false;  ///< whether pairs are neighbours
+  /// Which dimensions make a pair. Has to be named where max_len is not 0.
+  std::optional<RotaryPairing> pairing = std::nullopt;
+  /// How the frequencies are scaled; see rotary_frequencies().
+  RotaryScaling scaling = {};
+  /// How long the sequences are for which the frequencies are made, where the scaling depends on
+  /// it; 0: max_len. It does not change as a sequence grows, so that keys in a cache and keys that
+  /// follow are turned by the same frequencies.
+  std::int64_t scaled_length = 0;
 };
 
 /// What distinguishes one attention layer from another.
@@ -51,6 +60,12 @@ struct AttentionConfig {
   double softcap = 0;                          ///< of the scores; 0: none
   /// Whether scores fall with the distance, by heed::alibi_slopes(num_heads).
   bool alibi = false;
+  /// A learned number per head and bucket that is added to scores, parameter "relative_bias"
+  /// [num_heads, buckets]; see BasicAttentionOptions::relative_bias.
+  std::optional<RelativeBuckets> relative_bias = std::nullopt;
+  /// Learned vectors for keys and values, parameters "relative_key" and "relative_value"
+  /// [buckets, head_dim], which all heads share; see BasicAttentionOptions::relative_vectors.
+  std::optional<RelativeBuckets> relative_vectors = std::nullopt;
   RotaryConfig rotary = {};
   /// Whether all weights have an axis for the heads; without it there can be only one head.
   bool has_head_axis = true;
@@ -70,11 +85,12 @@ HEED_API AttentionConfig cross_projections(std::int64_t d_model, std::int64_t nu
 HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_heads,
                                        double dropout = 0.1);
 
-/// The configuration with the numbers that it leaves to others: head_dim, num_kv_heads and
-/// rotary_dim.
+/// The configuration with the numbers that it leaves to others: head_dim, num_kv_heads, and the
+/// rotary_dim and scaled_length of rotary.
 /// @throws InvalidArgument when a size is not positive, embed_dim is not a multiple of num_heads
 /// and no head_dim is given, num_heads is no multiple of num_kv_heads, `inputs` holds neither one
-/// nor three names, several heads have no axis, or rotary_dim is odd or greater than head_dim.
+/// nor three names, several heads have no axis, rotary_dim is odd or greater than head_dim, the
+/// rotary pairing is not named, or its max_len or scaled_length is negative.
 HEED_API AttentionConfig resolved(const AttentionConfig& config);
 
 }  // namespace heed::inline v0::nn

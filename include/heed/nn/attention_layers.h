@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/kv_cache.h"
 #include "heed/nn/attention_config.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/ops.h"
@@ -25,7 +27,8 @@ struct AttendOptions {
   /// Broadcasts to [batch, num_heads, q_len, kv_len].
   Mask mask = {};
   ScoreMod score_mod = {};
-  /// Slopes, bias and sinks, constant or to be learned. Slopes take the place of the layer's own.
+  /// Terms, constant or to be learned. Slopes and tables take the place of the layer's own; tables
+  /// are for layers that are configured with their buckets.
   LearnedTerms<T> terms = {};
   /// The position of query 0; that of key 0 is 0.
   std::int64_t query_offset = 0;
@@ -104,6 +107,20 @@ class HEED_API MultiHeadAttention : public Module<T> {
     return forward(x, x, x, options);
   }
 
+  /// An empty sequence for what this layer keeps in continued().
+  KvSequence make_past(const KvBounds& bounds = {}) const requires std::is_same_v<T, float> {
+    return KvSequence({.num_kv_heads = num_kv_heads(), .head_dim = head_dim()}, bounds);
+  }
+
+  /// forward(x) of positions that follow those of `past`, to which their keys (turned, where the
+  /// layer has rotary positions) and values are appended: a text costs its length a token, not its
+  /// square. The layer's mask, terms and scale apply; nothing is dropped and nothing is recorded.
+  /// @param x [1, length, embed_dim]
+  /// @param mask besides the layer's own
+  /// @throws InvalidArgument when shapes do not fit; OutOfPages. Then nothing was appended.
+  Variable<T> continued(KvSequence& past, const Variable<T>& x,
+                        const Mask& mask = {}) const requires std::is_same_v<T, float>;
+
   /// Has each forward() show `observer` what it attends with; an empty function ends that.
   void observe(std::function<void(const AttentionCall<T>&)> observer) {
     observer_ = std::move(observer);
@@ -139,6 +156,12 @@ class HEED_API MultiHeadAttention : public Module<T> {
     Heads<T> query, key, value;
   };
 
+  // Of an input that is all three.
+  ProjectedHeads project_to_heads(const Variable<T>& x) const;
+  void make_tables();
+  // The layer's mask, terms and scale, and the call's.
+  BasicAttentionOptions<T> options_for(AttendOptions<T>& options,
+                                       const heed::Dropout& dropout) const;
   void check_input(const Variable<T>& input) const;
   void check_three_projections() const;
   const Linear<T>& input_projection(std::size_t index) const;
@@ -151,8 +174,10 @@ class HEED_API MultiHeadAttention : public Module<T> {
   Linear<T>* out_ = nullptr;
   Dropout<T>* weight_dropout_ = nullptr;
   Dropout<T>* out_dropout_ = nullptr;
-  // Constants that are no part of the state; not defined where the layer has none.
+  // Not defined where the layer has none. But for the parameters, constants that are no part of the
+  // state.
   Variable<T> alibi_slopes_;
+  Variable<T> relative_bias_, relative_key_, relative_value_;  // parameters
   Variable<T> cos_;
   Variable<T> sin_;
   std::function<void(const AttentionCall<T>&)> observer_;

@@ -58,7 +58,9 @@ class HEED_API LearnedPositionalEncoding : public Layer<T> {
                                      double dropout = 0.1);
 
   /// x [batch, length, d_model]. @throws InvalidArgument when length exceeds max_len.
-  Variable<T> forward(const Variable<T>& x) override;
+  Variable<T> forward(const Variable<T>& x) override { return forward(x, 0); }
+  /// The same for an x whose first element stands at position `first`.
+  Variable<T> forward(const Variable<T>& x, std::int64_t first);
   std::string class_name() const override { return "LearnedPositionalEncoding"; }
 
  private:

@@ -66,7 +66,7 @@ HEED_API std::array<LinearParameters<float>, 3> split_qkv(const LinearParameters
 
 /// What multi-head attention computed.
 template <class Real>
-struct Attended {
+struct MultiHeadOutput {
   Tensor<Real> out;      ///< [batch, q_len, embed_dim]
   Tensor<Real> weights;  ///< [batch, num_heads, q_len, kv_len], after dropout
 };
@@ -80,13 +80,13 @@ struct Attended {
 /// Every weight is kept, so memory grows with q_len · kv_len.
 /// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
 /// @throws InvalidArgument when shapes, heads or options do not fit.
-HEED_API Attended<float> multi_head_attention(FloatView x, FloatView context,
-                                              const AttentionParameters<float>& parameters,
-                                              std::int64_t num_heads,
-                                              const AttentionOptions& options = {});
-HEED_API Attended<double> multi_head_attention(DoubleView x, DoubleView context,
-                                               const AttentionParameters<double>& parameters,
-                                               std::int64_t num_heads,
-                                               const AttentionOptions64& options = {});
+HEED_API MultiHeadOutput<float> multi_head_attention(FloatView x, FloatView context,
+                                                     const AttentionParameters<float>& parameters,
+                                                     std::int64_t num_heads,
+                                                     const AttentionOptions& options = {});
+HEED_API MultiHeadOutput<double> multi_head_attention(DoubleView x, DoubleView context,
+                                                      const AttentionParameters<double>& parameters,
+                                                      std::int64_t num_heads,
+                                                      const AttentionOptions64& options = {});
 
 }  // namespace heed::inline v0

@@ -161,6 +161,10 @@ struct LearnedTerms {
   Variable<T> alibi_slopes = {};  ///< [num_heads]
   Variable<T> bias = {};          ///< broadcasts to [batch, num_heads, q_len, kv_len]
   Variable<T> sinks = {};         ///< [num_heads]
+  /// The tables of the options' relative_bias and relative_vectors, which say their buckets.
+  Variable<T> relative_bias = {};
+  Variable<T> relative_key = {};
+  Variable<T> relative_value = {};
 };
 
 /// scoreₜₛ = Σₐ weightₐ · tanh(keysₛₐ + queriesₜₐ), the scores of additive attention, for keys
@@ -197,8 +201,8 @@ struct Heads {
 
 /// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value
 /// [batch, num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`. The options' own
-/// slopes, bias and sinks get none; what is recorded has copies of them. What a mask or a score_mod
-/// refers to must live until backward().
+/// slopes, bias, sinks and tables get none; what is recorded has copies of them. What a mask or a
+/// score_mod refers to must live until backward().
 template <class T>
 HEED_API Variable<T> attention(const Variable<T>& query, const Variable<T>& key,
                                const Variable<T>& value,
@@ -212,12 +216,19 @@ HEED_API Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const
                                const BasicAttentionOptions<T>& options = {},
                                const LearnedTerms<T>& learned = {});
 
-/// heed::rotary_embedding of heads: other heads of as many columns, which are all that their source
-/// has. cos and sin, [max_len, rotary_dim / 2], must not require gradients; `options` has no
-/// num_heads, which `x` says. What is recorded has a copy of the positions.
+/// heed::rotary_embedding of variables: x [batch, num_heads, length, head_dim], or [batch, length,
+/// num_heads · head_dim] with options.num_heads. cos and sin, [max_len, rotary_dim / 2], must not
+/// require gradients. What is recorded has a copy of the positions.
+template <class T>
+HEED_API Variable<T> rotary_embedding(const Variable<T>& x, const Variable<T>& cos,
+                                      const Variable<T>& sin, RotaryPairing pairing,
+                                      const RotaryOptions& options = {});
+/// The same of heads: other heads of as many columns, which are all that their source has.
+/// `options` has no num_heads, which `x` says.
 template <class T>
 HEED_API Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos,
-                                   const Variable<T>& sin, const RotaryOptions& options = {});
+                                   const Variable<T>& sin, RotaryPairing pairing,
+                                   const RotaryOptions& options = {});
 
 extern template struct Heads<float>;
 extern template struct Heads<double>;

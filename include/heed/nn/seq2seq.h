@@ -161,7 +161,7 @@ class HEED_API RecurrentSeq2Seq : public Seq2Seq<T> {
 
  private:
   Variable<T> keys_of(const Variable<T>& outputs);
-  Alignment<T> align(const Encoded<T>& encoded, const Variable<T>& states);
+  SoftAlignment<T> align(const Encoded<T>& encoded, const Variable<T>& states);
 
   RecurrentSeq2SeqConfig config_;
   Embedding<T>& src_embedding_;

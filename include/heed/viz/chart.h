@@ -23,6 +23,7 @@ struct ChartOptions {
   /// The ends of the y axis; without them the data decide.
   std::optional<double> y_low = {};
   std::optional<double> y_high = {};
+  bool has_names_at_ends = false;  ///< of curves: right of them, instead of in a legend
   Theme theme = Theme::kLight;
 };
 

@@ -52,7 +52,7 @@ struct Cells {
 
 /// Points joined by lines. A coordinate that is not finite breaks the line.
 struct Curve {
-  std::string name = {};  ///< in the legend; empty: not in it
+  std::string name = {};  ///< in the legend or at the end; empty: nowhere
   std::vector<double> x = {};
   std::vector<double> y = {};
   bool has_markers = false;
@@ -86,6 +86,9 @@ struct Panel {
   bool has_grid = false;
   Cells cells = {};
   std::vector<Curve> curves = {};
+  /// Names of curves stand right of the plot, at the heights where the curves end or as near as
+  /// they have room, instead of in the legend.
+  bool has_names_at_ends = false;
   std::vector<Bars> bars = {};
   std::optional<ColorBar> color_bar = {};
   std::vector<Swatch> swatches = {};

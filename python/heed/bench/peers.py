@@ -30,10 +30,10 @@ class Heed:
         heed.set_num_threads(case.threads)
         if not case.is_backward:
             return self.forward(case, query, key, value, options)
-        out, lse = heed.attention(query, key, value, return_lse=True, **options)
+        made = heed.attention(query, key, value, return_lse=True, **options)
 
         def call():
-            return heed.attention_backward(*grad_out, query, key, value, out, lse, **options)
+            return heed.attention_backward(*grad_out, query, key, value, *made, lse_low=made.lse_low, **options)
 
         return call, lambda: flat(call()[:3])
 

@@ -12,8 +12,8 @@ from .cases import find_cases, run_case
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m heed.conformance",
-        description="Run test cases of the ONNX standard on heed: Attention, FlexAttention, LinearAttention and "
-        "RotaryEmbedding. Exit status 0 when all passed, 1 when one failed, 2 for a misuse.",
+        description="Run test cases of the ONNX standard on heed: Attention, FlexAttention, LinearAttention, "
+        "RotaryEmbedding and TensorScatter. Exit status 0 when all passed, 1 when one failed, 2 for a misuse.",
     )
     parser.add_argument("folder", type=Path, help="holds a folder for each case, with model.onnx and test_data_set_0")
     parser.add_argument(

@@ -11,6 +11,7 @@ import heed
 
 from .graph import Unsupported, as_function, as_score_mod
 from .messages import Node
+from .tensor_scatter import tensor_scatter
 
 FUSED, REFERENCE = "fused", "reference"
 _DOUBLE = 11
@@ -42,25 +43,28 @@ def _both(a, b):
     return b if a is None else a & b
 
 
-def _mask(shape: tuple, inputs: dict, attributes: dict, past_len: int):
-    """attn_mask, nonpad_kv_seqlen, is_causal and the window's sides as one mask."""
-    _, _, _, kv_len = shape
-    lengths = inputs.get("nonpad_kv_seqlen")
-    alignment: Any = past_len
-    mask = None
+def _query_offset(q_len: int, inputs: dict) -> int | list[int]:
+    """Where queries stand: after the past, or at the end of what of each sequence is no padding."""
+    lengths, past_key = inputs.get("nonpad_kv_seqlen"), inputs.get("past_key")
     if lengths is not None:
-        alignment = [int(length) for length in lengths]
-        mask = heed.key_lengths(alignment)
+        return [int(length) - q_len for length in lengths]
+    return 0 if past_key is None else past_key.shape[2]
+
+
+def _mask(kv_len: int, inputs: dict, attributes: dict):
+    """attn_mask, nonpad_kv_seqlen, is_causal and the window's sides as one mask."""
+    lengths = inputs.get("nonpad_kv_seqlen")
+    mask = None if lengths is None else heed.key_lengths([int(length) for length in lengths])
     attn_mask = inputs.get("attn_mask")
     if attn_mask is not None:
         make = heed.allow if attn_mask.dtype == np.bool_ else heed.additive
         mask = _both(mask, make(attn_mask, kv_len=kv_len))
     if attributes.get("is_causal", 0):
-        mask = _both(mask, heed.causal(alignment))
+        mask = _both(mask, heed.causal("top_left"))
     sides = [attributes.get(name, -1) for name in ("left_window_size", "right_window_size")]
     if max(sides) >= 0:
         left, right = (None if side < 0 else side for side in sides)
-        mask = _both(mask, heed.sliding_window(left, right, alignment))
+        mask = _both(mask, heed.sliding_window(left, right, "top_left"))
     return mask
 
 
@@ -90,14 +94,12 @@ def attention(node: Node, inputs: dict, path: str) -> list:
     if is_packed:
         query = _split_heads(query, attributes["q_num_heads"])
         key, value = (_split_heads(array, attributes["kv_num_heads"]) for array in (key, value))
-    past_len = 0
     if inputs.get("past_key") is not None:
-        past_len = inputs["past_key"].shape[2]
         key = np.concatenate([inputs["past_key"], key], axis=2)
         value = np.concatenate([inputs["past_value"], value], axis=2)
-    shape = (*query.shape[:3], key.shape[2])
     options = {
-        "mask": _mask(shape, inputs, attributes, past_len),
+        "mask": _mask(key.shape[2], inputs, attributes),
+        "query_offset": _query_offset(query.shape[2], inputs),
         "scale": attributes.get("scale"),
         "softcap": attributes.get("softcap", 0.0),
     }
@@ -175,12 +177,16 @@ def rotary_embedding(node: Node, inputs: dict, _path: str) -> list:
         x,
         inputs["cos_cache"],
         inputs["sin_cache"],
+        pairing="neighbours" if attributes.get("interleaved", 0) else "halves",
         position_ids=inputs.get("position_ids"),
-        interleaved=bool(attributes.get("interleaved", 0)),
         rotary_dim=attributes.get("rotary_embedding_dim", 0) or None,
         num_heads=attributes["num_heads"] if x.ndim == 3 else None,
     )
     return [out]
+
+
+def scatter(node: Node, inputs: dict, path: str) -> list:
+    return [tensor_scatter(node.attributes, inputs, by_sequences=path == FUSED)]
 
 
 # (domain, type): the operator, the names of its inputs, and the attributes it knows.
@@ -208,6 +214,7 @@ OPERATORS: dict[tuple[str, str], tuple[Callable, tuple[str, ...], frozenset[str]
         ("X", "cos_cache", "sin_cache", "position_ids"),
         frozenset({"interleaved", "num_heads", "rotary_embedding_dim"}),
     ),
+    ("", "TensorScatter"): (scatter, ("past_cache", "update", "write_indices"), frozenset({"axis", "mode"})),
 }  # fmt: skip
 
 

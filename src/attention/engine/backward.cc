@@ -173,15 +173,18 @@ std::size_t backward_bytes(const BackwardJob<Real>& job, const Schedule<Real>& s
 }
 
 template <class Real>
-void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule) {
+void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule,
+              std::span<std::byte> workspace) {
   BackwardWork<Real> work(jobs, schedule);
-  const Arena arena(work.layout());
+  const Arena arena(work.layout(), workspace);
   work.run(arena.memory());
 }
 
 template std::size_t backward_bytes(const BackwardJob<float>&, const Schedule<float>&);
 template std::size_t backward_bytes(const BackwardJob<double>&, const Schedule<double>&);
-template void backward(std::span<const BackwardJob<float>>, const Schedule<float>&);
-template void backward(std::span<const BackwardJob<double>>, const Schedule<double>&);
+template void backward(std::span<const BackwardJob<float>>, const Schedule<float>&,
+                       std::span<std::byte>);
+template void backward(std::span<const BackwardJob<double>>, const Schedule<double>&,
+                       std::span<std::byte>);
 
 }  // namespace heed::inline v0::engine

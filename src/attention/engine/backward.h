@@ -15,8 +15,9 @@ std::size_t backward_bytes(const BackwardJob<Real>& job, const Schedule<Real>& s
 
 // Computes all jobs, whose options are the same, on the schedule of the largest. What they write
 // must not overlap. No bit depends on schedule.workers, on the other jobs, or on how much larger
-// the largest is.
+// the largest is. `workspace` is empty or has what they need.
 template <class Real>
-void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule);
+void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule,
+              std::span<std::byte> workspace);
 
 }  // namespace heed::inline v0::engine

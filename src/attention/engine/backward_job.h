@@ -30,6 +30,7 @@ struct BackwardJob {
   Rows out;  // of the forward pass, as is lse
   TensorView<const Real> lse;
   GradientTargets<Real> gradients;
+  TensorView<const Real> lse_low = {};  // what lse lacks; empty when not known
 
   const Request<Real>& request() const { return *forward.request; }
   const RowRange& batches() const { return forward.batches; }

@@ -133,7 +133,8 @@ void BackwardSums<Real>::write() const {
   std::size_t i = 0;
   for (const auto& term : job_.request().terms) {
     if (terms_[i].count > 0) {
-      write_heads(terms_[i], term->sums_per_head(), job_.gradients.per_head[i]);
+      const bool is_shared = term->gradient_shape().num_elements() == term->sums_per_head();
+      write_heads(terms_[i], term->sums_per_head(), job_.gradients.per_head[i], is_shared);
     }
     ++i;
   }
@@ -142,14 +143,21 @@ void BackwardSums<Real>::write() const {
 
 template <class Real>
 void BackwardSums<Real>::write_heads(const Piece<double>& all, std::int64_t per_head,
-                                     Real* gradient) const {
+                                     Real* gradient, bool is_shared) const {
   const std::int64_t count = group_ * per_head;
-  std::vector<double> totals(static_cast<std::size_t>(job_.request().shape.num_heads * per_head));
+  const std::int64_t heads = job_.request().shape.num_heads;
+  std::vector<double> totals(static_cast<std::size_t>(heads * per_head));
   for_each_task([&](const BackwardTask& task) {
     const double* sums = all.in(memory_) + division_.index(task) * count;
     double* total = totals.data() + task.kv_head * count;
     for (std::int64_t i = 0; i < count; ++i) total[i] += sums[i];
   });
+  if (is_shared) {
+    for (std::int64_t i = per_head; i < heads * per_head; ++i) {
+      totals[static_cast<std::size_t>(i % per_head)] += totals[static_cast<std::size_t>(i)];
+    }
+    totals.resize(static_cast<std::size_t>(per_head));
+  }
   std::transform(totals.begin(), totals.end(), gradient,
                  [](double total) { return static_cast<Real>(total); });
 }

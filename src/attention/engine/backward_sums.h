@@ -60,7 +60,9 @@ class BackwardSums {
   CellSums<Real> cells_of(const BackwardTask& task) const;
   void write(const KeyRows& rows) const;
   void write_head(const KeyRows& rows, std::int64_t head) const;
-  void write_heads(const Piece<double>& all, std::int64_t per_head, Real* gradient) const;
+  // Heads that share a gradient are added in their order.
+  void write_heads(const Piece<double>& all, std::int64_t per_head, Real* gradient,
+                   bool is_shared = false) const;
   void write_cells(const BackwardTask& task) const;
   template <class Visit>
   void for_each_task(Visit visit) const;

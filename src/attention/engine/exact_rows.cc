@@ -8,7 +8,8 @@ namespace heed::inline v0::engine {
 
 namespace {
 
-// out[r] += Σ weight · dropout · value over the keys of the tile that row r sees.
+// out[r] += Σ weight · dropout · (value + what terms add to it) over the keys of the tile that row
+// r sees.
 template <class Real>
 void add_values(const Request<Real>& request, const PanelRows<Real>& rows,
                 const kernels::BasicWeightTile<Real>& weights, const kernels::BasicTile<Real>& tile,
@@ -19,14 +20,21 @@ void add_values(const Request<Real>& request, const PanelRows<Real>& rows,
   for (std::int32_t r = 0; r < rows.num_rows(); ++r) {
     Real* const out = all_out + r * value_dim;
     at.head = static_cast<std::int32_t>(rows.head(r));
-    at.q_idx = static_cast<std::int32_t>(rows.query(r) + request.shape.query_offset);
+    at.q_idx = static_cast<std::int32_t>(rows.query(r) + request.shape.query_offset[rows.batch()]);
     for (std::int32_t j = weights.begin; j < weights.end; ++j) {
       if (weights.log2_weights[j * width + r] == -kInfinity<Real>) continue;
       at.kv_idx = tile.first_key + j;
       const Real weight =
           weights.weights[j * width + r] * static_cast<Real>(request.dropout.factor(at));
-      const Real* const value = tile.value + j * tile.value_stride;
-      for (std::int64_t d = 0; d < value_dim; ++d) out[d] += weight * value[d];
+      const auto add = [&](const Real* value) {
+        for (std::int64_t d = 0; d < value_dim; ++d) out[d] += weight * value[d];
+      };
+      add(tile.value + j * tile.value_stride);
+      for (const auto& term : request.terms) {
+        if (term->adds_to_values()) {
+          add(term->added_value({rows.batch(), rows.head(r), rows.query(r), at.kv_idx}));
+        }
+      }
     }
   }
 }
@@ -63,6 +71,9 @@ void compute_exactly(const Job<Real>& job, std::int64_t batch, const Schedule<Re
     schedule.table->narrow(job.out.type, out + r * value_dim, value_dim,
                            job.out.row(batch, row.head, row.query));
     if (!job.lse.empty()) job.lse(batch, row.head, row.query) = block.weights(0).lse(r);
+    if (!job.lse_low.empty()) {
+      job.lse_low(batch, row.head, row.query) = block.weights(0).lse_low(r);
+    }
   }
 }
 

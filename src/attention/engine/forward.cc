@@ -109,7 +109,8 @@ class Worker {
   // Computes a block and writes the result.
   void compute(const Item& item) {
     const auto panels = start(item);
-    walk(item, panels, all_keys(item));
+    resume(item, panels);
+    walk(item, panels, own_keys(item));
     for (RunningSoftmax<Real>& panel : panels) panel.end_chunk();
     finish(item, panels);
   }
@@ -119,13 +120,15 @@ class Worker {
   void compute_chunk(const Item& item, std::int64_t chunk, const SavedChunk<Real>& saved) {
     const auto panels = start(item);
     panels.front().compute_in(saved);
-    const std::int64_t begin = chunk * kChunkKeys;
-    walk(item, panels, {begin, std::min(begin + kChunkKeys, all_keys(item).end)});
+    const RowRange keys = own_keys(item);
+    const std::int64_t begin = keys.begin + chunk * kChunkKeys;
+    walk(item, panels, {begin, std::min(begin + kChunkKeys, keys.end)});
     *saved.is_seen = panels.front().has_seen_chunk();
   }
   template <class SavedAt>
   void merge_chunks(const Item& item, const SavedAt& saved_at) {
     const auto panels = start(item);
+    resume(item, panels);
     for (std::int64_t chunk = 0; chunk < schedule_.key_chunks; ++chunk) {
       panels.front().take_over(saved_at(chunk));
     }
@@ -134,6 +137,9 @@ class Worker {
 
  private:
   static RowRange all_keys(const Item& item) { return {0, item.job.request->shape.kv_len}; }
+  static RowRange own_keys(const Item& item) {
+    return {item.job.continuation.first_key, all_keys(item).end};
+  }
 
   std::span<RunningSoftmax<Real>> start(const Item& item) {
     std::size_t count = 0;
@@ -146,15 +152,39 @@ class Worker {
     return {panels_, count};
   }
 
+  void resume(const Item& item, std::span<RunningSoftmax<Real>> panels) {
+    if (item.job.continuation.first_key == 0) return;
+    for (RunningSoftmax<Real>& panel : panels) panel.resume(item.job.continuation.states);
+  }
+
   void walk(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
+    if (schedule_.has_few_rows) return walk_stored(item, panels.front(), keys);
     walk_tiles(panels, keys, [&](RowRange some) {
       const auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
       for (RunningSoftmax<Real>& panel : panels) panel.add(tile, scratch_);
     });
   }
 
+  // The same for few rows. A tile is computed when the next one is known, which is fetched
+  // meanwhile.
+  void walk_stored(const Item& item, RunningSoftmax<Real>& panel, RowRange keys) {
+    std::array<kernels::StoredTile, 2> tiles;
+    std::size_t count = 0;
+    walk_tiles(std::span(&panel, 1), keys, [&](RowRange some) {
+      kernels::StoredTile& tile = tiles[count % 2];
+      tile = item.job.keys->stored_tile(item.block.batch, item.block.kv_head, some);
+      if (count > 0) panel.add(tiles[(count - 1) % 2], &tile, scratch_);
+      ++count;
+    });
+    if (count > 0) panel.add(tiles[(count - 1) % 2], nullptr, scratch_);
+  }
+
   void finish(const Item& item, std::span<RunningSoftmax<Real>> panels) {
     for (RunningSoftmax<Real>& panel : panels) {
+      if (item.job.continuation.leaves_states) {
+        panel.leave(item.job.continuation.states);
+        continue;
+      }
       // A row that read NaN has it now. If the NaN was hidden, it was multiplied by a weight of 0
       // and must go.
       if (!panel.is_finite()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "attention/engine/row_states.h"
 #include "attention/keys/key_source.h"
 #include "attention/request.h"
 #include "attention/rows.h"
@@ -20,8 +21,10 @@ struct Job {
   Rows query;
   const KeySource<Real>* keys = nullptr;
   MutableRows out;
-  TensorView<Real> lse;  // empty when not wanted
-  RowRange batches;      // the batch entries to compute
+  TensorView<Real> lse;      // empty when not wanted
+  TensorView<Real> lse_low;  // the same
+  RowRange batches;          // the batch entries to compute
+  Continuation<Real> continuation;
 };
 
 // Neighbouring rows of one key head of one batch entry. Row r of these is query r / group of head

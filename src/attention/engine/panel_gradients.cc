@@ -16,14 +16,14 @@ std::int64_t whole_vectors(std::int64_t dim, std::int64_t lanes) {
   return (dim + lanes - 1) / lanes * lanes;
 }
 
-// Writes factor · row as row r of the blocks at `data`; null: a row of zeros.
+// Writes factor · row as row r of the strips at `data`; null: a row of zeros.
 template <class Real>
-void fill_row(const kernels::BasicRowBlocks<Real>& blocks, std::int64_t block_width, std::int32_t r,
-              const Real* row, RowRange dims, Real factor, Real* data) {
+void fill_row(const kernels::BasicRowVectors<Real>& strips, std::int64_t strip_width,
+              std::int32_t r, const Real* row, RowRange dims, Real factor, Real* data) {
   const std::int64_t padded = dims.end;
-  for (std::int64_t first = 0; first < padded; first += block_width) {
-    const std::int64_t width = std::min(block_width, padded - first);
-    Real* target = data + first * blocks.capacity + r * width;
+  for (std::int64_t first = 0; first < padded; first += strip_width) {
+    const std::int64_t width = std::min(strip_width, padded - first);
+    Real* target = data + first * strips.capacity + r * width;
     const std::int64_t count =
         row == nullptr ? 0 : std::clamp<std::int64_t>(dims.begin - first, 0, width);
     for (std::int64_t i = 0; i < count; ++i) target[i] = factor * row[first + i];
@@ -117,15 +117,16 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
   const auto& table = *schedule_.table;
   const std::int64_t head_dim = request_->head_dim();
   const std::int64_t value_dim = request_->value_dim();
-  const std::int64_t block_width = std::int64_t{table_.column_vectors} * table.lanes;
+  const std::int64_t strip_width = std::int64_t{table_.column_vectors} * table.lanes;
   const auto vectors = [&](std::int64_t dim) {
     return static_cast<std::int32_t>((dim + table.lanes - 1) / table.lanes);
   };
-  query_blocks_ = {query_rows_, rows_.num_rows(), rows_.width(), vectors(head_dim)};
-  grad_out_blocks_ = {grad_out_rows_, rows_.num_rows(), rows_.width(), vectors(value_dim)};
+  query_vectors_ = {query_rows_, rows_.num_rows(), rows_.width(), vectors(head_dim)};
+  grad_out_vectors_ = {grad_out_rows_, rows_.num_rows(), rows_.width(), vectors(value_dim)};
   const RowRange head_dims{head_dim, whole_vectors(head_dim, table.lanes)};
   const RowRange value_dims{value_dim, whole_vectors(value_dim, table.lanes)};
   std::array<const Real*, kernels::kMaxPanelWidth> grads{};
+  std::array<Real, kernels::kMaxPanelWidth> factors{};
   for (std::int32_t r = 0; r < rows_.width(); ++r) {
     const Real* query = nullptr;
     const Real* grad = nullptr;
@@ -139,10 +140,18 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
       lse_[r] = lse == kInfinity<Real> ? std::numeric_limits<Real>::quiet_NaN() : lse;
     }
     grads[static_cast<std::size_t>(r)] = grad;
-    fill_row<Real>(query_blocks_, block_width, r, query, head_dims, request_->scale, query_rows_);
-    fill_row<Real>(grad_out_blocks_, block_width, r, grad, value_dims, 1, grad_out_rows_);
+    fill_row<Real>(query_vectors_, strip_width, r, query, head_dims, request_->scale, query_rows_);
+    const Real factor = grad == nullptr ? Real{1} : weight_factor(job, r);
+    fill_row<Real>(grad_out_vectors_, strip_width, r, grad, value_dims, factor, grad_out_rows_);
+    factors[static_cast<std::size_t>(r)] = factor;
   }
-  table.pack(grads.data(), rows_.width(), rows_.panel().value_dim, 1, grad_out_);
+  table.pack(grads.data(), rows_.width(), value_dim, 1, grad_out_);
+  for (std::int64_t d = 0; d < value_dim; ++d) {
+    Real* column = grad_out_ + d * rows_.width();
+    for (std::int32_t r = 0; r < rows_.width(); ++r) {
+      column[r] *= factors[static_cast<std::size_t>(r)];
+    }
+  }
   has_finite_rows_ = table_.is_finite(query_rows_, 0, 1, head_dims.end * rows_.width()) &&
                      table_.is_finite(grad_out_rows_, 0, 1, value_dims.end * rows_.width());
 }
@@ -152,6 +161,17 @@ template <class Real>
 Real PanelGradients<Real>::lse_of(const BackwardJob<Real>& job, std::int32_t r) const {
   const Real lse = job.lse(task_.batch, rows_.head(r), rows_.query(r));
   return exact_ == nullptr && is_lost(lse) ? -kInfinity<Real> : lse;
+}
+
+// What all weights of a row, computed from its lse, are to be multiplied by: exp(lse − exact lse).
+// Every gradient is a sum of products of a weight and a number linear in grad_out, delta among
+// these, so grad_out is multiplied instead.
+template <class Real>
+Real PanelGradients<Real>::weight_factor(const BackwardJob<Real>& job, std::int32_t r) const {
+  if (job.lse_low.empty() || exact_ != nullptr) return 1;
+  // At most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms do.
+  const double low = job.lse_low(task_.batch, rows_.head(r), rows_.query(r));
+  return static_cast<Real>(1 - low + low * low / 2);
 }
 
 template <class Real>
@@ -208,7 +228,7 @@ void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_fi
     table_.multiply(tile, panel, scratch.scores.derivatives, grads);
   }
   table_.add_to_query(tile, panel, !has_finite_keys, grads, grad_query_);
-  table_.add_to_keys(tile, panel, grads, query_blocks_, !has_finite_rows_,
+  table_.add_to_keys(tile, panel, grads, query_vectors_, !has_finite_rows_,
                      {sums_->key + tile.first_key * sums_->key_stride, sums_->key_stride});
 }
 
@@ -244,18 +264,28 @@ void PanelGradients<Real>::begin_chunk(std::int64_t chunk) {
 
 template <class Real>
 void PanelGradients<Real>::add_values(const kernels::BasicTile<Real>& tile, Real* weights) {
-  table_.add_to_keys(tile, rows_.panel(), weights, grad_out_blocks_, !has_finite_rows_,
+  table_.add_to_keys(tile, rows_.panel(), weights, grad_out_vectors_, !has_finite_rows_,
                      {sums_->value + tile.first_key * sums_->value_stride, sums_->value_stride});
 }
 
 template <class Real>
 void PanelGradients<Real>::add_to_terms(const kernels::BasicScoreTile<Real>& place,
-                                        const Real* grad_scores) const {
+                                        Real* grad_scores) const {
   std::size_t i = 0;
+  for (const auto& term : request_->terms) {
+    const TermSums<Real>& sums = sums_->terms[i++];
+    if (term->adds_to_values()) {
+      term->add_value_gradients(place, grad_out_, grad_scores, sums, *schedule_.table);
+    }
+  }
+  i = 0;
   for (const auto& term : request_->terms) {
     const TermSums<Real>& sums = sums_->terms[i++];
     if (term->gradient() != nullptr) {
       term->add_gradient(place, grad_scores, sums, *schedule_.table);
+    }
+    if (term->reads_query()) {
+      term->add_query_gradient(place, grad_scores, grad_query_, *schedule_.table);
     }
   }
 }

@@ -110,11 +110,12 @@ class PanelGradients {
   void find_delta(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
   void add_sinks(const BackwardJob<Real>& job) const;
   Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;
+  Real weight_factor(const BackwardJob<Real>& job, std::int32_t r) const;
   double sink_weight(const BackwardJob<Real>& job, std::int32_t r) const;
   bool weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
   void begin_chunk(std::int64_t chunk);
   void add_values(const kernels::BasicTile<Real>& tile, Real* weights);
-  void add_to_terms(const kernels::BasicScoreTile<Real>& place, const Real* grad_scores) const;
+  void add_to_terms(const kernels::BasicScoreTile<Real>& place, Real* grad_scores) const;
 
   const Schedule<Real>& schedule_;
   const kernels::BasicBackwardTable<Real>& table_;
@@ -136,8 +137,8 @@ class PanelGradients {
   Real* query_rows_;
   Real* grad_out_rows_;
   kernels::BasicPanelState<Real> offsets_;  // of the scores, as in the forward pass; no sums
-  kernels::BasicRowBlocks<Real> query_blocks_;
-  kernels::BasicRowBlocks<Real> grad_out_blocks_;
+  kernels::BasicRowVectors<Real> query_vectors_;
+  kernels::BasicRowVectors<Real> grad_out_vectors_;
 };
 
 }  // namespace heed::inline v0::engine

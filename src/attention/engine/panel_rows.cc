@@ -28,14 +28,14 @@ template <class Real>
 ScoreMemory<Real>::ScoreMemory(const Schedule<Real>& schedule, Layout& layout,
                                bool with_derivatives)
     : scores(layout.add<Real>(cells(schedule))),
-      mask(layout.add<Real>(schedule.has_irregular_mask ? cells(schedule) : 0)),
+      mask(layout.add<Real>(schedule.has_irregular_mask ? cells_in_vectors(schedule) : 0)),
       derivatives(layout.add<Real>(with_derivatives ? cells(schedule) : 0)) {}
 
 template <class Real>
 PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts,
                            std::byte* memory)
     : table_(*schedule.table),
-      lanes_(std::min(table_.lanes, schedule.panel_rows)),
+      has_few_rows_(schedule.has_few_rows),
       always_keeps_scores_(schedule.keeps_scores),
       packed_query_(parts.query.in(memory)),
       tiles_(parts.runs.in(memory)) {}
@@ -71,14 +71,14 @@ void PanelRows<Real>::resize(const Job<Real>& job, std::int64_t batch, std::int6
   keeps_scores_ = always_keeps_scores_ || changes_scores(*request_);
   batch_ = batch;
   num_rows_ = static_cast<std::int32_t>(num_rows);
-  width_ = (num_rows_ + lanes_ - 1) / lanes_ * lanes_;
+  width_ = has_few_rows_ ? num_rows_ : whole_vectors(num_rows_);
 }
 
 template <class Real>
 void PanelRows<Real>::place(std::int32_t r, std::int64_t head, std::int64_t query) {
   heads_[index(r)] = static_cast<std::int32_t>(head);
   queries_[index(r)] = static_cast<std::int32_t>(query);
-  positions_[index(r)] = static_cast<std::int32_t>(query + request_->shape.query_offset);
+  positions_[index(r)] = static_cast<std::int32_t>(query + request_->shape.query_offset[batch_]);
 }
 
 // What follows from the rows, once each has its place.
@@ -86,9 +86,11 @@ template <class Real>
 void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
   // Terms and masks are asked about whole vectors of rows, but may know only those that exist.
   const std::size_t last = index(num_rows_ - 1);
-  std::fill(heads_.begin() + num_rows_, heads_.begin() + width_, heads_[last]);
-  std::fill(positions_.begin() + num_rows_, positions_.begin() + width_, positions_[last]);
-  panel_ = {.vectors = lanes_ == 1 ? kernels::kSingleRow : width_ / lanes_,
+  const std::int32_t end = whole_vectors(num_rows_);
+  std::fill(heads_.begin() + num_rows_, heads_.begin() + end, heads_[last]);
+  std::fill(positions_.begin() + num_rows_, positions_.begin() + end, positions_[last]);
+  panel_ = {.vectors = has_few_rows_ ? kernels::kFewRows : width_ / table_.lanes,
+            .num_rows = num_rows_,
             .head_dim = static_cast<std::int32_t>(request_->head_dim()),
             .value_dim = static_cast<std::int32_t>(request_->value_dim()),
             .query = packed_query_,
@@ -141,6 +143,7 @@ void PanelRows<Real>::find_ranges() {
     if (!sees_any(r)) continue;
     panel_.any_begin = std::min(panel_.any_begin, begin_[index(r)]);
     panel_.any_end = std::max(panel_.any_end, end_[index(r)]);
+    if (has_few_rows_) continue;
     std::int32_t& vector_begin = panel_.vector_begin[r / table_.lanes];
     std::int32_t& vector_end = panel_.vector_end[r / table_.lanes];
     vector_begin = std::min(vector_begin, begin_[index(r)]);
@@ -150,44 +153,32 @@ void PanelRows<Real>::find_ranges() {
 
 template <class Real>
 void PanelRows<Real>::reset_offsets(const kernels::BasicPanelState<Real>& state) const {
-  const std::int32_t width = std::max(width_, table_.lanes);
-  for (std::int32_t r = 0; r < width; ++r) {
+  for (std::int32_t r = 0; r < whole_vectors(width_); ++r) {
     state.minus_m[r] = 0;
     state.threshold[r] = sees_any(std::min(r, width_ - 1)) ? -kInfinity<Real> : kInfinity<Real>;
   }
 }
 
 template <class Real>
-kernels::BasicScoreTile<Real> PanelRows<Real>::score_tile(const kernels::BasicTile<Real>& tile,
-                                                          Real* scores) const {
-  return {.scores = scores,
-          .width = width_,
-          .num_rows = num_rows_,
-          .first_key = tile.first_key,
-          .begin = std::max(panel_.any_begin - tile.first_key, 0),
-          .end = std::min(panel_.any_end - tile.first_key, tile.num_keys),
-          .batch = static_cast<std::int32_t>(batch_),
-          .heads = heads_.data(),
-          .q_idx = positions_.data(),
-          .target = table_.tile_target};
-}
-
-template <class Real>
 bool PanelRows<Real>::score(const kernels::BasicTile<Real>& tile,
                             const ScoreScratch<Real>& scratch) const {
-  auto visibility = kernels::Visibility::kAll;
-  if (tiles_.has_mask(tile.first_key)) {
-    const auto mask = score_tile(tile, scratch.mask);
-    request_->mask.fill(mask, table_);
-    visibility = table_.visibility(mask);
-    if (visibility == kernels::Visibility::kNone) return false;
-  }
+  const auto visibility = fill_mask(tile, scratch.mask);
+  if (visibility == kernels::Visibility::kNone) return false;
   auto scores = score_tile(tile, scratch.scores);
   scores.derivatives = scratch.derivatives;
   table_.score(tile, panel_, scratch.scores);
   apply_terms(scores);
   if (visibility == kernels::Visibility::kMixed) table_.add_mask(scores, scratch.mask);
   return true;
+}
+
+template <class Real>
+void PanelRows<Real>::add_to_out(const kernels::BasicTile<Real>& tile, Real* weights,
+                                 Real* out) const {
+  if (!request_->terms.add_to_values()) return;
+  table_.clear_unseen(tile, panel_, weights);
+  const auto place = score_tile(tile, weights);
+  for (const auto& term : request_->terms) term->add_to_out(place, out, table_);
 }
 
 template <class Real>

@@ -1,6 +1,7 @@
 // The rows of one panel: where they come from, what they see, and what happens to their scores.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -17,7 +18,7 @@ namespace heed::inline v0::engine {
 template <class Real>
 struct ScoreScratch {
   Real* scores = nullptr;  // [keys][panel_rows]
-  Real* mask = nullptr;    // the same, where a mask is irregular
+  Real* mask = nullptr;    // in whole vectors of rows, where a mask is irregular
   // Unless null, score() leaves here what it multiplied small changes of query · key by.
   Real* derivatives = nullptr;
 };
@@ -31,9 +32,14 @@ struct ScoreMemory {
   ScoreMemory() = default;
   ScoreMemory(const Schedule<Real>& schedule, Layout& layout, bool with_derivatives = false);
 
-  // Cells of one such tile: dropout is decided for eight keys at a time.
+  // Cells of one such tile.
   static std::int64_t cells(const Schedule<Real>& schedule) {
-    return (schedule.tile_keys() + 7) / 8 * 8 * schedule.panel_rows;
+    if (schedule.has_few_rows) return std::int64_t{kernels::kTileKeys} * schedule.panel_rows;
+    return cells_in_vectors(schedule);
+  }
+  // The same in whole vectors of rows. Dropout is decided for eight keys at a time.
+  static std::int64_t cells_in_vectors(const Schedule<Real>& schedule) {
+    return (schedule.tile_keys() + 7) / 8 * 8 * schedule.whole_vectors();
   }
   ScoreScratch<Real> in(std::byte* memory) const {
     return {scores.in(memory), mask.in(memory), derivatives.in(memory)};
@@ -48,9 +54,9 @@ struct StagingMemory {
 
   StagingMemory() = default;
   StagingMemory(const Schedule<Real>& schedule, Layout& layout)
-      : key(layout.add<Real>(schedule.stages_key ? schedule.tile_keys() * schedule.head_dim : 0)),
-        value(layout.add<Real>(schedule.stages_value ? schedule.tile_keys() * schedule.value_dim
-                                                     : 0)) {}
+      : key(layout.add<Real>(schedule.copies_key() ? schedule.tile_keys() * schedule.head_dim : 0)),
+        value(layout.add<Real>(schedule.copies_value() ? schedule.tile_keys() * schedule.value_dim
+                                                       : 0)) {}
   Staging<Real> in(std::byte* memory) const { return {key.in(memory), value.in(memory)}; }
 };
 
@@ -80,11 +86,36 @@ class PanelRows {
              Real* scratch);
 
   // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
-  kernels::BasicScoreTile<Real> score_tile(const kernels::BasicTile<Real>& tile,
-                                           Real* scores) const;
+  kernels::BasicScoreTile<Real> score_tile(const auto& tile, Real* scores) const {
+    return {.scores = scores,
+            .width = width_,
+            .num_rows = num_rows_,
+            .first_key = tile.first_key,
+            .begin = std::max(panel_.any_begin - tile.first_key, 0),
+            .end = std::min(panel_.any_end - tile.first_key, tile.num_keys),
+            .batch = static_cast<std::int32_t>(batch_),
+            .heads = heads_.data(),
+            .q_idx = positions_.data(),
+            .target = table_.tile_target,
+            .query = packed_query_,
+            .head_dim = panel_.head_dim};
+  }
+  // What irregular parts of the mask do to a tile that the rows visit. Where that is kMixed, `mask`
+  // has what they add, [keys][width filled up to whole vectors].
+  kernels::Visibility fill_mask(const auto& tile, Real* mask) const {
+    if (!tiles_.has_mask(tile.first_key)) return kernels::Visibility::kAll;
+    auto added = score_tile(tile, mask);
+    added.width = whole_vectors(width_);
+    request_->mask.fill(added, table_);
+    return table_.visibility(added);
+  }
   // Fills a tile that the rows visit with scores in natural units, after all terms and the mask.
   // Returns false, with nothing computed, where irregular parts of the mask hide all of it.
   bool score(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch) const;
+
+  // Adds what terms add to values to the output, [value_dim][width]: from the weights that absorb()
+  // leaves, which then are 0 for keys that a row does not see.
+  void add_to_out(const kernels::BasicTile<Real>& tile, Real* weights, Real* out) const;
 
   // Whether scores are written between the two products. If so, the query is multiplied by scale,
   // otherwise by scale · log2 e.
@@ -96,7 +127,7 @@ class PanelRows {
     return request_->dropout.keeps_everything() ? nullptr : &dropout_;
   }
   const TileMap& tiles() const { return tiles_; }
-  bool sees(const kernels::BasicTile<Real>& tile) const { return tiles_.visits(tile.first_key); }
+  bool sees(const auto& tile) const { return tiles_.visits(tile.first_key); }
   // Makes the offsets of a state those of rows that have seen nothing yet, in whole vectors.
   void reset_offsets(const kernels::BasicPanelState<Real>& state) const;
   // Whether row r may see a key.
@@ -104,6 +135,10 @@ class PanelRows {
 
   std::int32_t num_rows() const { return num_rows_; }
   std::int32_t width() const { return width_; }
+  // So many rows, counted up to whole vectors.
+  std::int32_t whole_vectors(std::int32_t rows) const {
+    return (rows + table_.lanes - 1) / table_.lanes * table_.lanes;
+  }
   std::int64_t batch() const { return batch_; }
   std::int64_t head(std::int32_t r) const { return heads_[index(r)]; }
   std::int64_t query(std::int32_t r) const { return queries_[index(r)]; }
@@ -122,7 +157,7 @@ class PanelRows {
   using PerRow = std::array<std::int32_t, kernels::kMaxPanelWidth>;
 
   const kernels::BasicKernelTable<Real>& table_;
-  std::int32_t lanes_;  // 1 where a panel is a single row
+  bool has_few_rows_;
   bool always_keeps_scores_;
   const Request<Real>* request_ = nullptr;
   Real* packed_query_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace heed::inline v0::engine {
 
@@ -49,6 +50,13 @@ void PanelWeights<Real>::finish() {
     minus_low_[r] = sum == 0 ? Real{0} : -static_cast<Real>(std::log2(sum));
   }
   mark_rows_without_weights();
+}
+
+template <class Real>
+Real PanelWeights<Real>::lse_low(std::int32_t r) const {
+  const double high = double{high_[r]} - double{lse_[r]};
+  const double low = high - double{minus_low_[r]} * std::numbers::ln2;
+  return std::isfinite(low) ? static_cast<Real>(low) : Real{0};
 }
 
 // Makes rows that see nothing, and those that do not exist, weigh nothing; and rows whose

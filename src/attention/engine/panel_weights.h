@@ -61,6 +61,8 @@ class PanelWeights {
 
   // The natural logarithm of the denominator of row r.
   Real lse(std::int32_t r) const { return lse_[r]; }
+  // What that lacks, rounded, of rows that were added; 0 where it is not finite.
+  Real lse_low(std::int32_t r) const;
 
   // What a score weighs in row r, which sees something.
   double weight_of(double score, std::int32_t r) const;

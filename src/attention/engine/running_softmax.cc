@@ -22,7 +22,7 @@ RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
 template <class Real>
 void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
   rows_.start(job, block, staged_rows);
-  options_ = {.dropout = rows_.dropout()};
+  options_ = {.dropout = rows_.dropout(), .has_mask = rows_.keeps_scores()};
   part_ = first_state_;
   total_ = second_state_;
   has_part_ = has_total_ = false;
@@ -40,30 +40,48 @@ void RunningSoftmax<Real>::begin_chunk() {
 // Makes `state` that of rows that have seen nothing yet, in whole vectors.
 template <class Real>
 void RunningSoftmax<Real>::reset(const kernels::BasicPanelState<Real>& state) const {
-  const auto whole = [lanes = schedule_.table->lanes](std::int32_t count) {
-    return (count + lanes - 1) / lanes * lanes;
-  };
   rows_.reset_offsets(state);
-  std::fill_n(state.sum, whole(rows_.width()), Real{0});
-  std::fill_n(state.out, whole(rows_.width() * rows_.panel().value_dim), Real{0});
+  std::fill_n(state.sum, rows_.whole_vectors(rows_.width()), Real{0});
+  std::fill_n(state.out, schedule_.out_size() / schedule_.panel_rows * rows_.width(), Real{0});
 }
 
 template <class Real>
 void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
                                const ScoreScratch<Real>& scratch) {
   if (!rows_.sees(tile)) return;
-  const std::int64_t chunk = tile.first_key / kernels::kChunkKeys;
-  if (chunk != chunk_) {
-    end_chunk();
-    chunk_ = chunk;
-  }
-  if (!has_part_) begin_chunk();
+  enter_chunk_of(tile.first_key);
   if (!rows_.keeps_scores()) {
     schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
     return;
   }
   if (!rows_.score(tile, scratch)) return;
   schedule_.table->absorb(tile, rows_.panel(), options_, part_, scratch.scores);
+  rows_.add_to_out(tile, scratch.scores, part_.out);
+}
+
+template <class Real>
+void RunningSoftmax<Real>::add(const kernels::StoredTile& tile, const kernels::StoredTile* next,
+                               const ScoreScratch<Real>& scratch) {
+  if (!rows_.sees(tile)) return;
+  enter_chunk_of(tile.first_key);
+  auto options = options_;
+  if (options.has_mask) {
+    const auto visibility = rows_.fill_mask(tile, scratch.mask);
+    if (visibility == kernels::Visibility::kNone) return;
+    if (visibility == kernels::Visibility::kMixed) options.mask = scratch.mask;
+  }
+  schedule_.table->attend_rows(tile, next, rows_.panel(), options, part_, scratch.scores);
+}
+
+// The state is one of the chunk of keys that this one is in.
+template <class Real>
+void RunningSoftmax<Real>::enter_chunk_of(std::int32_t first_key) {
+  const std::int64_t chunk = first_key / kernels::kChunkKeys;
+  if (chunk != chunk_) {
+    end_chunk();
+    chunk_ = chunk;
+  }
+  if (!has_part_) begin_chunk();
 }
 
 template <class Real>
@@ -84,6 +102,33 @@ void RunningSoftmax<Real>::take_over(const SavedChunk<Real>& chunk) {
   part_ = chunk.state;
   has_part_ = true;
   end_chunk();
+}
+
+template <class Real>
+template <class Copy>
+void RunningSoftmax<Real>::visit_numbers(const kernels::BasicPanelState<Real>& state,
+                                         const RowStates<Real>& states, const Copy& copy) const {
+  const bool has_few_rows = schedule_.has_few_rows;
+  const std::int64_t row_stride = has_few_rows ? schedule_.out_size() / schedule_.panel_rows : 1;
+  const std::int64_t column_stride = has_few_rows ? 1 : rows_.width();
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    Real* row = states.row(rows_.head(r), rows_.query(r));
+    for (Real* numbers : {state.minus_m, state.threshold, state.sum}) copy(numbers[r], *row++);
+    Real* out = state.out + r * row_stride;
+    for (std::int32_t d = 0; d < rows_.panel().value_dim; ++d) copy(out[d * column_stride], *row++);
+  }
+}
+
+template <class Real>
+void RunningSoftmax<Real>::resume(const RowStates<Real>& states) {
+  begin_chunk();
+  visit_numbers(part_, states, [](Real& mine, const Real& kept) { mine = kept; });
+  end_chunk();
+}
+
+template <class Real>
+void RunningSoftmax<Real>::leave(const RowStates<Real>& states) const {
+  visit_numbers(total_, states, [](const Real& mine, Real& kept) { kept = mine; });
 }
 
 template <class Real>
@@ -111,11 +156,12 @@ void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const 
     factors[i] = normaliser.factor;
     std::byte* row = job.out.row(rows_.batch(), rows_.head(r), rows_.query(r));
     rows[i] = is_real ? reinterpret_cast<Real*>(row) : staged_rows + r * value_dim;
-    if (!job.lse.empty()) job.lse(rows_.batch(), rows_.head(r), rows_.query(r)) = normaliser.lse();
+    write_lse(job, r, normaliser.lse());
   }
   if (has_total_) {
-    schedule_.table->unpack(total_.out, rows_.width(), rows_.panel().value_dim, factors.data(),
-                            rows.data());
+    const auto unpack =
+        schedule_.has_few_rows ? schedule_.table->unpack_rows : schedule_.table->unpack;
+    unpack(total_.out, rows_.width(), rows_.panel().value_dim, factors.data(), rows.data());
   } else {
     for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
       std::fill_n(rows[static_cast<std::size_t>(r)], value_dim, Real{0});
@@ -151,9 +197,19 @@ bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, std::int32_t r)
 }
 
 template <class Real>
-Real RunningSoftmax<Real>::Normaliser::lse() const {
-  if (sum == 0) return -kInfinity<Real>;
-  return static_cast<Real>((m + std::log2(static_cast<double>(sum))) * std::numbers::ln2);
+double RunningSoftmax<Real>::Normaliser::lse() const {
+  if (sum == 0) return -kInfinity<double>;
+  return double{m} * unit + std::log2(static_cast<double>(sum)) * std::numbers::ln2;
+}
+
+template <class Real>
+void RunningSoftmax<Real>::write_lse(const Job<Real>& job, std::int32_t r, double lse) const {
+  const auto rounded = static_cast<Real>(lse);
+  const auto put = [&](const TensorView<Real>& target, Real number) {
+    if (!target.empty()) target(rows_.batch(), rows_.head(r), rows_.query(r)) = number;
+  };
+  put(job.lse, rounded);
+  put(job.lse_low, std::isfinite(rounded) ? static_cast<Real>(lse - double{rounded}) : Real{0});
 }
 
 template <class Real>
@@ -163,12 +219,15 @@ typename RunningSoftmax<Real>::Normaliser RunningSoftmax<Real>::normaliser_of(
   const Real m = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
   const Real sink = request.sinks ? (*request.sinks)(rows_.head(r)) * std::numbers::log2e_v<Real>
                                   : -kInfinity<Real>;
-  if (sink == -kInfinity<Real>) return {sum == 0 ? Real{0} : 1 / sum, m, sum};
+  // Scores that are kept were multiplied by a rounded log2 e.
+  const double unit =
+      rows_.keeps_scores() ? 1 / double{std::numbers::log2e_v<Real>} : std::numbers::ln2;
+  if (sink == -kInfinity<Real>) return {sum == 0 ? Real{0} : 1 / sum, m, sum, unit};
   // Both in units of 2^largest.
   const Real largest = std::max(m, sink);
   const Real scale = sum == 0 ? Real{0} : std::exp2(m - largest);
   const Real with_sink = sum * scale + std::exp2(sink - largest);
-  return {scale / with_sink, largest, with_sink};
+  return {scale / with_sink, largest, with_sink, unit};
 }
 
 template class RunningSoftmax<float>;

@@ -16,12 +16,12 @@ struct StateMemory {
   Piece<Real> out;
 
   StateMemory() = default;
-  // Each piece is of whole vectors, also where the width is 1: so are all pieces.
+  // Each piece is of whole vectors, as all pieces are.
   StateMemory(const Schedule<Real>& schedule, Layout& layout)
       : minus_m(layout.add<Real>(schedule.panel_rows)),
         threshold(layout.add<Real>(schedule.panel_rows)),
         sum(layout.add<Real>(schedule.panel_rows)),
-        out(layout.add<Real>(schedule.panel_rows * schedule.value_dim)) {}
+        out(layout.add<Real>(schedule.out_size())) {}
 
   kernels::BasicPanelState<Real> in(std::byte* memory) const {
     return {minus_m.in(memory), threshold.in(memory), sum.in(memory), out.in(memory)};
@@ -76,6 +76,9 @@ class RunningSoftmax {
 
   // Adds a tile of keys, if the rows visit it.
   void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
+  // The same for few rows: a tile as it is stored, and the one that will follow or null.
+  void add(const kernels::StoredTile& tile, const kernels::StoredTile* next,
+           const ScoreScratch<Real>& scratch);
 
   // Puts what was seen since the last chunk of keys ended into the total. After the last tile.
   void end_chunk();
@@ -84,6 +87,10 @@ class RunningSoftmax {
   void compute_in(const SavedChunk<Real>& chunk) { part_ = chunk.state; }
   void take_over(const SavedChunk<Real>& chunk);
   bool has_seen_chunk() const { return has_part_; }
+
+  // Begins with what the rows summed over earlier keys; leaves there what they have summed since.
+  void resume(const RowStates<Real>& states);
+  void leave(const RowStates<Real>& states) const;
 
   // Whether every row's result is a finite number.
   bool is_finite() const;
@@ -99,19 +106,27 @@ class RunningSoftmax {
   const PanelRows<Real>& rows() const { return rows_; }
 
  private:
-  // The denominator of a row's softmax, sum · 2^m, and what turns its output into the result.
+  // The denominator of a row's softmax, sum · exp(m · unit), and what turns its output into the
+  // result.
   struct Normaliser {
     Real factor;
     Real m;
     Real sum;
+    double unit;  // the natural logarithm of what m counts: 2
 
-    Real lse() const;
+    double lse() const;
   };
 
   Normaliser normaliser_of(const Request<Real>& request, std::int32_t r) const;
   bool is_lost(const Request<Real>& request, std::int32_t r) const;
+  void write_lse(const Job<Real>& job, std::int32_t r, double lse) const;
   void begin_chunk();
+  void enter_chunk_of(std::int32_t first_key);
   void reset(const kernels::BasicPanelState<Real>& state) const;
+  // Calls copy(number of the panel's state, number of the row's) for all numbers of all rows.
+  template <class Copy>
+  void visit_numbers(const kernels::BasicPanelState<Real>& state, const RowStates<Real>& states,
+                     const Copy& copy) const;
 
   const Schedule<Real>& schedule_;
   PanelRows<Real> rows_;

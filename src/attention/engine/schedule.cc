@@ -24,9 +24,15 @@ constexpr double kWorkPerThread = 1e6;
 constexpr std::int64_t kMaxParts = 8;
 constexpr std::int64_t kPartQueries = 192;
 
-// So many rows are faster one by one, with keys and columns in the lanes, than as a panel: 3 where
-// a vector has 16 lanes, 2 of 8 and 1 of 4, from measurements.
-std::int64_t most_single_rows(std::int32_t lanes) { return (lanes + 4) / 6; }
+// The most rows of a key head that are a panel of few rows. What is not plain takes panels of up to
+// kPanelVectors. For whole vectors of rows a tile of pages is copied first, which pays where there
+// are more than two of them.
+template <class Real>
+std::int64_t most_few_rows(const Request<Real>& request, std::int32_t lanes) {
+  const std::int32_t of_pages = std::max(kernels::kMostFewRows, 2 * lanes);
+  return std::min(request.has_key_source ? of_pages : kernels::kMostFewRows,
+                  kernels::kPanelVectors * lanes);
+}
 
 // As many of `threads` as the work is worth, at least one.
 template <class Real>
@@ -37,12 +43,6 @@ int useful_threads(const Request<Real>& request, int threads) {
   const double work = pairs * static_cast<double>(request.head_dim() + request.value_dim());
   return std::clamp(static_cast<int>(std::min<double>(work / kWorkPerThread, threads)), 1,
                     std::max(threads, 1));
-}
-
-// What the single-row kernel knows: nothing but scores.
-template <class Real>
-bool is_plain(const Request<Real>& request) {
-  return !changes_scores(request) && request.dropout.keeps_everything();
 }
 
 // What is known of the problem whatever is computed of it.
@@ -59,24 +59,21 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   schedule.has_irregular_mask = !request.mask.is_structural();
   schedule.has_dropout = !request.dropout.keeps_everything();
   schedule.has_derivatives = request.terms.have_derivative();
-  schedule.stages_key = staged.key;
-  schedule.stages_value = staged.value && pass != Pass::kWeights;
+  schedule.has_plain_scores =
+      pass == Pass::kForward && !changes_scores(request) && request.dropout.keeps_everything();
+  schedule.stages_key = staged.key || request.has_key_source;
+  schedule.stages_value = (staged.value || request.has_key_source) && pass != Pass::kWeights;
   schedule.converts_query = is_other_type;
   schedule.converts_out = is_other_type && pass != Pass::kWeights;
   schedule.keeps_scores = pass == Pass::kWeights;
   return schedule;
 }
 
-template <class Real>
-std::int32_t rows_of_panel(const kernels::BasicKernelTable<Real>& table,
-                           const Request<Real>& request, Pass pass) {
-  const std::int64_t rows = request.rows_per_kv_head();
-  if (pass == Pass::kForward && is_plain(request) && rows <= most_single_rows(table.lanes)) {
-    return 1;
-  }
+// As many as there are in whole vectors, up to the most.
+std::int32_t rows_of_panel(std::int64_t rows, std::int32_t lanes) {
   const std::int64_t vectors =
-      std::clamp<std::int64_t>((rows + table.lanes - 1) / table.lanes, 1, kernels::kPanelVectors);
-  return static_cast<std::int32_t>(vectors) * table.lanes;
+      std::clamp<std::int64_t>((rows + lanes - 1) / lanes, 1, kernels::kPanelVectors);
+  return static_cast<std::int32_t>(vectors) * lanes;
 }
 
 // Panels of a block, of `panels` that a key head has.
@@ -104,9 +101,14 @@ template <class Real>
 Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                              const Request<Real>& request, Pass pass, int threads) {
   Schedule<Real> schedule = describe(table, request, pass);
-  schedule.panel_rows = rows_of_panel(table, request, pass);
-  const std::int64_t panels =
-      std::max<std::int64_t>(1, (request.rows_per_kv_head() - 1) / schedule.panel_rows + 1);
+  const std::int64_t rows = request.rows_per_kv_head();
+  schedule.has_few_rows = pass == Pass::kForward && request.terms.empty() &&
+                          request.dropout.keeps_everything() &&
+                          rows <= most_few_rows(request, table.lanes);
+  schedule.panel_rows = schedule.has_few_rows
+                            ? static_cast<std::int32_t>(std::max<std::int64_t>(rows, 1))
+                            : rows_of_panel(rows, table.lanes);
+  const std::int64_t panels = std::max<std::int64_t>(1, (rows - 1) / schedule.panel_rows + 1);
   const std::int64_t all_panels = panels * request.shape.batch * request.num_kv_heads();
   const int useful = useful_threads(request, threads);
   const bool divides_keys =
@@ -121,9 +123,16 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
 }
 
 template <class Real>
+Schedule<Real> in_whole_vectors(const Schedule<Real>& schedule) {
+  Schedule<Real> whole = schedule;
+  whole.has_few_rows = false;
+  whole.panel_rows = rows_of_panel(schedule.panel_rows, schedule.table->lanes);
+  return whole;
+}
+
+template <class Real>
 Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
-  Schedule<Real> exact = schedule;
-  exact.panel_rows = std::max(schedule.panel_rows, schedule.table->lanes);
+  Schedule<Real> exact = in_whole_vectors(schedule);
   exact.panels_per_block = 1;
   exact.keeps_scores = true;
   exact.key_chunks = 1;
@@ -139,6 +148,8 @@ template Schedule<float> make_schedule(const kernels::KernelTable&, const Reques
                                        int);
 template Schedule<double> make_schedule(const kernels::BasicKernelTable<double>&,
                                         const Request<double>&, Pass, int);
+template Schedule<float> in_whole_vectors(const Schedule<float>&);
+template Schedule<double> in_whole_vectors(const Schedule<double>&);
 template Schedule<float> exact_schedule(const Schedule<float>&);
 template Schedule<double> exact_schedule(const Schedule<double>&);
 

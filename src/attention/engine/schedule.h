@@ -25,6 +25,10 @@ struct Schedule {
   bool has_irregular_mask = false;
   bool has_dropout = false;
   bool has_derivatives = false;  // of terms, other than 1
+  // Nothing but the interval of keys that each row sees decides its weights: what several calls may
+  // compute together.
+  bool has_plain_scores = false;
+  // Of panels that are not of few rows: these copy no tile.
   bool stages_key = false;
   bool stages_value = false;
   bool converts_query = false;  // the query is of another type than Real
@@ -33,6 +37,8 @@ struct Schedule {
   // find the same scores.
   bool keeps_scores = false;
 
+  // The rows of a key head are a panel of few rows, which reads keys and values as they are stored.
+  bool has_few_rows = false;
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;
   // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
@@ -40,11 +46,25 @@ struct Schedule {
   std::int64_t key_chunks = 1;
   int workers = 1;
 
+  // Rows of a panel where a key head has many.
+  std::int64_t full_panel_rows() const {
+    return std::int64_t{kernels::kPanelVectors} * table->lanes;
+  }
+  // The rows of a panel, filled up to whole vectors.
+  std::int64_t whole_vectors() const {
+    return (panel_rows + table->lanes - 1) / table->lanes * std::int64_t{table->lanes};
+  }
   std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
   std::int64_t blocks(std::int64_t rows) const { return (rows + block_rows() - 1) / block_rows(); }
   // Keys of the longest tile there is.
   std::int64_t tile_keys() const { return std::min<std::int64_t>(kernels::kTileKeys, kv_len); }
-  bool has_single_rows() const { return panel_rows == 1; }
+  bool copies_key() const { return stages_key && !has_few_rows; }
+  bool copies_value() const { return stages_value && !has_few_rows; }
+  // Numbers of an output whose rows are those of a panel, as a state has it.
+  std::int64_t out_size() const {
+    if (!has_few_rows) return panel_rows * value_dim;
+    return panel_rows * ((value_dim + table->lanes - 1) / table->lanes * table->lanes);
+  }
 };
 
 // `threads` may be used. The request must be the largest that is computed with it.
@@ -52,7 +72,11 @@ template <class Real>
 Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                              const Request<Real>& request, Pass pass, int threads);
 
-// As `schedule`, for one panel of rows whose scores are kept.
+// As `schedule`, in panels of whole vectors of rows, however few rows there are.
+template <class Real>
+Schedule<Real> in_whole_vectors(const Schedule<Real>& schedule);
+
+// The same for one panel of rows whose scores are kept.
 template <class Real>
 Schedule<Real> exact_schedule(const Schedule<Real>& schedule);
 

@@ -1,4 +1,4 @@
-// The kernels of the way back, compiled once for each instruction set.
+// The kernels of the backward pass, compiled once for each instruction set.
 #if defined(HEED_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_BACKWARD_INL_H_
 #undef HEED_BACKWARD_INL_H_
@@ -21,7 +21,7 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 // A register block of the products that sum over rows: keys × vectors of dimensions. With a vector
 // of each dimension and a broadcast, the sums just fit the registers; four vectors divide the usual
 // dimensions, three would not.
-constexpr int kKeyBlock = 6;
+constexpr int kKeyRegisterRows = 6;
 constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
 // The tile without keys that nobody sees and the segments they are cut into.
@@ -30,6 +30,25 @@ HWY_INLINE void for_each_cell(const PanelKernel<kVectors>& kernel, const Use& us
   for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {
     for (int v = 0; v < kVectors; ++v) use(key, v, key * kernel.kWidth);
   }
+}
+
+// m − lse · log2 e, which nearly cancel.
+HWY_INLINE Vec minus_log2_of(Vec m, Vec lse) {
+  using Numbers = Constants<Real>;
+#if HWY_TARGET != HWY_SSE4
+  const Vec difference = hn::NegMulAdd(lse, hn::Set(kReals, Numbers::kLog2E), m);
+  return hn::NegMulAdd(lse, hn::Set(kReals, Numbers::kLog2ERest), difference);
+#else
+  // A product is rounded before it is subtracted: those of halves are exact.
+  const auto high_bits =
+      hn::Set(kBits, ~((hn::TFromD<Bits>{1} << (Numbers::kFractionBits / 2 + 1)) - 1));
+  const Vec high = hn::BitCast(kReals, hn::And(hn::BitCast(kBits, lse), high_bits));
+  const Vec low = hn::IfThenZeroElse(hn::Eq(high, lse), hn::Sub(lse, high));  // of infinity: 0
+  const Vec factor = hn::Set(kReals, Numbers::kLog2EHigh);
+  const Vec difference = hn::Sub(hn::Sub(m, hn::Mul(high, factor)), hn::Mul(low, factor));
+  constexpr Real kFactorRest = Numbers::kLog2E - Numbers::kLog2EHigh + Numbers::kLog2ERest;
+  return hn::Sub(difference, hn::Mul(lse, hn::Set(kReals, kFactorRest)));
+#endif
 }
 
 // The exponents of the forward pass, from the same offsets moved at the same keys, to the last bit:
@@ -62,9 +81,7 @@ struct Recompute {
                                      Vec (&offset)[kVectors]) {
     for (int v = 0; v < kVectors; ++v) {
       const Vec m = hn::Neg(Kernel::load(state.minus_m, v));
-      const Vec row_lse = Kernel::load(lse, v);
-      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kReals, Constants<Real>::kLog2E), m);
-      offset[v] = hn::NegMulAdd(row_lse, hn::Set(kReals, Constants<Real>::kLog2ERest), offset[v]);
+      offset[v] = minus_log2_of(m, Kernel::load(lse, v));
     }
   }
 
@@ -235,20 +252,21 @@ struct AddToKeys {
     template <int kKeys>
     HWY_INLINE void run(std::int32_t key) const {
       Real* HWY_RESTRICT at = sums.data + key * sums.stride;
-      Vec block[kKeys][kColumns];
+      Vec sums_of[kKeys][kColumns];
       for (int i = 0; i < kKeys; ++i)
         for (int c = 0; c < kColumns; ++c)
-          block[i][c] = hn::Load(kReals, at + i * sums.stride + c * kLanes);
+          sums_of[i][c] = hn::Load(kReals, at + i * sums.stride + c * kLanes);
       const Operand numbers{kernel.weights + key * kernel.kWidth + first_row, kernel.kWidth, 1};
-      multiply_add<2, 0, kColumns>(numbers, rows + first_row * kColumns * kLanes, num_rows, block);
+      multiply_add<2, 0, kColumns>(numbers, rows + first_row * kColumns * kLanes, num_rows,
+                                   sums_of);
       for (int i = 0; i < kKeys; ++i)
         for (int c = 0; c < kColumns; ++c)
-          hn::Store(block[i][c], kReals, at + i * sums.stride + c * kLanes);
+          hn::Store(sums_of[i][c], kReals, at + i * sums.stride + c * kLanes);
     }
 
     HWY_INLINE void run_all(std::int32_t begin, std::int32_t end) const {
       std::int32_t key = begin;
-      for (; key + kKeyBlock <= end; key += kKeyBlock) run<kKeyBlock>(key);
+      for (; key + kKeyRegisterRows <= end; key += kKeyRegisterRows) run<kKeyRegisterRows>(key);
       if (key + 4 <= end) {
         run<4>(key);
         key += 4;
@@ -277,14 +295,14 @@ struct AddToKeys {
   };
 
   template <int kColumns>
-  static HWY_INLINE void add(const Kernel& kernel, const Real* block, const RowBlocks& rows,
+  static HWY_INLINE void add(const Kernel& kernel, const Real* strip, const RowVectors& rows,
                              bool guarded, const KeySums& sums) {
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
       const Segment& segment = kernel.segments[i];
       const std::int32_t first = segment.first_vector * kLanes;
       const std::int32_t last =
           std::min((segment.first_vector + segment.num_vectors) * kLanes, rows.num_rows);
-      const Columns<kColumns> columns{kernel, block, sums, first, last - first};
+      const Columns<kColumns> columns{kernel, strip, sums, first, last - first};
       if (first >= last) continue;
       if (guarded) {
         columns.run_guarded(segment.begin, segment.end);
@@ -294,23 +312,23 @@ struct AddToKeys {
     }
   }
 
-  static void run(const Tile& tile, const Panel& panel, Real* numbers, const RowBlocks& rows,
+  static void run(const Tile& tile, const Panel& panel, Real* numbers, const RowVectors& rows,
                   bool guarded, KeySums sums) {
     const Kernel kernel(tile, panel, numbers);
     if (kernel.begin >= kernel.end) return;
     constexpr int kStep = kColumnVectors * kLanes;
-    const Real* block = rows.data;
+    const Real* strip = rows.data;
     std::int32_t vectors = rows.vectors;
     for (; vectors >= kColumnVectors; vectors -= kColumnVectors) {
-      add<kColumnVectors>(kernel, block, rows, guarded, sums);
-      block += std::int64_t{kStep} * rows.capacity;
+      add<kColumnVectors>(kernel, strip, rows, guarded, sums);
+      strip += std::int64_t{kStep} * rows.capacity;
       sums.data += kStep;
     }
     if constexpr (kColumnVectors > 2) {
-      if (vectors == 3) add<3>(kernel, block, rows, guarded, sums);
-      if (vectors == 2) add<2>(kernel, block, rows, guarded, sums);
+      if (vectors == 3) add<3>(kernel, strip, rows, guarded, sums);
+      if (vectors == 2) add<2>(kernel, strip, rows, guarded, sums);
     }
-    if (vectors == 1) add<1>(kernel, block, rows, guarded, sums);
+    if (vectors == 1) add<1>(kernel, strip, rows, guarded, sums);
   }
 };
 

@@ -1,4 +1,4 @@
-// The kernels of the way back for float.
+// The kernels of the backward pass for float.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/backward.cc"
 #include "hwy/foreach_target.h"

@@ -1,4 +1,4 @@
-// The kernels of the way back: what they work on beside panels and tiles, and their table.
+// The kernels of the backward pass: what they work on beside panels and tiles, and their table.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 namespace heed::inline v0::kernels {
 
 // Rows of a panel as rows of vectors, for the products that sum over rows. Dimensions are padded
-// with 0 to whole vectors and cut into blocks of BackwardTable::column_vectors of them, the last
-// one perhaps narrower; each block holds all rows, one behind the other.
+// with 0 to whole vectors and cut into strips of BackwardTable::column_vectors of them, the last
+// one perhaps narrower; each strip holds all rows, one behind the other.
 template <class Real>
-struct BasicRowBlocks {
+struct BasicRowVectors {
   const Real* data = nullptr;
   std::int32_t num_rows = 0;  // rows that exist
-  std::int32_t capacity = 0;  // rows a block has room for
+  std::int32_t capacity = 0;  // rows a strip has room for
   std::int32_t vectors = 0;   // of a row
 };
 
@@ -42,7 +42,7 @@ struct BasicBackwardTable {
   using Panel = BasicPanel<Real>;
   using PanelState = BasicPanelState<Real>;
   using DropoutRows = BasicDropoutRows<Real>;
-  using RowBlocks = BasicRowBlocks<Real>;
+  using RowVectors = BasicRowVectors<Real>;
   using KeySums = BasicKeySums<Real>;
   using SumRows = BasicSumRows<Real>;
 
@@ -86,6 +86,19 @@ struct BasicBackwardTable {
   // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
   void (*add_to_rows)(const ScoreTile& tile, const Real* numbers, const SumRows& rows);
 
+  // products[i] = Σ_r numbers[r] · rows[i][r] for `count` rows of `width` each; where a number is 0
+  // nothing is added.
+  void (*dot_rows)(const Real* numbers, const Real* rows, std::int64_t count, std::int32_t width,
+                   Real* products);
+
+  // sums[j][r] += tile.scores[j][r] · factors[r], where that score is not 0.
+  void (*add_scaled)(const ScoreTile& tile, const Real* factors, Real* sums);
+
+  // sums of r − j · key_step, counted from the tile's begin and first row: sums[r + (end − 1 − j) ·
+  // key_step] += numbers[j][r], for the rows that exist.
+  void (*sum_diagonals)(const ScoreTile& tile, const Real* numbers, std::int32_t key_step,
+                        Real* sums);
+
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
   void (*multiply)(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers);
 
@@ -95,7 +108,7 @@ struct BasicBackwardTable {
                        Real* sums);
 
   // sums[j] += Σ_r numbers[j][r] · rows[r], in the order of rows. `guarded` as above, for rows.
-  void (*add_to_keys)(const Tile& tile, const Panel& panel, Real* numbers, const RowBlocks& rows,
+  void (*add_to_keys)(const Tile& tile, const Panel& panel, Real* numbers, const RowVectors& rows,
                       bool guarded, const KeySums& sums);
 
   // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim steps, in the order in which
@@ -108,7 +121,7 @@ struct BasicBackwardTable {
   bool (*is_finite)(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count);
 };
 
-using RowBlocks = BasicRowBlocks<float>;
+using RowVectors = BasicRowVectors<float>;
 using KeySums = BasicKeySums<float>;
 using SumRows = BasicSumRows<float>;
 using BackwardTable = BasicBackwardTable<float>;

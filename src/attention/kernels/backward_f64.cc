@@ -1,4 +1,4 @@
-// The kernels of the way back for double.
+// The kernels of the backward pass for double.
 #define HEED_REAL_BITS 64
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/backward_f64.cc"

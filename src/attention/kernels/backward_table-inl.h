@@ -1,4 +1,4 @@
-// The table of the kernels of the way back, compiled once for each instruction set.
+// The table of the kernels of the backward pass, compiled once for each instruction set.
 #if defined(HEED_BACKWARD_TABLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_BACKWARD_TABLE_INL_H_
 #undef HEED_BACKWARD_TABLE_INL_H_
@@ -88,6 +88,56 @@ void add_to_rows(const ScoreTile& tile, const Real* numbers, const SumRows& rows
   }
 }
 
+// A processor that reads what it has just written waits where the pieces are not the same, and the
+// sums of neighbouring keys overlap. So there are several sums, in turn for neighbouring keys, so
+// many that neighbours of one sum are kLanes apart or some time.
+void sum_diagonals(const ScoreTile& tile, const Real* numbers, std::int32_t key_step, Real* sums) {
+  constexpr std::int32_t kApart = 8;
+  HWY_ALIGN Real copies[kApart * (kTileKeys + kMaxPanelWidth)];
+  const std::int32_t size = (tile.end - tile.begin) * key_step + tile.width;
+  const std::int32_t num_copies = std::max(1, kApart / key_step);
+  std::fill_n(copies, num_copies > 1 ? num_copies * size : 0, Real{0});
+  for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+    Real* const all = num_copies > 1 ? copies + j % num_copies * size : sums;
+    Real* const from = all + (tile.end - 1 - j) * key_step;
+    for (std::int32_t r = 0; r < tile.num_rows; r += kLanes) {
+      const auto exist = hn::FirstN(kReals, static_cast<std::size_t>(tile.num_rows - r));
+      const Vec added =
+          hn::IfThenElseZero(exist, hn::Load(kReals, numbers + std::int64_t{j} * tile.width + r));
+      hn::StoreU(hn::Add(hn::LoadU(kReals, from + r), added), kReals, from + r);
+    }
+  }
+  for (std::int32_t copy = 0; copy < (num_copies > 1 ? num_copies : 0); ++copy) {
+    for (std::int32_t i = 0; i < size; ++i) sums[i] += copies[copy * size + i];
+  }
+}
+
+void dot_rows(const Real* numbers, const Real* rows, std::int64_t count, std::int32_t width,
+              Real* products) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    Vec sum = hn::Zero(kReals);
+    for (std::int32_t r = 0; r < width; r += kLanes) {
+      const Vec number = hn::Load(kReals, numbers + r);
+      const Vec added = hn::MulAdd(number, hn::Load(kReals, rows + i * width + r), sum);
+      sum = hn::IfThenElse(hn::Eq(number, hn::Zero(kReals)), sum, added);
+    }
+    products[i] = hn::GetLane(hn::SumOfLanes(kReals, sum));
+  }
+}
+
+void add_scaled(const ScoreTile& tile, const Real* factors, Real* sums) {
+  for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+    const std::int64_t row = static_cast<std::int64_t>(j) * tile.width;
+    for (std::int32_t r = 0; r < tile.width; r += kLanes) {
+      const Vec score = hn::Load(kReals, tile.scores + row + r);
+      const Vec sum = hn::Load(kReals, sums + row + r);
+      const Vec added = hn::Add(sum, hn::Mul(score, hn::Load(kReals, factors + r)));
+      hn::Store(hn::IfThenElse(hn::Eq(score, hn::Zero(kReals)), sum, added), kReals,
+                sums + row + r);
+    }
+  }
+}
+
 void multiply(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers) {
   by_width<Multiply>(panel.vectors, tile, panel, factors, numbers);
 }
@@ -96,7 +146,7 @@ void add_to_query(const Tile& tile, const Panel& panel, bool guarded, Real* grad
   by_width<AddToQuery>(panel.vectors, tile, panel, guarded, grads, sums);
 }
 
-void add_to_keys(const Tile& tile, const Panel& panel, Real* numbers, const RowBlocks& rows,
+void add_to_keys(const Tile& tile, const Panel& panel, Real* numbers, const RowVectors& rows,
                  bool guarded, const KeySums& sums) {
   by_width<AddToKeys>(panel.vectors, tile, panel, numbers, rows, guarded, sums);
 }
@@ -139,6 +189,9 @@ const BackwardTable* backward_table() {
                                    .start_derivatives = start_derivatives,
                                    .sum_distances = sum_distances,
                                    .add_to_rows = add_to_rows,
+                                   .dot_rows = dot_rows,
+                                   .add_scaled = add_scaled,
+                                   .sum_diagonals = sum_diagonals,
                                    .multiply = multiply,
                                    .add_to_query = add_to_query,
                                    .add_to_keys = add_to_keys,

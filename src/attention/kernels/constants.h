@@ -17,6 +17,7 @@ struct Constants<float> {
   static constexpr float kTanhSaturation = detail::kTanhSaturation;
   static constexpr float kLog2E = detail::kLog2E;
   static constexpr float kLog2ERest = detail::kLog2ERest;
+  static constexpr float kLog2EHigh = 0x1.714p0F;  // the first 11 bits
   // Bits of a number's fraction.
   static constexpr int kFractionBits = 23;
   // The largest power of 2 that is a number.
@@ -48,6 +49,7 @@ struct Constants<double> {
   static constexpr double kTanhSaturation = 19.5;
   static constexpr double kLog2E = 1.4426950408889634;
   static constexpr double kLog2ERest = 2.0355273740931033e-17;  // log2 e − kLog2E
+  static constexpr double kLog2EHigh = 0x1.715476p0;            // the first 24 bits
   static constexpr int kFractionBits = 52;
   static constexpr double kLargestPower = 1023;
 };

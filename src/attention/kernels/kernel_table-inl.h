@@ -11,7 +11,7 @@
 
 #include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/panel-inl.h"
-#include "attention/kernels/row-inl.h"
+#include "attention/kernels/rows-inl.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/transpose-inl.h"
@@ -35,7 +35,6 @@ struct Attend {
 };
 void attend(const Tile& tile, const Panel& panel, const PanelOptions& options, PanelState& state,
             Real* weights) {
-  if (panel.is_single_row()) return RowKernel(tile, panel, options, state, weights).attend();
   by_width<Attend>(panel.vectors, tile, panel, options, state, weights);
 }
 
@@ -59,6 +58,25 @@ struct Absorb {
 void absorb(const Tile& tile, const Panel& panel, const PanelOptions& options, PanelState& state,
             Real* scores) {
   by_width<Absorb>(panel.vectors, tile, panel, options, state, scores);
+}
+
+template <int kVectors>
+struct ClearUnseen {
+  static void run(const Tile& tile, const Panel& panel, Real* weights) {
+    const PanelKernel<kVectors> kernel(tile, panel, weights);
+    for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {
+      for (int v = 0; v < kVectors; ++v) {
+        Real* at = weights + key * kernel.kWidth;
+        const Vec weight = kernel.load(at, v);
+        auto hidden = hn::Eq(weight, hn::Set(kReals, kUnseen));
+        if (kernel.is_mixed) hidden = hn::Or(hidden, hn::Not(kernel.sees(v, key)));
+        kernel.store(hn::IfThenZeroElse(hidden, weight), at, v);
+      }
+    }
+  }
+};
+void clear_unseen(const Tile& tile, const Panel& panel, Real* weights) {
+  by_width<ClearUnseen>(panel.vectors, tile, panel, weights);
 }
 
 void add_to_sums(const Tile& tile, const Panel& panel, Real* scores, const PanelSums& sums) {
@@ -89,24 +107,30 @@ void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, Rea
   by_width<AddMass>(tile.vectors, tile, first, last, mass);
 }
 
-// Of minus_m, threshold and sum, and of the vectors of out that belong to them.
+// How far minus_m, threshold and sum reach.
 HWY_INLINE std::int32_t state_width(const Panel& panel) {
-  return panel.is_single_row() ? kLanes : panel.vectors * kLanes;
-}
-HWY_INLINE std::int32_t out_size(const Panel& panel) {
-  return panel.is_single_row() ? panel.value_dim : panel.value_dim * panel.vectors * kLanes;
+  return panel.has_few_rows() ? (panel.num_rows + kLanes - 1) / kLanes * kLanes
+                              : panel.vectors * kLanes;
 }
 
 bool is_finite(const Panel& panel, const PanelState& state) {
   const std::int32_t width = state_width(panel);
+  const std::int64_t out_size = panel.has_few_rows()
+                                    ? std::int64_t{panel.num_rows} * out_stride(panel)
+                                    : std::int64_t{panel.value_dim} * width;
   // 0 · x is 0 unless x is infinite or NaN.
   Vec products = hn::Zero(kReals);
   const auto multiply_in = [&products](const Real* at) HWY_ATTR {
     products = hn::MulAdd(hn::Load(kReals, at), hn::Zero(kReals), products);
   };
   for (std::int32_t r = 0; r < width; r += kLanes) multiply_in(state.sum + r);
-  for (std::int32_t i = 0; i < out_size(panel); i += kLanes) multiply_in(state.out + i);
+  for (std::int64_t i = 0; i < out_size; i += kLanes) multiply_in(state.out + i);
   return hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+}
+
+HWY_INLINE void combine(Real* total, Vec total_factor, const Real* part, Vec part_factor) {
+  const Vec scaled = hn::Mul(hn::Load(kReals, total), total_factor);
+  hn::Store(hn::MulAdd(hn::Load(kReals, part), part_factor, scaled), kReals, total);
 }
 
 // Both states become sums over the same m, the larger one; the one over no key counts for nothing.
@@ -129,12 +153,25 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
         hn::IfThenElse(hn::And(part_empty, total_empty), hn::Max(part_threshold, total_threshold),
                        hn::Set(kReals, kLargestExponent)),
         kReals, total.threshold + r);
-    const auto combine = [&](Real* total_at, const Real* part_at) HWY_ATTR {
-      const Vec scaled = hn::Mul(hn::Load(kReals, total_at), total_factor);
-      hn::Store(hn::MulAdd(hn::Load(kReals, part_at), part_factor, scaled), kReals, total_at);
-    };
-    combine(total.sum + r, part.sum + r);
-    for (std::int32_t i = r; i < out_size(panel); i += width) combine(total.out + i, part.out + i);
+    combine(total.sum + r, total_factor, part.sum + r, part_factor);
+    if (!panel.has_few_rows()) {
+      for (std::int64_t i = r; i < std::int64_t{panel.value_dim} * width; i += width) {
+        combine(total.out + i, total_factor, part.out + i, part_factor);
+      }
+      continue;
+    }
+    HWY_ALIGN Real part_factors[kLanes];
+    HWY_ALIGN Real total_factors[kLanes];
+    hn::Store(part_factor, kReals, part_factors);
+    hn::Store(total_factor, kReals, total_factors);
+    for (std::int32_t row = r; row < std::min(r + kLanes, panel.num_rows); ++row) {
+      const Vec of_part = hn::Set(kReals, part_factors[row - r]);
+      const Vec of_total = hn::Set(kReals, total_factors[row - r]);
+      const std::int64_t first = std::int64_t{row} * out_stride(panel);
+      for (std::int64_t i = first; i < first + out_stride(panel); i += kLanes) {
+        combine(total.out + i, of_total, part.out + i, of_part);
+      }
+    }
   }
 }
 
@@ -199,11 +236,16 @@ KernelTable make_kernel_table(const RecurrenceTable* recurrence,
           .recurrence = recurrence,
           .in_double = in_double,
           .attend = attend,
+          .attend_rows = attend_rows,
           .score = score,
           .absorb = absorb,
           .cap = cap,
           .add_alibi = add_alibi,
           .add_rows = add_rows,
+          .add_diagonals = add_diagonals,
+          .sum_keys = sum_keys,
+          .multiply_rows = multiply_rows,
+          .clear_unseen = clear_unseen,
           .add_mask_rows = add_mask_rows,
           .hide_rows = hide_rows,
           .visibility = visibility,
@@ -217,6 +259,7 @@ KernelTable make_kernel_table(const RecurrenceTable* recurrence,
           .add_products = add_products,
           .pack = pack,
           .unpack = unpack,
+          .unpack_rows = unpack_rows,
           .is_finite = is_finite,
           .merge = merge,
           .widen = widen,

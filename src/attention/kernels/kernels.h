@@ -2,10 +2,9 @@
 // float and one for double, with half as many lanes.
 //
 // A panel is a set of rows, one a vector lane: a row is a query of one head of a key head's group.
-// Panel arrays are [index][width], so that a vector holds the same index of several rows. Where
-// rows are too few to fill a vector, a panel is a single row of width 1, whose arrays are [index];
-// only attend, is_finite, merge, pack and unpack know it. docs/kernels.md explains the arithmetic
-// and its order.
+// Panel arrays are [index][width], so that a vector holds the same index of several rows. Rows that
+// are too few to fill vectors are a panel of few rows, in other lanes; only attend_rows, is_finite,
+// merge, pack and unpack know it. docs/kernels.md explains the arithmetic and its order.
 #pragma once
 
 #include <array>
@@ -96,13 +95,19 @@ struct BasicDropoutRows {
   const std::int32_t* q_idx = nullptr;  // [width], positions
 };
 
-// What stands for the vectors of a panel that is a single row.
-inline constexpr std::int32_t kSingleRow = 0;
+// What stands for the vectors of a panel of few rows: its query is [head_dim][num_rows], and the
+// output of its state [num_rows][value_dim, filled up to whole vectors]. What else there is for
+// each row is [num_rows], and of a state filled up to whole vectors.
+inline constexpr std::int32_t kFewRows = 0;
+
+// The most of them that read tensors. Pages of a cache are read by more.
+inline constexpr std::int32_t kMostFewRows = 12;
 
 // The rows of a panel: their queries and the keys they see.
 template <class Real>
 struct BasicPanel {
-  std::int32_t vectors = kSingleRow;  // 1, 2 or 3: width / lanes of a vector; or kSingleRow
+  std::int32_t vectors = kFewRows;  // 1, 2 or 3: width / lanes of a vector; or kFewRows
+  std::int32_t num_rows = 0;        // of these; known to a panel of few rows alone
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
   const Real* query = nullptr;  // [head_dim][width]
@@ -116,7 +121,7 @@ struct BasicPanel {
   std::int32_t vector_begin[kPanelVectors] = {};
   std::int32_t vector_end[kPanelVectors] = {};
 
-  bool is_single_row() const { return vectors == kSingleRow; }
+  bool has_few_rows() const { return vectors == kFewRows; }
 };
 
 // How a panel is computed.
@@ -127,12 +132,16 @@ struct BasicPanelOptions {
   bool guarded = false;
   // Null where every weight is kept.
   const BasicDropoutRows<Real>* dropout = nullptr;
+  // Known to a panel of few rows alone, which takes the place of score(), add_mask() and absorb()
+  // then: the query is multiplied by scale, and this is added to the scores of the tile,
+  // [key][rows, filled up to whole vectors], unless it is null.
+  bool has_mask = false;
+  const Real* mask = nullptr;
 };
 
 // The softmax of a panel's rows over some keys, with scores s in units of log 2:
 // sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
-// −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere. Of a single row,
-// every lane of a vector has the same number, and out is filled up with 0 to whole vectors.
+// −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere.
 template <class Real>
 struct BasicPanelState {
   Real* minus_m = nullptr;    // [width]
@@ -178,9 +187,20 @@ struct BasicPanelLargest {
   std::int32_t* keys = nullptr;  // [count][width]: −1 there
 };
 
+// A matrix of any strides.
+template <class Real>
+struct BasicMatrix {
+  const Real* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 1;
+};
+
 template <class Real>
 struct BasicBackwardTable;
 struct RecurrenceTable;
+struct StoredTile;  // in stored_tile.h
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
 template <class Real>
@@ -199,7 +219,7 @@ struct BasicKernelTable {
   std::int32_t lanes;
   // For the loops that call a user's function: they are compiled elsewhere.
   detail::TileTarget tile_target;
-  // The kernels of the way back: backward.h.
+  // The kernels of the backward pass: backward.h.
   const BasicBackwardTable<Real>* backward;
   // Those of linear attention: recurrence.h. In float alone.
   const RecurrenceTable* recurrence;
@@ -210,7 +230,14 @@ struct BasicKernelTable {
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
                  PanelState& state, Real* weights);
 
-  // The same in two halves, for scores that somebody modifies in between. Here the query is
+  // The same for a panel of few rows without dropout, whose keys and values are read as they are
+  // stored; in the table for double KvStorage::kFloat32 stands for doubles, and there is no other.
+  // `next` is the tile that will follow, whose keys are fetched meanwhile, or null. `weights` is
+  // [num_rows][kTileKeys].
+  void (*attend_rows)(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+                      const PanelOptions& options, PanelState& state, Real* weights);
+
+  // attend() in two halves, for scores that somebody modifies in between. Here the query is
   // multiplied by scale alone. After score(), scores[j][r] holds query · key, or anything where row
   // r does not see key j; before absorb() it must be −infinity where an irregular mask hides it.
   void (*score)(const Tile& tile, const Panel& panel, Real* scores);
@@ -224,6 +251,15 @@ struct BasicKernelTable {
   void (*add_alibi)(const ScoreTile& tile, const Real* slopes);
   // score += element
   void (*add_rows)(const ScoreTile& tile, const ScoreRows<Real>& rows);
+  // score of row r and key j += first[r − j · key_step], of all rows of the tile's width
+  void (*add_diagonals)(const ScoreTile& tile, const Real* first, std::int32_t key_step);
+
+  // sums[r] += Σ_j numbers[j][r] over the keys of the tile that are asked about
+  void (*sum_keys)(const ScoreTile& tile, const Real* numbers, Real* sums);
+  // out[i][r] += Σ_s a(i, s) · b[s][r], of `width` columns; where b is 0 nothing is added.
+  void (*multiply_rows)(const BasicMatrix<Real>& a, const Real* b, std::int32_t width, Real* out);
+  // Weights that absorb() left become 0 where row r does not see key j.
+  void (*clear_unseen)(const Tile& tile, const Panel& panel, Real* weights);
 
   // A mask is a tile of what is added to scores, −infinity for keys that are hidden. These put more
   // into it: what is to be added, and keys to hide, whose element is `hidden_value`.
@@ -265,6 +301,10 @@ struct BasicKernelTable {
   // rows[r][d] = factors[r] · out[d][r], for the rows that exist; never −0.
   void (*unpack)(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,
                  Real* const* rows);
+
+  // The same for a panel of few rows, as its state has the output.
+  void (*unpack_rows)(const Real* out, std::int32_t num_rows, std::int32_t value_dim,
+                      const Real* factors, Real* const* rows);
 
   // Whether the sum and the output of every row are finite numbers.
   bool (*is_finite)(const Panel& panel, const PanelState& state);

@@ -56,9 +56,9 @@ struct PanelKernel {
     std::int32_t vector_end[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       const std::int32_t from = std::max(panel.vector_begin[v] - tile.first_key - begin, 0);
-      const std::int32_t to = panel.vector_end[v] - tile.first_key - begin + kBlock - 1;
-      vector_begin[v] = begin + from / kBlock * kBlock;
-      vector_end[v] = std::min(begin + to / kBlock * kBlock, end);
+      const std::int32_t to = panel.vector_end[v] - tile.first_key - begin + kRegisterRows - 1;
+      vector_begin[v] = begin + from / kRegisterRows * kRegisterRows;
+      vector_end[v] = std::min(begin + to / kRegisterRows * kRegisterRows, end);
     }
     num_segments = 0;
     for (std::int32_t key = begin; key < end;) {
@@ -95,7 +95,7 @@ struct PanelKernel {
   }
 
   template <class Use, int kFirst, int kCount>
-  struct ScoreBlock {
+  struct ScoreRegisterBlock {
     const PanelKernel& kernel;
     const Use& use;
 
@@ -131,7 +131,8 @@ struct PanelKernel {
 
     template <int kFirst, int kCount>
     HWY_INLINE void run(const Segment& segment) const {
-      for_each_block(segment.begin, segment.end, ScoreBlock<Use, kFirst, kCount>{kernel, use});
+      for_each_register_block(segment.begin, segment.end,
+                              ScoreRegisterBlock<Use, kFirst, kCount>{kernel, use});
     }
   };
 
@@ -195,7 +196,7 @@ struct PanelKernel {
   };
 
   template <bool kGuarded>
-  struct ValueBlock {
+  struct ValueRegisterBlock {
     const PanelKernel& kernel;
     Real* all_sums;
 
@@ -221,7 +222,7 @@ struct PanelKernel {
   // sums[column][row] += Σ_key weight · value[key][column] for so many columns.
   template <bool kGuarded>
   HWY_INLINE void add_values(std::int32_t columns, Real* sums) const {
-    for_each_block(0, columns, ValueBlock<kGuarded>{*this, sums});
+    for_each_register_block(0, columns, ValueRegisterBlock<kGuarded>{*this, sums});
   }
 
   struct RawScores {

@@ -17,7 +17,7 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
 // broadcast they just fit the registers.
-constexpr int kBlock = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
+constexpr int kRegisterRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
 
 // A matrix A[row][step] of which the kernels broadcast single elements.
 struct Operand {
@@ -93,12 +93,13 @@ HWY_INLINE void with_vectors(const Segment& segment, const Body& body) {
   return body.template run<0, kVectors>(segment);
 }
 
-// Calls block.template operator()<kRows>(first) for blocks of kBlock rows, then 4, 2 and 1.
+// Calls block.template run<kRows>(first) for register blocks of kRegisterRows rows, then 4, 2
+// and 1.
 template <class Block>
-HWY_INLINE void for_each_block(std::int32_t begin, std::int32_t end, const Block& block) {
+HWY_INLINE void for_each_register_block(std::int32_t begin, std::int32_t end, const Block& block) {
   std::int32_t row = begin;
-  for (; row + kBlock <= end; row += kBlock) block.template run<kBlock>(row);
-  if constexpr (kBlock > 4) {
+  for (; row + kRegisterRows <= end; row += kRegisterRows) block.template run<kRegisterRows>(row);
+  if constexpr (kRegisterRows > 4) {
     if (row + 4 <= end) {
       block.template run<4>(row);
       row += 4;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/tanh-inl.h"
@@ -115,6 +116,63 @@ HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
 
 void add_rows(const ScoreTile& tile, const ScoreRows<Real>& rows) {
   combine_rows(tile, rows, [](Vec score, Vec added) HWY_ATTR { return hn::Add(score, added); });
+}
+
+void add_diagonals(const ScoreTile& tile, const Real* first, std::int32_t key_step) {
+  for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+    const Real* elements = first - std::int64_t{j} * key_step;
+    for (std::int32_t r = 0; r < tile.width; r += kLanes) {
+      Real* at = scores_at(tile, j, r);
+      hn::Store(hn::Add(hn::Load(kReals, at), hn::LoadU(kReals, elements + r)), kReals, at);
+    }
+  }
+}
+
+void sum_keys(const ScoreTile& tile, const Real* numbers, Real* sums) {
+  for (std::int32_t r = 0; r < tile.width; r += kLanes) {
+    Vec sum = hn::Load(kReals, sums + r);
+    for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+      sum = hn::Add(sum, hn::Load(kReals, numbers + static_cast<std::int64_t>(j) * tile.width + r));
+    }
+    hn::Store(sum, kReals, sums + r);
+  }
+}
+
+// kRows rows of a product, from `first` on, and kVectors vectors of its columns, from r on.
+template <int kRows, int kVectors>
+HWY_INLINE void multiply_block(const Matrix& a, std::int64_t first, const Real* HWY_RESTRICT b,
+                               std::int32_t width, Real* HWY_RESTRICT out) {
+  Vec sums[kRows][kVectors];
+  Real* const target = out + first * width;
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v)
+      sums[i][v] = hn::Load(kReals, target + i * width + v * kLanes);
+  for (std::int64_t s = 0; s < a.columns; ++s) {
+    const Real* column = a.data + first * a.row_stride + s * a.column_stride;
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec factor = hn::Load(kReals, b + s * width + v * kLanes);
+      const auto is_nothing = hn::Eq(factor, hn::Zero(kReals));
+      for (int i = 0; i < kRows; ++i) {
+        const Vec added = hn::MulAdd(hn::Set(kReals, column[i * a.row_stride]), factor, sums[i][v]);
+        sums[i][v] = hn::IfThenElse(is_nothing, sums[i][v], added);
+      }
+    }
+  }
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v)
+      hn::Store(sums[i][v], kReals, target + i * width + v * kLanes);
+}
+
+template <int kVectors>
+struct MultiplyRows {
+  static void run(const Matrix& a, const Real* b, std::int32_t width, Real* out) {
+    std::int64_t row = 0;
+    for (; row + 4 <= a.rows; row += 4) multiply_block<4, kVectors>(a, row, b, width, out);
+    for (; row < a.rows; ++row) multiply_block<1, kVectors>(a, row, b, width, out);
+  }
+};
+void multiply_rows(const Matrix& a, const Real* b, std::int32_t width, Real* out) {
+  by_width<MultiplyRows>(width / kLanes, a, b, width, out);
 }
 
 void add_mask_rows(const ScoreTile& mask, const ScoreRows<float>& rows) {

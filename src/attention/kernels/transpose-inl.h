@@ -89,7 +89,7 @@ inline void pack_rest(const Real* const* rows, std::int32_t width, std::int32_t 
 
 inline void pack(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
                  Real* query) {
-  const std::int32_t squares = width == 1 ? 0 : head_dim / kLanes * kLanes;
+  const std::int32_t squares = width % kLanes != 0 ? 0 : head_dim / kLanes * kLanes;
   for (std::int32_t r = 0; r < width; r += kLanes) {
     for (std::int32_t d = 0; d < squares; d += kLanes) {
       Vec square[kLanes];
@@ -118,7 +118,7 @@ inline void unpack_rest(const Real* out, std::int32_t width, std::int32_t d, std
 
 inline void unpack(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,
                    Real* const* rows) {
-  const std::int32_t squares = width == 1 ? 0 : value_dim / kLanes * kLanes;
+  const std::int32_t squares = value_dim / kLanes * kLanes;
   for (std::int32_t r = 0; r < width; r += kLanes) {
     const Vec factor = hn::Load(kReals, factors + r);
     for (std::int32_t d = 0; d < squares; d += kLanes) {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/stored_tile.h"
 #include "heed/mask.h"
 
 namespace heed::inline v0 {
@@ -27,6 +27,10 @@ class KeySource {
   // The keys `keys` of one key head, at most a tile, as rows of Real: where they lie, or copied.
   virtual kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                                         const Staging<Real>& staging) const = 0;
+
+  // The same where they lie, as they are stored: what a panel of few rows reads.
+  virtual kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
+                                          RowRange keys) const = 0;
 };
 
 }  // namespace heed::inline v0

@@ -12,6 +12,29 @@ constexpr std::int64_t kFarApart = 2048;
 // Queries of one key head for which a copy of its keys saves more than it costs.
 constexpr std::int64_t kQueriesThatPay = 64;
 
+KvStorage storage_of(DataType type) {
+  switch (type) {
+    case DataType::kFloat16:
+      return KvStorage::kFloat16;
+    case DataType::kBFloat16:
+      return KvStorage::kBFloat16;
+    default:
+      return KvStorage::kFloat32;  // of doubles, too
+  }
+}
+
+// `count` rows from the first on.
+kernels::StoredNumbers stored_rows(const Rows& rows, const std::byte* first, std::int64_t count) {
+  kernels::StoredNumbers numbers;
+  numbers.storage = storage_of(rows.type);
+  numbers.row_stride = rows.row_stride;
+  for (std::int64_t key = 0; key < count; key += kernels::kGroupKeys) {
+    numbers.groups[static_cast<std::size_t>(key / kernels::kGroupKeys)] =
+        first + key * rows.row_stride;
+  }
+  return numbers;
+}
+
 }  // namespace
 
 template <class Real>
@@ -39,6 +62,16 @@ kernels::BasicTile<Real> TensorKeys<Real>::tile(std::int64_t batch, std::int64_t
       read(value_, value_.row(batch, kv_head, keys.begin), count, value_dim_, staging.value);
   tile.value_stride = staging.value == nullptr ? value_.row_stride / kSize : value_dim_;
   return tile;
+}
+
+template <class Real>
+kernels::StoredTile TensorKeys<Real>::stored_tile(std::int64_t batch, std::int64_t kv_head,
+                                                  RowRange keys) const {
+  const std::int64_t count = keys.end - keys.begin;
+  return {.key = stored_rows(key_, key_.row(batch, kv_head, keys.begin), count),
+          .value = stored_rows(value_, value_.row(batch, kv_head, keys.begin), count),
+          .first_key = static_cast<std::int32_t>(keys.begin),
+          .num_keys = static_cast<std::int32_t>(count)};
 }
 
 template <class Real>

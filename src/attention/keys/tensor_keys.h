@@ -34,6 +34,8 @@ class TensorKeys final : public KeySource<Real> {
 
   kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                                 const Staging<Real>& staging) const override;
+  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
+                                  RowRange keys) const override;
 
  private:
   // The first of the rows as numbers: where they lie, or in `staged` unless that is null.

@@ -31,6 +31,7 @@ class AdditiveMask final : public IrregularPart<AdditiveMask> {
     return tensor_[at] != -std::numeric_limits<float>::infinity();
   }
   float added(const ScoreIndex& at) const override { return tensor_[at]; }
+  bool adds() const override { return true; }
   Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
                         RowRange keys) const override {
     const auto is_hidden = [&](const float* row) {

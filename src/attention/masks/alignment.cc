@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/masks/aligned.h"
+#include "attention/query_offsets.h"
 #include "heed/error.h"
 #include "heed/mask.h"
 
@@ -46,23 +47,20 @@ void Alignment::check(std::string_view mask_name, const ScoreShape& shape) const
   const std::int64_t to_last_key = shape.kv_len - shape.q_len;
   switch (kind_) {
     case Kind::kSquare:
-      if (shape.query_offset == to_last_key) return;
-      throw InvalidArgument(
-          fmt::format("{0}: q_len is {1} and query_offset {2} but kv_len is {3}; where lengths "
-                      "differ, name the "
-                      "alignment: top_left, bottom_right or an offset",
-                      mask_name, shape.q_len, shape.query_offset, shape.kv_len));
-    case Kind::kBottomRight:
-      if (shape.query_offset == 0 || shape.query_offset == to_last_key) return;
-      throw InvalidArgument(
-          fmt::format("{}: bottom_right puts query 0 at position {} but query_offset is {}",
-                      mask_name, to_last_key, shape.query_offset));
+      for_each_offset(shape.query_offset, [&](const std::string& name, std::int64_t offset) {
+        if (offset == to_last_key) return;
+        throw InvalidArgument(
+            fmt::format("{}: q_len is {} and {} {} but kv_len is {}; where lengths differ, name "
+                        "the alignment: top_left, bottom_right or an offset",
+                        mask_name, shape.q_len, name, offset, shape.kv_len));
+      });
+      return;
     case Kind::kLengths:
       detail::check_key_lengths(mask_name, *lengths_, shape);
-      if (shape.query_offset == 0) return;
-      throw InvalidArgument(fmt::format(
-          "{}: bottom_right with lengths says where queries stand, but query_offset is {}",
-          mask_name, shape.query_offset));
+      [[fallthrough]];
+    case Kind::kBottomRight:
+      check_agreement(mask_name, shape);
+      return;
     case Kind::kOffset:
       if (offset_ >= -detail::kMaxOffset && offset_ <= detail::kMaxOffset) return;
       throw InvalidArgument(
@@ -70,8 +68,21 @@ void Alignment::check(std::string_view mask_name, const ScoreShape& shape) const
   }
 }
 
+void Alignment::check_agreement(std::string_view mask_name, const ScoreShape& shape) const {
+  if (is_zero(shape.query_offset)) return;
+  for (std::int64_t b = 0; b < shape.batch; ++b) {
+    const std::int64_t offset = shape.query_offset[b];
+    const std::int64_t position = resolve(shape, b);
+    if (offset == position) continue;
+    const bool differs = kind_ == Kind::kLengths || shape.query_offset.is_per_entry();
+    throw InvalidArgument(fmt::format(
+        "{}: bottom_right puts query 0{} at position {} but query_offset is {}", mask_name,
+        differs ? fmt::format(" of batch entry {}", b) : "", position, offset));
+  }
+}
+
 std::int64_t Alignment::resolve(const ScoreShape& shape, std::int64_t batch) const {
-  if (kind_ == Kind::kOffset) return shape.query_offset + offset_;
+  if (kind_ == Kind::kOffset) return shape.query_offset[batch] + offset_;
   if (kind_ == Kind::kLengths) return (*lengths_)[static_cast<std::size_t>(batch)] - shape.q_len;
   return shape.kv_len - shape.q_len;
 }

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "attention/query_offsets.h"
+
 namespace heed::inline v0 {
 
 namespace {
@@ -25,67 +27,24 @@ void check_positions(const ScoreShape& shape) {
           fmt::format("mask: {} is {}, expected 0 to {}", name, length, kMaxPosition));
     }
   }
-  if (shape.query_offset < -kMaxPosition || shape.query_offset > kMaxPosition - shape.q_len) {
+  check_count("mask", shape);
+  for_each_offset(shape.query_offset, [&](const std::string& name, std::int64_t offset) {
+    if (offset >= -kMaxPosition && offset <= kMaxPosition - shape.q_len) return;
     throw InvalidArgument(
-        fmt::format("mask: query_offset is {} with {} queries, but positions are 32-bit integers",
-                    shape.query_offset, shape.q_len));
-  }
+        fmt::format("mask: {} is {} with {} queries, but positions are 32-bit integers", name,
+                    offset, shape.q_len));
+  });
 }
 
 }  // namespace
 
 BoundMask::BoundMask(const Mask& mask, const ScoreShape& shape)
-    : mask_(mask),
+    : parts_(mask),
       shape_(shape),
-      is_structural_(std::all_of(mask_.parts().begin(), mask_.parts().end(),
-                                 [](const auto& part) { return part->is_structural(); })),
-      depends_on_head_(std::any_of(mask_.parts().begin(), mask_.parts().end(),
-                                   [](const auto& part) { return part->depends_on_head(); })) {
+      is_structural_(parts_.is_structural()),
+      depends_on_head_(parts_.depends_on_head()) {
   check_positions(shape);
-  for (const auto& part : mask_.parts()) part->check(shape_);
-}
-
-RowRange BoundMask::range(const AttentionRow& row) const {
-  RowRange keys{0, shape_.kv_len};
-  for (const auto& part : mask_.parts()) keys = keys & part->range(shape_, row);
-  return keys.begin < keys.end ? keys : RowRange{};
-}
-
-bool BoundMask::visible(const detail::ScoreIndex& at) const {
-  const RowRange keys = range({at.batch, at.head, at.q});
-  return at.k >= keys.begin && at.k < keys.end &&
-         std::all_of(mask_.parts().begin(), mask_.parts().end(),
-                     [&](const auto& part) { return part->visible(shape_, at); });
-}
-
-float BoundMask::added(const detail::ScoreIndex& at) const {
-  float sum = 0;
-  for (const auto& part : mask_.parts()) sum += part->added(at);
-  return sum;
-}
-
-std::int64_t BoundMask::next_key(const detail::RowGroup& rows, std::int64_t key) const {
-  // Every part must agree to a tile; each answer moves the question on.
-  for (bool moved = true; moved && key < shape_.kv_len;) {
-    moved = false;
-    for (const auto& part : mask_.parts()) {
-      const std::int64_t next =
-          part->next_key(shape_, rows, key) / kernels::kTileKeys * kernels::kTileKeys;
-      moved = moved || next > key;
-      key = std::max(key, next);
-    }
-  }
-  return key;
-}
-
-kernels::Visibility BoundMask::visibility(const detail::RowGroup& rows, RowRange keys) const {
-  auto all = kernels::Visibility::kAll;
-  for (const auto& part : mask_.parts()) {
-    const auto one = part->visibility(shape_, rows, keys);
-    if (one == kernels::Visibility::kNone) return one;
-    if (one == kernels::Visibility::kMixed) all = one;
-  }
-  return all;
+  parts_.check(shape_);
 }
 
 template <class Real>
@@ -93,7 +52,7 @@ void BoundMask::fill(const kernels::BasicScoreTile<Real>& tile,
                      const kernels::BasicKernelTable<Real>& table) const {
   const std::int64_t width = tile.width;
   std::fill(tile.scores + tile.begin * width, tile.scores + tile.end * width, Real{0});
-  for (const auto& part : mask_.parts()) part->hide(shape_, tile, table);
+  parts_.hide(shape_, tile, table);
 }
 
 template void BoundMask::fill(const kernels::BasicScoreTile<float>&,

@@ -51,9 +51,10 @@ class BroadcastTensor {
   template <class Real, class Use>
   void with_rows(const ScoreShape& shape, const BasicScoreTile<Real>& tile, Use use) const {
     std::array<const T*, kernels::kMaxPanelWidth> rows;
+    const std::int64_t offset = shape.query_offset[tile.batch];
     for (std::int32_t r = 0; r < tile.width; ++r) {
       rows[static_cast<std::size_t>(r)] =
-          &(*this)[{tile.batch, tile.heads[r], tile.q_idx[r] - shape.query_offset, tile.first_key}];
+          &(*this)[{tile.batch, tile.heads[r], tile.q_idx[r] - offset, tile.first_key}];
     }
     use(kernels::ScoreRows<T>{rows.data(), key_stride()});
   }
@@ -67,9 +68,9 @@ class BroadcastTensor {
   bool each_row(const ScoreShape& shape, const RowGroup& rows, std::int64_t first_key,
                 Use use) const {
     const T* last = nullptr;
+    const std::int64_t offset = shape.query_offset[rows.batch];
     for (std::int32_t r = 0; r < rows.num_rows; ++r) {
-      const T* row =
-          &(*this)[{rows.batch, rows.heads[r], rows.q_idx[r] - shape.query_offset, first_key}];
+      const T* row = &(*this)[{rows.batch, rows.heads[r], rows.q_idx[r] - offset, first_key}];
       if (row != last && !use(row)) return false;
       last = row;
     }

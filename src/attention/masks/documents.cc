@@ -26,18 +26,19 @@ class Documents final : public MaskPart {
       throw InvalidArgument(fmt::format("documents: the last boundary is {} but kv_len is {}",
                                         boundaries_.back(), shape.kv_len));
     }
-    if (shape.query_offset < 0 || shape.query_offset + shape.q_len > shape.kv_len) {
+    for (const std::int64_t offset : shape.query_offset.values()) {
+      if (offset >= 0 && offset + shape.q_len <= shape.kv_len) continue;
       throw InvalidArgument(
-          fmt::format("documents: queries at positions {} to {}, expected 0 to {}",
-                      shape.query_offset, shape.query_offset + shape.q_len, shape.kv_len));
+          fmt::format("documents: queries at positions {} to {}, expected 0 to {}", offset,
+                      offset + shape.q_len, shape.kv_len));
     }
   }
   std::string description() const override {
     return fmt::format("documents({})", fmt::join(boundaries_, ", "));
   }
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
-    const auto end =
-        std::upper_bound(boundaries_.begin(), boundaries_.end(), row.query + shape.query_offset);
+    const auto end = std::upper_bound(boundaries_.begin(), boundaries_.end(),
+                                      row.query + shape.query_offset[row.batch]);
     return {*(end - 1), *end};
   }
 

@@ -2,7 +2,6 @@
 #include "heed/mask.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "attention/masks/all_of.h"
 #include "attention/masks/bound_mask.h"
 #include "attention/masks/mask_part.h"
 #include "heed/cancellation.h"
@@ -57,12 +57,7 @@ Mask operator&(const Mask& a, const Mask& b) {
   return both;
 }
 
-std::string Mask::description() const {
-  std::vector<std::string> names;
-  names.reserve(parts_.size());
-  for (const auto& part : parts_) names.push_back(part->description());
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " & "));
-}
+std::string Mask::description() const { return detail::AllOf(*this).description(); }
 
 Tensor<bool> materialize_allow(const Mask& mask, const ScoreShape& shape) {
   return materialize<bool>(

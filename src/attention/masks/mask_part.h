@@ -20,7 +20,8 @@ struct ScoreIndex {
 
 inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
   return {static_cast<std::int32_t>(at.batch), static_cast<std::int32_t>(at.head),
-          static_cast<std::int32_t>(at.q + shape.query_offset), static_cast<std::int32_t>(at.k)};
+          static_cast<std::int32_t>(at.q + shape.query_offset[at.batch]),
+          static_cast<std::int32_t>(at.k)};
 }
 
 // Rows of one batch entry that are computed together.
@@ -53,6 +54,8 @@ class MaskPart {
   virtual bool depends_on_head() const { return false; }
   virtual bool visible(const ScoreShape& /*shape*/, const ScoreIndex& /*at*/) const { return true; }
   virtual float added(const ScoreIndex& /*at*/) const { return 0; }
+  // Whether that may be anything but 0.
+  virtual bool adds() const { return false; }
 
   // How the part puts queries at keys, if it does.
   virtual const Alignment* alignment() const { return nullptr; }

@@ -16,7 +16,7 @@ namespace {
 using kernels::Recurrence;
 
 // Some neighbouring columns of the state of one key head in one batch entry.
-struct Block {
+struct Slice {
   std::int64_t batch;
   std::int64_t kv_head;
   std::int64_t first_column;
@@ -28,9 +28,9 @@ const float* row_of(FloatView view, std::int64_t batch, std::int64_t head) {
 }
 
 // How the columns of all states are divided among threads.
-class Blocks {
+class Slices {
  public:
-  Blocks(const Sizes& sizes, std::int32_t lanes) : sizes_(sizes), lanes_(lanes) {
+  Slices(const Sizes& sizes, std::int32_t lanes) : sizes_(sizes), lanes_(lanes) {
     const std::int64_t states = sizes.batch * sizes.num_kv_heads;
     while (vectors_ > 1 &&
            (vectors_ / 2 * lanes >= sizes.value_dim || states * per_state() < num_threads())) {
@@ -43,7 +43,7 @@ class Blocks {
   std::int64_t width() const { return std::int64_t{vectors_} * lanes_; }
   std::int64_t count() const { return count_; }
 
-  Block operator[](std::int64_t index) const {
+  Slice operator[](std::int64_t index) const {
     const std::int64_t first = index % per_state() * width();
     const std::int64_t state = index / per_state();
     return {state / sizes_.num_kv_heads, state % sizes_.num_kv_heads, first,
@@ -59,30 +59,30 @@ class Blocks {
   std::int64_t count_ = 0;
 };
 
-// A block's columns of [head_dim, value_dim] as rows of whole vectors, and the gates' scratch.
+// The columns of a slice of [head_dim, value_dim] as rows of whole vectors, and the gates' scratch.
 class Scratch {
  public:
-  Scratch(const Sizes& sizes, const Blocks& blocks, std::int32_t lanes)
+  Scratch(const Sizes& sizes, const Slices& slices, std::int32_t lanes)
       : head_dim_(sizes.head_dim),
-        width_(blocks.width()),
+        width_(slices.width()),
         memory_({sizes.head_dim * width_ + (sizes.head_dim + lanes - 1) / lanes * lanes}) {}
 
   float* state() { return memory_.data(); }
   float* gates() { return memory_.data() + head_dim_ * width_; }
 
-  void load(TensorView<const float> state, const Block& block) {
+  void load(TensorView<const float> state, const Slice& slice) {
     std::fill_n(memory_.data(), head_dim_ * width_, 0.0F);
     if (state.empty()) return;
     for (std::int64_t i = 0; i < head_dim_; ++i) {
-      const float* row = row_of(state, block.batch, block.kv_head) + i * state.stride(2);
-      std::copy_n(row + block.first_column, block.columns, memory_.data() + i * width_);
+      const float* row = row_of(state, slice.batch, slice.kv_head) + i * state.stride(2);
+      std::copy_n(row + slice.first_column, slice.columns, memory_.data() + i * width_);
     }
   }
 
-  void store(const Block& block, TensorView<float> state) const {
+  void store(const Slice& slice, TensorView<float> state) const {
     for (std::int64_t i = 0; i < head_dim_; ++i) {
-      std::copy_n(memory_.data() + i * width_, block.columns,
-                  &state(block.batch, block.kv_head, i, block.first_column));
+      std::copy_n(memory_.data() + i * width_, slice.columns,
+                  &state(slice.batch, slice.kv_head, i, slice.first_column));
     }
   }
 
@@ -92,34 +92,34 @@ class Scratch {
   Tensor<float> memory_;
 };
 
-// What a block's tokens write.
-void set_writes(const Problem<float>& problem, const Block& block, Recurrence& recurrence) {
-  recurrence.key = row_of(problem.key, block.batch, block.kv_head);
+// What a slice's tokens write.
+void set_writes(const Problem<float>& problem, const Slice& slice, Recurrence& recurrence) {
+  recurrence.key = row_of(problem.key, slice.batch, slice.kv_head);
   recurrence.key_stride = problem.key.stride(2);
-  recurrence.value = row_of(problem.value, block.batch, block.kv_head) + block.first_column;
+  recurrence.value = row_of(problem.value, slice.batch, slice.kv_head) + slice.first_column;
   recurrence.value_stride = problem.value.stride(2);
   if (problem.decay) {
-    recurrence.decay = row_of(*problem.decay, block.batch, block.kv_head);
+    recurrence.decay = row_of(*problem.decay, slice.batch, slice.kv_head);
     recurrence.decay_stride = problem.decay->stride(2);
     recurrence.decay_is_scalar = problem.decay->stride(3) == 0;
   }
   if (problem.beta) {
-    recurrence.beta = row_of(*problem.beta, block.batch, block.kv_head);
+    recurrence.beta = row_of(*problem.beta, slice.batch, slice.kv_head);
     recurrence.beta_stride = problem.beta->stride(2);
   }
 }
 
 // What they read, and where that goes.
-void set_reads(const Problem<float>& problem, const Block& block, TensorView<float> out,
+void set_reads(const Problem<float>& problem, const Slice& slice, TensorView<float> out,
                Recurrence& recurrence) {
-  const std::int64_t first_head = block.kv_head * problem.heads_per_kv_head;
+  const std::int64_t first_head = slice.kv_head * problem.heads_per_kv_head;
   recurrence.num_heads = static_cast<std::int32_t>(problem.heads_per_kv_head);
   recurrence.scale = problem.scale;
-  recurrence.query = row_of(problem.query, block.batch, first_head);
+  recurrence.query = row_of(problem.query, slice.batch, first_head);
   recurrence.query_stride = problem.query.stride(2);
   recurrence.query_head_stride = problem.query.stride(1);
   recurrence.out =
-      out.data() + block.batch * out.stride(0) + first_head * out.stride(1) + block.first_column;
+      out.data() + slice.batch * out.stride(0) + first_head * out.stride(1) + slice.first_column;
   recurrence.out_stride = out.stride(2);
   recurrence.out_head_stride = out.stride(1);
 }
@@ -144,24 +144,24 @@ void run(const kernels::KernelTable& table, std::int32_t vectors, Recurrence rec
   }
 }
 
-// Runs `use(block, recurrence)` for every block of states, from where they start, in parallel;
+// Runs `use(slice, vectors, recurrence)` for every slice, from where they start, in parallel;
 // `recurrence` has the state and its sizes, and what it becomes is kept in `states`.
 template <class Use>
-void for_each_block(const kernels::KernelTable& table, const Problem<float>& problem,
+void for_each_slice(const kernels::KernelTable& table, const Problem<float>& problem,
                     TensorView<float> states, const Use& use) {
-  const Blocks blocks(problem, table.lanes);
-  parallel_for(0, blocks.count(), 1, [&](std::int64_t first, std::int64_t last) {
-    Scratch scratch(problem, blocks, table.lanes);
+  const Slices slices(problem, table.lanes);
+  parallel_for(0, slices.count(), 1, [&](std::int64_t first, std::int64_t last) {
+    Scratch scratch(problem, slices, table.lanes);
     for (std::int64_t i = first; i < last; ++i) {
-      const Block block = blocks[i];
-      scratch.load(problem.initial_state.value_or(FloatView{}), block);
+      const Slice slice = slices[i];
+      scratch.load(problem.initial_state.value_or(FloatView{}), slice);
       Recurrence recurrence;
       recurrence.head_dim = static_cast<std::int32_t>(problem.head_dim);
-      recurrence.columns = block.columns;
+      recurrence.columns = slice.columns;
       recurrence.state = scratch.state();
       recurrence.gates = scratch.gates();
-      use(block, blocks.vectors(), recurrence);
-      scratch.store(block, states);
+      use(slice, slices.vectors(), recurrence);
+      scratch.store(slice, states);
     }
   });
 }
@@ -190,17 +190,17 @@ Tensor<float> attend_without_softmax(const kernels::KernelTable& table,
                                      const Problem<float>& problem, bool causal) {
   auto out = Tensor<float>::uninitialized(problem.out());
   Tensor<float> states(problem.state());
-  const auto attend = [&](const Block& block, std::int32_t vectors, Recurrence& recurrence) {
+  const auto attend = [&](const Slice& slice, std::int32_t vectors, Recurrence& recurrence) {
     Recurrence reads = recurrence;
-    set_reads(problem, block, out, causal ? recurrence : reads);
-    set_writes(problem, block, recurrence);
+    set_reads(problem, slice, out, causal ? recurrence : reads);
+    set_writes(problem, slice, recurrence);
     recurrence.length = problem.key.extent(2);
     run(table, vectors, recurrence);
     if (causal) return;
     reads.length = problem.query.extent(2);
     run(table, vectors, reads);
   };
-  for_each_block(table, problem, states, attend);
+  for_each_slice(table, problem, states, attend);
   return out;
 }
 
@@ -244,16 +244,16 @@ LinearAttentionOutput<T, float> attend_as_floats(TensorView<const T> query, Tens
 
 LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table,
                                                const Problem<float>& problem) {
-  // Without dimensions of the value no block writes anything, and there is nothing to write.
+  // Without dimensions of the value no slice writes anything, and there is nothing to write.
   LinearAttentionOutput<float> result{Tensor<float>::uninitialized(problem.out()),
                                       Tensor<float>::uninitialized(problem.state())};
-  const auto attend = [&](const Block& block, std::int32_t vectors, Recurrence& recurrence) {
+  const auto attend = [&](const Slice& slice, std::int32_t vectors, Recurrence& recurrence) {
     recurrence.length = problem.length;
-    set_writes(problem, block, recurrence);
-    set_reads(problem, block, result.out, recurrence);
+    set_writes(problem, slice, recurrence);
+    set_reads(problem, slice, result.out, recurrence);
     run(table, vectors, recurrence);
   };
-  for_each_block(table, problem, result.state, attend);
+  for_each_slice(table, problem, result.state, attend);
   return result;
 }
 

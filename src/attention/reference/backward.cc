@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/option_gradients.h"
 #include "attention/reference/row.h"
 #include "heed/reference.h"
 
@@ -12,8 +13,8 @@ namespace heed::inline v0::reference {
 
 namespace {
 
-// The gradients of attention, gathered query by query. Each step of the forward pass is undone in
-// reverse order.
+// The gradients of attention, summed query by query: those of the forward pass's steps, the last
+// one first.
 template <class Real>
 class Backward {
  public:
@@ -23,16 +24,10 @@ class Backward {
         batches_(batches),
         row_(problem),
         grad_weights_(static_cast<std::size_t>(problem.shape.kv_len)),
-        grad_masked_(grad_weights_.size()) {
-    gradients_.query = zeros_like(problem.query);
-    gradients_.key = zeros_like(problem.key);
-    gradients_.value = zeros_like(problem.value);
-    for (const auto& term : problem.terms) {
-      if (term->gradient() == nullptr) continue;
-      gradients_.*term->gradient() = Tensor<Real>(term->gradient_shape());
-    }
-    if (problem.sinks) gradients_.sinks = Tensor<Real>(problem.sinks->shape());
-  }
+        grad_masked_(grad_weights_.size()),
+        grad_scaled_(static_cast<std::size_t>(problem.head_dim())),
+        gradients_{make_option_gradients<Real>(problem), zeros_like(problem.query),
+                   zeros_like(problem.key), zeros_like(problem.value)} {}
 
   Gradients<Real> run() && {
     const ScoreShape& shape = problem_.shape;
@@ -59,9 +54,10 @@ class Backward {
     // The sink is one more logit, whose weight reaches no value: its grad_weight is 0.
     if (problem_.sinks) gradients_.sinks(at_.head) -= std::exp(*row_.sink() - row_.lse) * sum;
     for_each_seen_key([&](std::int64_t k) { add_score(k); });
+    if (problem_.terms.read_query()) add_scaled_query();
   }
 
-  // out = Σ_k weights[k] · dropout[k] · value[k]
+  // out = Σ_k weights[k] · dropout[k] · (value[k] + what terms add to it)
   void add_value_and_weight(std::int64_t k) {
     const auto i = static_cast<std::size_t>(k);
     const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
@@ -69,17 +65,26 @@ class Backward {
     for (std::int64_t d = 0; d < problem_.value_dim(); ++d) {
       grad_value[d] += row_.dropped[i] * grad_out[d];
     }
-    grad_weights_[i] = row_.dropout_factor(k) * dot(grad_out, row_.value(k), problem_.value_dim());
+    Real grad_weight = dot(grad_out, row_.value(k), problem_.value_dim());
+    for (const auto& term : problem_.terms) {
+      if (!term->adds_to_values()) continue;
+      grad_weight += dot(grad_out, term->added_value(row_.at(k)), problem_.value_dim());
+      term->add_value_gradient(row_.dropped[i], row_.at(k), grad_out,
+                               (gradients_.*term->gradient()).data());
+    }
+    grad_weights_[i] = row_.dropout_factor(k) * grad_weight;
   }
 
   // masked = terms(scale · query · key). What terms add does not change the derivative of a score.
   void add_score(std::int64_t k) {
     const Real grad_masked = grad_masked_[static_cast<std::size_t>(k)];
     if (grad_masked == 0) return;
-    const detail::ScoreIndex at{at_.batch, at_.head, at_.q, k};
+    const ScoreAt<Real> at = row_.at(k);
     for (const auto& term : problem_.terms) {
-      if (term->gradient() == nullptr) continue;
-      term->add_gradient(grad_masked, at, (gradients_.*term->gradient()).data());
+      if (term->gradient() != nullptr) {
+        term->add_gradient(grad_masked, at, (gradients_.*term->gradient()).data());
+      }
+      if (term->reads_query()) term->add_query_gradient(grad_masked, at, grad_scaled_.data());
     }
     const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
     const Real* query = row_.query();
@@ -89,6 +94,14 @@ class Backward {
     for (std::int64_t d = 0; d < problem_.head_dim(); ++d) {
       grad_query[d] += grad_dot * key[d];
       grad_key[d] += grad_dot * query[d];
+    }
+  }
+
+  // What terms that read scale · query added to its gradient.
+  void add_scaled_query() {
+    Real* grad_query = gradient_row(gradients_.query, at_.head, at_.q);
+    for (std::size_t d = 0; d < grad_scaled_.size(); ++d) {
+      grad_query[d] += problem_.scale * std::exchange(grad_scaled_[d], 0);
     }
   }
 
@@ -105,6 +118,7 @@ class Backward {
   Row<Real> row_;
   std::vector<Real> grad_weights_;
   std::vector<Real> grad_masked_;
+  std::vector<Real> grad_scaled_;  // of scale · query, through terms
   Gradients<Real> gradients_;
   detail::ScoreIndex at_{};
 };

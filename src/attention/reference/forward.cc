@@ -52,8 +52,13 @@ void weighted_sum_of_values(const Row<Real>& row, const Problem<Real>& problem, 
   for (std::int64_t k = 0; k < problem.shape.kv_len; ++k) {
     if (!is_seen(row.masked[static_cast<std::size_t>(k)])) continue;
     const Real weight = row.dropped[static_cast<std::size_t>(k)];
-    const Real* value = row.value(k);
-    for (std::int64_t d = 0; d < problem.value_dim(); ++d) out[d] += weight * value[d];
+    const auto add = [&](const Real* value) {
+      for (std::int64_t d = 0; d < problem.value_dim(); ++d) out[d] += weight * value[d];
+    };
+    add(row.value(k));
+    for (const auto& term : problem.terms) {
+      if (term->adds_to_values()) add(term->added_value(row.at(k)));
+    }
   }
 }
 

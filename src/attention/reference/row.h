@@ -1,4 +1,4 @@
-// One query's way through attention, step by step. Forward and backward walk it alike.
+// The steps of attention for one query, as the forward and the backward pass take them.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ class Row {
   // `hidden_too` asks for their scores.
   void compute(std::int64_t batch, std::int64_t head, std::int64_t q, bool hidden_too = false) {
     check_cancelled();
-    at_ = {batch, head, q, 0};
+    at_ = {{batch, head, q, 0}};
+    if (problem_.terms.read_query()) scale_query();
     for (at_.k = 0; at_.k < problem_.shape.kv_len; ++at_.k) {
       const auto k = static_cast<std::size_t>(at_.k);
       const bool visible = problem_.mask.visible(at_);
@@ -69,10 +70,16 @@ class Row {
 
   // d(score after all terms) / d(score), by running them on a dual number.
   Real score_derivative(std::int64_t k) const {
-    const detail::ScoreIndex at{at_.batch, at_.head, at_.q, k};
     Dual<Real> score(scores[static_cast<std::size_t>(k)], 1);
-    for (const auto& term : problem_.terms) score = term->apply(score, at);
+    for (const auto& term : problem_.terms) score = term->apply(score, at(k));
     return score.derivative;
+  }
+
+  // The score of this query for key k.
+  ScoreAt<Real> at(std::int64_t k) const {
+    ScoreAt<Real> score = at_;
+    score.k = k;
+    return score;
   }
 
   Real dropout_factor(std::int64_t k) const {
@@ -93,7 +100,15 @@ class Row {
 
  private:
   ScorePosition position_of(std::int64_t k) const {
-    return detail::position(problem_.shape, {at_.batch, at_.head, at_.q, k});
+    return detail::position(problem_.shape, at(k));
+  }
+  // For terms that read it.
+  void scale_query() {
+    scaled_query_.resize(static_cast<std::size_t>(problem_.head_dim()));
+    for (std::size_t d = 0; d < scaled_query_.size(); ++d) {
+      scaled_query_[d] = problem_.scale * query()[d];
+    }
+    at_.query = scaled_query_.data();
   }
   void apply_terms(std::size_t k) {
     Real score = capped[k] = scores[k];
@@ -106,7 +121,8 @@ class Row {
   }
 
   const Problem<Real>& problem_;
-  detail::ScoreIndex at_{};
+  ScoreAt<Real> at_;
+  std::vector<Real> scaled_query_;
 };
 
 }  // namespace heed::inline v0::reference

@@ -36,10 +36,10 @@ class Alibi final : public FormulaTerm<Alibi<Real>, Real> {
 
   // The gradient of a slope is −Σ grad_score · distance over its head.
   typename ScoreTerm<Real>::Gradient gradient() const override {
-    return &AttentionGradients<Real>::alibi_slopes;
+    return &OptionGradients<Real>::alibi_slopes;
   }
   Shape gradient_shape() const override { return slopes_.shape(); }
-  void add_gradient(Real grad_score, const detail::ScoreIndex& at, Real* gradient) const override {
+  void add_gradient(Real grad_score, const ScoreAt<Real>& at, Real* gradient) const override {
     gradient[at.head] -= grad_score * distance(at);
   }
   std::int64_t sums_per_head() const override { return 1; }
@@ -55,24 +55,24 @@ class Alibi final : public FormulaTerm<Alibi<Real>, Real> {
 
  private:
   Real distance(const detail::ScoreIndex& at) const {
-    return static_cast<Real>(std::abs(at.k - at.q - query_offset_));
+    return static_cast<Real>(std::abs(at.k - at.q - query_offset_[at.batch]));
   }
 
   TensorView<const Real> slopes_;  // [num_heads]
-  std::int64_t query_offset_;
+  QueryOffset query_offset_;
 };
 
 }  // namespace
 
 template <class Real>
-auto TermFactory<Real>::alibi(const char* function, const ScoreShape& shape, const Options& options)
-    -> Pointer {
-  if (!options.alibi_slopes) return nullptr;
-  check_tensor(function, "alibi_slopes", *options.alibi_slopes, Shape{shape.num_heads});
-  return std::make_shared<Alibi<Real>>(*options.alibi_slopes, shape);
+auto TermFactory<Real>::alibi(const Input& input) -> Pointer {
+  const auto& slopes = input.options.alibi_slopes;
+  if (!slopes) return nullptr;
+  check_tensor(input.function, "alibi_slopes", *slopes, Shape{input.scores.num_heads});
+  return std::make_shared<Alibi<Real>>(*slopes, input.scores);
 }
 
-template auto TermFactory<float>::alibi(const char*, const ScoreShape&, const Options&) -> Pointer;
-template auto TermFactory<double>::alibi(const char*, const ScoreShape&, const Options&) -> Pointer;
+template auto TermFactory<float>::alibi(const Input&) -> Pointer;
+template auto TermFactory<double>::alibi(const Input&) -> Pointer;
 
 }  // namespace heed::inline v0

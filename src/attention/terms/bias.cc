@@ -17,7 +17,7 @@ template <class Real>
 class Bias final : public FormulaTerm<Bias<Real>, Real> {
  public:
   // `scores` are [batch, num_heads, q_len, kv_len]. Throws what broadcast_to() does.
-  Bias(TensorView<const Real> bias, const Shape& scores, std::int64_t query_offset)
+  Bias(TensorView<const Real> bias, const Shape& scores, const QueryOffset& query_offset)
       : bias_(bias.broadcast_to(scores)), shape_(bias.shape()), query_offset_(query_offset) {}
 
   std::string description() const override { return fmt::format("bias{}", to_string(shape_)); }
@@ -30,20 +30,21 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
                 const kernels::BasicKernelTable<Real>& table) const override {
     std::array<const Real*, kernels::kMaxPanelWidth> rows;
+    const std::int64_t offset = query_offset_[tile.batch];
     for (std::int32_t r = 0; r < tile.width; ++r) {
       rows[static_cast<std::size_t>(r)] =
           bias_.data() + tile.batch * bias_.stride(0) + tile.heads[r] * bias_.stride(1) +
-          (tile.q_idx[r] - query_offset_) * bias_.stride(2) + tile.first_key * bias_.stride(3);
+          (tile.q_idx[r] - offset) * bias_.stride(2) + tile.first_key * bias_.stride(3);
     }
     table.add_rows(tile, {rows.data(), bias_.stride(3)});
   }
 
   // The gradient of the bias is that of the scores, summed where the bias is repeated.
   typename ScoreTerm<Real>::Gradient gradient() const override {
-    return &AttentionGradients<Real>::bias;
+    return &OptionGradients<Real>::bias;
   }
   Shape gradient_shape() const override { return shape_; }
-  void add_gradient(Real grad_score, const detail::ScoreIndex& at, Real* gradient) const override {
+  void add_gradient(Real grad_score, const ScoreAt<Real>& at, Real* gradient) const override {
     const std::int64_t indices[] = {at.k, at.q, at.head, at.batch};
     std::int64_t offset = 0;
     std::int64_t stride = 1;
@@ -58,10 +59,11 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
                     const kernels::BasicKernelTable<Real>& table) const override {
     const CellSums<Real>& cells = sums.cells;
     std::array<Real*, kernels::kMaxPanelWidth> rows;
+    const std::int64_t offset = query_offset_[tile.batch];
     for (std::int32_t r = 0; r < tile.num_rows; ++r) {
       rows[static_cast<std::size_t>(r)] =
           cells.data + (tile.heads[r] - sums.first_head) * cells.head_stride +
-          (tile.q_idx[r] - query_offset_ - cells.first_query) * cells.query_stride +
+          (tile.q_idx[r] - offset - cells.first_query) * cells.query_stride +
           tile.first_key * cells.key_stride;
     }
     table.backward->add_to_rows(tile, grad_scores, {rows.data(), cells.key_stride});
@@ -70,26 +72,27 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
  private:
   TensorView<const Real> bias_;  // broadcast to the scores
   Shape shape_;                  // as it was given
-  std::int64_t query_offset_;
+  QueryOffset query_offset_;
 };
 
 }  // namespace
 
 template <class Real>
-auto TermFactory<Real>::bias(const char* function, const ScoreShape& shape, const Options& options)
-    -> Pointer {
-  if (!options.bias) return nullptr;
+auto TermFactory<Real>::bias(const Input& input) -> Pointer {
+  const auto& bias = input.options.bias;
+  const ScoreShape& shape = input.scores;
+  if (!bias) return nullptr;
   const Shape scores{shape.batch, shape.num_heads, shape.q_len, shape.kv_len};
   try {
-    return std::make_shared<Bias<Real>>(*options.bias, scores, shape.query_offset);
+    return std::make_shared<Bias<Real>>(*bias, scores, shape.query_offset);
   } catch (const InvalidArgument&) {
     throw InvalidArgument(fmt::format(
         "{}: bias has shape {}, which does not broadcast to [batch, num_heads, q_len, kv_len] = {}",
-        function, to_string(options.bias->shape()), to_string(scores)));
+        input.function, to_string(bias->shape()), to_string(scores)));
   }
 }
 
-template auto TermFactory<float>::bias(const char*, const ScoreShape&, const Options&) -> Pointer;
-template auto TermFactory<double>::bias(const char*, const ScoreShape&, const Options&) -> Pointer;
+template auto TermFactory<float>::bias(const Input&) -> Pointer;
+template auto TermFactory<double>::bias(const Input&) -> Pointer;
 
 }  // namespace heed::inline v0

@@ -37,15 +37,12 @@ class ModifiedScore final : public FormulaTerm<ModifiedScore<Real>, Real> {
 }  // namespace
 
 template <class Real>
-auto TermFactory<Real>::score_mod(const char*, const ScoreShape& shape, const Options& options)
-    -> Pointer {
-  if (!options.score_mod) return nullptr;
-  return std::make_shared<ModifiedScore<Real>>(options.score_mod, shape);
+auto TermFactory<Real>::score_mod(const Input& input) -> Pointer {
+  if (!input.options.score_mod) return nullptr;
+  return std::make_shared<ModifiedScore<Real>>(input.options.score_mod, input.scores);
 }
 
-template auto TermFactory<float>::score_mod(const char*, const ScoreShape&, const Options&)
-    -> Pointer;
-template auto TermFactory<double>::score_mod(const char*, const ScoreShape&, const Options&)
-    -> Pointer;
+template auto TermFactory<float>::score_mod(const Input&) -> Pointer;
+template auto TermFactory<double>::score_mod(const Input&) -> Pointer;
 
 }  // namespace heed::inline v0

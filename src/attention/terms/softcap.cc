@@ -39,19 +39,17 @@ class Softcap final : public FormulaTerm<Softcap<Real>, Real> {
 }  // namespace
 
 template <class Real>
-auto TermFactory<Real>::softcap(const char* function, const ScoreShape&, const Options& options)
-    -> Pointer {
-  if (!std::isfinite(options.softcap) || options.softcap < 0) {
+auto TermFactory<Real>::softcap(const Input& input) -> Pointer {
+  const Real softcap = input.options.softcap;
+  if (!std::isfinite(softcap) || softcap < 0) {
     throw InvalidArgument(fmt::format("{}: softcap is {}, expected 0 for none or a positive number",
-                                      function, options.softcap));
+                                      input.function, softcap));
   }
-  if (options.softcap == 0) return nullptr;
-  return std::make_shared<Softcap<Real>>(options.softcap);
+  if (softcap == 0) return nullptr;
+  return std::make_shared<Softcap<Real>>(softcap);
 }
 
-template auto TermFactory<float>::softcap(const char*, const ScoreShape&, const Options&)
-    -> Pointer;
-template auto TermFactory<double>::softcap(const char*, const ScoreShape&, const Options&)
-    -> Pointer;
+template auto TermFactory<float>::softcap(const Input&) -> Pointer;
+template auto TermFactory<double>::softcap(const Input&) -> Pointer;
 
 }  // namespace heed::inline v0

@@ -5,26 +5,29 @@
 
 namespace heed::inline v0 {
 
-// The order of the contract, docs/semantics.md; the mask follows.
 template <class Real>
-Terms<Real>::Terms(const char* function, const ScoreShape& shape,
-                   const BasicAttentionOptions<Real>& options) {
-  using Factory = TermFactory<Real>;
-  const auto add = [&](auto make) {
-    Pointer term = make(function, shape, options);
-    if (term == nullptr) return false;
+Terms<Real>::Terms(const TermInput<Real>& input) {
+  for (const auto make : TermFactory<Real>::kInOrder) {
+    Pointer term = make(input);
+    if (term == nullptr) continue;
+    if (make == TermFactory<Real>::softcap) num_caps_ = 1;
     terms_.push_back(std::move(term));
-    return true;
-  };
-  if (add(Factory::softcap)) num_caps_ = 1;
-  add(Factory::score_mod);
-  add(Factory::alibi);
-  add(Factory::bias);
+  }
 }
 
 template <class Real>
 bool Terms<Real>::have_derivative() const {
   return std::any_of(begin(), end(), [](const Pointer& term) { return term->has_derivative(); });
+}
+
+template <class Real>
+bool Terms<Real>::read_query() const {
+  return std::any_of(begin(), end(), [](const Pointer& term) { return term->reads_query(); });
+}
+
+template <class Real>
+bool Terms<Real>::add_to_values() const {
+  return std::any_of(begin(), end(), [](const Pointer& term) { return term->adds_to_values(); });
 }
 
 template <class Real>

@@ -37,27 +37,52 @@ std::optional<TensorView<const T>> once(std::optional<TensorView<const T>> view)
 
 template <class T>
 LearnedTerms<T> owned(const BasicAttentionOptions<T>& options, const LearnedTerms<T>& learned) {
+  using View = std::optional<TensorView<const T>>;
+  const auto& vectors = options.relative_vectors;
+  const View bias = options.relative_bias ? View(options.relative_bias->table) : std::nullopt;
   return {owned(learned.alibi_slopes, options.alibi_slopes),
-          owned(learned.bias, once(options.bias)), owned(learned.sinks, options.sinks)};
+          owned(learned.bias, once(options.bias)),
+          owned(learned.sinks, options.sinks),
+          owned(learned.relative_bias, bias),
+          owned(learned.relative_key, vectors ? vectors->key : std::nullopt),
+          owned(learned.relative_value, vectors ? vectors->value : std::nullopt)};
+}
+
+void check_buckets(const char* term, bool is_given, const char* option, bool has_buckets) {
+  if (!is_given || has_buckets) return;
+  throw InvalidArgument(fmt::format(
+      "attention: learned.{} is given, but not options.{}, which says its buckets", term, option));
 }
 
 // Options refer to these terms, whose memory is theirs only as long as they are saved.
 template <class T>
 struct SavedTerms {
   BasicAttentionOptions<T> options;
-  Saved<T> alibi_slopes, bias, sinks;
+  Saved<T> alibi_slopes, bias, sinks, relative_bias, relative_key, relative_value;
 
   SavedTerms(const BasicAttentionOptions<T>& all_options, const LearnedTerms<T>& terms)
       : options(all_options),
         alibi_slopes(terms.alibi_slopes),
         bias(terms.bias),
-        sinks(terms.sinks) {}
+        sinks(terms.sinks),
+        relative_bias(terms.relative_bias),
+        relative_key(terms.relative_key),
+        relative_value(terms.relative_value) {
+    const bool has_vectors = options.relative_vectors.has_value();
+    check_buckets("relative_bias", relative_bias.is_defined(), "relative_bias",
+                  options.relative_bias.has_value());
+    check_buckets("relative_key", relative_key.is_defined(), "relative_vectors", has_vectors);
+    check_buckets("relative_value", relative_value.is_defined(), "relative_vectors", has_vectors);
+  }
 
   BasicAttentionOptions<T> bound_options() const {
     BasicAttentionOptions<T> bound = options;
     if (alibi_slopes.is_defined()) bound.alibi_slopes = alibi_slopes.view();
     if (bias.is_defined()) bound.bias = bias.view();
     if (sinks.is_defined()) bound.sinks = sinks.view();
+    if (relative_bias.is_defined()) bound.relative_bias->table = relative_bias.view();
+    if (relative_key.is_defined()) bound.relative_vectors->key = relative_key.view();
+    if (relative_value.is_defined()) bound.relative_vectors->value = relative_value.view();
     return bound;
   }
 };
@@ -89,9 +114,12 @@ Tensor<T> make_out(const TensorView<const T>& query, const TensorView<const T>& 
 }
 
 // attention_with_lse() with the heads of `out` side by side: [batch, q_len, num_heads · value_dim].
-AttentionOutput<float> attend_side_by_side(FloatView query, FloatView key, FloatView value,
-                                           const AttentionOptions& options) {
-  AttentionOutput<float> result;
+template <class T>
+AttentionOutput<T> attend_side_by_side(const TensorView<const T>& query,
+                                       const TensorView<const T>& key,
+                                       const TensorView<const T>& value,
+                                       const BasicAttentionOptions<T>& options) {
+  AttentionOutput<T> result;
   run_as_attention([&] {
     const AttentionPlan decision = plan({.batch = query.extent(0),
                                          .num_heads = query.extent(1),
@@ -100,25 +128,19 @@ AttentionOutput<float> attend_side_by_side(FloatView query, FloatView key, Float
                                          .kv_len = key.extent(2),
                                          .head_dim = query.extent(3),
                                          .value_dim = value.extent(3),
+                                         .dtype = data_type_of<T>(),
                                          .key_stride = key.stride(2),
                                          .value_stride = value.stride(2)},
                                         options);
     result.out = make_out(query, value);
-    result.lse = Tensor<float>::uninitialized({query.extent(0), query.extent(1), query.extent(2)});
-    decision.run_into(
-        {.out = heads_in(result.out.view(), columns_of_out(query, value)), .lse = result.lse},
-        query, key, value);
+    const Shape rows{query.extent(0), query.extent(1), query.extent(2)};
+    result.lse = Tensor<T>::uninitialized(rows);
+    result.lse_low = Tensor<T>::uninitialized(rows);
+    decision.run_into({.out = heads_in(result.out.view(), columns_of_out(query, value)),
+                       .lse = result.lse,
+                       .lse_low = result.lse_low},
+                      query, key, value);
   });
-  return result;
-}
-
-// There is no plan for double, and attention_with_lse() has a layout of its own.
-AttentionOutput<double> attend_side_by_side(DoubleView query, DoubleView key, DoubleView value,
-                                            const AttentionOptions64& options) {
-  AttentionOutput<double> result = attention_with_lse(query, key, value, options);
-  auto out = make_out(query, value);
-  copy_into<double>(heads_in(out.view(), columns_of_out(query, value)), result.out);
-  result.out = std::move(out);
   return result;
 }
 
@@ -180,8 +202,10 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
   check_heads("attention", "query", query);
   check_heads("attention", "key", key);
   check_heads("attention", "value", value);
-  const std::vector<Variable<T>> inputs{query.source,         key.source,   value.source,
-                                        learned.alibi_slopes, learned.bias, learned.sinks};
+  const std::vector<Variable<T>> inputs{
+      query.source,          key.source,           value.source,
+      learned.alibi_slopes,  learned.bias,         learned.sinks,
+      learned.relative_bias, learned.relative_key, learned.relative_value};
   // What is recorded must not end before backward().
   const SavedTerms<T> terms(options, is_recorded(inputs) ? owned(options, learned) : learned);
   Operands<T> of(query, key, value);
@@ -192,12 +216,13 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
                                           : attention_with_lse(q, k, v, terms.bound_options());
   Value<T> out(std::move(forward.out));
   const Saved<T> lse(Value<T>(std::move(forward.lse)));
+  const Saved<T> low(Value<T>(std::move(forward.lse_low)));
   return record<T>(
       "attention", out, inputs,
-      [terms, of, o = Saved(out), lse, at = columns_of_out(q, v)](Step<T>& step) mutable {
+      [terms, of, o = Saved(out), lse, low, at = columns_of_out(q, v)](Step<T>& step) mutable {
         AttentionGradients<T> grads = attention_backward(
             heads_in(step.grad(), at), of.query.view(), of.key.view(), of.value.view(),
-            {heads_in(o.view(), at), lse.view()}, terms.bound_options());
+            {heads_in(o.view(), at), lse.view(), low.view()}, terms.bound_options());
         if (step.is_last()) {
           of.forget();
           o = {};
@@ -206,6 +231,9 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
         step.give(3, std::move(grads.alibi_slopes));
         step.give(4, std::move(grads.bias));
         step.give(5, std::move(grads.sinks));
+        step.give(6, std::move(grads.relative_bias));
+        step.give(7, std::move(grads.relative_key));
+        step.give(8, std::move(grads.relative_value));
       });
 }
 

@@ -16,29 +16,35 @@ namespace {
 
 using Positions = Tensor<std::int64_t>;
 
+// What is recorded: options whose positions are its own, and constant caches.
 template <class T>
-void check_rotary(const Heads<T>& x, const Variable<T>& cos, const Variable<T>& sin,
-                  const RotaryOptions& options) {
-  check_heads("rotary_embedding", "x", x);
-  if (options.num_heads) {
-    throw InvalidArgument(fmt::format(
-        "rotary_embedding: num_heads is {}, expected none: the heads say it", *options.num_heads));
-  }
-  if (!cos.requires_grad() && !sin.requires_grad()) return;
-  throw InvalidArgument("rotary_embedding: cos or sin requires a gradient, but none reaches them");
-}
-
-// Of positions of its own.
-struct OwnedOptions {
-  explicit OwnedOptions(const RotaryOptions& given) : options(given) {
+struct Turn {
+  Turn(const Variable<T>& cos_cache, const Variable<T>& sin_cache, RotaryPairing pairs,
+       const RotaryOptions& given)
+      : cos(cos_cache), sin(sin_cache), pairing(pairs), options(given) {
+    if (cos_cache.requires_grad() || sin_cache.requires_grad()) {
+      throw InvalidArgument(
+          "rotary_embedding: cos or sin requires a gradient, but none reaches them");
+    }
     if (given.position_ids) position_ids = to_tensor(*given.position_ids);
   }
+
+  Tensor<T> forward(TensorView<const T> x) const {
+    return heed::rotary_embedding(x, cos.view(), sin.view(), pairing, bound());
+  }
+  Tensor<T> backward(TensorView<const T> grad) const {
+    return rotary_embedding_backward(grad, cos.view(), sin.view(), pairing, bound());
+  }
+
   RotaryOptions bound() const {
     RotaryOptions result = options;
     if (position_ids) result.position_ids = position_ids->view();
     return result;
   }
 
+  Saved<T> cos;
+  Saved<T> sin;
+  RotaryPairing pairing;
   RotaryOptions options;
   std::optional<Positions> position_ids;
 };
@@ -46,31 +52,53 @@ struct OwnedOptions {
 }  // namespace
 
 template <class T>
-Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos, const Variable<T>& sin,
-                          const RotaryOptions& options) {
-  check_rotary(x, cos, sin, options);
-  const bool are_columns = x.source.rank() == 3;
-  OwnedOptions owned(options);
-  if (are_columns) owned.options.num_heads = x.columns.num_heads;
-  const TensorView<const T> given =
-      are_columns ? columns_in(x.source.value(), x.columns) : x.source.value();
-  Tensor<T> turned = heed::rotary_embedding(given, cos.value(), sin.value(), owned.bound());
-  HeadColumns columns = x.columns;
-  columns.first = 0;
-  return {record<T>("rotary_embedding", std::move(turned), {x.source},
-                    [at = x.columns, shape = x.source.shape(), owned = std::move(owned),
-                     cos = Saved(cos), sin = Saved(sin)](Step<T>& step) {
-                      Tensor<T> grad = rotary_embedding_backward(step.grad(), cos.view(),
-                                                                 sin.view(), owned.bound());
-                      if (grad.shape() == shape) return step.give(0, std::move(grad));
-                      add_into(columns_in(step.sum_for(0), at), std::as_const(grad).view());
-                    }),
-          columns};
+Variable<T> rotary_embedding(const Variable<T>& x, const Variable<T>& cos, const Variable<T>& sin,
+                             RotaryPairing pairing, const RotaryOptions& options) {
+  Turn<T> turn(cos, sin, pairing, options);
+  Tensor<T> turned = turn.forward(x.value());
+  return record<T>(
+      "rotary_embedding", std::move(turned), {x},
+      [turn = std::move(turn)](Step<T>& step) { step.give(0, turn.backward(step.grad())); });
 }
 
+template <class T>
+Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos, const Variable<T>& sin,
+                          RotaryPairing pairing, const RotaryOptions& options) {
+  check_heads("rotary_embedding", "x", x);
+  if (options.num_heads) {
+    throw InvalidArgument(fmt::format(
+        "rotary_embedding: num_heads is {}, expected none: the heads say it", *options.num_heads));
+  }
+  HeadColumns columns = x.columns;
+  columns.first = 0;
+  if (x.source.rank() == 4) {
+    return {rotary_embedding(x.source, cos, sin, pairing, options), columns};
+  }
+  Turn<T> turn(cos, sin, pairing, options);
+  turn.options.num_heads = columns.num_heads;
+  Tensor<T> turned = turn.forward(columns_in(x.source.value(), x.columns));
+  return {
+      record<T>("rotary_embedding", std::move(turned), {x.source},
+                [at = x.columns, shape = x.source.shape(), turn = std::move(turn)](Step<T>& step) {
+                  Tensor<T> grad = turn.backward(step.grad());
+                  if (grad.shape() == shape) return step.give(0, std::move(grad));
+                  add_into(columns_in(step.sum_for(0), at), std::as_const(grad).view());
+                }),
+      columns};
+}
+
+template HEED_API Variable<float> rotary_embedding(const Variable<float>&, const Variable<float>&,
+                                                   const Variable<float>&, RotaryPairing,
+                                                   const RotaryOptions&);
+template HEED_API Variable<double> rotary_embedding(const Variable<double>&,
+                                                    const Variable<double>&,
+                                                    const Variable<double>&, RotaryPairing,
+                                                    const RotaryOptions&);
 template HEED_API Heads<float> rotary_embedding(const Heads<float>&, const Variable<float>&,
-                                                const Variable<float>&, const RotaryOptions&);
+                                                const Variable<float>&, RotaryPairing,
+                                                const RotaryOptions&);
 template HEED_API Heads<double> rotary_embedding(const Heads<double>&, const Variable<double>&,
-                                                 const Variable<double>&, const RotaryOptions&);
+                                                 const Variable<double>&, RotaryPairing,
+                                                 const RotaryOptions&);
 
 }  // namespace heed::inline v0::nn

@@ -135,6 +135,7 @@ Figure curves_figure(std::span<const Curve> curves, const ChartOptions& options)
     throw InvalidArgument(
         fmt::format("{}: no point of {} curves can be drawn", function, curves.size()));
   }
+  panel.has_names_at_ends = options.has_names_at_ends;
   x = x.widened(0.03, options.has_log_x);
   panel.x = figure::number_axis(options.x_title, x.low, x.high, options.has_log_x, 8);
   panel.y = y_axis(function, y.widened(0.06, options.has_log_y), options);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+
+#include "viz/figure/axis.h"
 
 namespace heed::inline v0::figure {
 namespace {
@@ -59,7 +62,9 @@ TickPlan plan_y_ticks(const Axis& axis, double length, const Fonts& fonts) {
 // The names of curves, bars and swatches in rows of at most `width`.
 void plan_legend(const Panel& panel, double width, const Fonts& fonts, PanelPlan& plan) {
   std::vector<std::string> names;
-  for (const Curve& curve : panel.curves) names.push_back(curve.name);
+  for (const Curve& curve : panel.curves) {
+    names.push_back(panel.has_names_at_ends ? "" : curve.name);
+  }
   for (const Bars& bars : panel.bars) names.push_back(bars.name);
   for (const Swatch& swatch : panel.swatches) names.push_back(swatch.name);
   Point at;
@@ -74,10 +79,40 @@ void plan_legend(const Panel& panel, double width, const Fonts& fonts, PanelPlan
   plan.legend_height = plan.legend.empty() ? 0 : at.y + kLegendRow + 2;
 }
 
+// How far below the top of the plot a curve ends: nothing where no point of it can be drawn.
+std::optional<double> end_of(const Curve& curve, const Panel& panel) {
+  for (std::size_t i = curve.x.size(); i-- > 0;) {
+    const double height = place(panel.y, curve.y[i]);
+    if (!std::isfinite(height) || !std::isfinite(place(panel.x, curve.x[i]))) continue;
+    return (1 - std::clamp(height, 0.0, 1.0)) * panel.height;
+  }
+  return std::nullopt;
+}
+
+// The names beside the ends of curves, moved apart where they would meet, within the plot if all
+// have room there.
+void plan_end_names(const Panel& panel, PanelPlan& plan) {
+  auto& names = plan.end_names;
+  for (const Curve& curve : panel.curves) {
+    const auto y = end_of(curve, panel);
+    if (y && !curve.name.empty()) names.push_back({curve.name, *y});
+  }
+  std::stable_sort(names.begin(), names.end(),
+                   [](const EndName& a, const EndName& b) { return a.y < b.y; });
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    names[i].y = std::max(names[i].y, names[i - 1].y + kLineHeight);
+  }
+  double lowest = panel.height;
+  for (std::size_t i = names.size(); i-- > 0; lowest = names[i].y - kLineHeight) {
+    names[i].y = std::min(names[i].y, lowest);
+  }
+}
+
 Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
   plan.x = plan_x_ticks(panel.x, panel.width, fonts);
   plan.y = plan_y_ticks(panel.y, panel.height, fonts);
   plan_legend(panel, std::max(panel.width, 150), fonts, plan);
+  if (panel.has_names_at_ends) plan_end_names(panel, plan);
   Margins margins;
   margins.left = plan.y.depth + (plan.y.depth > 0 ? kGap : 0) +
                  (panel.y.label.empty() ? 0 : kLineHeight + kGap);
@@ -95,10 +130,15 @@ Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
   // A title may reach to both sides of a narrow plot.
   const double overhang = (title_size.width - panel.width) / 2;
   margins.left = std::max(margins.left, overhang);
-  margins.right = std::max(kGap, overhang);
+  for (const EndName& name : plan.end_names) {
+    plan.end_names_width =
+        std::max(plan.end_names_width, kGap + fonts.size(name.name, end_name_style()).width);
+  }
+  margins.right = std::max({kGap, overhang, plan.end_names_width});
   if (panel.color_bar) {
     plan.color_bar_ticks = widest(panel.color_bar->axis, fonts);
-    const double bar = 2 * kGap + kColorBarWidth + kGap + plan.color_bar_ticks +
+    const double bar = plan.end_names_width + 2 * kGap + kColorBarWidth + kGap +
+                       plan.color_bar_ticks +
                        (panel.color_bar->axis.label.empty() ? 0 : kLineHeight + kGap);
     margins.right = std::max(margins.right, bar);
   } else if (plan.x.angle == 0 && !panel.x.ticks.empty()) {

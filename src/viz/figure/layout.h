@@ -37,13 +37,21 @@ struct LegendEntry {
   Point at;               // the left end of its sample, from the legend's corner
 };
 
+// The name of a curve beside its end.
+struct EndName {
+  std::string name;
+  double y = 0;  // of its middle, from the top of the plot
+};
+
 struct PanelPlan {
   Box plot;
   TickPlan x;
   TickPlan y;
   double color_bar_ticks = 0;  // the width of its labels
   std::vector<LegendEntry> legend;
-  double legend_height = 0;  // between title and plot: as much as any panel of the row needs
+  std::vector<EndName> end_names;  // from the top down
+  double end_names_width = 0;      // with the gap before them
+  double legend_height = 0;        // between title and plot: as much as any panel of the row needs
 };
 
 struct FigurePlan {
@@ -52,6 +60,9 @@ struct FigurePlan {
   Box note;
   std::vector<PanelPlan> panels;
 };
+
+// How the name of a curve is laid out at its end.
+inline TextStyle end_name_style() { return {.size = kLegendSize, .max_width = kMaxTickLabel}; }
 
 // How the title of a panel is laid out: on as many lines as it needs.
 TextStyle panel_title_style(const Panel& panel);

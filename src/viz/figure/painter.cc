@@ -45,6 +45,7 @@ class PanelPainter {
     x_axis();
     y_axis();
     title_and_legend();
+    end_names();
     if (panel_.color_bar) color_bar(*panel_.color_bar);
   }
 
@@ -254,6 +255,14 @@ class PanelPainter {
     }
   }
 
+  void end_names() {
+    TextStyle style = end_name_style();
+    style.color = colors_.ink;
+    for (const EndName& name : plan_.end_names) {
+      canvas_.text(name.name, {plot().right() + kGap, plot().y + name.y}, style, {0, 0.5});
+    }
+  }
+
   // What stands before a name of the legend: just what the name's curve, bar or cell looks like.
   void sample(std::size_t index, Point at) {
     const Box box{at.x, at.y - 6, kLegendSample, 12};
@@ -278,7 +287,8 @@ class PanelPainter {
   }
 
   void color_bar(const ColorBar& bar) {
-    const Box box{plot().right() + 2 * kGap, plot().y, kColorBarWidth, plot().height};
+    const Box box{plot().right() + plan_.end_names_width + 2 * kGap, plot().y, kColorBarWidth,
+                  plot().height};
     canvas_.gradient(box, bar.colors);
     canvas_.outline(box, {colors_.grid, 1});
     const double spacing = bar.axis.ticks.empty()

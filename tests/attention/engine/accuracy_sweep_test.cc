@@ -1,21 +1,26 @@
 // The errors of the fused path beside those of a plain float computation, over many random
 // problems. What both are measured by is the reference in double.
 //
-// A single problem says little: a plain computation is often lucky, most of all where few numbers
-// are summed or one weight is 1. So errors are compared over all problems: the plain computation's
-// is at least that of the exact result, rounded, which nobody can better; what counts are the
-// median of the ratios and the one that 95 % do not exceed.
+// A single problem says little: a plain computation is often lucky, most of all in a tensor of few
+// numbers. One in eight of its errors exceeds five times that of another computation as good, as
+// two normal numbers do: the control below shows it. So what is compared is how errors are
+// distributed over all problems: their median and what 90, 95 and 99 % of them do not exceed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "heed/packed.h"
+#include "heed/reference.h"
 #include "support/drawn_attention.h"
 #include "support/exact.h"
 #include "support/fused.h"
@@ -75,31 +80,33 @@ Tensor<float> rounded(const Tensor<double>& exact) {
   return result;
 }
 
-// The ratios of the errors of one tensor, over all problems.
-class Ratios {
+// The errors of one tensor over all problems, each relative to the size of the exact result, and at
+// least that of the exact result, rounded, which nobody can better.
+class Errors {
  public:
-  void add(const Tensor<float>& found, const Tensor<float>& plain, const Tensor<double>& exact) {
+  void add(const Tensor<float>& found, const Tensor<double>& exact) {
     if (exact.empty() || !is_finite(exact)) return;
-    const double is = root_mean_square_error(found, exact);
-    const double allowed = std::max(root_mean_square_error(plain, exact),
-                                    root_mean_square_error(rounded(exact), exact));
-    ratios_.push_back(is == 0 ? 0 : is / allowed);
+    const double size = root_mean_square_error(Tensor<float>(exact.shape()), exact);
+    if (size == 0) return;
+    errors_.push_back(std::max(root_mean_square_error(found, exact),
+                               root_mean_square_error(rounded(exact), exact)) /
+                      size);
   }
   // The one that a share of them does not exceed.
   double quantile(double share) {
-    const auto index = static_cast<std::size_t>(share * static_cast<double>(ratios_.size() - 1));
-    std::nth_element(ratios_.begin(), ratios_.begin() + static_cast<std::ptrdiff_t>(index),
-                     ratios_.end());
-    return ratios_[index];
+    const auto index = static_cast<std::size_t>(share * static_cast<double>(errors_.size() - 1));
+    std::nth_element(errors_.begin(), errors_.begin() + static_cast<std::ptrdiff_t>(index),
+                     errors_.end());
+    return errors_[index];
   }
-  std::size_t count() const { return ratios_.size(); }
+  std::size_t count() const { return errors_.size(); }
 
  private:
-  std::vector<double> ratios_;
+  std::vector<double> errors_;
 };
 
 // By the names of tensors.
-using Sweep = std::map<std::string, Ratios>;
+using Sweep = std::map<std::string, Errors>;
 
 // The lse of rows that see something.
 template <class Real>
@@ -111,8 +118,8 @@ Tensor<Real> finite(const Tensor<Real>& lse, const Tensor<double>& exact) {
   return result;
 }
 
-// What the plain computation and the exact one make of a problem.
-struct Reference {
+// A problem and what is exact of it.
+struct Exact {
   const DrawnAttention& problem;
   Tensor<float> grad_out = grad_out_for(problem.views());
   testing_support::Expected forward = expected_of(problem.views(), problem.options());
@@ -120,82 +127,147 @@ struct Reference {
       expected_gradients(grad_out, problem.views(), problem.options());
 };
 
-void add(const kernels::KernelTable& table, const Reference& reference, Sweep& sweep) {
-  const DrawnAttention& problem = reference.problem;
-  const auto& [plain, exact] = reference.forward;
-  const auto forward = run(table, problem.views(), problem.options());
-  sweep["out"].add(forward.out, plain.out, exact.out);
-  sweep["lse"].add(finite(forward.lse, exact.lse), finite(plain.lse, exact.lse),
-                   finite(exact.lse, exact.lse));
-  const auto found = gradients_of(table, reference.grad_out, problem.views(), problem.options());
-  const AttentionGradients<float>& by_loops = reference.gradients.plain;
-  const AttentionGradients<double>& in_double = reference.gradients.exact;
-  sweep["query"].add(found.query, by_loops.query, in_double.query);
-  sweep["key"].add(found.key, by_loops.key, in_double.key);
-  sweep["value"].add(found.value, by_loops.value, in_double.value);
-  sweep["slopes"].add(found.alibi_slopes, by_loops.alibi_slopes, in_double.alibi_slopes);
-  sweep["bias"].add(found.bias, by_loops.bias, in_double.bias);
-  sweep["sinks"].add(found.sinks, by_loops.sinks, in_double.sinks);
+void add(const Exact& expected, const AttentionOutput<float>& forward,
+         const AttentionGradients<float>& found, Sweep& sweep) {
+  const AttentionGradients<double>& exact = expected.gradients.exact;
+  const auto& lse = expected.forward.exact.lse;
+  sweep["out"].add(forward.out, expected.forward.exact.out);
+  sweep["lse"].add(finite(forward.lse, lse), finite(lse, lse));
+  sweep["query"].add(found.query, exact.query);
+  sweep["key"].add(found.key, exact.key);
+  sweep["value"].add(found.value, exact.value);
+  sweep["slopes"].add(found.alibi_slopes, exact.alibi_slopes);
+  sweep["bias"].add(found.bias, exact.bias);
+  sweep["sinks"].add(found.sinks, exact.sinks);
 }
 
-// What is reached, for each tensor: the median and what 95 % do not exceed. Above 2 are
+// The elements of each row in reverse order.
+Tensor<float> reversed(FloatView view) {
+  Tensor<float> result = to_tensor(view);
+  const std::int64_t dim = view.extent(3);
+  for (std::int64_t i = 0; dim > 0 && i < result.num_elements(); i += dim) {
+    std::reverse(result.data() + i, result.data() + i + dim);
+  }
+  return result;
+}
+
+// The plain computation again, whose products are summed in another order.
+void add_control(const Exact& expected, Sweep& sweep) {
+  const auto& in = expected.problem.views();
+  const auto query = reversed(in.query);
+  const auto key = reversed(in.key);
+  const auto value = reversed(in.value);
+  auto forward = reference::attention(query, key, value, expected.problem.options());
+  auto found = reference::attention_backward(reversed(expected.grad_out), query, key, value,
+                                             expected.problem.options());
+  found.query = reversed(found.query);
+  found.key = reversed(found.key);
+  found.value = reversed(found.value);
+  add(expected, {reversed(forward.out), std::move(forward.lse)}, found, sweep);
+}
+
+// [batch, heads, length, dim] as [batch · length, heads, dim] and back.
+Tensor<float> packed(FloatView view) {
+  const auto rows = to_tensor(view.permute({0, 2, 1, 3}));
+  Tensor<float> result({view.extent(0) * view.extent(2), view.extent(1), view.extent(3)});
+  std::copy(rows.elements().begin(), rows.elements().end(), result.data());
+  return result;
+}
+
+Tensor<float> unpacked(const Tensor<float>& rows, std::int64_t batch) {
+  const Shape shape{batch, rows.extent(0) / batch, rows.extent(1), rows.extent(2)};
+  return to_tensor(FloatView(rows.data(), shape).permute({0, 2, 1, 3}));
+}
+
+// The batch entries as packed sequences, by the kernels in use.
+void add_packed(const Exact& expected, Sweep& sweep) {
+  const auto& in = expected.problem.views();
+  const auto& options = expected.problem.options();
+  const std::int64_t batch = in.query.extent(0);
+  std::vector<std::int64_t> queries{0};
+  std::vector<std::int64_t> keys{0};
+  for (std::int64_t b = 0; b < batch; ++b) {
+    queries.push_back(queries.back() + in.query.extent(2));
+    keys.push_back(keys.back() + in.key.extent(2));
+  }
+  const PackedSequences where{queries, keys};
+  const auto query = packed(in.query);
+  const auto key = packed(in.key);
+  const auto value = packed(in.value);
+  const auto forward = attention_packed_with_lse(query, key, value, where, options);
+  auto found = attention_packed_backward(packed(expected.grad_out), query, key, value, where,
+                                         forward, options);
+  found.query = unpacked(found.query, batch);
+  found.key = unpacked(found.key, batch);
+  found.value = unpacked(found.value, batch);
+  const Shape lse{forward.lse.extent(0), batch, in.query.extent(2)};
+  add(expected,
+      {unpacked(forward.out, batch),
+       to_tensor(FloatView(forward.lse.data(), lse).permute({1, 0, 2}))},
+      found, sweep);
+}
+
+constexpr double kShares[] = {0.5, 0.9, 0.95, 0.99};
+using AtShares = std::array<double, std::size(kShares)>;
+
+// Of the errors of two sweeps.
+AtShares ratios(Errors& of, Errors& to) {
+  AtShares result{};
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] = of.quantile(kShares[i]) / to.quantile(kShares[i]);
+  }
+  return result;
+}
+
+// Twice the plain computation's errors, but for these:
 //
-// - the gradients that contain delta = Σ grad_out · out, of query, key and the options: out is
-//   rounded, while the plain computation sums Σ weight · grad_weight from the very numbers that it
-//   subtracts this from. Where one weight is nearly 1 their roundings cancel there and not here; a
-//   slope, a sink or a bias of one number shows this unmixed. Another pass over the keys would be
-//   needed.
-// - the gradient of values: weights are computed again from an lse in float, which is off by
-//   |lse| · 2⁻²⁴; where scores are modified and without a fused multiply-add (SSE4), exponents,
-//   score · log2 e − m, are besides not rounded alike in both passes.
-struct Bound {
-  double median;
-  double most;
-};
+// - Slopes and biases. The plain computation finds delta = Σ weight · grad_weight with the very
+//   grad_weights that it subtracts it from, whose roundings then cancel in a sum over keys; the
+//   kernels take Σ grad_out · out, as else another pass over the keys were needed. Against a plain
+//   computation that does the same, the ratios on AVX-512 are 1.5, 1.7, 1.9 and 6.2 for slopes and
+//   1.6, 1.4, 1.9 and 1.5 for biases.
+// - SSE4 has no fused multiply-add: rows whose one weight is nearly 1 keep a rounding where the
+//   plain computation cancels to 0. Its 95 % of biases are 5.7 over the problems that GCC draws and
+//   6.5 over those that Clang does, which draws in another order.
+AtShares bounds(const std::string& target, const std::string& name) {
+  if (name == "slopes") return {2.7, 4, 6.5, 10.5};
+  if (name == "bias") return {2, 3.9, target == "SSE4" ? 7.0 : 6.0, 5};
+  if (target == "SSE4" && (name == "query" || name == "key")) return {2, 2, 2, 12.5};
+  return {2, 2, 2, 2};
+}
 
-using Bounds = std::map<std::string, Bound>;
-
-void expect_within(bool modifies_scores, const Bounds& bounds) {
+void expect_at_most_twice_the_plain_error(bool modifies_scores) {
   std::map<std::string, Sweep> sweeps;
   std::mt19937 random(5);
   for (int i = 0; i < kProblems / 2; ++i) {
     const DrawnAttention problem(draw(random, modifies_scores));
-    const Reference reference{problem};
+    const Exact expected{problem};
+    add(expected, {expected.forward.plain.out, expected.forward.plain.lse},
+        expected.gradients.plain, sweeps["plain"]);
+    add_control(expected, sweeps["control"]);
+    add_packed(expected, sweeps["packed"]);
     for (const auto* table : kernels::supported_kernels()) {
-      add(*table, reference, sweeps[table->name]);
+      add(expected, run(*table, problem.views(), problem.options()),
+          gradients_of(*table, expected.grad_out, problem.views(), problem.options()),
+          sweeps[table->name]);
     }
   }
   for (auto& [target, sweep] : sweeps) {
-    for (const auto& [name, bound] : bounds) {
-      Ratios& ratios = sweep[name];
-      ASSERT_GT(ratios.count(), 50U) << name;
-      const bool is_unfused = target == "SSE4" && name == "value";
-      const auto& [median, most] = is_unfused ? Bound{1.6, 6} : bound;
-      EXPECT_LE(ratios.quantile(0.5), median) << target << ' ' << name;
-      EXPECT_LE(ratios.quantile(0.95), most) << target << ' ' << name;
+    for (auto& [name, errors] : sweep) {
+      if (target == "plain" || errors.count() == 0) continue;
+      ASSERT_GT(errors.count(), 50U) << name;
+      const AtShares found = ratios(errors, sweeps["plain"][name]);
+      const AtShares allowed = bounds(target, name);
+      for (std::size_t share = 0; share < found.size(); ++share) {
+        EXPECT_LE(found[share], allowed[share]) << target << ' ' << name << ' ' << kShares[share];
+      }
     }
   }
 }
 
-TEST(AccuracySweep, PlainScores) {
-  expect_within(false, {{"out", {1.1, 2}},
-                        {"lse", {1.1, 2}},
-                        {"query", {1.4, 3}},
-                        {"key", {1.4, 3}},
-                        {"value", {1.5, 6}},
-                        {"sinks", {1.1, 6}}});
-}
+TEST(AccuracySweep, PlainScores) { expect_at_most_twice_the_plain_error(false); }
 
-TEST(AccuracySweep, ModifiedScores) {
-  expect_within(true, {{"out", {1.2, 2}},
-                       {"lse", {1.2, 2.2}},
-                       {"query", {1.4, 3.7}},
-                       {"key", {1.4, 3.7}},
-                       {"value", {1.6, 4.7}},
-                       {"slopes", {2.2, 19}},
-                       {"bias", {1.7, 22}},
-                       {"sinks", {1.1, 11}}});
-}
+TEST(AccuracySweep, ModifiedScores) { expect_at_most_twice_the_plain_error(true); }
 
 }  // namespace
 }  // namespace heed

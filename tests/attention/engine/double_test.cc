@@ -169,7 +169,7 @@ class FusedDouble : public TargetTest {
     const BackwardCall<double> back{inputs, rows_of(DoubleView(p.grad_out)),
                                     rows_of(DoubleView(forward.out)), forward.lse,
                                     gradients.targets()};
-    backend.backward({&back, 1}, backend.schedule(request, Pass::kBackward, 2));
+    backend.backward({&back, 1}, backend.schedule(request, Pass::kBackward, 2), {});
     const auto found = std::move(gradients).take();
     const auto plain = reference::attention(p.query, p.key, p.value, p.options);
     const auto plain_gradients =

@@ -225,7 +225,7 @@ TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
   }
 }
 
-// So few rows are not taken as a panel: see kernels/row-inl.h.
+// So few rows are another kernel's: see kernels/rows-inl.h.
 TEST_P(OnEveryTarget, SameBitsForAFewRows) {
   for (const std::int64_t dim : {1, 4, 7, 16, 20, 64, 150, 200}) {
     for (const std::int64_t kv_len : {1, 5, 16, 127, 129, 300, 1025, 2200}) {

@@ -33,6 +33,13 @@ class RecordedKeys final : public KeySource<float> {
     return keys_.tile(batch, kv_head, keys, staging);
   }
 
+  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
+                                  RowRange keys) const override {
+    ++asked;
+    read.insert({kv_head, keys.begin / kTileKeys});
+    return keys_.stored_tile(batch, kv_head, keys);
+  }
+
   mutable std::int64_t asked = 0;
   mutable std::set<std::pair<std::int64_t, std::int64_t>> read;  // key head, tile
 

@@ -120,17 +120,18 @@ void expect_state(PanelCase<Real>& in, long double factor) {
     const double expected = std::log2(static_cast<double>(sum));
     ASSERT_NEAR(log, expected, 30 * kEpsilon * (1 + std::abs(expected))) << r;
     for (std::size_t d = 0; d < out.size(); ++d) {
-      const auto i = static_cast<std::int32_t>(d) * in.width() + r;
-      ASSERT_NEAR(state.out[i] / state.sum[r], static_cast<double>(out[d] / sum), 100 * kEpsilon)
-          << r << " " << d;
+      const Real found = in.out(r, static_cast<std::int32_t>(d)) / state.sum[r];
+      ASSERT_NEAR(found, static_cast<double>(out[d] / sum), 100 * kEpsilon) << r << " " << d;
     }
   }
 }
 
-std::vector<PanelSizes> with_single_rows(std::vector<PanelSizes> all) {
+std::vector<PanelSizes> with_few_rows(std::vector<PanelSizes> all) {
   for (PanelSizes sizes : awkward_panels()) {
-    sizes.vectors = kernels::kSingleRow;
-    all.push_back(sizes);
+    for (const std::int32_t rows : {1, 2, 5, 12}) {
+      sizes.few_rows = rows;
+      all.push_back(sizes);
+    }
   }
   return all;
 }
@@ -139,14 +140,13 @@ TEST_P(PanelKernels, AttendAddsTilesToASoftmax) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
     const auto& kernels = kernels_in<Real>(table());
-    for (const PanelSizes& sizes : with_single_rows(awkward_panels())) {
-      SCOPED_TRACE(testing::Message() << sizes.vectors << " " << sizes.head_dim << " "
-                                      << sizes.value_dim << " " << sizes.kv_len);
+    for (const PanelSizes& sizes : with_few_rows(awkward_panels())) {
+      SCOPED_TRACE(testing::Message()
+                   << sizes.vectors << " " << sizes.few_rows << " " << sizes.head_dim << " "
+                   << sizes.value_dim << " " << sizes.kv_len);
       PanelCase<Real> in(kernels, sizes);
       Tensor<Real> scratch = in.scores();
-      in.for_each_tile([&](const auto& tile) {
-        kernels.attend(tile, in.panel(), {}, in.state(), scratch.data());
-      });
+      in.for_each_tile([&](const auto& tile) { in.attend(kernels, tile, scratch); });
       EXPECT_TRUE(kernels.is_finite(in.panel(), in.state()));
       expect_state(in, 1);
     }
@@ -181,47 +181,19 @@ TEST_P(PanelKernels, MergeJoinsStates) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
     const auto& kernels = kernels_in<Real>(table());
-    for (const PanelSizes& sizes : with_single_rows(awkward_panels())) {
+    for (const PanelSizes& sizes : with_few_rows(awkward_panels())) {
       PanelCase<Real> in(kernels, sizes);
       Tensor<Real> scratch = in.scores();
       const auto total = in.state();
       const auto empty = in.new_state();
       in.for_each_tile([&](const auto& tile) {
         in.state() = in.new_state();
-        kernels.attend(tile, in.panel(), {}, in.state(), scratch.data());
+        in.attend(kernels, tile, scratch);
         kernels.merge(in.panel(), in.state(), total);
         kernels.merge(in.panel(), empty, total);
       });
       in.state() = total;
       expect_state(in, 1);
-    }
-  });
-}
-
-// To the last bit: lanes are keys there, and columns.
-TEST_P(PanelKernels, ASingleRowIsThatOfAPanel) {
-  for_each_real([](auto zero) {
-    using Real = decltype(zero);
-    const auto& kernels = kernels_in<Real>(table());
-    for (const PanelSizes& sizes : awkward_panels()) {
-      PanelCase<Real> panel(kernels, {1, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
-      PanelCase<Real> row(
-          kernels, {kernels::kSingleRow, sizes.head_dim, sizes.value_dim, sizes.kv_len}, true);
-      Tensor<Real> query({sizes.head_dim});
-      for (std::int32_t d = 0; d < sizes.head_dim; ++d) {
-        query(d) = panel.panel().query[d * panel.width()];
-      }
-      row.panel().query = query.data();
-      Tensor<Real> scratch = panel.scores();
-      panel.for_each_tile([&](const auto& tile) {
-        kernels.attend(tile, panel.panel(), {}, panel.state(), scratch.data());
-        kernels.attend(tile, row.panel(), {}, row.state(), scratch.data());
-      });
-      ASSERT_EQ(row.state().sum[0], panel.state().sum[0]);
-      ASSERT_EQ(row.state().minus_m[0], panel.state().minus_m[0]);
-      for (std::int32_t d = 0; d < sizes.value_dim; ++d) {
-        ASSERT_EQ(row.state().out[d], panel.state().out[d * panel.width()]) << d;
-      }
     }
   });
 }

@@ -153,6 +153,39 @@ TEST(Gradients, OfAttention) {
   }
 }
 
+TEST(Gradients, OfRelativePositions) {
+  const Variable64 query = normal_variable({2, 4, 5, 3}, 1);
+  const Variable64 key = normal_variable({2, 2, 7, 3}, 2);
+  const Variable64 value = normal_variable({2, 2, 7, 2}, 3);
+  LearnedTerms<double> learned;
+  learned.relative_bias = normal_variable({4, 8}, 4);
+  learned.relative_key = normal_variable({5, 3}, 5);
+  learned.relative_value = normal_variable({4, 5, 2}, 6);
+  AttentionOptions64 options{.mask = causal_bottom_right(), .softcap = 2};
+  EXPECT_THROW(attention(query, key, value, options, learned), InvalidArgument);
+  options.relative_bias = {{}, RelativeBuckets::t5(8, 6)};
+  EXPECT_THROW(attention(query, key, value, options, learned), InvalidArgument);
+  options.relative_vectors = {.buckets = RelativeBuckets::clip(2)};
+  const std::vector<Variable64> inputs{
+      query, key, value, learned.relative_bias, learned.relative_key, learned.relative_value};
+  EXPECT_LE(gradient_error(inputs, [&] { return attention(query, key, value, options, learned); }),
+            kTolerance);
+}
+
+// Tables of the options end before backward() looks at them.
+TEST(Gradients, OfRelativePositionsWhoseTablesHaveEnded) {
+  const Variable64 x = normal_variable({1, 2, 5, 4}, 1);
+  const auto with_own_tables = [&] {
+    const auto bias = testing_support::normal<double>({2, 5}, 2);
+    const auto vectors = testing_support::normal<double>({5, 4}, 3);
+    AttentionOptions64 options;
+    options.relative_bias = {bias.view(), RelativeBuckets::clip(2)};
+    options.relative_vectors = {vectors.view(), vectors.view(), RelativeBuckets::clip(2)};
+    return attention(x, x, x, options);
+  };
+  EXPECT_LE(gradient_error({x}, with_own_tables), kTolerance);
+}
+
 // As in a layer whose forward() makes its slopes: they end before backward() looks at them.
 TEST(Gradients, OfAttentionWhoseOptionsHaveEnded) {
   const Variable64 query = normal_variable({1, 2, 3, 4}, 1);

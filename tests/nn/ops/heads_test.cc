@@ -151,8 +151,9 @@ TEST(Heads, KeepAGraphThatIsRetained) {
 }
 
 // What is allocated beyond the result: neither copies of the operands nor one of the result.
-TEST(Heads, AreNotCopied) {
-  const Variable<float> all(normal<float>({4, 256, 3 * 256}, 1));
+template <class T>
+void expect_no_copies() {
+  const Variable<T> all(normal<T>({4, 256, 3 * 256}, 1));
   const AttentionPlan decision = plan({.batch = 4,
                                        .num_heads = 8,
                                        .num_kv_heads = 8,
@@ -160,17 +161,21 @@ TEST(Heads, AreNotCopied) {
                                        .kv_len = 256,
                                        .head_dim = 32,
                                        .value_dim = 32,
+                                       .dtype = data_type_of<T>(),
                                        .key_stride = 768,
-                                       .value_stride = 768});
-  const std::int64_t lse = std::int64_t{4} * 4 * 8 * 256;
+                                       .value_stride = 768},
+                                      BasicAttentionOptions<T>{});
+  const std::int64_t lse = std::int64_t{sizeof(T)} * 4 * 8 * 256;
   const auto workspace = static_cast<std::int64_t>(decision.workspace_bytes());
-  const std::int64_t one_operand = std::int64_t{4} * 4 * 256 * 256;
+  const std::int64_t one_operand = std::int64_t{sizeof(T)} * 4 * 256 * 256;
   const std::int64_t extra = cli::measure_extra_bytes([&] {
-    return attention(Heads<float>{all, {8, 32}}, Heads<float>{all, {8, 32, 256}},
-                     Heads<float>{all, {8, 32, 512}});
+    return attention(Heads<T>{all, {8, 32}}, Heads<T>{all, {8, 32, 256}},
+                     Heads<T>{all, {8, 32, 512}});
   });
   EXPECT_LT(extra, lse + workspace + one_operand / 4);
 }
+TEST(Heads, AreNotCopied) { expect_no_copies<float>(); }
+TEST(Heads, AreNotCopiedInDouble) { expect_no_copies<double>(); }
 
 TEST(Heads, RefuseColumnsThatDoNotExist) {
   const Variable<float> x(Tensor<float>({1, 3, 8}));
@@ -220,6 +225,9 @@ TEST(Heads, ErrorsNameTheFunctionCalled) {
               testing::StartsWith("attention: query has shape [1, 3, 8], expected 4 dimensions"));
 }
 
+constexpr auto kHalves = RotaryPairing::kHalves;
+constexpr auto kNeighbours = RotaryPairing::kNeighbours;
+
 struct Caches {
   Variable64 cos;
   Variable64 sin;
@@ -234,11 +242,11 @@ TEST(RotaryOfHeads, IsThatOfTheOperator) {
   const Caches at = caches(12, 4);
   const Variable64 all = normal_variable({2, 5, 24}, 1);
   const Heads64 some{all, {3, 6, 4}};
-  const RotaryOptions options{.interleaved = true, .rotary_dim = 4, .offset = 3};
-  const Heads64 turned = rotary_embedding(some, at.cos, at.sin, options);
+  const RotaryOptions options{.rotary_dim = 4, .offset = 3};
+  const Heads64 turned = rotary_embedding(some, at.cos, at.sin, kNeighbours, options);
   EXPECT_EQ(turned.source.shape(), (Shape{2, 5, 18}));
   const Tensor<double> expected =
-      heed::rotary_embedding(some.view(), at.cos.value(), at.sin.value(), options);
+      heed::rotary_embedding(some.view(), at.cos.value(), at.sin.value(), kNeighbours, options);
   EXPECT_EQ(max_difference<double>(turned.view(), expected), 0);
 }
 
@@ -246,12 +254,13 @@ TEST(RotaryOfHeads, HasGradients) {
   const Caches at = caches(12, 4);
   const Variable64 all = normal_variable({2, 5, 24}, 1);
   const Variable64 apart = normal_variable({2, 3, 5, 6}, 2);
-  for (const RotaryOptions& options : {RotaryOptions{.rotary_dim = 4, .offset = 2},
-                                       RotaryOptions{.interleaved = true, .rotary_dim = 4}}) {
+  const RotaryOptions options{.rotary_dim = 4, .offset = 2};
+  for (const RotaryPairing pairing : {kHalves, kNeighbours}) {
     for (const Heads64& heads : {Heads64{all, {4, 6}}, Heads64{all, {3, 6, 4}}, Heads64{apart}}) {
       EXPECT_LE(
-          gradient_error({heads.source},
-                         [&] { return rotary_embedding(heads, at.cos, at.sin, options).source; }),
+          gradient_error(
+              {heads.source},
+              [&] { return rotary_embedding(heads, at.cos, at.sin, pairing, options).source; }),
           kGradientTolerance);
     }
   }
@@ -263,9 +272,10 @@ TEST(RotaryOfHeads, GoesWithAttentionOfTheSameProjection) {
   const Variable64 all = normal_variable({1, 5, 16}, 1);
   EXPECT_LE(gradient_error({all},
                            [&] {
-                             return attention(rotary_embedding({all, {4, 2}}, at.cos, at.sin),
-                                              rotary_embedding({all, {2, 2, 8}}, at.cos, at.sin),
-                                              Heads64{all, {2, 2, 12}}, {.mask = causal()});
+                             return attention(
+                                 rotary_embedding({all, {4, 2}}, at.cos, at.sin, kHalves),
+                                 rotary_embedding({all, {2, 2, 8}}, at.cos, at.sin, kHalves),
+                                 Heads64{all, {2, 2, 12}}, {.mask = causal()});
                            }),
             kGradientTolerance);
 }
@@ -275,7 +285,7 @@ TEST(RotaryOfHeads, KeepsItsPositions) {
   const Heads64 heads{normal_variable({2, 3, 6}, 1), {1, 6}};
   const auto forward = [&] {
     Tensor<std::int64_t> positions({3}, {7, 0, 11});
-    auto turned = rotary_embedding(heads, at.cos, at.sin, {.position_ids = positions});
+    auto turned = rotary_embedding(heads, at.cos, at.sin, kHalves, {.position_ids = positions});
     for (std::int64_t& position : positions.elements()) position = 1;
     return turned.source;
   };
@@ -285,14 +295,14 @@ TEST(RotaryOfHeads, KeepsItsPositions) {
 TEST(RotaryOfHeads, RefusesMisuse) {
   const Caches at = caches(4, 2);
   const Heads64 heads{normal_variable({1, 5, 4}, 1), {2, 2}};
-  EXPECT_THAT([&] { rotary_embedding(heads, at.cos, at.sin, {.num_heads = 2}); },
+  EXPECT_THAT([&] { rotary_embedding(heads, at.cos, at.sin, kHalves, {.num_heads = 2}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 2, expected none")));
   EXPECT_THAT(
       [&] {
-        rotary_embedding(heads, at.cos, normal_variable({4, 1}, 1));
+        rotary_embedding(heads, at.cos, normal_variable({4, 1}, 1), kHalves);
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("requires a gradient")));
-  EXPECT_THAT([&] { rotary_embedding(heads, at.cos, at.sin); },
+  EXPECT_THAT([&] { rotary_embedding(heads, at.cos, at.sin, kHalves); },
               ThrowsMessage<InvalidArgument>(HasSubstr("5 tokens from offset 0, but cos has 4")));
 }
 

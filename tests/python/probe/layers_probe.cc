@@ -98,19 +98,22 @@ void report_configured_layers(Report& report) {
   report_configured(report, "alibi", with([](auto& config) { config.alibi = true; }));
   report_configured(report, "rotary", with([](auto& config) {
                       config.num_heads = 2;
-                      config.rotary = {.max_len = 9, .base = 100};
+                      config.rotary = {
+                          .max_len = 9, .base = 100, .pairing = RotaryPairing::kHalves};
                     }));
   report_configured(report, "rotary_fused", with([&](auto& config) {
                       fuse(config);
                       config.num_kv_heads = 2;
-                      config.rotary = {.max_len = 9, .base = 100};
+                      config.rotary = {
+                          .max_len = 9, .base = 100, .pairing = RotaryPairing::kHalves};
                     }));
   report_configured(report, "all_terms", with([](auto& config) {
                       config.num_kv_heads = 2;
                       config.mask = sliding_window(4, 0);
                       config.softcap = 0.5;
                       config.alibi = true;
-                      config.rotary = {.max_len = 9, .base = 100};
+                      config.rotary = {
+                          .max_len = 9, .base = 100, .pairing = RotaryPairing::kHalves};
                     }),
                     Shape{4, 7, 7});
   report_configured(report, "biased", plain, Shape{4, 1, 7});

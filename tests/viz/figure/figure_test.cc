@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 
 #include "heed/error.h"
@@ -117,6 +118,53 @@ TEST(Figure, TitlesOfARowStandAtOneHeightWhateverTheLegends) {
     EXPECT_EQ(plan.panels[i].plot.y, same.panels[0].plot.y);
   }
   EXPECT_EQ(plan.size.height, same.size.height);
+}
+
+TEST(Figure, NamesAtEndsStandWhereTheCurvesEnd) {
+  const figure::Fonts fonts;
+  Figure figure = testing_support::sample_curves();
+  Panel& panel = figure.panels[0];
+  panel.curves[1].x.push_back(512);
+  panel.curves[1].y.push_back(std::numeric_limits<double>::quiet_NaN());
+  const auto with_legend = figure::plan_figure(figure, fonts);
+  EXPECT_TRUE(with_legend.panels[0].end_names.empty());
+  panel.has_names_at_ends = true;
+  const auto plan = figure::plan_figure(figure, fonts);
+  const figure::PanelPlan& found = plan.panels[0];
+  EXPECT_TRUE(found.legend.empty());
+  EXPECT_LT(plan.size.height, with_legend.size.height);
+  ASSERT_EQ(found.end_names.size(), 2U);
+  EXPECT_EQ(found.end_names[0].name, "n²");
+  EXPECT_EQ(found.end_names[1].name, "n");
+  for (const std::size_t i : {0U, 1U}) {
+    const double last = panel.curves[i].y[2];
+    EXPECT_NEAR(found.end_names[i].y, (1 - figure::place(panel.y, last)) * panel.height, 1e-9);
+  }
+  panel.curves[0].name = "a name that needs room";
+  const auto wider = figure::plan_figure(figure, fonts);
+  const double name = fonts.size(panel.curves[0].name, figure::end_name_style()).width;
+  EXPECT_GT(wider.size.width, plan.size.width);
+  EXPECT_GT(wider.size.width - wider.panels[0].plot.right(), name);
+  EXPECT_FALSE(render_figure(figure, FigureFormat::kSvg) ==
+               render_figure(testing_support::sample_curves(), FigureFormat::kSvg));
+}
+
+TEST(Figure, NamesAtEndsKeepApartAndWithinThePlot) {
+  const figure::Fonts fonts;
+  Figure figure = testing_support::sample_curves();
+  Panel& panel = figure.panels[0];
+  panel.has_names_at_ends = true;
+  for (const double end : {panel.y.low, 1e9, 300.0}) {
+    for (const char* name : {"a", "", "b", "c", "d"}) {
+      panel.curves.push_back({name, {16, 256}, {16, end}});
+    }
+    const auto names = figure::plan_figure(figure, fonts).panels[0].end_names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      EXPECT_GE(names[i].y, i == 0 ? 0 : names[i - 1].y + 14) << names[i].name;
+      EXPECT_LE(names[i].y, panel.height) << names[i].name;
+    }
+  }
+  EXPECT_EQ(figure::plan_figure(figure, fonts).panels[0].end_names.size(), 14U);
 }
 
 TEST(Figure, SvgHasTheTitleForReadersWhoHearIt) {

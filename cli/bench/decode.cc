@@ -1,0 +1,241 @@
+// heed bench decode: one query of each head against many keys, as when a text is written.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments.h"
+#include "bench/bench_verbs.h"
+#include "bench/case_arguments.h"
+#include "bench/decode_cache.h"
+#include "bench/read_rate.h"
+#include "bench/report.h"
+#include "bench/statistics.h"
+#include "heed/parallel.h"
+#include "verbs.h"
+
+namespace heed::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DecodeArguments {
+  Numbers batch{1}, heads{8}, kv_heads, kv_seq{4096}, head_dim{64, 128}, page{0}, shared_prefix{0},
+      threads;
+  Names storage{"float32"};
+  int repetitions = 10;
+  bool as_json = false;
+};
+
+// Quantised numbers are stored in pages alone, and only pages are shared.
+std::int64_t page_of(const std::string& storage, std::int64_t page, std::int64_t shared_prefix) {
+  const bool needs_pages = storage == "int8" || storage == "int4" || shared_prefix > 0;
+  return needs_pages && page == 0 ? 128 : page;
+}
+
+std::vector<DecodeCase> decode_cases(const DecodeArguments& arguments) {
+  std::vector<DecodeCase> cases;
+  for (const std::int64_t threads : arguments.threads)
+    for (const std::int64_t batch : arguments.batch)
+      for (const std::int64_t heads : arguments.heads)
+        for (const std::int64_t kv_heads :
+             arguments.kv_heads.empty() ? Numbers{heads} : arguments.kv_heads)
+          for (const std::int64_t head_dim : arguments.head_dim)
+            for (const std::int64_t kv_seq : arguments.kv_seq)
+              for (const std::int64_t page : arguments.page)
+                for (const std::int64_t prefix : arguments.shared_prefix)
+                  for (const std::string& storage : arguments.storage)
+                    cases.push_back({storage, batch, heads, kv_heads, kv_seq, head_dim,
+                                     page_of(storage, page, prefix), static_cast<int>(threads),
+                                     prefix});
+  return cases;
+}
+
+void check(const DecodeCase& one) {
+  if (one.heads % one.kv_heads != 0) {
+    throw UsageError(fmt::format("--heads: must be a multiple of --kv-heads, found {} and {}",
+                                 one.heads, one.kv_heads));
+  }
+  if (one.shared_prefix > one.kv_seq) {
+    throw UsageError(fmt::format("--shared-prefix: must be at most --kv-seq, found {} and {}",
+                                 one.shared_prefix, one.kv_seq));
+  }
+}
+
+// What calls of one kind take in turn with those of others: what disturbs the machine disturbs all.
+class Timed {
+ public:
+  explicit Timed(std::function<void()> call) : call_(std::move(call)) {
+    constexpr double kSeconds = 0.02;  // of a measurement, at least
+    count_ = std::max(1, static_cast<int>(kSeconds / of(1)));
+    of(count_);
+  }
+
+  void measure() { seconds_.push_back(of(count_) / count_); }
+  double seconds() const { return median(seconds_); }
+
+ private:
+  double of(int count) const {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) call_();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  std::function<void()> call_;
+  int count_ = 1;
+  std::vector<double> seconds_;
+};
+
+// A plain loop over the same bytes, attention, and attention where nothing is shared.
+Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
+  progress.start_case();
+  set_num_threads(one.threads);
+  const auto cache = make_decode_cache(one);
+  std::unique_ptr<DecodeCache> apart_cache;
+  Timed token([&] { cache->attend(); });
+  Timed read([&] { read_all(cache->next_parts()); });
+  std::optional<Timed> apart;
+  if (one.shared_prefix > 0) {
+    DecodeCase other = one;
+    other.shared_prefix = 0;
+    apart_cache = make_decode_cache(other);
+    apart.emplace([&] { apart_cache->attend(); });
+  }
+  for (int i = 0; i < repetitions; ++i) {
+    read.measure();
+    token.measure();
+    if (apart) apart->measure();
+    progress.report(i + 1, repetitions);
+  }
+  const double rate = static_cast<double>(cache->bytes()) / token.seconds();
+  const double read_rate = static_cast<double>(cache->bytes()) / read.seconds();
+  Json result{{"storage", one.storage},
+              {"batch", one.batch},
+              {"heads", one.heads},
+              {"kv_heads", one.kv_heads},
+              {"kv_seq", one.kv_seq},
+              {"head_dim", one.head_dim},
+              {"page", one.page},
+              {"threads", one.threads},
+              {"shared_prefix", one.shared_prefix},
+              {"gbytes_per_s", rate / 1e9},
+              {"read_gbytes_per_s", read_rate / 1e9},
+              {"bandwidth_share", rate / read_rate},
+              {"us_per_token", token.seconds() * 1e6},
+              {"repetitions", repetitions}};
+  if (apart) {
+    result["us_per_token_apart"] = apart->seconds() * 1e6;
+    result["share_of_apart"] = token.seconds() / apart->seconds();
+  }
+  return result;
+}
+
+struct Column {
+  const char* title;
+  const char* name;  // of a number in a result
+  const char* format;
+  double factor = 1;
+};
+constexpr std::array<Column, 11> kColumns{{{"batch", "batch", "{:.0f}"},
+                                           {"heads", "heads", "{:.0f}"},
+                                           {"kv heads", "kv_heads", "{:.0f}"},
+                                           {"kv seq", "kv_seq", "{:.0f}"},
+                                           {"head dim", "head_dim", "{:.0f}"},
+                                           {"page", "page", "{:.0f}"},
+                                           {"threads", "threads", "{:.0f}"},
+                                           {"GB/s", "gbytes_per_s", "{:.2f}"},
+                                           {"read GB/s", "read_gbytes_per_s", "{:.2f}"},
+                                           {"share", "bandwidth_share", "{:.1f} %", 100},
+                                           {"us per token", "us_per_token", "{:.1f}"}}};
+constexpr std::array<Column, 3> kSharedColumns{{{"shared", "shared_prefix", "{:.0f}"},
+                                                {"us apart", "us_per_token_apart", "{:.1f}"},
+                                                {"of apart", "share_of_apart", "{:.1f} %", 100}}};
+
+std::string decode_table(const Json& report) {
+  const Json& results = report["results"];
+  std::vector<Column> columns(kColumns.begin(), kColumns.end());
+  if (std::any_of(results.begin(), results.end(),
+                  [](const Json& result) { return result.contains("share_of_apart"); })) {
+    columns.insert(columns.end(), kSharedColumns.begin(), kSharedColumns.end());
+  }
+  std::vector<std::vector<std::string>> rows{{"storage"}};
+  for (const Column& column : columns) rows.front().emplace_back(column.title);
+  for (const Json& result : results) {
+    std::vector<std::string> row{result["storage"]};
+    for (const Column& column : columns) {
+      row.push_back(result.contains(column.name)
+                        ? fmt::format(fmt::runtime(column.format),
+                                      column.factor * result[column.name].get<double>())
+                        : "");
+    }
+    rows.push_back(std::move(row));
+  }
+  return headline(report["machine"]) + aligned(rows);
+}
+
+void run_decode(DecodeArguments arguments) {
+  if (arguments.threads.empty()) arguments.threads = {num_threads()};
+  const std::vector<DecodeCase> cases = decode_cases(arguments);
+  for (const DecodeCase& one : cases) check(one);
+  Json results = Json::array();
+  {
+    Progress progress(static_cast<int>(cases.size()));
+    for (const DecodeCase& one : cases) {
+      results.push_back(measure(one, arguments.repetitions, progress));
+    }
+  }
+  const Json report{{"machine", machine()}, {"results", results}};
+  std::cout << (arguments.as_json ? report.dump() + '\n' : decode_table(report));
+}
+
+}  // namespace
+
+void add_bench_decode(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "decode", "Measure one query of each head against many keys, beside a plain read of these");
+  auto arguments = std::make_shared<DecodeArguments>();
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  add_numbers(*verb, "--batch", arguments->batch, kMost, "Sequences; 1");
+  add_numbers(*verb, "--heads", arguments->heads, kMost, "Heads of the query; 8");
+  add_numbers(*verb, "--kv-heads", arguments->kv_heads, kMost,
+              "Heads of key and value; as the query");
+  add_numbers(*verb, "--kv-seq", arguments->kv_seq, kMost, "How many keys; 4096");
+  add_numbers(*verb, "--head-dim", arguments->head_dim, 65536, "64,128");
+  add_names(*verb, "--storage", arguments->storage, kDecodeStorages,
+            "How keys and values are stored; float32");
+  add_list(*verb, "--page", arguments->page, CLI::IsMember({0, 16, 32, 64, 128}),
+           "Positions of a page of a KvPool; 0, which int8, int4 and --shared-prefix take for 128: "
+           "one tensor");
+  add_list(*verb, "--shared-prefix", arguments->shared_prefix, CLI::Range(std::int64_t{0}, kMost),
+           "Keys that all sequences share, beside the same where they share none; 0");
+  add_numbers(*verb, "--threads", arguments->threads, 1024, "All the machine has, if not given");
+  add_option(*verb, "--repeat", arguments->repetitions,
+             "How often each case is measured; one repetition is as many tokens as fill 20 ms")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  verb->footer(
+      "Example:\n"
+      "  heed bench decode --kv-seq 4096,16384 --storage float32,bfloat16 --threads 1\n\n"
+      "Options that take a list measure every combination. A token is one query of every\n"
+      "head and sequence. GB/s count the bytes of keys and values; 'read' is what a plain\n"
+      "loop reads of the same memory with as many threads, in turn with attention. From\n"
+      "4096 keys on there are as many copies of keys and values, taken in turn, as exceed\n"
+      "the last cache; fewer keys are in it. Bytes that sequences share count once.");
+  verb->callback([arguments] { run_decode(*arguments); });
+}
+
+}  // namespace heed::cli

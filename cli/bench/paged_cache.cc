@@ -1,0 +1,98 @@
+// The caches of heed as a source of `heed bench decode`: any storage, in pages.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "bench/decode_cache.h"
+#include "heed/kv_cache.h"
+#include "heed/random.h"
+#include "heed/tensor.h"
+
+namespace heed::cli {
+
+namespace {
+
+KvStorage storage_named(const std::string& name) {
+  if (name == "float16") return KvStorage::kFloat16;
+  if (name == "bfloat16") return KvStorage::kBFloat16;
+  if (name == "int8") return KvStorage::kInt8;
+  if (name == "int4") return KvStorage::kInt4;
+  return KvStorage::kFloat32;
+}
+
+// Sequences of one length, which may begin on the same pages, each in all copies.
+class PagedCache final : public DecodeCache {
+ public:
+  PagedCache(const DecodeCase& one, std::int64_t cold_bytes)
+      : config_{.num_kv_heads = one.kv_heads,
+                .head_dim = one.head_dim,
+                .key_storage = storage_named(one.storage),
+                .value_storage = storage_named(one.storage),
+                .page_size = one.page} {
+    TorchGenerator random(0);
+    query_ = random.randn({one.batch, one.heads, one.head_dim});
+    for (std::int64_t b = 0; b <= one.batch; ++b) boundaries_.push_back(b);
+    do {
+      copies_.push_back(std::make_unique<Copy>(config_, one, random));
+      const KvPool& pool = copies_.back()->pool;
+      bytes_ = pool.pages_in_use() * pool.page_bytes();
+    } while (static_cast<std::int64_t>(copies_.size()) * bytes_ < cold_bytes);
+  }
+
+  std::int64_t bytes() const override { return bytes_; }
+
+  void attend() override {
+    next_ = (next_ + 1) % copies_.size();
+    heed::attend(query_.view(), KvBatch{copies_[next_]->handles, boundaries_});
+  }
+
+  // Other memory, as much as the pages take: a pool keeps its own to itself.
+  Parts next_parts() override {
+    next_ = (next_ + 1) % copies_.size();
+    const auto size = static_cast<std::size_t>(bytes_);
+    read_.resize(copies_.size() * size, std::byte{1});
+    return {std::span<const std::byte>(read_).subspan(next_ * size, size)};
+  }
+
+ private:
+  struct Copy {
+    Copy(const KvConfig& config, const DecodeCase& one, TorchGenerator& random) : pool(config) {
+      constexpr std::int64_t kSome = 1024;
+      const auto some = random.randn({one.kv_heads, std::min(kSome, one.kv_seq), one.head_dim});
+      const auto extend = [&](KvSequence& sequence, std::int64_t length) {
+        while (sequence.length() < length) {
+          const std::int64_t count = std::min(kSome, length - sequence.length());
+          const auto part = some.view().slice(1, 0, count);
+          sequence.append(part, part);
+        }
+      };
+      KvSequence beginning(pool);
+      extend(beginning, one.shared_prefix);
+      for (std::int64_t b = 0; b < one.batch; ++b) {
+        sequences.push_back(beginning.fork());
+        extend(sequences.back(), one.kv_seq);
+      }
+      for (const KvSequence& sequence : sequences) handles.push_back(&sequence);
+    }
+
+    KvPool pool;
+    std::vector<KvSequence> sequences;
+    std::vector<const KvSequence*> handles;
+  };
+
+  KvConfig config_;
+  Tensor<float> query_;
+  std::vector<std::int64_t> boundaries_;
+  std::vector<std::unique_ptr<Copy>> copies_;
+  std::int64_t bytes_ = 0;
+  std::vector<std::byte> read_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DecodeCache> make_paged_cache(const DecodeCase& one, std::int64_t cold_bytes) {
+  return std::make_unique<PagedCache>(one, cold_bytes);
+}
+
+}  // namespace heed::cli

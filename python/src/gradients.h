@@ -1,0 +1,40 @@
+// The gradients of attention as Python has them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <utility>
+
+#include "arrays.h"
+#include "heed/attention_backward.h"
+#include "operands.h"
+#include "options.h"
+
+namespace heed::python {
+
+// Those of the operands, in their ranks, and of the options in the order of AttentionGradients in
+// _operator.py: None for what was not given.
+template <class T, class Sum>
+nb::tuple to_objects(AttentionGradients<T, Sum>&& found, const Operands& operands,
+                     const Options& options) {
+  const Library library = operands.library;
+  const auto of_operand = [&](Tensor<T>& gradient, const Array& operand) {
+    return to_object(std::move(gradient), library, static_cast<int>(operand.ndim()));
+  };
+  const auto of_option = [&](Tensor<Sum>& gradient, bool is_given) -> nb::object {
+    return is_given ? to_object(std::move(gradient), library) : nb::none();
+  };
+  const auto& vectors = options.relative_vectors;
+  return nb::make_tuple(of_operand(found.query, operands.query),
+                        of_operand(found.key, operands.key),
+                        of_operand(found.value, operands.value),
+                        of_option(found.alibi_slopes, options.alibi_slopes.has_value()),
+                        of_option(found.bias, options.bias.has_value()),
+                        of_option(found.sinks, options.sinks.has_value()),
+                        of_option(found.relative_bias, options.relative_bias.has_value()),
+                        of_option(found.relative_key, vectors && vectors->key),
+                        of_option(found.relative_value, vectors && vectors->value));
+}
+
+}  // namespace heed::python

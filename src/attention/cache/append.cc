@@ -1,0 +1,147 @@
+// KvSequence::append: rows of any type of float become what a page stores.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "attention/cache/hadamard.h"
+#include "attention/cache/sequence_state.h"
+#include "attention/cache/stored_rows.h"
+#include "heed/error.h"
+#include "heed/half.h"
+
+namespace heed::inline v0::detail {
+
+namespace {
+
+constexpr const char* kAppend = "KvSequence::append";
+
+// Masks and score terms address positions with 32 bits.
+constexpr std::int64_t kMostPositions = std::numeric_limits<std::int32_t>::max();
+
+// [num_kv_heads, n, dim]
+template <class T>
+TensorView<const T> checked(const char* name, TensorView<const T> view, std::int64_t heads,
+                            std::int64_t n, std::int64_t dim) {
+  const Shape expected{heads, n, dim};
+  if (view.rank() == 4 && view.extent(0) == 1) view = view.select(0, 0);
+  if (view.shape() != expected) {
+    throw InvalidArgument(fmt::format("{}: {} has shape {}, expected [num_kv_heads, n, dim] = {}",
+                                      kAppend, name, to_string(view.shape()), to_string(expected)));
+  }
+  if (dim > 1 && view.stride(-1) != 1) {
+    throw InvalidArgument(fmt::format("{}: {} has stride {} in its innermost dimension, expected 1",
+                                      kAppend, name, view.stride(-1)));
+  }
+  return view;
+}
+
+// One side of what is appended.
+template <class T>
+class NewRows {
+ public:
+  NewRows(const char* name, TensorView<const T> view, const SideLayout& side)
+      : name_(name),
+        view_(view),
+        side_(&side),
+        row_(static_cast<std::size_t>(side.stored_dim), 0.0F) {}
+
+  // Every number is one that the storage takes; `first` is where the first position will stand.
+  void check_numbers(std::int64_t first) {
+    if (!side_->is_quantised()) return;
+    const float limit = side_->is_rotated() ? kRotationLimit : kInfinity;
+    for (std::int64_t h = 0; h < view_.extent(0); ++h) {
+      for (std::int64_t i = 0; i < view_.extent(1); ++i) {
+        read(h, i);
+        if (largest_magnitude(row_.data(), side_->dim) < limit) continue;
+        const auto found = std::find_if(row_.begin(), row_.end(),
+                                        [&](float number) { return !(std::abs(number) < limit); });
+        throw InvalidArgument(
+            fmt::format("{}: {} of position {} and key head {} holds {}, but {} takes {}", kAppend,
+                        name_, first + i, h, *found, to_string(side_->storage),
+                        side_->is_rotated() ? "numbers below 2^112" : "finite numbers"));
+      }
+    }
+  }
+
+  // Position i of key head h becomes position `slot` of a part.
+  void store(std::int64_t h, std::int64_t i, std::byte* part, std::int64_t slot) {
+    read(h, i);
+    if (side_->is_rotated()) rotate(row_.data(), side_->stored_dim);
+    store_row(*side_, part, slot, row_.data());
+  }
+
+ private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  // Sums of 2¹⁶ numbers below it, the most that a rotation adds up, are finite.
+  static constexpr float kRotationLimit = 0x1p112F;
+
+  // row_ becomes that of position i of key head h, with zeros behind it.
+  void read(std::int64_t h, std::int64_t i) {
+    const T* from = view_.data() + h * view_.stride(0) + i * view_.stride(1);
+    std::fill(std::copy_n(from, side_->dim, row_.begin()), row_.end(), 0.0F);
+  }
+
+  const char* name_;
+  TensorView<const T> view_;
+  const SideLayout* side_;
+  std::vector<float> row_;
+};
+
+void check_length(const SequenceState& state, std::int64_t n) {
+  if (state.is_bounded() && n > state.bounds.max_append) {
+    throw InvalidArgument(fmt::format("{}: {} positions are appended, but max_append is {}",
+                                      kAppend, n, state.bounds.max_append));
+  }
+  if (state.length + n > kMostPositions) {
+    throw InvalidArgument(fmt::format("{}: {} positions and {} more are above {}", kAppend,
+                                      state.length, n, kMostPositions));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void SequenceState::append(TensorView<const T> key, TensorView<const T> value) {
+  const PageLayout& layout = pool->layout();
+  const std::int64_t n = key.rank() >= 2 ? key.extent(-2) : 0;
+  NewRows<T> keys("key", checked("key", key, layout.num_kv_heads, n, layout.key.dim), layout.key);
+  NewRows<T> values("value", checked("value", value, layout.num_kv_heads, n, layout.value.dim),
+                    layout.value);
+  check_length(*this, n);
+  keys.check_numbers(length);
+  values.check_numbers(length);
+  if (n == 0) return;
+
+  const std::int64_t new_gone_end = gone_end_at(length + n);
+  const RowRange going{pages.gap_end(), std::max(new_gone_end / layout.page_size, pages.gap_end())};
+  const RowRange last{length / layout.page_size,
+                      pages.end()};  // the page with room, if there is one
+  const std::int64_t released = going.end - going.begin - shared_pages(going);
+  const std::int64_t copied = shared_pages(last);
+  const std::int64_t added = layout.pages(length + n) - pages.end();
+  pages.reserve(added);
+  pool->reserve(kAppend, added + copied, released);
+
+  for (std::int64_t j = going.begin; j < going.end; ++j) pool->release(pages[j]);
+  pages.widen_gap(going.end);
+  gone_end = new_gone_end;
+  copy_shared_pages(last);
+  for (std::int64_t j = 0; j < added; ++j) pages.push(pool->take());
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::byte* part = pages[(length + i) / layout.page_size]->memory;
+    for (std::int64_t h = 0; h < layout.num_kv_heads; ++h, part += layout.part_bytes) {
+      keys.store(h, i, part, (length + i) % layout.page_size);
+      values.store(h, i, part, (length + i) % layout.page_size);
+    }
+  }
+  length += n;
+}
+
+template void SequenceState::append(FloatView, FloatView);
+template void SequenceState::append(Float16View, Float16View);
+template void SequenceState::append(BFloat16View, BFloat16View);
+
+}  // namespace heed::inline v0::detail

@@ -1,0 +1,39 @@
+// KvSequence::dequantised: what a sequence stores, as tensors.
+#include <algorithm>
+#include <vector>
+
+#include "attention/cache/hadamard.h"
+#include "attention/cache/sequence_state.h"
+#include "attention/cache/stored_rows.h"
+
+namespace heed::inline v0::detail {
+
+namespace {
+
+// [num_kv_heads, length, dim]
+Tensor<float> numbers(const SequenceState& state, const SideLayout& side) {
+  const PageLayout& layout = state.pool->layout();
+  Tensor<float> result({layout.num_kv_heads, state.length, side.dim});
+  std::vector<float> row(static_cast<std::size_t>(side.stored_dim));
+  float* to = result.data();
+  for (std::int64_t h = 0; h < layout.num_kv_heads; ++h) {
+    for (std::int64_t k = 0; k < state.length; ++k, to += side.dim) {
+      const bool is_gone = k >= state.bounds.sinks && k < state.gone_end;
+      if (is_gone) continue;
+      const Page* const page = state.pages[k / layout.page_size];
+      const std::int64_t slot = k % layout.page_size;
+      load_rows(nullptr, side, page->memory + h * layout.part_bytes, {slot, slot + 1}, row.data());
+      if (side.is_rotated()) rotate(row.data(), side.stored_dim);
+      std::copy_n(row.begin(), side.dim, to);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+KvTensors SequenceState::dequantised() const {
+  return {numbers(*this, pool->layout().key), numbers(*this, pool->layout().value)};
+}
+
+}  // namespace heed::inline v0::detail

@@ -1,0 +1,66 @@
+#include "attention/cache/page_layout.h"
+
+#include "attention/engine/arena.h"
+#include "attention/kernels/stored_tile.h"
+
+namespace heed::inline v0::detail {
+
+namespace {
+
+using kernels::kGroupKeys;
+using kernels::kScaleDims;
+
+std::int64_t rounded_up(std::int64_t number, std::int64_t unit) {
+  return (number + unit - 1) / unit * unit;
+}
+
+std::int64_t cache_lines(std::int64_t bytes) {
+  return rounded_up(bytes, static_cast<std::int64_t>(engine::kCacheLine));
+}
+
+SideLayout describe(KvStorage storage, bool is_columns, std::int64_t dim) {
+  constexpr auto kScale = static_cast<std::int64_t>(sizeof(float));
+  SideLayout side{.storage = storage, .is_columns = is_columns, .dim = dim, .stored_dim = dim};
+  switch (storage) {
+    case KvStorage::kFloat32:
+      side.row_stride = dim * 4;
+      break;
+    case KvStorage::kFloat16:
+    case KvStorage::kBFloat16:
+      side.row_stride = dim * 2;
+      break;
+    case KvStorage::kInt8:
+      side.row_stride = dim;
+      side.scale_bytes = cache_lines(kGroupKeys * kScale);
+      break;
+    case KvStorage::kInt4:
+      side.stored_dim = rounded_up(dim, kScaleDims);
+      side.row_stride = side.stored_dim / 2;
+      side.scale_bytes = cache_lines(kGroupKeys * side.stored_dim / kScaleDims * kScale);
+      break;
+  }
+  side.group_bytes = cache_lines(kGroupKeys * side.row_stride);
+  return side;
+}
+
+}  // namespace
+
+PageLayout::PageLayout(const KvConfig& config)
+    : num_kv_heads(config.num_kv_heads),
+      page_size(config.page_size),
+      key(describe(config.key_storage, true, config.head_dim)),
+      value(describe(config.value_storage, false, config.value_dim.value_or(config.head_dim))) {
+  const std::int64_t groups = page_size / kGroupKeys;
+  const auto place = [&](std::int64_t bytes) {
+    const std::int64_t at = part_bytes;
+    part_bytes += groups * bytes;
+    return at;
+  };
+  key.first_group = place(key.group_bytes);
+  value.first_group = place(value.group_bytes);
+  key.first_scale = place(key.scale_bytes);
+  value.first_scale = place(value.scale_bytes);
+  checked_multiply(num_kv_heads, part_bytes);
+}
+
+}  // namespace heed::inline v0::detail

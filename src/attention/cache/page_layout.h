@@ -1,0 +1,69 @@
+// How a page of a cache is divided: kernels/stored_tile.h says how a group of positions lies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/kernels/stored_tile.h"
+#include "heed/kv_cache.h"
+
+namespace heed::inline v0::detail {
+
+// One side of the part of a page that one key head has: the keys or the values.
+struct SideLayout {
+  KvStorage storage = KvStorage::kFloat32;
+  bool is_columns = false;
+  std::int64_t dim = 0;         // of the rows that are given
+  std::int64_t stored_dim = 0;  // of the rows that are stored: more where they are rotated
+  // In bytes:
+  std::int64_t row_stride = 0;  // of rows
+  std::int64_t group_bytes = 0;
+  std::int64_t scale_bytes = 0;  // of a group; 0: it has no scales
+  std::int64_t first_group = 0;  // from where the part of the key head begins
+  std::int64_t first_scale = 0;
+
+  bool is_rotated() const { return storage == KvStorage::kInt4; }
+  bool is_quantised() const { return scale_bytes != 0; }
+  // Where the scales of a group have that of dimension d of position `lane`.
+  std::int64_t scale_index(std::int64_t lane, std::int64_t d) const {
+    if (storage == KvStorage::kInt8) return lane;
+    const std::int64_t block = d / kernels::kScaleDims;
+    return is_columns ? block * kernels::kGroupKeys + lane
+                      : lane * (stored_dim / kernels::kScaleDims) + block;
+  }
+  // Group g of the part of a page that begins at `part`.
+  template <class Byte>
+  Byte* group(Byte* part, std::int64_t g) const {
+    return part + first_group + g * group_bytes;
+  }
+  // Null where there are no scales.
+  const float* scales(const std::byte* part, std::int64_t g) const {
+    return is_quantised() ? reinterpret_cast<const float*>(part + first_scale + g * scale_bytes)
+                          : nullptr;
+  }
+  float* scales(std::byte* part, std::int64_t g) const {
+    return const_cast<float*>(scales(static_cast<const std::byte*>(part), g));
+  }
+};
+
+// A page: one part for each key head, which has the groups of keys, those of values, the scales of
+// keys and those of values, each beginning a cache line.
+struct PageLayout {
+  std::int64_t num_kv_heads = 0;
+  std::int64_t page_size = 0;
+  SideLayout key;
+  SideLayout value;
+  std::int64_t part_bytes = 0;
+
+  PageLayout() = default;
+  // Throws InvalidArgument when it would be too large to be numbered.
+  explicit PageLayout(const KvConfig& config);
+
+  std::int64_t page_bytes() const { return num_kv_heads * part_bytes; }
+  // Pages that so many positions take.
+  std::int64_t pages(std::int64_t positions) const {
+    return (positions + page_size - 1) / page_size;
+  }
+};
+
+}  // namespace heed::inline v0::detail

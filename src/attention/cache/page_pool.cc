@@ -1,0 +1,110 @@
+#include "attention/cache/page_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "attention/kernels/stored_tile.h"
+#include "heed/error.h"
+
+namespace heed::inline v0::detail {
+
+namespace {
+
+// What is allocated at once grows with what there is, up to this.
+constexpr std::int64_t kMostBytesAtOnce = std::int64_t{8} << 20;
+
+void check(const char* function, const char* name, std::int64_t found, std::int64_t least,
+           std::int64_t most) {
+  if (found >= least && found <= most) return;
+  throw InvalidArgument(
+      most == kUnbounded
+          ? fmt::format("{}: {} is {}, expected at least {}", function, name, found, least)
+          : fmt::format("{}: {} is {}, expected {} to {}", function, name, found, least, most));
+}
+
+KvConfig checked(const char* function, KvConfig config) {
+  config.value_dim = config.value_dim.value_or(config.head_dim);
+  check(function, "num_kv_heads", config.num_kv_heads, 1, kUnbounded);
+  check(function, "head_dim", config.head_dim, 1, kernels::kMaxDim);
+  check(function, "value_dim", *config.value_dim, 1, kernels::kMaxDim);
+  check(function, "max_pages", config.max_pages, 0, kUnbounded);
+  const std::int64_t size = config.page_size;
+  if (size < kernels::kGroupKeys || size > kernels::kTileKeys || (size & (size - 1)) != 0) {
+    throw InvalidArgument(
+        fmt::format("{}: page_size is {}, expected 16, 32, 64 or 128", function, size));
+  }
+  return config;
+}
+
+}  // namespace
+
+PagePool::PagePool(const char* function, const KvConfig& config)
+    : config_(checked(function, config)), layout_(config_) {}
+
+void PagePool::close() noexcept {
+  is_open_ = false;
+  free_.clear();
+  pages_.clear();
+  memory_.clear();
+  zeros_.reset();
+}
+
+PagePool::Memory PagePool::allocate(std::int64_t bytes) {
+  return Memory(static_cast<std::byte*>(
+      ::operator new[](static_cast<std::size_t>(bytes), std::align_val_t{engine::kCacheLine})));
+}
+
+void PagePool::reserve(const char* function, std::int64_t wanted, std::int64_t released) {
+  const std::int64_t free = free_pages() + released;
+  if (wanted > free) throw OutOfPages(function, wanted, free, config_.max_pages);
+  const std::int64_t missing = wanted - released - static_cast<std::int64_t>(free_.size());
+  if (missing > 0) grow(missing);
+}
+
+void PagePool::grow(std::int64_t wanted) {
+  const std::int64_t at_once = std::min(allocated_pages(), kMostBytesAtOnce / layout_.page_bytes());
+  const std::int64_t count =
+      std::max(wanted, std::min(at_once, config_.max_pages - allocated_pages()));
+  free_.reserve(pages_.size() + static_cast<std::size_t>(count));
+  memory_.reserve(memory_.size() + 1);
+  Memory memory = allocate(checked_multiply(count, layout_.page_bytes()));
+  std::byte* const first = memory.get();
+  memory_.push_back(std::move(memory));
+  for (std::int64_t i = 0; i < count; ++i) {
+    pages_.push_back({first + i * layout_.page_bytes(), 0});
+    free_.push_back(&pages_.back());
+  }
+}
+
+Page* PagePool::take_unwritten() noexcept {
+  Page* const page = free_.back();
+  free_.pop_back();
+  page->references = 1;
+  return page;
+}
+
+Page* PagePool::take() noexcept {
+  Page* const page = take_unwritten();
+  std::memset(page->memory, 0, static_cast<std::size_t>(layout_.page_bytes()));
+  return page;
+}
+
+Page* PagePool::take_copy(const Page& page) noexcept {
+  Page* const copy = take_unwritten();
+  std::memcpy(copy->memory, page.memory, static_cast<std::size_t>(layout_.page_bytes()));
+  return copy;
+}
+
+void PagePool::release(Page* page) noexcept {
+  if (--page->references == 0) free_.push_back(page);
+}
+
+void PagePool::make_zeros() {
+  if (zeros_ != nullptr) return;
+  zeros_ = allocate(layout_.part_bytes);
+  std::memset(zeros_.get(), 0, static_cast<std::size_t>(layout_.part_bytes));
+}
+
+}  // namespace heed::inline v0::detail

@@ -1,0 +1,74 @@
+// The memory of pages, and who uses which.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "attention/cache/page_layout.h"
+#include "attention/engine/arena.h"
+#include "heed/kv_cache.h"
+
+namespace heed::inline v0::detail {
+
+struct Page {
+  std::byte* memory = nullptr;  // [num_kv_heads][part_bytes]
+  std::int64_t references = 0;  // sequences that have it; 0: it is free
+};
+
+// Pages are allocated when they are first reserved, several at a time.
+class PagePool {
+ public:
+  // Throws InvalidArgument when a number of the configuration means nothing.
+  PagePool(const char* function, const KvConfig& config);
+
+  // Gives all memory back: every page of a sequence is gone.
+  void close() noexcept;
+  bool is_open() const { return is_open_; }
+
+  const KvConfig& config() const { return config_; }
+  const PageLayout& layout() const { return layout_; }
+  std::int64_t allocated_pages() const { return static_cast<std::int64_t>(pages_.size()); }
+  std::int64_t used_pages() const {
+    return allocated_pages() - static_cast<std::int64_t>(free_.size());
+  }
+  std::int64_t free_pages() const { return config_.max_pages - used_pages(); }
+
+  // Sees to it that take() succeeds `wanted` times once `released` pages more are free. Throws
+  // OutOfPages or std::bad_alloc.
+  void reserve(const char* function, std::int64_t wanted, std::int64_t released = 0);
+  // A page of zeros with one reference; of those that were reserved.
+  Page* take() noexcept;
+  // The same as a copy of another.
+  Page* take_copy(const Page& page) noexcept;
+  void release(Page* page) noexcept;
+
+  // A part of zeros, in place of pages that are gone. Allocated by make_zeros().
+  const std::byte* zeros() const { return zeros_.get(); }
+  void make_zeros();
+
+ private:
+  struct Deallocate {
+    void operator()(std::byte* memory) const noexcept {
+      ::operator delete[](memory, std::align_val_t{engine::kCacheLine});
+    }
+  };
+  using Memory = std::unique_ptr<std::byte[], Deallocate>;
+
+  static Memory allocate(std::int64_t bytes);
+  void grow(std::int64_t wanted);
+  Page* take_unwritten() noexcept;
+
+  KvConfig config_;
+  PageLayout layout_;
+  bool is_open_ = true;
+  std::vector<Memory> memory_;
+  std::deque<Page> pages_;
+  std::vector<Page*> free_;  // has room for all pages
+  Memory zeros_;
+};
+
+}  // namespace heed::inline v0::detail

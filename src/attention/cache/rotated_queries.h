@@ -1,0 +1,56 @@
+// Queries and results of a cache whose keys or values are rotated: as they are, the products of a
+// rotated query with rotated keys are what they were, and so is what rotated values add up to once
+// it is rotated back.
+#pragma once
+
+#include <cstdint>
+
+#include "attention/cache/hadamard.h"
+#include "attention/cache/page_layout.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::detail {
+
+// Of one sequence, as floats of the dimensions that are stored.
+class RotatedQueries {
+ public:
+  // query [1, num_heads, n, head_dim]
+  template <class T>
+  RotatedQueries(const PageLayout& layout, TensorView<const T> query)
+      : layout_(&layout),
+        query_({1, query.extent(1), query.extent(2), layout.key.stored_dim}),
+        out_(Tensor<float>::uninitialized(
+            {1, query.extent(1), query.extent(2), layout.value.stored_dim})) {
+    for (std::int64_t h = 0; h < query.extent(1); ++h) {
+      for (std::int64_t i = 0; i < query.extent(2); ++i) {
+        float* const row = &query_(0, h, i, 0);
+        for (std::int64_t d = 0; d < layout.key.dim; ++d) row[d] = query(0, h, i, d);
+        if (layout.key.is_rotated()) rotate(row, layout.key.stored_dim);
+      }
+    }
+  }
+
+  FloatView query() const { return query_.view(); }
+  // Where the results go, [1, num_heads, n, stored_dim].
+  TensorView<float> out() { return out_.view(); }
+
+  // Writes the results, rotated back, to [1, num_heads, n, value_dim].
+  template <class T>
+  void finish(const TensorView<T>& out) {
+    const SideLayout& side = layout_->value;
+    for (std::int64_t h = 0; h < out.extent(1); ++h) {
+      for (std::int64_t i = 0; i < out.extent(2); ++i) {
+        float* const row = &out_(0, h, i, 0);
+        if (side.is_rotated()) rotate(row, side.stored_dim);
+        for (std::int64_t d = 0; d < side.dim; ++d) out(0, h, i, d) = static_cast<T>(row[d]);
+      }
+    }
+  }
+
+ private:
+  const PageLayout* layout_;
+  Tensor<float> query_;
+  Tensor<float> out_;
+};
+
+}  // namespace heed::inline v0::detail

@@ -1,0 +1,161 @@
+#include "attention/cache/stored_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "attention/kernels/stored_tile.h"
+#include "heed/half.h"
+
+namespace heed::inline v0::detail {
+
+namespace {
+
+using kernels::kGroupKeys;
+using kernels::kScaleDims;
+
+// Where the numbers of one position of a group are, counted in numbers of T.
+struct Steps {
+  std::int64_t first;
+  std::int64_t next;
+};
+
+Steps steps(const SideLayout& side, std::int64_t lane) {
+  return side.is_columns ? Steps{lane, kGroupKeys} : Steps{lane * side.stored_dim, 1};
+}
+
+// Numbers that are quantised at a time: those of a scale in int4.
+using Quantised = std::array<int, kScaleDims>;
+
+// numbers[i] / scale, rounded to nearest even and kept within −most … most.
+Quantised quantised(const float* numbers, std::int64_t count, float scale, float most) {
+  // Added to a small number, this leaves no bits behind the point.
+  constexpr float kNoFraction = 0x1.8p23F;
+  Quantised result{};
+  if (scale == 0) return result;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const float number = std::min(std::max(numbers[i] / scale, -most), most);
+    result[i] = static_cast<int>((number + kNoFraction) - kNoFraction);
+  }
+  return result;
+}
+
+template <class T>
+void store_plain(const SideLayout& side, std::byte* group, std::int64_t lane, const float* row) {
+  auto* to = reinterpret_cast<T*>(group);
+  const auto [first, next] = steps(side, lane);
+  for (std::int64_t d = 0; d < side.stored_dim; ++d) to[first + d * next] = static_cast<T>(row[d]);
+}
+
+void store_int8(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
+                const float* row) {
+  constexpr float kMost = 127;
+  const float scale = largest_magnitude(row, side.stored_dim) / kMost;
+  scales[lane] = scale;
+  auto* to = reinterpret_cast<std::int8_t*>(group);
+  const auto [first, next] = steps(side, lane);
+  for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
+    const std::int64_t count = std::min<std::int64_t>(side.stored_dim - begin, kScaleDims);
+    const Quantised bytes = quantised(row + begin, count, scale, kMost);
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[first + (begin + i) * next] = static_cast<std::int8_t>(bytes[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+// Two numbers as the halves of a byte.
+std::byte halves(int low, int high) {
+  return std::byte(static_cast<unsigned>(low + 8)) | std::byte(static_cast<unsigned>(high + 8))
+                                                         << 4;
+}
+
+void store_int4(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
+                const float* row) {
+  constexpr float kMost = 7;
+  constexpr std::size_t kHalf = kScaleDims / 2;
+  for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
+    const float scale = largest_magnitude(row + begin, kScaleDims) / kMost;
+    scales[side.scale_index(lane, begin)] = scale;
+    const Quantised numbers = quantised(row + begin, kScaleDims, scale, kMost);
+    if (side.is_columns) {
+      std::byte* to = group + begin / 2 * kGroupKeys + lane;
+      for (std::size_t i = 0; i < kScaleDims; i += 2, to += kGroupKeys) {
+        *to = halves(numbers[i], numbers[i + 1]);
+      }
+    } else {
+      std::byte* to = group + lane * side.row_stride + begin / 2;
+      for (std::size_t i = 0; i < kHalf; ++i) *to++ = halves(numbers[i], numbers[kHalf + i]);
+    }
+  }
+}
+
+template <class T>
+void copy_numbers(const SideLayout& side, const std::byte* from_group, std::int64_t from,
+                  std::byte* to_group, std::int64_t to, std::int64_t count) {
+  const auto* source = reinterpret_cast<const T*>(from_group);
+  auto* target = reinterpret_cast<T*>(to_group);
+  for (std::int64_t d = 0; d < count; ++d) {
+    const std::int64_t next = side.is_columns ? kGroupKeys : 1;
+    const std::int64_t row = side.is_columns ? 1 : count;
+    target[to * row + d * next] = source[from * row + d * next];
+  }
+}
+
+}  // namespace
+
+float largest_magnitude(const float* numbers, std::int64_t count) {
+  // Bits of positive numbers are in the numbers' order, and integers are compared side by side.
+  std::int32_t largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, std::bit_cast<std::int32_t>(numbers[i]) & 0x7fffffff);
+  }
+  return std::bit_cast<float>(largest);
+}
+
+void store_row(const SideLayout& side, std::byte* part, std::int64_t slot, const float* row) {
+  std::byte* const group = side.group(part, slot / kGroupKeys);
+  float* const scales = side.scales(part, slot / kGroupKeys);
+  const std::int64_t lane = slot % kGroupKeys;
+  switch (side.storage) {
+    case KvStorage::kFloat32:
+      return store_plain<float>(side, group, lane, row);
+    case KvStorage::kFloat16:
+      return store_plain<Float16>(side, group, lane, row);
+    case KvStorage::kBFloat16:
+      return store_plain<BFloat16>(side, group, lane, row);
+    case KvStorage::kInt8:
+      return store_int8(side, group, scales, lane, row);
+    case KvStorage::kInt4:
+      return store_int4(side, group, scales, lane, row);
+  }
+}
+
+void copy_row(const SideLayout& side, const std::byte* from_part, std::int64_t from,
+              std::byte* to_part, std::int64_t to) {
+  const std::byte* const from_group = side.group(from_part, from / kGroupKeys);
+  std::byte* const to_group = side.group(to_part, to / kGroupKeys);
+  const std::int64_t from_lane = from % kGroupKeys;
+  const std::int64_t to_lane = to % kGroupKeys;
+  switch (side.storage) {
+    case KvStorage::kFloat32:
+      copy_numbers<std::uint32_t>(side, from_group, from_lane, to_group, to_lane, side.stored_dim);
+      break;
+    case KvStorage::kFloat16:
+    case KvStorage::kBFloat16:
+      copy_numbers<std::uint16_t>(side, from_group, from_lane, to_group, to_lane, side.stored_dim);
+      break;
+    case KvStorage::kInt8:
+    case KvStorage::kInt4:  // two dimensions a byte
+      copy_numbers<std::uint8_t>(side, from_group, from_lane, to_group, to_lane, side.row_stride);
+      break;
+  }
+  if (!side.is_quantised()) return;
+  const std::int64_t step = side.storage == KvStorage::kInt4 ? kScaleDims : side.stored_dim;
+  const float* const from_scales = side.scales(from_part, from / kGroupKeys);
+  float* const to_scales = side.scales(to_part, to / kGroupKeys);
+  for (std::int64_t d = 0; d < side.stored_dim; d += step) {
+    to_scales[side.scale_index(to_lane, d)] = from_scales[side.scale_index(from_lane, d)];
+  }
+}
+
+}  // namespace heed::inline v0::detail

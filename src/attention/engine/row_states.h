@@ -1,0 +1,35 @@
+// What rows have summed over their first keys, for a job that goes on from there.
+#pragma once
+
+#include <cstdint>
+
+namespace heed::inline v0::engine {
+
+// The states of all rows of one batch entry, each by itself: whatever panel computed it, any other
+// may take it up.
+template <class Real>
+struct RowStates {
+  Real* data = nullptr;  // [num_heads][…][size_of_row], from the first query of the job on
+  std::int64_t head_stride = 0;
+  std::int64_t row_stride = 0;
+
+  // minus_m, threshold and sum of a panel's state, then out.
+  static constexpr std::int64_t kOut = 3;
+  static std::int64_t size_of_row(std::int64_t value_dim) { return kOut + value_dim; }
+
+  Real* row(std::int64_t head, std::int64_t query) const {
+    return data + head * head_stride + query * row_stride;
+  }
+};
+
+// A job of part of the keys. By default it is one of all.
+template <class Real>
+struct Continuation {
+  RowStates<Real> states;
+  // The keys before are in `states`, a multiple of kChunkKeys of which every row sees all.
+  std::int64_t first_key = 0;
+  // Leaves its rows' states there, and no results.
+  bool leaves_states = false;
+};
+
+}  // namespace heed::inline v0::engine

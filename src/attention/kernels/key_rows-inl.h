@@ -1,0 +1,174 @@
+// Keys that are rows as vectors of one dimension: they become the columns that a cache has.
+#if defined(HEED_KEY_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KEY_ROWS_INL_H_
+#undef HEED_KEY_ROWS_INL_H_
+#else
+#define HEED_KEY_ROWS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "attention/kernels/stored-inl.h"
+#include "attention/kernels/transpose-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+// Rows of kLanes keys become columns, [dimension][kLanes], kColumnDims at a time.
+
+constexpr int kBlocks = kLanes / kBlockLanes;
+
+// Blocks of 16 bytes from as many addresses as a vector has blocks.
+HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
+#if HWY_TARGET <= HWY_AVX3
+  const auto block = [&](int i) HWY_ATTR {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at[i]));
+  };
+  // Inserted from memory, blocks do not pass the only port that shuffles.
+  __m512i blocks = _mm512_castsi128_si512(block(0));
+  blocks = _mm512_inserti32x4(blocks, block(1), 1);
+  blocks = _mm512_inserti32x4(blocks, block(2), 2);
+  blocks = _mm512_inserti32x4(blocks, block(3), 3);
+  return hn::BitCast(kReals, hn::Vec<hn::Repartition<std::int32_t, Reals>>{blocks});
+#elif HWY_TARGET == HWY_AVX2
+  const hn::Half<Reals> half;
+  const auto load = [&](int i)
+                        HWY_ATTR { return hn::LoadU(half, reinterpret_cast<const Real*>(at[i])); };
+  return hn::Combine(kReals, load(1), load(0));
+#else
+  return hn::LoadU(kReals, reinterpret_cast<const Real*>(at[0]));
+#endif
+}
+
+// Of `dims` numbers as large as Real, a multiple of kBlockLanes, in each row.
+HWY_NOINLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
+                             Real* columns) {
+  for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
+    Vec square[kBlockLanes];
+    for (int i = 0; i < kBlockLanes; ++i) {
+      const std::byte* at[kBlocks];
+      for (int b = 0; b < kBlocks; ++b) {
+        at[b] = rows + (b * kBlockLanes + i) * stride + d * static_cast<int>(sizeof(Real));
+      }
+      square[i] = load_blocks(at);
+    }
+    transpose_in_blocks(square);
+    for (int i = 0; i < kBlockLanes; ++i) hn::Store(square[i], kReals, columns + (d + i) * kLanes);
+  }
+}
+
+#if HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX2
+// Of 16-bit numbers, as they are; `dims` is a multiple of 16.
+HWY_NOINLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
+                             std::uint16_t* columns) {
+  const hn::Repartition<std::uint16_t, Reals> words;
+  const hn::Repartition<std::uint64_t, Reals> quads;
+  const hn::Half<decltype(words)> half;
+  for (std::int32_t d = 0; d < dims; d += 16) {
+    hn::Vec<decltype(words)> square[8];
+    for (int i = 0; i < 8; ++i) {
+      const std::byte* row = rows + i * stride + d * 2;
+#if HWY_TARGET <= HWY_AVX3
+      const std::byte* other = row + 8 * stride;
+      square[i] = hn::BitCast(words, load_blocks({row, other, row + 16, other + 16}));
+#else
+      square[i] = hn::LoadU(words, reinterpret_cast<const std::uint16_t*>(row));
+#endif
+    }
+    // In each block two rows side by side, then four, then eight.
+    BitVec two[8];
+    for (int i = 0; i < 8; i += 2) {
+      two[i] = hn::BitCast(kBits, hn::InterleaveLower(words, square[i], square[i + 1]));
+      two[i + 1] = hn::BitCast(kBits, hn::InterleaveUpper(words, square[i], square[i + 1]));
+    }
+    hn::Vec<decltype(quads)> four[8];
+    for (int i = 0; i < 8; i += 4) {
+      for (int k = 0; k < 2; ++k) {
+        const BitVec low = two[i + k];
+        const BitVec high = two[i + 2 + k];
+        four[i + 2 * k] = hn::BitCast(quads, hn::InterleaveLower(kBits, low, high));
+        four[i + 2 * k + 1] = hn::BitCast(quads, hn::InterleaveUpper(kBits, low, high));
+      }
+    }
+    const auto store = [&](hn::Vec<decltype(quads)> eight, int i) HWY_ATTR {
+      std::uint16_t* at = columns + (d + i) * kLanes;
+      hn::Store(hn::LowerHalf(half, hn::BitCast(words, eight)), half, at);
+      hn::Store(hn::UpperHalf(half, hn::BitCast(words, eight)), half, at + 8 * kLanes);
+    };
+    for (int k = 0; k < 4; ++k) {
+      store(hn::InterleaveLower(quads, four[k], four[4 + k]), 2 * k);
+      store(hn::InterleaveUpper(quads, four[k], four[4 + k]), 2 * k + 1);
+    }
+  }
+}
+#endif
+
+// A vector of keys that are rows, of which there are `count` from `lane` on. The lanes of those
+// that there are not may have any numbers.
+template <class Numbers>
+struct KeyRows {
+  // As many as share a group: more would be too many rows of memory side by side.
+  static constexpr int kMostVectors = kGroupKeys / kLanes;
+  // Narrow numbers are widened before, where a vector has too few lanes for a square of them.
+  static constexpr bool kIsWidened = Numbers::kBytes < static_cast<int>(sizeof(Real)) && kLanes < 8;
+  using Column = std::conditional_t<kIsWidened, Real, typename Numbers::Element>;
+  // to_columns() takes a multiple of this many.
+  static constexpr std::int32_t kStep = sizeof(Column) == 2 ? 16 : kBlockLanes;
+
+  const std::byte* first;
+  std::int64_t stride;
+  int count;
+  std::int32_t head_dim;
+  HWY_ALIGN Column columns[kColumnDims * kLanes];
+
+  HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int there_are,
+                        std::int32_t dim) {
+    stride = keys.row_stride;
+    first = keys.groups[group] + lane * stride;
+    count = std::min(there_are, kLanes);
+    head_dim = dim;
+  }
+
+  HWY_INLINE void start_dims(std::int32_t d) {
+    const std::int32_t dims = std::min(kColumnDims, head_dim - d);
+    const std::byte* rows = first + std::int64_t{d} * Numbers::kBytes;
+    if (!kIsWidened && count == kLanes && dims % kStep == 0) {
+      return to_columns(rows, stride, dims, columns);
+    }
+    HWY_ALIGN Column copy[kLanes * kColumnDims] = {};
+    for (int i = 0; i < count; ++i) {
+      copy_row(rows + i * stride, dims, copy + i * kColumnDims);
+    }
+    to_columns(reinterpret_cast<const std::byte*>(copy), sizeof(Column) * kColumnDims,
+               (dims + kStep - 1) / kStep * kStep, columns);
+  }
+
+  template <int kOdd>
+  HWY_INLINE Vec load(std::int32_t d) const {
+    const Column* at = columns + d % kColumnDims * kLanes;
+    if constexpr (kIsWidened) {
+      return hn::Load(kReals, at);
+    } else {
+      return Numbers::load(reinterpret_cast<const std::byte*>(at));
+    }
+  }
+
+ private:
+  static HWY_INLINE void copy_row(const std::byte* row, std::int32_t dims, Column* copy) {
+    if constexpr (kIsWidened) {
+      Numbers::widen(row, dims, copy);
+    } else {
+      std::memcpy(copy, row, static_cast<std::size_t>(dims) * Numbers::kBytes);
+    }
+  }
+};
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_KEY_ROWS_INL_H_

@@ -1,0 +1,402 @@
+// The kernel of a few rows, whose keys and values are read as they are stored: lanes are keys, then
+// columns, for rows are too few to fill vectors.
+#if defined(HEED_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_ROWS_INL_H_
+#undef HEED_ROWS_INL_H_
+#else
+#define HEED_ROWS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/kernels.h"
+#include "attention/kernels/key_rows-inl.h"
+#include "attention/kernels/prefetch.h"
+#include "attention/kernels/softmax-inl.h"
+#include "attention/kernels/stored-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+// From one row of out to the next, of a panel of few rows: whole vectors.
+HWY_INLINE std::int32_t out_stride(const Panel& panel) {
+  return (panel.value_dim + kLanes - 1) / kLanes * kLanes;
+}
+
+constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
+
+// Rows whose sums fit the registers.
+constexpr int kMostRowsAtOnce = kHasManyRegisters ? 8 : 6;
+
+// Bytes of a number, where it has whole ones.
+HWY_INLINE std::int64_t bytes_of(const StoredNumbers& numbers) {
+  switch (numbers.storage) {
+    case KvStorage::kFloat32:
+      return sizeof(Real);
+    case KvStorage::kFloat16:
+    case KvStorage::kBFloat16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+// kRows rows of a panel of few rows. Every chain is that of PanelKernel, step by step, and so is
+// every bit; a tile is always taken in two passes.
+template <int kRows, bool kGuarded = false>
+struct RowsKernel {
+  const StoredTile& tile;
+  const StoredTile* next;  // null where there is none, or it is not to be fetched
+  const Panel& panel;
+  const PanelOptions& options;
+  PanelState& state;
+  Real* HWY_RESTRICT weights;  // [kRows][kTileKeys]
+  std::int32_t first_row;
+  std::int32_t begin;  // the keys of the tile that some row of the panel sees
+  std::int32_t end;
+
+  // Vectors of keys, or of columns, beside all rows: their sums are chains that do not wait for
+  // each other, and what is broadcast of a row serves all of them.
+  static constexpr int kVectors = kRows <= (kHasManyRegisters ? 6 : 2) ? 4 : 2;
+
+  HWY_INLINE RowsKernel(const StoredTile& t, const StoredTile* n, const Panel& p,
+                        const PanelOptions& o, PanelState& s, Real* w, std::int32_t first)
+      : tile(t), next(n), panel(p), options(o), state(s), weights(w), first_row(first) {
+    begin = std::max(panel.any_begin - tile.first_key, 0);
+    end = std::min(panel.any_end - tile.first_key, tile.num_keys);
+  }
+
+  void attend() const {
+    if (begin >= end) return;
+    find_exponents();
+    for (int r = 0; r < kRows; ++r) {
+      weigh(r, move(r, options.has_mask ? largest_of_scores(r) : largest_exponent(r)));
+    }
+    add_values();
+  }
+
+  // sums[row][v] += query · key for the dimension d of these vectors of keys.
+  template <int kOdd, class Columns, int kCount>
+  HWY_INLINE void add_column(const Columns (&columns)[kCount], std::int32_t d,
+                             const Real* HWY_RESTRICT query, Vec (&sums)[kRows][kCount]) const {
+    Vec keys[kCount];
+    for (int v = 0; v < kCount; ++v) keys[v] = columns[v].template load<kOdd>(d);
+    for (int r = 0; r < kRows; ++r) {
+      const Vec element = hn::Set(kReals, query[r]);
+      for (int v = 0; v < kCount; ++v) sums[r][v] = hn::MulAdd(keys[v], element, sums[r][v]);
+    }
+  }
+
+  template <int kCount>
+  HWY_INLINE void start_sums(Vec (&sums)[kRows][kCount]) const {
+    for (int r = 0; r < kRows; ++r) {
+      const Real start = options.has_mask ? 0 : state.minus_m[first_row + r];
+      for (int v = 0; v < kCount; ++v) sums[r][v] = hn::Set(kReals, start);
+    }
+  }
+  template <int kCount>
+  HWY_INLINE void store_sums(const Vec (&sums)[kRows][kCount], std::int32_t key) const {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kCount; ++v) {
+        hn::Store(sums[r][v], kReals, weights + r * kTileKeys + key + v * kLanes);
+      }
+    }
+  }
+
+  // Exponents of the vectors of keys in which some row sees one, or scores where there is a mask.
+  // Columns is PlainColumns, KeyRows or one of those with scales.
+  template <class Columns>
+  HWY_INLINE void find_exponents() const {
+    constexpr int kCount = std::min(kVectors, Columns::kMostVectors);
+    constexpr int kStep = kCount * kLanes;
+    // Beyond the last group it is repeated.
+    const std::int32_t last_group = (tile.num_keys - 1) / kGroupKeys;
+    const std::int32_t first_key = begin / kStep * kStep;
+    const std::int64_t steps =
+        std::int64_t{(end - first_key - 1) / kStep + 1} * ((panel.head_dim + 1) / 2);
+    Prefetch values(tile.value, tile.num_keys, panel.value_dim, bytes_of(tile.value), steps);
+    for (std::int32_t key = first_key; key < end; key += kStep) {
+      Columns columns[kCount];
+      for (int v = 0; v < kCount; ++v) {
+        const std::int32_t at = key + v * kLanes;
+        columns[v].start(tile.key, static_cast<std::size_t>(std::min(at / kGroupKeys, last_group)),
+                         at % kGroupKeys, tile.num_keys - at, panel.head_dim);
+      }
+      Vec sums[kRows][kCount];
+      start_sums(sums);
+      const Real* HWY_RESTRICT query = panel.query + first_row;
+      for (std::int32_t first = 0; first < panel.head_dim; first += kColumnDims) {
+        for (int v = 0; v < kCount; ++v) columns[v].start_dims(first);
+        const std::int32_t last = std::min(first + kColumnDims, panel.head_dim);
+        std::int32_t d = first;
+        for (; d + 2 <= last; d += 2, query += 2 * panel.num_rows) {
+          values.step();
+          add_column<0>(columns, d, query, sums);
+          add_column<1>(columns, d + 1, query + panel.num_rows, sums);
+        }
+        if (d < last) add_column<0>(columns, d, query, sums);
+      }
+      store_sums(sums, key);
+    }
+  }
+  template <class Numbers>
+  HWY_INLINE void find_plain_exponents() const {
+    if (tile.key.is_columns) {
+      find_exponents<PlainColumns<Numbers>>();
+    } else {
+      find_exponents<KeyRows<Numbers>>();
+    }
+  }
+  HWY_INLINE void find_exponents() const {
+#if HEED_REAL_BITS == 32
+    switch (tile.key.storage) {
+      case KvStorage::kFloat16:
+        return find_plain_exponents<HalfNumbers<Float16Format>>();
+      case KvStorage::kBFloat16:
+        return find_plain_exponents<HalfNumbers<BFloat16Format>>();
+      case KvStorage::kInt8:
+        return find_exponents<Int8Columns>();
+      case KvStorage::kInt4:
+        return find_exponents<Int4Columns>();
+      case KvStorage::kFloat32:
+        break;
+    }
+#endif
+    find_plain_exponents<RealNumbers>();
+  }
+
+  // The largest one of row r. Those of keys that it does not see become −infinity.
+  HWY_INLINE Real largest_exponent(int r) const {
+    const std::int32_t from = std::max(panel.begin[first_row + r] - tile.first_key, begin);
+    const std::int32_t to = std::min(panel.end[first_row + r] - tile.first_key, end);
+    Vec largest = hn::Set(kReals, kMinusInfinity);
+    for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
+      Real* at = weights + r * kTileKeys + key;
+      Vec exponent = hn::Load(kReals, at);
+      if (key < from || key + kLanes > to) {
+        const Vec keys = hn::Iota(kReals, static_cast<Real>(key));
+        const auto is_seen = hn::And(hn::Ge(keys, hn::Set(kReals, static_cast<Real>(from))),
+                                     hn::Lt(keys, hn::Set(kReals, static_cast<Real>(to))));
+        exponent = hn::IfThenElse(is_seen, exponent, hn::Set(kReals, kMinusInfinity));
+        hn::Store(exponent, kReals, at);
+      }
+      largest = hn::Max(exponent, largest);
+    }
+    return hn::GetLane(hn::MaxOfLanes(kReals, largest));
+  }
+
+  // The same where there are scores, which become exponents. A row that has seen nothing yet but
+  // scores it cannot begin with is marked.
+  HWY_INLINE Real largest_of_scores(int r) const {
+    const std::int32_t row = first_row + r;
+    if (options.mask != nullptr) add_mask(r);
+    const Real largest_score = largest_exponent(r);
+    const Real minus_m = state.minus_m[row];
+    const Real largest = hn::GetLane(exponent_of(hn::Set(kReals, largest_score), minus_m));
+    if (largest < kLowestStartOf<Real> && largest_score > kMinusInfinity &&
+        state.threshold[row] == kMinusInfinity) {
+      state.threshold[row] = kBeyondRangeOf<Real>;
+    }
+    for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
+      Real* at = weights + r * kTileKeys + key;
+      hn::Store(exponent_of(hn::Load(kReals, at), minus_m), kReals, at);
+    }
+    return largest;
+  }
+  static HWY_INLINE Vec exponent_of(Vec score, Real minus_m) {
+    return hn::MulAdd(score, hn::Set(kReals, Constants<Real>::kLog2E), hn::Set(kReals, minus_m));
+  }
+
+  // Scores of hidden keys become −infinity whatever they were.
+  HWY_INLINE void add_mask(int r) const {
+    const std::int32_t width = (panel.num_rows + kLanes - 1) / kLanes * kLanes;
+    const Real* HWY_RESTRICT added = options.mask + first_row + r;
+    Real* HWY_RESTRICT score = weights + r * kTileKeys;
+    for (std::int32_t key = begin; key < end; ++key) {
+      const Real element = added[key * width];
+      score[key] = element == kMinusInfinity ? element : score[key] + element;
+    }
+  }
+
+  // Moves m of row r by `largest` where that exceeds the threshold, and returns by how much.
+  HWY_INLINE Real move(int r, Real largest) const {
+    const std::int32_t row = first_row + r;
+    const bool is_empty = state.threshold[row] < 0;
+    if (!(largest > state.threshold[row]) || (is_empty && largest < kLowestStartOf<Real>)) return 0;
+    state.minus_m[row] -= largest;
+    state.threshold[row] = kLargestExponent;
+    if (is_empty) return largest;
+    const Vec factor = exp2(hn::Set(kReals, -largest));
+    state.sum[row] *= hn::GetLane(factor);
+    Real* out = state.out + row * out_stride(panel);
+    for (std::int32_t d = 0; d < panel.value_dim; d += kLanes) {
+      hn::Store(hn::Mul(hn::Load(kReals, out + d), factor), kReals, out + d);
+    }
+    return largest;
+  }
+
+  HWY_INLINE void weigh(int r, Real shift) const {
+    for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
+      Real* at = weights + r * kTileKeys + key;
+      const Vec exponent = hn::Load(kReals, at);
+      Vec weight = exp2(hn::Sub(exponent, hn::Set(kReals, shift)));
+      if constexpr (kGuarded) {
+        const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
+        weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
+      }
+      hn::Store(weight, kReals, at);
+    }
+  }
+
+  // sums[row] += the weights of positions of a group, in their order: a chain of additions that
+  // the processor works on while it adds the group's values.
+  HWY_INLINE void add_weights(std::int32_t group, std::int32_t from, std::int32_t to,
+                              Real (&sums)[kRows]) const {
+    const Real* HWY_RESTRICT weight = weights + group * kGroupKeys;
+    for (std::int32_t j = from; j < to; ++j) {
+      for (int r = 0; r < kRows; ++r) {
+        if (kGuarded && weight[r * kTileKeys + j] == kUnseen) continue;
+        sums[r] += weight[r * kTileKeys + j];
+      }
+    }
+  }
+
+  // out[row][column …] += Σ weight · value over the positions from ≤ j < to of a group, for kCount
+  // vectors of columns, of which the last may lack some.
+  template <class Values, int kCount>
+  HWY_INLINE void add_columns(std::int32_t group, std::int32_t from, std::int32_t to,
+                              std::int32_t column, Prefetch& keys) const {
+    Real* out = state.out + first_row * out_stride(panel) + column;
+    Vec sums[kRows][kCount];
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kCount; ++v) {
+        sums[r][v] = hn::Load(kReals, out + r * out_stride(panel) + v * kLanes);
+      }
+    }
+    const Real* HWY_RESTRICT weight = weights + group * kGroupKeys;
+    Values values(tile.value, static_cast<std::size_t>(group), from, column, panel.value_dim);
+    const std::int32_t columns = panel.value_dim - column;
+    for (std::int32_t j = from; j < to; ++j, values.next()) {
+      keys.step();
+      Vec value[kCount];
+      if (kCount == 1 && columns < kLanes) {
+        value[0] = values.load_some(columns);
+      } else {
+        load_values(values, value, std::make_integer_sequence<int, kCount>());
+      }
+      for (int r = 0; r < kRows; ++r) {
+        if (kGuarded && weight[r * kTileKeys + j] == kUnseen) continue;
+        const Vec element = hn::Set(kReals, weight[r * kTileKeys + j]);
+        for (int v = 0; v < kCount; ++v) sums[r][v] = hn::MulAdd(value[v], element, sums[r][v]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kCount; ++v) {
+        hn::Store(sums[r][v], kReals, out + r * out_stride(panel) + v * kLanes);
+      }
+    }
+  }
+  template <class Values, int kCount, int... kVector>
+  static HWY_INLINE void load_values(const Values& values, Vec (&value)[kCount],
+                                     std::integer_sequence<int, kVector...>) {
+    ((value[kVector] = values.template load<kVector, kCount>()), ...);
+  }
+
+  // A group at a time, so that its values are read in about the order in which they lie and come
+  // from the nearest cache where one pass over them is not enough.
+  template <class Values>
+  HWY_INLINE void add_groups() const {
+    constexpr int kStep = kVectors * kLanes;
+    Prefetch keys;
+    if (next != nullptr) {
+      const std::int32_t passes =
+          panel.value_dim / kStep + (panel.value_dim % kStep + kLanes - 1) / kLanes;
+      keys = Prefetch(next->key, next->num_keys, panel.head_dim, bytes_of(next->key),
+                      std::int64_t{end - begin} * passes);
+    }
+    Real sums[kRows] = {};
+    for (std::int32_t group = begin / kGroupKeys; group * kGroupKeys < end; ++group) {
+      const std::int32_t from = std::max(begin - group * kGroupKeys, 0);
+      const std::int32_t to = std::min(end - group * kGroupKeys, kGroupKeys);
+      add_weights(group, from, to, sums);
+      std::int32_t column = 0;
+      for (; column + kStep <= panel.value_dim; column += kStep) {
+        add_columns<Values, kVectors>(group, from, to, column, keys);
+      }
+      for (; column < panel.value_dim; column += kLanes) {
+        add_columns<Values, 1>(group, from, to, column, keys);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) state.sum[first_row + r] += sums[r];
+  }
+
+  HWY_INLINE void add_values() const {
+#if HEED_REAL_BITS == 32
+    switch (tile.value.storage) {
+      case KvStorage::kFloat16:
+        return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
+      case KvStorage::kBFloat16:
+        return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
+      case KvStorage::kInt8:
+        return add_groups<Int8Values>();
+      case KvStorage::kInt4:
+        return add_groups<Int4Values>();
+      case KvStorage::kFloat32:
+        break;
+    }
+#endif
+    add_groups<PlainValues<RealNumbers>>();
+  }
+};
+
+inline void unpack_rows(const Real* out, std::int32_t num_rows, std::int32_t value_dim,
+                        const Real* factors, Real* const* rows) {
+  const std::int32_t stride = (value_dim + kLanes - 1) / kLanes * kLanes;
+  for (std::int32_t r = 0; r < num_rows; ++r) {
+    for (std::int32_t d = 0; d < value_dim; ++d) {
+      rows[r][d] = out[r * stride + d] * factors[r] + 0.0F;  // never −0
+    }
+  }
+}
+
+// Calls RowsKernel<kRows> for a number of rows that is known as the program runs.
+template <int kRows = kMostRowsAtOnce>
+HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+                                 const PanelOptions& options, PanelState& state, Real* weights,
+                                 std::int32_t first_row, std::int32_t rows) {
+  if (rows == kRows) {
+    return RowsKernel<kRows>(tile, next, panel, options, state, weights, first_row).attend();
+  }
+  if constexpr (kRows > 1) {
+    attend_some_rows<kRows - 1>(tile, next, panel, options, state, weights, first_row, rows);
+  }
+}
+
+// In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
+// rare, one by one.
+inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+                        const PanelOptions& options, PanelState& state, Real* weights) {
+  if (options.guarded) {
+    for (std::int32_t r = 0; r < panel.num_rows; ++r) {
+      RowsKernel<1, true>(tile, nullptr, panel, options, state, weights, r).attend();
+    }
+    return;
+  }
+  const std::int32_t parts = (panel.num_rows - 1) / kMostRowsAtOnce + 1;
+  for (std::int32_t part = 0; part < parts; ++part) {
+    const std::int32_t first = panel.num_rows * part / parts;
+    const std::int32_t last = panel.num_rows * (part + 1) / parts;
+    attend_some_rows(tile, part == 0 ? next : nullptr, panel, options, state, weights, first,
+                     last - first);
+  }
+}
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_ROWS_INL_H_

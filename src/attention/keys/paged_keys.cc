@@ -1,0 +1,83 @@
+#include "attention/keys/paged_keys.h"
+
+#include <algorithm>
+
+#include "attention/cache/stored_rows.h"
+
+namespace heed::inline v0 {
+
+using detail::PageLayout;
+using detail::SideLayout;
+using kernels::kGroupKeys;
+
+const std::byte* PagedKeys::part(std::int64_t kv_head, std::int64_t position) const {
+  const PageLayout& layout = state_->pool->layout();
+  const detail::Page* const page = state_->pages[position / layout.page_size];
+  return page == nullptr ? state_->pool->zeros() : page->memory + kv_head * layout.part_bytes;
+}
+
+void PagedKeys::load(const SideLayout& side, std::int64_t kv_head, RowRange keys,
+                     float* staged) const {
+  const std::int64_t page_size = state_->pool->layout().page_size;
+  for (std::int64_t key = keys.begin; key < keys.end;) {
+    const std::int64_t slot = key % page_size;
+    const std::int64_t count = std::min(keys.end - key, page_size - slot);
+    detail::load_rows(table_, side, part(kv_head, key), {slot, slot + count}, staged);
+    staged += count * side.stored_dim;
+    key += count;
+  }
+}
+
+const float* PagedKeys::values_in_place(std::int64_t kv_head, RowRange keys) const {
+  const PageLayout& layout = state_->pool->layout();
+  const bool is_in_one_page = keys.begin / layout.page_size == (keys.end - 1) / layout.page_size;
+  if (layout.value.storage != KvStorage::kFloat32 || !is_in_one_page) return nullptr;
+  const std::byte* const first =
+      layout.value.group(part(kv_head, keys.begin), keys.begin % layout.page_size / kGroupKeys);
+  return reinterpret_cast<const float*>(first) + keys.begin % kGroupKeys * layout.value.stored_dim;
+}
+
+kernels::Tile PagedKeys::tile(std::int64_t /*batch*/, std::int64_t kv_head, RowRange keys,
+                              const Staging<float>& staging) const {
+  const PageLayout& layout = state_->pool->layout();
+  kernels::Tile tile;
+  tile.first_key = static_cast<std::int32_t>(keys.begin);
+  tile.num_keys = static_cast<std::int32_t>(keys.end - keys.begin);
+  load(layout.key, kv_head, keys, staging.key);
+  tile.key = staging.key;
+  tile.key_stride = layout.key.stored_dim;
+  tile.value = values_in_place(kv_head, keys);
+  tile.value_stride = layout.value.stored_dim;
+  if (tile.value == nullptr && staging.value != nullptr) {
+    load(layout.value, kv_head, keys, staging.value);
+    tile.value = staging.value;
+  }
+  return tile;
+}
+
+kernels::StoredTile PagedKeys::stored_tile(std::int64_t /*batch*/, std::int64_t kv_head,
+                                           RowRange keys) const {
+  const PageLayout& layout = state_->pool->layout();
+  kernels::StoredTile tile;
+  tile.first_key = static_cast<std::int32_t>(keys.begin);
+  tile.num_keys = static_cast<std::int32_t>(keys.end - keys.begin);
+  const auto describe = [](const SideLayout& side, kernels::StoredNumbers& numbers) {
+    numbers.storage = side.storage;
+    numbers.is_columns = side.is_columns;
+    numbers.row_stride = side.row_stride;
+  };
+  describe(layout.key, tile.key);
+  describe(layout.value, tile.value);
+  std::size_t i = 0;
+  for (std::int64_t key = keys.begin; key < keys.end; key += kGroupKeys, ++i) {
+    const std::byte* const at = part(kv_head, key);
+    const std::int64_t group = key % layout.page_size / kGroupKeys;
+    tile.key.groups[i] = layout.key.group(at, group);
+    tile.key.scales[i] = layout.key.scales(at, group);
+    tile.value.groups[i] = layout.value.group(at, group);
+    tile.value.scales[i] = layout.value.scales(at, group);
+  }
+  return tile;
+}
+
+}  // namespace heed::inline v0

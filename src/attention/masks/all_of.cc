@@ -1,0 +1,81 @@
+#include "attention/masks/all_of.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace heed::inline v0::detail {
+
+using kernels::kTileKeys;
+using kernels::Visibility;
+
+void AllOf::check(const ScoreShape& shape) const {
+  for (const auto& part : parts_) part->check(shape);
+}
+
+std::string AllOf::description() const {
+  std::vector<std::string> names;
+  names.reserve(parts_.size());
+  for (const auto& part : parts_) names.push_back(part->description());
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " & "));
+}
+
+bool AllOf::is_structural() const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [](const auto& part) { return part->is_structural(); });
+}
+
+bool AllOf::depends_on_head() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const auto& part) { return part->depends_on_head(); });
+}
+
+bool AllOf::adds() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->adds(); });
+}
+
+RowRange AllOf::range(const ScoreShape& shape, const AttentionRow& row) const {
+  RowRange keys{0, shape.kv_len};
+  for (const auto& part : parts_) keys = keys & part->range(shape, row);
+  return keys.begin < keys.end ? keys : RowRange{};
+}
+
+bool AllOf::visible(const ScoreShape& shape, const ScoreIndex& at) const {
+  const RowRange keys = range(shape, {at.batch, at.head, at.q});
+  return at.k >= keys.begin && at.k < keys.end &&
+         std::all_of(parts_.begin(), parts_.end(),
+                     [&](const auto& part) { return part->visible(shape, at); });
+}
+
+float AllOf::added(const ScoreIndex& at) const {
+  float sum = 0;
+  for (const auto& part : parts_) sum += part->added(at);
+  return sum;
+}
+
+std::int64_t AllOf::next_key(const ScoreShape& shape, const RowGroup& rows,
+                             std::int64_t key) const {
+  // Every part must agree to a tile; each answer moves the question on.
+  for (bool moved = true; moved && key < shape.kv_len;) {
+    moved = false;
+    for (const auto& part : parts_) {
+      const std::int64_t next = part->next_key(shape, rows, key) / kTileKeys * kTileKeys;
+      moved = moved || next > key;
+      key = std::max(key, next);
+    }
+  }
+  return key;
+}
+
+Visibility AllOf::visibility(const ScoreShape& shape, const RowGroup& rows, RowRange keys) const {
+  auto all = Visibility::kAll;
+  for (const auto& part : parts_) {
+    const auto one = part->visibility(shape, rows, keys);
+    if (one == Visibility::kNone) return one;
+    if (one == Visibility::kMixed) all = one;
+  }
+  return all;
+}
+
+}  // namespace heed::inline v0::detail

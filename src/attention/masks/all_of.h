@@ -1,0 +1,51 @@
+// Parts of a mask that must all show a key: what they answer together.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attention/masks/mask_part.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0::detail {
+
+// A value; copies share the parts. Everything but check() may assume that check() passed for the
+// same shape.
+class AllOf {
+ public:
+  explicit AllOf(const Mask& mask) : parts_(mask.parts().begin(), mask.parts().end()) {}
+
+  void check(const ScoreShape& shape) const;
+  // Joined by " & "; "none" without parts.
+  std::string description() const;
+  std::size_t size() const noexcept { return parts_.size(); }
+
+  bool is_structural() const;
+  bool depends_on_head() const;
+  bool adds() const;
+
+  // Keys outside this range are not visible; those inside may be hidden by an irregular part.
+  // Within [0, kv_len]; [0, 0) when there is none.
+  RowRange range(const ScoreShape& shape, const AttentionRow& row) const;
+  bool visible(const ScoreShape& shape, const ScoreIndex& at) const;
+  float added(const ScoreIndex& at) const;
+
+  // What the irregular parts say of whole tiles: see MaskPart.
+  std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows, std::int64_t key) const;
+  kernels::Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                                 RowRange keys) const;
+  // Adds what they add to scores to a tile, and makes what they hide −infinity there.
+  template <class Real>
+  void hide(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
+            const kernels::BasicKernelTable<Real>& table) const {
+    for (const auto& part : parts_) part->hide(shape, tile, table);
+  }
+
+ private:
+  std::vector<std::shared_ptr<const MaskPart>> parts_;
+};
+
+}  // namespace heed::inline v0::detail

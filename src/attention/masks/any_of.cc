@@ -1,0 +1,169 @@
+// A mask by which a key is visible where at least one of several masks shows it: a | b.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention/masks/all_of.h"
+#include "attention/masks/mask_part.h"
+#include "heed/error.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::AllOf;
+using detail::IrregularPart;
+using detail::RowGroup;
+using detail::ScoreIndex;
+using kernels::kTileKeys;
+using kernels::Visibility;
+
+class AnyOf final : public IrregularPart<AnyOf> {
+ public:
+  explicit AnyOf(std::vector<AllOf> masks) : masks_(std::move(masks)) {}
+
+  const std::vector<AllOf>& masks() const { return masks_; }
+
+  void check(const ScoreShape& shape) const override {
+    for (const AllOf& mask : masks_) mask.check(shape);
+  }
+  std::string description() const override {
+    std::vector<std::string> names;
+    names.reserve(masks_.size());
+    for (const AllOf& mask : masks_) {
+      const std::string name = mask.description();
+      names.push_back(mask.size() > 1 ? "(" + name + ")" : name);
+    }
+    return fmt::format("({})", fmt::join(names, " | "));
+  }
+  bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
+    return std::any_of(masks_.begin(), masks_.end(),
+                       [&](const AllOf& mask) { return mask.visible(shape, at); });
+  }
+
+  std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
+                        std::int64_t key) const override {
+    std::int64_t next = shape.kv_len;
+    for (const AllOf& mask : masks_) {
+      const RowRange keys = ranges(mask, shape, rows).of_any;
+      const std::int64_t from = std::max(key, keys.begin / kTileKeys * kTileKeys);
+      if (from >= keys.end) continue;
+      const std::int64_t found = mask.next_key(shape, rows, from);
+      if (found < keys.end) next = std::min(next, found);
+      if (next <= key) break;
+    }
+    return next;
+  }
+
+  Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                        RowRange keys) const override {
+    auto any = Visibility::kNone;
+    for (const AllOf& mask : masks_) {
+      const Ranges found = ranges(mask, shape, rows);
+      if (keys.end <= found.of_any.begin || keys.begin >= found.of_any.end) continue;
+      const auto one = mask.visibility(shape, rows, keys);
+      if (one == Visibility::kNone) continue;
+      if (one == Visibility::kAll && (keys & found.of_all) == keys) return Visibility::kAll;
+      any = Visibility::kMixed;
+    }
+    return any;
+  }
+
+  template <class Real>
+  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
+               const kernels::BasicKernelTable<Real>& table) const {
+    alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> all;
+    alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> one;
+    const std::int64_t begin = std::int64_t{tile.begin} * tile.width;
+    const std::int64_t end = std::int64_t{tile.end} * tile.width;
+    std::fill(all.begin() + begin, all.begin() + end, kHidden<Real>);
+    for (const AllOf& mask : masks_) {
+      detail::BasicScoreTile<Real> shown = tile;
+      shown.scores = one.data();
+      show_ranges(mask, shape, shown);
+      mask.hide(shape, shown, table);
+      for (std::int64_t i = begin; i < end; ++i) {
+        all[static_cast<std::size_t>(i)] =
+            std::max(all[static_cast<std::size_t>(i)], one[static_cast<std::size_t>(i)]);
+      }
+    }
+    for (std::int64_t i = begin; i < end; ++i) {
+      tile.scores[i] += all[static_cast<std::size_t>(i)];
+    }
+  }
+
+ private:
+  template <class Real>
+  static constexpr Real kHidden = -std::numeric_limits<Real>::infinity();
+
+  // The keys in the ranges of all rows, and those from the first to the last in any.
+  struct Ranges {
+    RowRange of_all;
+    RowRange of_any;
+  };
+  static Ranges ranges(const AllOf& mask, const ScoreShape& shape, const RowGroup& rows) {
+    Ranges found{{0, shape.kv_len}, {shape.kv_len, 0}};
+    const std::int64_t offset = shape.query_offset[rows.batch];
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      const RowRange keys = mask.range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
+      found.of_all = found.of_all & keys;
+      if (keys.begin >= keys.end) continue;
+      found.of_any.begin = std::min(found.of_any.begin, keys.begin);
+      found.of_any.end = std::max(found.of_any.end, keys.end);
+    }
+    return found;
+  }
+
+  // Makes the tile 0 within the ranges of its rows and −infinity outside.
+  template <class Real>
+  static void show_ranges(const AllOf& mask, const ScoreShape& shape,
+                          const detail::BasicScoreTile<Real>& tile) {
+    const std::int64_t offset = shape.query_offset[tile.batch];
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      const RowRange keys = mask.range(shape, {tile.batch, tile.heads[r], tile.q_idx[r] - offset});
+      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+        const std::int64_t key = std::int64_t{tile.first_key} + j;
+        tile.scores[std::int64_t{j} * tile.width + r] =
+            key >= keys.begin && key < keys.end ? Real{0} : kHidden<Real>;
+      }
+    }
+  }
+
+  std::vector<AllOf> masks_;
+};
+
+// The masks of which `mask` is any, itself if it is no such mask.
+std::vector<AllOf> alternatives(const Mask& mask) {
+  if (mask.parts().size() == 1) {
+    if (const auto* any = dynamic_cast<const AnyOf*>(mask.parts().front().get())) {
+      return any->masks();
+    }
+  }
+  return {AllOf(mask)};
+}
+
+}  // namespace
+
+Mask operator|(const Mask& a, const Mask& b) {
+  std::vector<AllOf> masks = alternatives(a);
+  for (AllOf& mask : alternatives(b)) masks.push_back(std::move(mask));
+  for (const AllOf& mask : masks) {
+    if (mask.adds()) {
+      throw InvalidArgument(fmt::format(
+          "{}: what an additive mask adds has no place in |; write it behind, as (a | b) & added",
+          mask.description()));
+    }
+    if (mask.size() == 0) return {};
+  }
+  return Mask(std::make_shared<AnyOf>(std::move(masks)));
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,77 @@
+// Masks that are a rule for a query's position among the keys and a key.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "attention/masks/mask_part.h"
+
+namespace heed::inline v0::detail {
+
+// Part::sees(position, key) is the rule. What a part knows of ranges of positions and keys it says
+// in Part::of_ranges(positions, keys), as visibility() does, and in Part::next(positions, key), as
+// next_key() does; `positions` are those from the first row's to the last one's.
+template <class Part>
+class PositionMask : public IrregularPart<Part> {
+ public:
+  PositionMask(const char* name, std::string arguments, Alignment alignment)
+      : name_(name), arguments_(std::move(arguments)), alignment_(std::move(alignment)) {}
+
+  void check(const ScoreShape& shape) const override { alignment_.check(name_, shape); }
+  std::string description() const override {
+    const std::string aligned = alignment_.description();
+    return fmt::format("{}({}{}{})", name_, arguments_, aligned.empty() ? "" : ", ", aligned);
+  }
+  bool visible(const ScoreShape& shape, const ScoreIndex& at) const final {
+    return part().sees(at.q + alignment_.resolve(shape, at.batch), at.k);
+  }
+  std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
+                        std::int64_t key) const final {
+    return part().next(positions(shape, rows), key);
+  }
+  kernels::Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                                 RowRange keys) const final {
+    return part().of_ranges(positions(shape, rows), keys);
+  }
+  template <class Real>
+  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
+               const kernels::BasicKernelTable<Real>&) const {
+    const std::int64_t moved = shift(shape, tile.batch);
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      const std::int64_t position = tile.q_idx[r] + moved;
+      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+        if (part().sees(position, std::int64_t{tile.first_key} + j)) continue;
+        tile.scores[std::int64_t{j} * tile.width + r] = -std::numeric_limits<Real>::infinity();
+      }
+    }
+  }
+
+  std::int64_t next(RowRange /*positions*/, std::int64_t key) const { return key; }
+  kernels::Visibility of_ranges(RowRange /*positions*/, RowRange /*keys*/) const {
+    return kernels::Visibility::kMixed;
+  }
+
+ private:
+  const Part& part() const { return static_cast<const Part&>(*this); }
+
+  // From a position of the call, which counts query_offset, to one among the keys.
+  std::int64_t shift(const ScoreShape& shape, std::int64_t batch) const {
+    return alignment_.resolve(shape, batch) - shape.query_offset[batch];
+  }
+  RowRange positions(const ScoreShape& shape, const RowGroup& rows) const {
+    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    const std::int64_t moved = shift(shape, rows.batch);
+    return {*first + moved, *last + moved + 1};
+  }
+
+  const char* name_;
+  std::string arguments_;
+  Alignment alignment_;
+};
+
+}  // namespace heed::inline v0::detail

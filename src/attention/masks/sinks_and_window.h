@@ -1,0 +1,13 @@
+// What a bounded sequence of a cache shows.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+// A query at position p sees the keys k < sinks and k > p − window.
+Mask sinks_and_window(std::int64_t sinks, std::int64_t window);
+
+}  // namespace heed::inline v0

@@ -1,0 +1,105 @@
+// Keys that stand a number of steps apart: from the query (strided, dilated), or in the sequence
+// (columns).
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "attention/masks/aligned.h"
+#include "attention/masks/position_mask.h"
+#include "heed/error.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::kMaxOffset;
+using kernels::Visibility;
+
+void check_at_least(const char* function, const char* name, std::int64_t number,
+                    std::int64_t least) {
+  if (number >= least && number <= kMaxOffset) return;
+  throw InvalidArgument(
+      fmt::format("{}: {} is {}, expected {} to {}", function, name, number, least, kMaxOffset));
+}
+
+class Strided final : public detail::PositionMask<Strided> {
+ public:
+  Strided(std::int64_t stride, Alignment alignment)
+      : PositionMask("strided", fmt::format("{}", stride), std::move(alignment)), stride_(stride) {}
+
+  bool sees(std::int64_t position, std::int64_t key) const {
+    return (position - key) % stride_ == 0;
+  }
+
+ private:
+  std::int64_t stride_;
+};
+
+class Columns final : public detail::PositionMask<Columns> {
+ public:
+  explicit Columns(std::int64_t stride)
+      : PositionMask("columns", fmt::format("{}", stride), Alignment::top_left()),
+        stride_(stride) {}
+
+  std::string description() const override { return fmt::format("columns({})", stride_); }
+  bool sees(std::int64_t /*position*/, std::int64_t key) const {
+    return key % stride_ == stride_ - 1;
+  }
+  std::int64_t next(RowRange /*positions*/, std::int64_t key) const {
+    return key / stride_ * stride_ + stride_ - 1;
+  }
+
+ private:
+  std::int64_t stride_;
+};
+
+class Dilated final : public detail::PositionMask<Dilated> {
+ public:
+  Dilated(std::int64_t window, std::int64_t step, Alignment alignment)
+      : PositionMask("dilated", fmt::format("{}, {}", window, step), std::move(alignment)),
+        step_(step),
+        reach_(window * step) {}
+
+  bool sees(std::int64_t position, std::int64_t key) const {
+    const std::int64_t distance = position - key;
+    return std::abs(distance) <= reach_ && distance % step_ == 0;
+  }
+  std::int64_t next(RowRange positions, std::int64_t key) const {
+    if (key > positions.end - 1 + reach_) return kUnbounded;
+    return std::max(key, positions.begin - reach_);
+  }
+  Visibility of_ranges(RowRange positions, RowRange keys) const {
+    const bool is_none =
+        keys.end <= positions.begin - reach_ || keys.begin > positions.end - 1 + reach_;
+    return is_none ? Visibility::kNone : Visibility::kMixed;
+  }
+
+ private:
+  std::int64_t step_;
+  std::int64_t reach_;
+};
+
+}  // namespace
+
+Mask strided(std::int64_t stride, Alignment alignment) {
+  check_at_least("strided", "stride", stride, 1);
+  return Mask(std::make_shared<Strided>(stride, std::move(alignment)));
+}
+
+Mask columns(std::int64_t stride) {
+  check_at_least("columns", "stride", stride, 1);
+  return Mask(std::make_shared<Columns>(stride));
+}
+
+Mask dilated(std::int64_t window, std::int64_t step, Alignment alignment) {
+  check_at_least("dilated", "window", window, 0);
+  check_at_least("dilated", "step", step, 1);
+  check_at_least("dilated", "window · step", window > kMaxOffset / step ? -1 : window * step, 0);
+  return Mask(std::make_shared<Dilated>(window, step, std::move(alignment)));
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,77 @@
+// Runs of a plan: with tensors that were checked, by what makes a plan for every call as by what
+// keeps one.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include "attention/gradient_tensors.h"
+#include "attention/plan.h"
+
+namespace heed::inline v0 {
+
+// The output of the forward pass as numbers of the type that is computed in. In half precision it
+// is rounded, and Σ grad_out · out would cost the gradients most of their digits: it is computed
+// again.
+template <class T>
+class UnroundedOutput {
+ public:
+  using Real = Computed<T>;
+
+  UnroundedOutput(const Call<Real>& call, TensorView<const T> out) {
+    if constexpr (std::is_same_v<T, Real>) {
+      rows_ = rows_of(out);
+    } else {
+      again_ = Tensor<Real>::uninitialized(out.shape());
+      rows_ = rows_of(TensorView<const Real>(again_));
+      const Plan<Real> plan = make_plan(*call.request, Pass::kForward);
+      const ForwardCall<Real> forward{call, rows_of(again_.view()), {}};
+      plan.backend->forward({&forward, 1}, plan.schedule, {});
+    }
+  }
+
+  const Rows& rows() const { return rows_; }
+
+ private:
+  Tensor<Real> again_;
+  Rows rows_;
+};
+
+// The tensors of a backward pass.
+template <class T>
+struct BackwardTensors {
+  TensorView<const T> grad_out;
+  TensorView<const T> query;
+  TensorView<const T> key;
+  TensorView<const T> value;
+  AttentionOutputView<T, Computed<T>> forward;
+};
+
+// Checks what belongs to the output; the other tensors are those that were checked for the request.
+// The plan is for Pass::kBackward, and `workspace` has as much memory as it needs, or none.
+template <class T>
+AttentionGradients<T, Computed<T>> run_backward(const char* function,
+                                                const Request<Computed<T>>& request,
+                                                const Plan<Computed<T>>& plan,
+                                                const BackwardTensors<T>& in,
+                                                std::span<std::byte> workspace) {
+  using Real = Computed<T>;
+  const AttentionShapes& shapes = request.shapes;
+  const Shape out{shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim};
+  check_tensor(function, "grad_out", in.grad_out, out);
+  check_tensor(function, "forward.out", in.forward.out, out);
+  check_tensor(function, "forward.lse", in.forward.lse,
+               {shapes.batch, shapes.num_heads, shapes.q_len});
+  if (!in.forward.lse_low.empty()) {
+    check_tensor(function, "forward.lse_low", in.forward.lse_low, in.forward.lse.shape());
+  }
+  GradientTensors<T> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
+  const Call<Real> inputs = call_of(request, in.query, in.key, in.value);
+  const UnroundedOutput<T> out_again(inputs, in.forward.out);
+  const BackwardCall<Real> call{inputs,         rows_of(in.grad_out), out_again.rows(),
+                                in.forward.lse, gradients.targets(),  in.forward.lse_low};
+  plan.backend->backward({&call, 1}, plan.schedule, workspace);
+  return std::move(gradients).take();
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,335 @@
+// Vectors that are added to keys and to values, by the distance from the query's position to the
+// key's. A tile meets few entries of the table, so products are taken with these and not key by
+// key.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "attention/kernels/backward.h"
+#include "attention/request.h"
+#include "attention/terms/distance_entries.h"
+#include "attention/terms/terms.h"
+#include "heed/error.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+// The vectors, and what a tile does with them.
+template <class Real>
+class VectorTable {
+ public:
+  using Tile = kernels::BasicScoreTile<Real>;
+  using Kernels = kernels::BasicKernelTable<Real>;
+
+  VectorTable(TensorView<const Real> table, const RelativeBuckets& buckets,
+              const ScoreShape& scores)
+      : given_(table.shape()),
+        table_(table.broadcast_to({scores.num_heads, buckets.count(), table.extent(-1)})),
+        buckets_(buckets),
+        query_offset_(scores.query_offset) {}
+
+  const Shape& shape() const { return given_; }
+  std::int64_t dim() const { return table_.extent(2); }
+  std::int64_t size() const { return table_.extent(1) * dim(); }
+  std::string description() const { return buckets_.description(); }
+
+  const Real* vector(const detail::ScoreIndex& at) const {
+    return vectors_of(at.head) + entry_of(at) * table_.stride(1);
+  }
+  // What belongs to that vector in a gradient of the table.
+  Real* gradient_of(const detail::ScoreIndex& at, Real* gradient) const {
+    return gradient + (given_.rank() == 2 ? 0 : at.head) * size() + entry_of(at) * dim();
+  }
+
+  // Rows of a tile that share vectors, and the entries that these meet.
+  struct Part {
+    const Tile& tile;
+    CloseRows close;
+    DistanceEntries entries;
+    const Real* vectors;  // of the head: [entries][entry_stride]
+    std::int64_t entry_stride;
+
+    // Whether one row of numbers stands for all keys and all rows of the tile.
+    bool is_uniform() const { return close.are_all && entries.are_one(); }
+
+    // visit(index of the score, index of its row's number for its entry)
+    template <class Visit>
+    void for_each_score(const Visit& visit) const {
+      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+        for (std::int32_t i = 0; i < close.count; ++i) {
+          const std::int32_t r = close.rows[static_cast<std::size_t>(i)];
+          const std::int64_t number = entries.number_of(tile.first_key + j - tile.q_idx[r]);
+          visit(std::int64_t{j} * tile.width + r, number * tile.width + r);
+        }
+      }
+    }
+
+    // use(number of the first entry, vectors) for entries that stand evenly apart in the table.
+    template <class Use>
+    void for_each_run(std::int64_t dim, const Use& use) const {
+      for (std::int64_t first = 0, last = 1; first < entries.count(); first = last++) {
+        const std::int64_t step = last < entries.count() ? entries[last] - entries[first] : 0;
+        while (last < entries.count() && entries[last] - entries[last - 1] == step) ++last;
+        use(first, kernels::BasicMatrix<Real>{vectors + entries[first] * entry_stride, last - first,
+                                              dim, step * entry_stride, 1});
+      }
+    }
+  };
+
+  template <class Visit>
+  void for_each_part(const Tile& tile, const Visit& visit) const {
+    const auto may_join = [&](std::int32_t r, std::int32_t s) {
+      return table_.stride(0) == 0 || tile.heads[r] == tile.heads[s];
+    };
+    for_each_close_rows(tile, may_join, [&](const CloseRows& close) {
+      visit(Part{tile, close, DistanceEntries(buckets_, close),
+                 vectors_of(tile.heads[close.first()]), table_.stride(1)});
+    });
+  }
+
+  // A row of the tile's width for each entry of a part.
+  using EntryRows = std::array<Real, CloseRows::kMostDistances * kernels::kMaxPanelWidth>;
+
+  // products[n][r] = Σ_d vector of entry n · of[d][r]
+  void multiply(const Part& part, const Real* of, const Kernels& kernels,
+                EntryRows& products) const {
+    const std::int32_t width = part.tile.width;
+    std::fill_n(products.begin(), part.entries.count() * width, Real{0});
+    part.for_each_run(dim(), [&](std::int64_t first, const kernels::BasicMatrix<Real>& vectors) {
+      kernels.multiply_rows(vectors, of, width, products.data() + first * width);
+    });
+  }
+
+  // out[d][r] += Σ_j numbers[j][r] · the vector of score j, r
+  void add_weighted(const Tile& tile, const Real* numbers, const Kernels& kernels,
+                    Real* out) const {
+    alignas(64) EntryRows sums;
+    for_each_part(tile, [&](const Part& part) {
+      sum(part, numbers, kernels, sums);
+      part.for_each_run(dim(), [&](std::int64_t first, kernels::BasicMatrix<Real> vectors) {
+        std::swap(vectors.rows, vectors.columns);
+        std::swap(vectors.row_stride, vectors.column_stride);
+        kernels.multiply_rows(vectors, sums.data() + first * tile.width, tile.width, out);
+      });
+    });
+  }
+
+  // The gradient of every vector gains Σ numbers[j][r] · of[…][r] over the scores that have it,
+  // with `of` [dim][width].
+  void add_gradients(const Tile& tile, const Real* numbers, const Real* of,
+                     const TermSums<Real>& gradients, const Kernels& kernels) const {
+    alignas(64) EntryRows sums;
+    for_each_part(tile, [&](const Part& part) {
+      sum(part, numbers, kernels, sums);
+      double* const head = gradients.of_head(tile.heads[part.close.first()], size());
+      for (std::int64_t n = 0; n < part.entries.count(); ++n) {
+        add_products(sums.data() + n * tile.width, of, tile.width, head + part.entries[n] * dim(),
+                     kernels);
+      }
+    });
+  }
+
+ private:
+  // sums[n][r] = Σ_j numbers[j][r] over the keys j of entry n; 0 for rows of other parts
+  static void sum(const Part& part, const Real* numbers, const Kernels& kernels, EntryRows& sums) {
+    std::fill_n(sums.begin(), part.entries.count() * part.tile.width, Real{0});
+    if (part.is_uniform()) return kernels.sum_keys(part.tile, numbers, sums.data());
+    part.for_each_score([&](std::int64_t score, std::int64_t row) {
+      sums[static_cast<std::size_t>(row)] += numbers[score];
+    });
+  }
+
+  // gradient[d] += Σ_r numbers[r] · of[d][r]
+  void add_products(const Real* numbers, const Real* of, std::int32_t width, double* gradient,
+                    const Kernels& kernels) const {
+    constexpr std::int64_t kPiece = 256;
+    std::array<Real, kPiece> products;
+    for (std::int64_t first = 0; first < dim(); first += kPiece) {
+      const std::int64_t count = std::min(kPiece, dim() - first);
+      kernels.backward->dot_rows(numbers, of + first * width, count, width, products.data());
+      for (std::int64_t d = 0; d < count; ++d) {
+        gradient[first + d] += double{products[static_cast<std::size_t>(d)]};
+      }
+    }
+  }
+
+  const Real* vectors_of(std::int64_t head) const {
+    return table_.data() + head * table_.stride(0);
+  }
+  std::int64_t entry_of(const detail::ScoreIndex& at) const {
+    return buckets_(at.k - at.q - query_offset_[at.batch]);
+  }
+
+  Shape given_;
+  TensorView<const Real> table_;  // [num_heads, entries, dim]
+  RelativeBuckets buckets_;
+  QueryOffset query_offset_;
+};
+
+template <class Real>
+class RelativeKeys final : public FormulaTerm<RelativeKeys<Real>, Real> {
+ public:
+  using Table = VectorTable<Real>;
+  using Tile = typename Table::Tile;
+  using Kernels = typename Table::Kernels;
+
+  explicit RelativeKeys(Table table) : table_(std::move(table)) {}
+
+  std::string description() const override {
+    return fmt::format("relative_keys[{}]", table_.description());
+  }
+
+  template <class Score>
+  Score of(Score score, const ScoreAt<Real>& at) const {
+    const Real* vector = table_.vector(at);
+    Real product = 0;
+    for (std::int64_t d = 0; d < table_.dim(); ++d) product += at.query[d] * vector[d];
+    return score + Score(product);
+  }
+
+  void apply_to(const Tile& tile, const Kernels& kernels) const override {
+    alignas(64) typename Table::EntryRows products;
+    table_.for_each_part(tile, [&](const typename Table::Part& part) {
+      table_.multiply(part, tile.query, kernels, products);
+      if (part.is_uniform()) return kernels.add_diagonals(tile, products.data(), 0);
+      part.for_each_score([&](std::int64_t score, std::int64_t row) {
+        tile.scores[score] += products[static_cast<std::size_t>(row)];
+      });
+    });
+  }
+
+  typename ScoreTerm<Real>::Gradient gradient() const override {
+    return &OptionGradients<Real>::relative_key;
+  }
+  Shape gradient_shape() const override { return table_.shape(); }
+  void add_gradient(Real grad_score, const ScoreAt<Real>& at, Real* gradient) const override {
+    Real* sums = table_.gradient_of(at, gradient);
+    for (std::int64_t d = 0; d < table_.dim(); ++d) sums[d] += grad_score * at.query[d];
+  }
+  std::int64_t sums_per_head() const override { return table_.size(); }
+  void add_gradient(const Tile& tile, const Real* grad_scores, const TermSums<Real>& sums,
+                    const Kernels& kernels) const override {
+    table_.add_gradients(tile, grad_scores, tile.query, sums, kernels);
+  }
+
+  bool reads_query() const override { return true; }
+  void add_query_gradient(Real grad_score, const ScoreAt<Real>& at, Real* gradient) const override {
+    const Real* vector = table_.vector(at);
+    for (std::int64_t d = 0; d < table_.dim(); ++d) gradient[d] += grad_score * vector[d];
+  }
+  void add_query_gradient(const Tile& tile, const Real* grad_scores, Real* gradient,
+                          const Kernels& kernels) const override {
+    table_.add_weighted(tile, grad_scores, kernels, gradient);
+  }
+
+ private:
+  Table table_;
+};
+
+template <class Real>
+class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
+ public:
+  using Table = VectorTable<Real>;
+  using Tile = typename Table::Tile;
+  using Kernels = typename Table::Kernels;
+
+  explicit RelativeValues(Table table) : table_(std::move(table)) {}
+
+  std::string description() const override {
+    return fmt::format("relative_values[{}]", table_.description());
+  }
+
+  // Scores stay as they are.
+  template <class Score>
+  Score of(Score score, const ScoreAt<Real>&) const {
+    return score;
+  }
+  void apply_to(const Tile&, const Kernels&) const override {}
+
+  bool adds_to_values() const override { return true; }
+  const Real* added_value(const detail::ScoreIndex& at) const override { return table_.vector(at); }
+  void add_to_out(const Tile& weights, Real* out, const Kernels& kernels) const override {
+    table_.add_weighted(weights, weights.scores, kernels, out);
+  }
+
+  typename ScoreTerm<Real>::Gradient gradient() const override {
+    return &OptionGradients<Real>::relative_value;
+  }
+  Shape gradient_shape() const override { return table_.shape(); }
+  std::int64_t sums_per_head() const override { return table_.size(); }
+  void add_value_gradient(Real weight, const detail::ScoreIndex& at, const Real* grad_out,
+                          Real* gradient) const override {
+    Real* sums = table_.gradient_of(at, gradient);
+    for (std::int64_t d = 0; d < table_.dim(); ++d) sums[d] += weight * grad_out[d];
+  }
+  void add_value_gradients(const Tile& weights, const Real* grad_out, Real* grad_scores,
+                           const TermSums<Real>& sums, const Kernels& kernels) const override {
+    alignas(64) typename Table::EntryRows rows;
+    table_.for_each_part(weights, [&](const typename Table::Part& part) {
+      table_.multiply(part, grad_out, kernels, rows);
+      if (part.is_uniform()) {
+        kernels.backward->add_scaled(weights, rows.data(), grad_scores);
+      } else {
+        part.for_each_score([&](std::int64_t score, std::int64_t row) {
+          const Real weight = weights.scores[score];
+          if (weight != 0) grad_scores[score] += weight * rows[static_cast<std::size_t>(row)];
+        });
+      }
+    });
+    table_.add_gradients(weights, weights.scores, grad_out, sums, kernels);
+  }
+
+ private:
+  Table table_;
+};
+
+// Throws InvalidArgument unless the table is of one of the shapes it may have.
+template <class Real>
+VectorTable<Real> check_table(const TermInput<Real>& input, const char* name,
+                              TensorView<const Real> table, std::int64_t dim) {
+  const RelativeBuckets& buckets = input.options.relative_vectors->buckets;
+  const Shape shared{buckets.count(), dim};
+  const Shape per_head{input.scores.num_heads, buckets.count(), dim};
+  if (table.shape() != shared && table.shape() != per_head) {
+    throw InvalidArgument(fmt::format("{}: relative_vectors.{} has shape {}, expected {} or {}",
+                                      input.function, name, to_string(table.shape()),
+                                      to_string(shared), to_string(per_head)));
+  }
+  if (dim > 1 && table.stride(-1) != 1) {
+    throw InvalidArgument(
+        fmt::format("{}: relative_vectors.{} has stride {} in its innermost dimension, expected 1",
+                    input.function, name, table.stride(-1)));
+  }
+  return {table, buckets, input.scores};
+}
+
+}  // namespace
+
+template <class Real>
+auto TermFactory<Real>::relative_keys(const Input& input) -> Pointer {
+  const auto& vectors = input.options.relative_vectors;
+  if (!vectors || !vectors->key) return nullptr;
+  return std::make_shared<RelativeKeys<Real>>(
+      check_table(input, "key", *vectors->key, input.shapes.head_dim));
+}
+
+template <class Real>
+auto TermFactory<Real>::relative_values(const Input& input) -> Pointer {
+  const auto& vectors = input.options.relative_vectors;
+  if (!vectors || !vectors->value) return nullptr;
+  return std::make_shared<RelativeValues<Real>>(
+      check_table(input, "value", *vectors->value, input.shapes.value_dim));
+}
+
+template auto TermFactory<float>::relative_keys(const Input&) -> Pointer;
+template auto TermFactory<double>::relative_keys(const Input&) -> Pointer;
+template auto TermFactory<float>::relative_values(const Input&) -> Pointer;
+template auto TermFactory<double>::relative_values(const Input&) -> Pointer;
+
+}  // namespace heed::inline v0

@@ -1,0 +1,130 @@
+// What a sequence of a cache should be: a vector of positions.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "heed/attention.h"
+#include "heed/kv_cache.h"
+#include "heed/mask.h"
+#include "heed/tensor.h"
+
+namespace heed::testing_support {
+
+// `number` as the storage keeps it, where it keeps each for itself.
+inline float stored_alone(KvStorage storage, float number) {
+  if (storage == KvStorage::kFloat16) return Float16(number);
+  if (storage == KvStorage::kBFloat16) return BFloat16(number);
+  return number;
+}
+
+// A row of one key head as the storage keeps it; int4 as it was given.
+inline std::vector<float> stored(KvStorage storage, std::vector<float> row) {
+  if (storage == KvStorage::kInt8) {
+    float largest = 0;
+    for (const float number : row) largest = std::max(largest, std::abs(number));
+    const float scale = largest / 127;
+    for (float& number : row)
+      number = scale == 0 ? 0 : (std::nearbyint(number / scale) + 0) * scale;  // never −0
+  }
+  for (float& number : row) number = stored_alone(storage, number);
+  return row;
+}
+
+class ModelSequence {
+ public:
+  ModelSequence(const KvConfig& config, const KvBounds& bounds)
+      : config_(config), bounds_(bounds) {}
+
+  std::int64_t length() const { return static_cast<std::int64_t>(positions_.size()); }
+  std::int64_t gone_end() const { return gone_end_; }
+
+  // key [heads, n, head_dim], value [heads, n, value_dim]
+  void append(FloatView key, FloatView value) {
+    for (std::int64_t i = 0; i < key.extent(1); ++i) {
+      Position position;
+      for (std::int64_t h = 0; h < key.extent(0); ++h) {
+        add(config_.key_storage, key.select(0, h).select(0, i), position.key);
+        add(config_.value_storage, value.select(0, h).select(0, i), position.value);
+      }
+      positions_.push_back(position);
+    }
+    if (is_bounded()) gone_end_ = std::max(gone_end_, length() - capacity());
+  }
+  bool keeps_for(std::int64_t position) const {
+    return gone_end_ <= bounds_.sinks || position - bounds_.window + 1 >= gone_end_;
+  }
+  bool can_truncate(std::int64_t n) const { return n <= bounds_.sinks || keeps_for(n); }
+  void truncate(std::int64_t n) {
+    positions_.resize(static_cast<std::size_t>(n));
+    if (n <= bounds_.sinks) gone_end_ = 0;
+  }
+  bool can_accept(std::int64_t nodes, const std::vector<std::int64_t>& path) const {
+    const std::int64_t end = length() - nodes + static_cast<std::int64_t>(path.size());
+    return can_truncate(end) &&
+           (gone_end_ <= bounds_.sinks || end <= bounds_.sinks || length() - nodes >= gone_end_);
+  }
+  void accept(std::int64_t nodes, const std::vector<std::int64_t>& path) {
+    std::vector<Position> kept;
+    kept.reserve(path.size());
+    const std::int64_t base = length() - nodes;
+    for (const std::int64_t node : path) {
+      kept.push_back(positions_[static_cast<std::size_t>(base + node)]);
+    }
+    truncate(base);
+    positions_.insert(positions_.end(), kept.begin(), kept.end());
+  }
+
+  // [1, num_kv_heads, length, dim]
+  Tensor<float> key() const { return tensor(&Position::key, config_.head_dim); }
+  Tensor<float> value() const { return tensor(&Position::value, *config_.value_dim); }
+
+  // The options of attention() that are attend()'s.
+  AttentionOptions options(AttentionOptions options, std::int64_t num_queries) const {
+    options.query_offset = length() - num_queries;
+    if (is_bounded()) {
+      const std::int64_t sinks = bounds_.sinks;
+      const std::int64_t window = bounds_.window;
+      options.mask =
+          options.mask & (sinks == 0 ? sliding_window(window - 1, kUnbounded, Alignment::top_left())
+                                     : Mask::where([=](auto, auto, auto q, auto k) {
+                                         return (k < sinks) | (k > q - window);
+                                       }));
+    }
+    return options;
+  }
+
+ private:
+  struct Position {
+    std::vector<float> key;  // [num_kv_heads][dim]
+    std::vector<float> value;
+  };
+
+  bool is_bounded() const { return bounds_.window != kUnbounded; }
+  std::int64_t capacity() const { return bounds_.window + bounds_.max_append - 1 + bounds_.rewind; }
+  static void add(KvStorage storage, FloatView row, std::vector<float>& to) {
+    std::vector<float> numbers;
+    for (std::int64_t d = 0; d < row.extent(0); ++d) numbers.push_back(row(d));
+    const auto kept = stored(storage, numbers);
+    to.insert(to.end(), kept.begin(), kept.end());
+  }
+  Tensor<float> tensor(std::vector<float> Position::*side, std::int64_t dim) const {
+    Tensor<float> result({1, config_.num_kv_heads, length(), dim});
+    for (std::int64_t h = 0; h < config_.num_kv_heads; ++h) {
+      for (std::int64_t k = 0; k < length(); ++k) {
+        const auto& row = positions_[static_cast<std::size_t>(k)].*side;
+        std::copy_n(row.begin() + h * dim, dim, &result(0, h, k, 0));
+      }
+    }
+    return result;
+  }
+
+  KvConfig config_;
+  KvBounds bounds_;
+  std::vector<Position> positions_;
+  std::int64_t gone_end_ = 0;
+};
+
+}  // namespace heed::testing_support

@@ -1,0 +1,339 @@
+// Random lives of sequences on one pool, held to vectors of positions.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention/cache/model.h"
+#include "heed/kv_cache.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing_support::ModelSequence;
+using testing_support::normal;
+using testing_support::same_bits;
+
+// From the whole range, however early it is in a run of RapidCheck.
+template <class T>
+T drawn(T begin, T end) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(begin, end));
+}
+
+// A sequence, what it should be, and every token as it was given.
+struct Pair {
+  KvSequence found;
+  ModelSequence expected;
+  ModelSequence given;
+};
+
+// What sequences of one pool go through; each step is drawn when its turn comes.
+class Life {
+ public:
+  explicit Life(std::int64_t most_pages)
+      : config_(draw_config(most_pages)),
+        as_given_(config_),
+        group_(drawn<std::int64_t>(1, 4)),
+        pool_(config_) {
+    as_given_.key_storage = as_given_.value_storage = KvStorage::kFloat32;
+    add(draw_bounds());
+  }
+
+  void step() {
+    Pair& pair = pairs_[drawn<std::size_t>(0, pairs_.size())];
+    switch (drawn<int>(0, 12)) {
+      case 0:
+        return add(draw_bounds());
+      case 1:
+        return fork(pair);
+      case 2:
+        return truncate(pair);
+      case 3:
+        return accept(pair);
+      case 4:
+        return end();
+      case 5:
+        return attend_to_all();
+      case 6:
+      case 7:
+      case 8:
+        return attend_to(pair);
+      default:
+        // A bounded sequence forgets only what many positions follow.
+        for (int i = pair.found.bounds().window == kUnbounded ? 1 : drawn<int>(1, 8); i > 0; --i) {
+          append(pair);
+        }
+    }
+  }
+
+  // Sequences of more than a chunk of keys, which share beginnings.
+  void begin_long() {
+    add({});
+    append(pairs_.back(), drawn<std::int64_t>(1000, 2300));
+  }
+  void step_of_long_ones() {
+    Pair& pair = pairs_[drawn<std::size_t>(0, pairs_.size())];
+    switch (drawn<int>(0, 6)) {
+      case 0:
+      case 1:
+        return fork(pair);
+      case 2:
+        return truncate(pair);
+      case 3:
+        return append(pair, drawn<std::int64_t>(0, 40));
+      default:
+        return attend_to_all();
+    }
+  }
+
+  // What is stored, and how many pages: those of no sequence are free.
+  void check() {
+    std::int64_t most_pages = 0;
+    for (const Pair& pair : pairs_) {
+      RC_ASSERT(pair.found.length() == pair.expected.length());
+      most_pages += pair.found.num_pages();
+      if (!is_rotated()) check_stored(pair);
+    }
+    RC_ASSERT(pool_.pages_in_use() <= most_pages);
+    RC_ASSERT(pool_.pages_in_use() + pool_.free_pages() == config_.max_pages);
+  }
+
+ private:
+  static KvConfig draw_config(std::int64_t most_pages) {
+    const auto storage = [] {
+      return *rc::gen::element(KvStorage::kFloat32, KvStorage::kFloat32, KvStorage::kFloat16,
+                               KvStorage::kBFloat16, KvStorage::kInt8, KvStorage::kInt4);
+    };
+    return {.num_kv_heads = drawn<std::int64_t>(1, 4),
+            .head_dim = *rc::gen::element<std::int64_t>(1, 3, 8, 16, 33),
+            .value_dim = *rc::gen::element<std::int64_t>(1, 4, 17, 32),
+            .key_storage = storage(),
+            .value_storage = storage(),
+            .page_size = *rc::gen::element<std::int64_t>(16, 32, 64, 128),
+            .max_pages = drawn<std::int64_t>(most_pages / 10, most_pages)};
+  }
+  static KvBounds draw_bounds() {
+    if (drawn<int>(0, 2) > 0) return {};
+    return {.window = drawn<std::int64_t>(1, 40),
+            .sinks = *rc::gen::element<std::int64_t>(0, 1, 5, 16, 20),
+            .max_append = drawn<std::int64_t>(1, 30),
+            .rewind = drawn<std::int64_t>(0, 20)};
+  }
+
+  bool is_rotated() const {
+    return config_.key_storage == KvStorage::kInt4 || config_.value_storage == KvStorage::kInt4;
+  }
+
+  void add(const KvBounds& bounds) {
+    pairs_.push_back({KvSequence(pool_, bounds), ModelSequence(config_, bounds),
+                      ModelSequence(as_given_, bounds)});
+  }
+  void end() {
+    if (pairs_.size() == 1) return;
+    pairs_.erase(pairs_.begin() + drawn<std::int64_t>(0, std::ssize(pairs_)));
+  }
+
+  void append(Pair& pair) {
+    const std::int64_t most = pair.found.bounds().window == kUnbounded
+                                  ? drawn<std::int64_t>(1, 150)
+                                  : pair.found.bounds().max_append + 1;
+    append(pair, drawn<std::int64_t>(0, most + 1));
+  }
+  void append(Pair& pair, std::int64_t n) {
+    const auto key = normal<float>({config_.num_kv_heads, n, config_.head_dim}, ++seed_);
+    const auto value = normal<float>({config_.num_kv_heads, n, *config_.value_dim}, ++seed_);
+    const KvBounds bounds = pair.found.bounds();
+    const std::int64_t free = pool_.free_pages();
+    try {
+      pair.found.append(key, value);
+    } catch (const InvalidArgument&) {
+      RC_ASSERT(bounds.window != kUnbounded && n > bounds.max_append);
+      return;
+    } catch (const OutOfPages& error) {
+      RC_ASSERT(error.wanted() > error.free());
+      RC_ASSERT(pool_.free_pages() == free);
+      return;
+    }
+    RC_ASSERT(bounds.window == kUnbounded || n <= bounds.max_append);
+    pair.expected.append(key, value);
+    pair.given.append(key, value);
+  }
+
+  void fork(const Pair& pair) {
+    const std::int64_t n = drawn<std::int64_t>(0, pair.expected.length() + 1);
+    try {
+      KvSequence fork = pair.found.fork(n);
+      RC_ASSERT(pair.expected.can_truncate(n));
+      Pair copy{std::move(fork), pair.expected, pair.given};
+      copy.expected.truncate(n);
+      copy.given.truncate(n);
+      pairs_.push_back(std::move(copy));
+    } catch (const InvalidArgument&) {
+      RC_ASSERT(!pair.expected.can_truncate(n));
+    }
+  }
+
+  void truncate(Pair& pair) {
+    const std::int64_t length = pair.expected.length();
+    const std::int64_t back = drawn<std::int64_t>(0, 30);
+    const std::int64_t n = back == 0   ? 0
+                           : back < 20 ? std::max<std::int64_t>(length - back, 0)
+                                       : drawn<std::int64_t>(0, length + 1);
+    try {
+      n == 0 ? pair.found.reset() : pair.found.truncate(n);
+      RC_ASSERT(pair.expected.can_truncate(n));
+      pair.expected.truncate(n);
+      pair.given.truncate(n);
+    } catch (const InvalidArgument&) {
+      RC_ASSERT(!pair.expected.can_truncate(n));
+    }
+  }
+
+  void accept(Pair& pair) {
+    const std::int64_t nodes =
+        drawn<std::int64_t>(0, std::min<std::int64_t>(pair.expected.length(), 40) + 1);
+    std::vector<std::int64_t> path;
+    for (std::int64_t node = 0; node < nodes; ++node) {
+      if (*rc::gen::arbitrary<bool>()) path.push_back(node);
+    }
+    try {
+      pair.found.accept(nodes, path);
+    } catch (const InvalidArgument&) {
+      RC_ASSERT(!pair.expected.can_accept(nodes, path));
+      return;
+    } catch (const OutOfPages&) {
+      return;
+    }
+    RC_ASSERT(pair.expected.can_accept(nodes, path));
+    pair.expected.accept(nodes, path);
+    pair.given.accept(nodes, path);
+  }
+
+  AttentionOptions draw_options() {
+    AttentionOptions options;
+    options.mask = *rc::gen::element(
+        Mask(), causal(), causal_bottom_right(), sliding_window(9, 0),
+        causal() & Mask::where([](auto, auto, auto q, auto k) { return (q + k) % 3 != 0; }));
+    if (*rc::gen::arbitrary<bool>()) return options;
+    if (*rc::gen::arbitrary<bool>()) options.softcap = 2;
+    if (*rc::gen::arbitrary<bool>()) {
+      slopes_ = normal<float>({group_ * config_.num_kv_heads}, 3);
+      options.alibi_slopes = slopes_.view();
+    }
+    if (*rc::gen::arbitrary<bool>()) options.dropout = {.probability = 0.2F, .seed = 5};
+    return options;
+  }
+
+  void attend_to(const Pair& pair) {
+    const std::int64_t n = drawn<std::int64_t>(
+        0, std::min<std::int64_t>(pair.expected.length(), drawn<int>(1, 70)) + 1);
+    const auto query =
+        normal<float>({1, group_ * config_.num_kv_heads, n, config_.head_dim}, ++seed_);
+    const AttentionOptions options = draw_options();
+    const bool can = n == 0 || pair.expected.keeps_for(pair.expected.length() - n);
+    try {
+      const auto found = attend_with_lse(query, pair.found, options);
+      RC_ASSERT(can);
+      const auto expected = expected_of(pair, query, options);
+      RC_ASSERT(same_bits(found.out, expected.out));
+      RC_ASSERT(same_bits(found.lse, expected.lse));
+    } catch (const InvalidArgument&) {
+      RC_ASSERT(!can);
+    }
+  }
+
+  void attend_to_all() {
+    std::vector<const KvSequence*> sequences;
+    std::vector<const Pair*> asked;
+    std::vector<std::int64_t> boundaries{0};
+    for (const Pair& pair : pairs_) {
+      const std::int64_t n =
+          drawn<std::int64_t>(0, std::min<std::int64_t>(pair.expected.length(), 20) + 1);
+      if (n > 0 && !pair.expected.keeps_for(pair.expected.length() - n)) continue;
+      sequences.push_back(&pair.found);
+      asked.push_back(&pair);
+      boundaries.push_back(boundaries.back() + n);
+    }
+    const auto query = normal<float>(
+        {boundaries.back(), group_ * config_.num_kv_heads, config_.head_dim}, ++seed_);
+    const AttentionOptions options = draw_options();
+    const auto found = attend_with_lse(query, KvBatch{sequences, boundaries}, options);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const auto mine = [&](const auto& packed) {
+        return to_tensor(
+            packed.view().slice(0, boundaries[i], boundaries[i + 1]).permute({1, 0, 2}).to_rank(4));
+      };
+      const auto expected = expected_of(*asked[i], mine(query), options);
+      RC_ASSERT(same_bits(mine(found.out), expected.out));
+    }
+  }
+
+  // By attention(); with int4, by a sequence of one append.
+  AttentionOutput<float> expected_of(const Pair& pair, const Tensor<float>& query,
+                                     const AttentionOptions& options) const {
+    if (!is_rotated()) {
+      return attention_with_lse(query, pair.expected.key(), pair.expected.value(),
+                                pair.expected.options(options, query.extent(2)));
+    }
+    KvConfig whole = config_;
+    whole.page_size = 128;
+    whole.max_pages = kUnbounded;
+    KvSequence sequence(whole);
+    sequence.append(pair.given.key(), pair.given.value());
+    AttentionOptions all = pair.given.options(options, query.extent(2));
+    all.query_offset = 0;
+    return attend_with_lse(query, sequence, all);
+  }
+
+  // Of the last twenty positions, which are there.
+  void check_stored(const Pair& pair) const {
+    const KvTensors found = pair.found.dequantised();
+    const Tensor<float> key = pair.expected.key();
+    const Tensor<float> value = pair.expected.value();
+    const std::int64_t begin =
+        std::max({pair.expected.gone_end(), pair.expected.length() - 20, std::int64_t{0}});
+    const auto last = [begin](const auto& all) {
+      const auto three = all.rank() == 4 ? all.view().select(0, 0) : all.view();
+      return to_tensor(three.slice(1, begin, three.extent(1)));
+    };
+    RC_ASSERT(same_bits(last(found.key), last(key)));
+    RC_ASSERT(same_bits(last(found.value), last(value)));
+  }
+
+  KvConfig config_;
+  KvConfig as_given_;
+  std::int64_t group_;
+  KvPool pool_;
+  std::vector<Pair> pairs_;
+  Tensor<float> slopes_;
+  std::uint32_t seed_ = 0;
+};
+
+TEST(KvCacheProperties, LivesOfSequences) {
+  EXPECT_TRUE(rc::check("sequences are vectors of positions", [] {
+    Life life(40);
+    const int steps = drawn<int>(1, 60);
+    for (int i = 0; i < steps; ++i) {
+      life.step();
+      life.check();
+    }
+  }));
+}
+
+TEST(KvCacheProperties, LivesOfSequencesThatShareLongBeginnings) {
+  EXPECT_TRUE(rc::check("sequences are vectors of positions", [] {
+    Life life(1000);
+    life.begin_long();
+    const int steps = drawn<int>(1, 12);
+    for (int i = 0; i < steps; ++i) life.step_of_long_ones();
+    life.check();
+  }));
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,156 @@
+// Keys and values packed as a cache stores them, for tests of what reads these.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "attention/kernels/stored_tile.h"
+#include "heed/half.h"
+#include "heed/tensor.h"
+
+namespace heed::testing_support {
+
+// The numbers of one side, [positions][dim], in one storage. Between the groups there is nothing
+// that may be read, so that a sanitizer sees who reads beyond one.
+class StoredSide {
+ public:
+  StoredSide(const Tensor<float>& numbers, KvStorage storage, bool is_columns)
+      : numbers_(numbers),
+        stored_(numbers),
+        storage_(storage),
+        is_columns_(is_columns),
+        dim_(numbers.extent(1)),
+        scale_dims_((dim_ + kernels::kScaleDims - 1) / kernels::kScaleDims) {
+    for (std::int64_t first = 0; first < numbers.extent(0); first += kernels::kGroupKeys) {
+      bytes_.emplace_back(static_cast<std::size_t>(kernels::kGroupKeys * row_bytes()));
+      scales_.emplace_back(static_cast<std::size_t>(kernels::kGroupKeys * scale_dims_));
+      // What is stale in a group that is not full is no number.
+      std::fill(bytes_.back().begin(), bytes_.back().end(), std::byte{0xff});
+      const std::int64_t last = std::min(first + kernels::kGroupKeys, numbers.extent(0));
+      for (std::int64_t key = first; key < last; ++key) store(key);
+    }
+  }
+
+  // As the kernel of few rows reads the positions of a tile.
+  kernels::StoredNumbers tile(std::int32_t first_key, std::int32_t num_keys) const {
+    kernels::StoredNumbers numbers;
+    numbers.storage = storage_;
+    numbers.is_columns = is_columns_;
+    numbers.row_stride = row_bytes();
+    for (std::int32_t key = 0; key < num_keys; key += kernels::kGroupKeys) {
+      const auto i = static_cast<std::size_t>(key / kernels::kGroupKeys);
+      const auto group = static_cast<std::size_t>((first_key + key) / kernels::kGroupKeys);
+      numbers.groups[i] = bytes_[group].data();
+      numbers.scales[i] = scales_[group].data();
+    }
+    return numbers;
+  }
+
+  // What is stored, as floats.
+  const Tensor<float>& stored() const { return stored_; }
+
+ private:
+  std::int64_t row_bytes() const {
+    switch (storage_) {
+      case KvStorage::kFloat32:
+        return 4 * dim_;
+      case KvStorage::kFloat16:
+      case KvStorage::kBFloat16:
+        return 2 * dim_;
+      case KvStorage::kInt8:
+        return dim_;
+      case KvStorage::kInt4:
+        return scale_dims_ * (kernels::kScaleDims / 2);
+    }
+    return 0;
+  }
+
+  template <class T>
+  void put(std::int64_t key, std::int64_t d, T number) {
+    const std::int64_t j = key % kernels::kGroupKeys;
+    const std::int64_t index = is_columns_ ? d * kernels::kGroupKeys + j : j * dim_ + d;
+    std::memcpy(bytes_.back().data() + index * static_cast<std::int64_t>(sizeof(T)), &number,
+                sizeof(T));
+  }
+
+  // Makes the nibble of one dimension `number` + 8, in its byte that is kept or started.
+  void put_nibble(std::int64_t key, std::int64_t d, int number) {
+    const std::int64_t j = key % kernels::kGroupKeys;
+    const std::int64_t within = d % kernels::kScaleDims;
+    const std::int64_t index = is_columns_
+                                   ? d / 2 * kernels::kGroupKeys + j
+                                   : j * row_bytes() + d / kernels::kScaleDims * 16 + within % 16;
+    const bool is_high = is_columns_ ? d % 2 == 1 : within >= 16;
+    std::byte& byte = bytes_.back()[static_cast<std::size_t>(index)];
+    const auto nibble = static_cast<std::byte>(number + 8);
+    byte = is_high ? (byte & std::byte{0x0f}) | nibble << 4 : (byte & std::byte{0xf0}) | nibble;
+  }
+
+  // The scale that makes the largest of these dimensions `largest`.
+  float scale_of(std::int64_t key, std::int64_t first, std::int64_t last, float largest) const {
+    float magnitude = 0;
+    for (std::int64_t d = first; d < last; ++d) {
+      magnitude = std::max(magnitude, std::abs(numbers_(key, d)));
+    }
+    return magnitude / largest;
+  }
+  int rounded(std::int64_t key, std::int64_t d, float scale) const {
+    return scale == 0 ? 0 : static_cast<int>(std::lround(numbers_(key, d) / scale));
+  }
+
+  void store(std::int64_t key) {
+    const auto j = static_cast<std::size_t>(key % kernels::kGroupKeys);
+    std::vector<float>& scales = scales_.back();
+    if (storage_ == KvStorage::kInt4) return store_int4(key, scales);
+    const float scale = storage_ == KvStorage::kInt8 ? scale_of(key, 0, dim_, 127) : 0;
+    scales[j] = scale;
+    for (std::int64_t d = 0; d < dim_; ++d) {
+      float& stored = stored_(key, d);
+      if (storage_ == KvStorage::kFloat32) put(key, d, stored);
+      if (storage_ == KvStorage::kFloat16) {
+        put(key, d, Float16(stored));
+        stored = Float16(stored);
+      }
+      if (storage_ == KvStorage::kBFloat16) {
+        put(key, d, BFloat16(stored));
+        stored = BFloat16(stored);
+      }
+      if (storage_ == KvStorage::kInt8) {
+        const int number = rounded(key, d, scale);
+        put(key, d, static_cast<std::int8_t>(number));
+        stored = static_cast<float>(number) * scale;
+      }
+    }
+  }
+
+  void store_int4(std::int64_t key, std::vector<float>& scales) {
+    const std::int64_t j = key % kernels::kGroupKeys;
+    for (std::int64_t block = 0; block < scale_dims_; ++block) {
+      const std::int64_t first = block * kernels::kScaleDims;
+      const std::int64_t last = first + kernels::kScaleDims;
+      const float scale = scale_of(key, first, std::min(last, dim_), 7);
+      scales[static_cast<std::size_t>(is_columns_ ? block * kernels::kGroupKeys + j
+                                                  : j * scale_dims_ + block)] = scale;
+      for (std::int64_t d = first; d < last; ++d) {
+        const int number = d < dim_ ? rounded(key, d, scale) : 0;
+        put_nibble(key, d, number);
+        if (d < dim_) stored_(key, d) = static_cast<float>(number) * scale;
+      }
+    }
+  }
+
+  const Tensor<float>& numbers_;
+  Tensor<float> stored_;
+  KvStorage storage_;
+  bool is_columns_;
+  std::int64_t dim_;
+  std::int64_t scale_dims_;
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<std::vector<float>> scales_;
+};
+
+}  // namespace heed::testing_support
