@@ -13,6 +13,7 @@
 #include "heed/attention.h"
 #include "heed/parallel.h"
 #include "support/executor.h"
+#include "support/forks.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -20,6 +21,7 @@ namespace {
 
 using testing_support::normal;
 using testing_support::same_bits;
+using testing_support::why_forks_hang;
 
 // More forks than it took to find a lock held in the new process, or a worker that is not there.
 constexpr int kForks = 60;
@@ -78,9 +80,7 @@ bool succeeds_in_a_fork(const Compute& compute) {
 class Fork : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer knows no threads that start in a forked process";
-#endif
+    if (why_forks_hang() != nullptr) GTEST_SKIP() << why_forks_hang();
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "heed/nn/ops.h"
 #include "heed/parallel.h"
+#include "support/forks.h"
 #include "support/tensors.h"
 
 namespace heed::nn {
@@ -16,12 +17,11 @@ namespace {
 
 using testing_support::normal;
 using testing_support::same_bits;
+using testing_support::why_forks_hang;
 
 // The way back in a forked process: its loops are long enough to be divided.
 TEST(ForkedTape, GoesBackwards) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer knows no threads that start in a forked process";
-#endif
+  if (why_forks_hang() != nullptr) GTEST_SKIP() << why_forks_hang();
   set_num_threads(6);
   const auto gradient = [] {
     const Variable<> x(normal<float>({300, 400}, 1), true);
