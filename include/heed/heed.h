@@ -67,6 +67,7 @@
 #include "heed/nn/module.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/optimizer.h"
+#include "heed/nn/past.h"
 #include "heed/nn/search.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"

@@ -24,23 +24,59 @@ Tensor<bool> future(std::int64_t max_len) {
       .reshaped({max_len, max_len});
 }
 
-// attend() of positions that are appended to `past`; where it fails, they are not.
-Tensor<float> append_and_attend(KvSequence& past, FloatView query, FloatView key, FloatView value,
-                                const AttentionOptions& options) {
-  const std::int64_t length = past.length();
-  past.append(key, value);
+// The length of all texts, which x has new positions of.
+template <class T>
+std::int64_t length_of_all(const std::string& layer, std::span<const KvSequence> pasts,
+                           const Variable<T>& x) {
+  if (pasts.empty()) {
+    throw InvalidArgument(fmt::format("{}: continued() was given no past", layer));
+  }
+  if (x.extent(0) != static_cast<std::int64_t>(pasts.size())) {
+    throw InvalidArgument(fmt::format("{}: continued() was given a batch of {}, expected {}", layer,
+                                      x.extent(0), pasts.size()));
+  }
+  for (const KvSequence& past : pasts) {
+    if (past.length() == pasts.front().length()) continue;
+    throw InvalidArgument(
+        fmt::format("{}: continued() was given pasts of {} and {} positions, expected as many",
+                    layer, pasts.front().length(), past.length()));
+  }
+  return pasts.front().length();
+}
+
+// attend() of the positions [texts, heads, n, dim] that are appended to `pasts`, as
+// [texts · n, num_heads, dim]; where it fails, they are not. Heads lie in the columns of rows, one
+// text behind the other.
+Tensor<float> append_and_attend(std::span<KvSequence> pasts, FloatView query, FloatView key,
+                                FloatView value, const AttentionOptions& options) {
+  const std::int64_t n = query.extent(2);
+  const std::int64_t length = pasts.front().length();
+  const FloatView packed(query.data(), {query.extent(0) * n, query.extent(1), query.extent(3)},
+                         {query.stride(2), query.stride(1), query.stride(3)});
+  std::vector<const KvSequence*> sequences;
+  std::vector<std::int64_t> boundaries{0};
+  for (const KvSequence& past : pasts) {
+    sequences.push_back(&past);
+    boundaries.push_back(boundaries.back() + n);
+  }
+  std::size_t appended = 0;
   try {
-    return heed::attend(query, past, options);
+    for (; appended < pasts.size(); ++appended) {
+      const auto text = static_cast<std::int64_t>(appended);
+      pasts[appended].append(key.slice(0, text, text + 1), value.slice(0, text, text + 1));
+    }
+    return heed::attend(packed, KvBatch{sequences, boundaries}, options);
   } catch (...) {
-    past.truncate(length);
+    while (appended > 0) pasts[--appended].truncate(length);
     throw;
   }
 }
 
-// Never called: Clang 14 instantiates continued() for double, too, against its constraint.
+// Never called: continued() is for floats alone.
 template <class T>
-[[noreturn]] Tensor<T> append_and_attend(KvSequence&, TensorView<const T>, TensorView<const T>,
-                                         TensorView<const T>, const BasicAttentionOptions<T>&) {
+[[noreturn]] Tensor<T> append_and_attend(std::span<KvSequence>, TensorView<const T>,
+                                         TensorView<const T>, TensorView<const T>,
+                                         const BasicAttentionOptions<T>&) {
   throw InvalidArgument("continued: a KvSequence keeps no float64");
 }
 
@@ -221,26 +257,20 @@ typename MultiHeadAttention<T>::ProjectedHeads MultiHeadAttention<T>::project_to
 }
 
 template <class T>
-Variable<T> MultiHeadAttention<T>::continued(
-    KvSequence& past, const Variable<T>& x,
-    const Mask& mask) const requires std::is_same_v<T, float> {
+Variable<T> MultiHeadAttention<T>::continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
+                                                const Mask& mask) const {
   check_input(x);
-  if (x.extent(0) != 1) {
-    throw InvalidArgument(fmt::format("{}: continued() was given a batch of {}, expected 1",
-                                      config_.class_name, x.extent(0)));
-  }
+  const std::int64_t length = length_of_all(config_.class_name, pasts, x);
   const NoGrad no_grad;
-  const std::int64_t length = past.length();
   const ProjectedHeads heads = project_to_heads(x);
   const Heads<T> query = turned(heads.query, length);
   AttendOptions<T> options{.mask = mask};
   const BasicAttentionOptions<T> bound = options_for(options, {});
   const Heads<T> key = turned(heads.key, length);
-  const Tensor<T> attended =
-      append_and_attend(past, query.view(), key.view(), heads.value.view(), bound);
-  auto rows = to_tensor(attended.view().permute({0, 2, 1, 3}));
-  const Variable<T> out(
-      std::move(rows).reshaped({1, x.extent(1), config_.num_heads * config_.head_dim}));
+  Tensor<T> attended =
+      append_and_attend(pasts, query.view(), key.view(), heads.value.view(), bound);
+  const Variable<T> out(std::move(attended).reshaped(
+      {x.extent(0), x.extent(1), config_.num_heads * config_.head_dim}));
   return out_ == nullptr ? out : out_->forward(out);
 }
 
@@ -313,14 +343,26 @@ CausalAttention<T>::CausalAttention(const AttentionConfig& config, std::int64_t 
 }
 
 template <class T>
+void CausalAttention<T>::check_length(const Variable<T>& x, std::int64_t first) const {
+  if (x.rank() != 3 || x.extent(1) <= max_len_ - first) return;
+  const std::string where = first == 0 ? "" : fmt::format(" from position {} on", first);
+  throw InvalidArgument(fmt::format("{}: x has {} positions{} but max_len is {}",
+                                    this->class_name(), x.extent(1), where, max_len_));
+}
+
+template <class T>
 Attended<T> CausalAttention<T>::forward(const Variable<T>& x, const AttendOptions<T>& options) {
-  if (x.rank() == 3 && x.extent(1) > max_len_) {
-    throw InvalidArgument(fmt::format("{}: x has {} positions but max_len is {}",
-                                      this->class_name(), x.extent(1), max_len_));
-  }
+  check_length(x, 0);
   AttendOptions<T> masked = options;
   masked.mask = masked.mask & causal();
   return mha_.forward(x, masked);
+}
+
+template <class T>
+Variable<T> CausalAttention<T>::continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
+                                             const Mask& mask) const {
+  check_length(x, pasts.empty() ? 0 : pasts.front().length());
+  return mha_.continue_all(pasts, x, mask & causal());
 }
 
 template class MultiHeadAttention<float>;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::max_difference;
 using testing_support::normal;
+using testing_support::same_bits;
 
 constexpr std::int64_t kLength = 13;
 constexpr std::int64_t kWidth = 24;
@@ -75,6 +77,101 @@ TEST(MultiHeadAttention, ContinuesWhatItHasSeen) {
       first = last;
     }
   }
+}
+
+// Rows [begin, end) of a batch.
+Variable<> rows_of(const Tensor<float>& x, std::int64_t begin, std::int64_t end) {
+  return Variable<>(to_tensor(x.view().slice(0, begin, end)));
+}
+
+TEST(MultiHeadAttention, ContinuesSeveralTextsSideBySide) {
+  constexpr std::int64_t kTexts = 3;
+  const auto beginning = normal<float>({1, 7, kWidth}, 1);
+  const auto x = normal<float>({kTexts, 6, kWidth}, 2);
+  for (const auto& [name, config] : configs()) {
+    SCOPED_TRACE(name);
+    MultiHeadAttention<> layer(config);
+    layer.eval();
+    KvConfig cache = layer.make_past().config();
+    cache.page_size = 16;
+    KvPool pool(cache);
+    KvSequence past(pool);
+    layer.continued(past, Variable<>(beginning), causal());
+    std::vector<KvSequence> forks;  // share the beginning
+    std::vector<KvSequence> apart;  // have it each
+    std::vector<KvSequence> singly;
+    for (std::int64_t i = 0; i < kTexts; ++i) {
+      forks.push_back(past.fork());
+      apart.emplace_back(pool);
+      layer.continued(apart.back(), Variable<>(beginning), causal());
+      singly.push_back(past.fork());
+    }
+    for (std::int64_t t = 0; t < 6; t += 2) {
+      const auto part = to_tensor(x.view().slice(1, t, t + 2));
+      const Variable<> out = layer.continued(forks, Variable<>(part), causal());
+      const Variable<> expected = layer.continued(apart, Variable<>(part), causal());
+      EXPECT_TRUE(same_bits(to_tensor(out.value()), to_tensor(expected.value())));
+      for (std::int64_t i = 0; i < kTexts; ++i) {
+        // Of another number of rows a projection's matrix product may round otherwise.
+        KvSequence& one = singly[static_cast<std::size_t>(i)];
+        const Variable<> alone = layer.continued(one, rows_of(part, i, i + 1), causal());
+        EXPECT_LT(
+            max_difference(to_tensor(alone.value()), to_tensor(out.value().slice(0, i, i + 1))),
+            2e-6);
+      }
+    }
+    EXPECT_EQ(forks.front().length(), kLength);
+  }
+}
+
+TEST(MultiHeadAttention, TextsSideBySideGoOnTogetherOrNotAtAll) {
+  MultiHeadAttention<> layer(kWidth, 4);
+  KvConfig cache = layer.make_past().config();
+  cache.page_size = 16;
+  cache.max_pages = 2;
+  KvPool pool(cache);
+  std::vector<KvSequence> pasts;
+  for (int i = 0; i < 3; ++i) pasts.emplace_back(pool);
+  const Variable<> x(normal<float>({3, 1, kWidth}, 1));
+  EXPECT_THROW(layer.continued(pasts, x, causal()), OutOfPages);
+  EXPECT_EQ(pool.pages_in_use(), 0);
+  pasts.pop_back();
+  EXPECT_THAT([&] { layer.continued(pasts, x, causal()); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("a batch of 3, expected 2")));
+  EXPECT_THAT([&] { layer.continued(std::span<KvSequence>(), x, causal()); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("no past")));
+  layer.continued(pasts[0], rows_of(normal<float>({3, 1, kWidth}, 1), 0, 1), causal());
+  EXPECT_THAT(
+      [&] {
+        layer.continued(pasts, rows_of(normal<float>({3, 1, kWidth}, 1), 0, 2), causal());
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("pasts of 1 and 0 positions")));
+}
+
+TEST(CausalAttention, ContinuesWhatItHasSeen) {
+  const auto x = normal<float>({2, kLength, kWidth}, 3);
+  CausalSelfAttention<> layer(kWidth, 4, kLength, 0.5);
+  layer.eval();
+  const Variable<> all = layer.forward(Variable<>(x)).out;
+  std::vector<KvSequence> pasts;
+  pasts.push_back(layer.make_past());
+  pasts.push_back(pasts.front().fork());
+  std::int64_t first = 0;
+  for (const std::int64_t last : {5, 6, 13}) {
+    const Variable<> part = layer.continued(pasts, positions(x, first, last));
+    EXPECT_LT(max_difference(to_tensor(part.value()), to_tensor(all.value().slice(1, first, last))),
+              2e-6);
+    first = last;
+  }
+  KvSequence past = layer.make_past();
+  layer.continued(past, rows_of(x, 0, 1));
+  EXPECT_THAT(
+      [&] {
+        layer.continued(past, Variable<>(normal<float>({1, 1, kWidth}, 1)));
+      },
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("x has 1 positions from position 13 on but max_len is 13")));
+  EXPECT_EQ(past.length(), kLength);
 }
 
 // What a bounded past still keeps is enough to take back what was appended last.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -84,6 +85,9 @@ struct ProjectedSource {
   Variable<T> value;  ///< of the same shape
 };
 
+template <class T>
+class CausalAttention;
+
 /// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …))), where heads are read and
 /// written as they lie in the projections: nothing is copied to split or to merge them.
 ///
@@ -119,7 +123,17 @@ class HEED_API MultiHeadAttention : public Module<T> {
   /// @param mask besides the layer's own
   /// @throws InvalidArgument when shapes do not fit; OutOfPages. Then nothing was appended.
   Variable<T> continued(KvSequence& past, const Variable<T>& x,
-                        const Mask& mask = {}) const requires std::is_same_v<T, float>;
+                        const Mask& mask = {}) const requires std::is_same_v<T, float> {
+    return continue_all(std::span(&past, 1), x, mask);
+  }
+  /// The same of several texts, each with a sequence of its own: what they share, as forks do, is
+  /// read once.
+  /// @param pasts of one pool and equally long, e.g. Past::layer()
+  /// @param x [texts, length, embed_dim]
+  Variable<T> continued(std::span<KvSequence> pasts, const Variable<T>& x,
+                        const Mask& mask = {}) const requires std::is_same_v<T, float> {
+    return continue_all(pasts, x, mask);
+  }
 
   /// Has each forward() show `observer` what it attends with; an empty function ends that.
   void observe(std::function<void(const AttentionCall<T>&)> observer) {
@@ -152,6 +166,8 @@ class HEED_API MultiHeadAttention : public Module<T> {
   std::string class_name() const override { return config_.class_name; }
 
  private:
+  friend class CausalAttention<T>;
+
   struct ProjectedHeads {
     Heads<T> query, key, value;
   };
@@ -168,6 +184,8 @@ class HEED_API MultiHeadAttention : public Module<T> {
   // With rotary positions from `first_position` on, if the layer has them.
   Heads<T> turned(const Heads<T>& heads, std::int64_t first_position) const;
   Attended<T> attend(const ProjectedHeads& heads, const AttendOptions<T>& given);
+  Variable<T> continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
+                           const Mask& mask) const;
 
   AttentionConfig config_;
   std::vector<Linear<T>*> inputs_;
@@ -221,11 +239,30 @@ class HEED_API CausalAttention : public Module<T> {
   /// x [batch, length, embed_dim]. @throws InvalidArgument when length exceeds max_len.
   Attended<T> forward(const Variable<T>& x, const AttendOptions<T>& options = {});
 
+  /// As those of MultiHeadAttention. @throws InvalidArgument when positions end beyond max_len,
+  /// too.
+  KvSequence make_past(const KvBounds& bounds = {}) const requires std::is_same_v<T, float> {
+    return KvSequence({.num_kv_heads = mha_.num_kv_heads(), .head_dim = mha_.head_dim()}, bounds);
+  }
+  Variable<T> continued(KvSequence& past, const Variable<T>& x,
+                        const Mask& mask = {}) const requires std::is_same_v<T, float> {
+    return continue_all(std::span(&past, 1), x, mask);
+  }
+  Variable<T> continued(std::span<KvSequence> pasts, const Variable<T>& x,
+                        const Mask& mask = {}) const requires std::is_same_v<T, float> {
+    return continue_all(pasts, x, mask);
+  }
+
  protected:
   /// @throws InvalidArgument when max_len is negative.
   CausalAttention(const AttentionConfig& config, std::int64_t max_len);
 
  private:
+  // x begins at position `first`.
+  void check_length(const Variable<T>& x, std::int64_t first) const;
+  Variable<T> continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
+                           const Mask& mask) const;
+
   MultiHeadAttention<T>& mha_;
   std::int64_t max_len_;
 };

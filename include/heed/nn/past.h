@@ -1,0 +1,56 @@
+/// What a decoder keeps of what it has read, so that a token costs as much as there are tokens
+/// before it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/kv_cache.h"
+
+namespace heed::inline v0::nn {
+
+/// The keys and values of one or several texts of the same length, a KvSequence for each layer and
+/// text. A copy is made of forks: it shares the pages of what it was copied from, and whoever
+/// writes to a shared page copies it before.
+class HEED_API Past {
+ public:
+  /// Of one text: the sequences of the layers, which are equally long.
+  /// @throws InvalidArgument when there is none, or lengths differ.
+  explicit Past(std::vector<KvSequence> layers);
+  /// Of one text of no tokens, whose layers are alike and share the pages of a pool.
+  /// @throws InvalidArgument when num_layers is not positive.
+  Past(KvPool& pool, std::int64_t num_layers);
+  Past(const Past& other);
+  Past& operator=(const Past& other);
+  Past(Past&&) noexcept = default;
+  Past& operator=(Past&&) noexcept = default;
+  ~Past() = default;
+
+  std::int64_t num_layers() const noexcept { return static_cast<std::int64_t>(layers_.size()); }
+  std::int64_t num_texts() const noexcept { return static_cast<std::int64_t>(num_texts_); }
+  /// Tokens of each text. @throws InvalidArgument when this was moved from.
+  std::int64_t length() const;
+
+  /// The sequences of a layer, one for each text. @throws InvalidArgument when there is no such
+  /// layer.
+  std::span<KvSequence> layer(std::int64_t index);
+  std::span<const KvSequence> layer(std::int64_t index) const;
+
+  /// Text i of the result is text texts[i] of this one: how a beam search goes on with the
+  /// hypotheses that it has chosen. A text may be chosen several times, or not at all.
+  /// @throws InvalidArgument when there is no such text.
+  Past picked(std::span<const std::int64_t> texts) const;
+  /// Keeps the first n tokens of each text. @throws InvalidArgument as KvSequence::truncate.
+  void truncate(std::int64_t n);
+
+ private:
+  Past() = default;
+
+  std::vector<std::vector<KvSequence>> layers_;  // of each, the texts
+  std::size_t num_texts_ = 0;
+};
+
+}  // namespace heed::inline v0::nn
