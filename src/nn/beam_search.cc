@@ -3,18 +3,14 @@
 #include <cmath>
 #include <memory>
 
-#include "heed/special_tokens.h"
 #include "nn/search_steps.h"
+#include "nn/target_writer.h"
 
 namespace heed::inline v0::nn {
 
 namespace {
 
-void check_beam(TensorView<const std::int64_t> src, const BeamOptions& options) {
-  if (src.rank() != 1) {
-    throw InvalidArgument(
-        fmt::format("beam_search: src has shape {}, expected [src_len]", to_string(src.shape())));
-  }
+void check_beam(const BeamOptions& options) {
   if (options.beam < 1 || options.max_len < 0 || !std::isfinite(options.length_penalty)) {
     throw InvalidArgument(fmt::format(
         "beam_search: beam is {}, max_len {} and length_penalty {}; expected at least 1, at least "
@@ -37,16 +33,17 @@ struct Continuation {
   double log_probability;
 };
 
-// The `count` likeliest continuations of all branches; logs [branches, 1, vocabulary].
+// The `count` likeliest continuations of all branches by some tokens; logs [branches, vocabulary].
 template <class T>
 std::vector<Continuation> best_continuations(const std::vector<Branch<T>>& branches,
-                                             TensorView<const T> logs, std::int64_t count) {
+                                             TensorView<const T> logs,
+                                             const std::vector<std::int64_t>& tokens,
+                                             std::int64_t count) {
   std::vector<Continuation> all;
   for (std::int64_t branch = 0; branch < logs.extent(0); ++branch) {
     const double so_far = branches[static_cast<std::size_t>(branch)].log_probability;
-    for (std::int64_t token = 0; token < logs.extent(2); ++token) {
-      if (token == kPadId || token == kBosId) continue;
-      all.push_back({branch, token, so_far + static_cast<double>(logs(branch, 0, token))});
+    for (const std::int64_t token : tokens) {
+      all.push_back({branch, token, so_far + static_cast<double>(logs(branch, token))});
     }
   }
   const auto kept =
@@ -63,39 +60,17 @@ std::vector<Continuation> best_continuations(const std::vector<Branch<T>>& branc
   return all;
 }
 
-// Rows of dimension 1 of a state [layers, branches, width].
-template <class T>
-Variable<T> pick(const Variable<T>& state, const std::vector<std::int64_t>& rows) {
-  std::vector<Variable<T>> picked;
-  picked.reserve(rows.size());
-  for (const std::int64_t row : rows) picked.push_back(slice(state, 1, row, row + 1));
-  return concat(picked, 1);
-}
-
-// The source that all branches share, once for each of them.
-template <class T>
-Encoded<T> repeated(const Encoded<T>& encoded, std::int64_t count) {
-  const auto repeat = [count](const Variable<T>& one) {
-    if (!one.is_defined()) return one;
-    return one.rank() == 2 ? broadcast_to(one, {count, one.extent(1)})
-                           : broadcast_to(one, {count, one.extent(1), one.extent(2)});
-  };
-  return {repeat(encoded.outputs), {}, repeat(encoded.summary), {}, repeat(encoded.keys),
-          repeat(encoded.values)};
-}
-
 template <class T>
 class Beam {
  public:
-  Beam(Seq2Seq<T>& model, const BeamOptions& options, Encoded<T> encoded)
-      : model_(model),
-        options_(options),
-        encoded_(std::move(encoded)),
-        state_(encoded_.start),
-        branches_(1) {}
+  Beam(Writer<T>& writer, const BeamOptions& options)
+      : writer_(writer), options_(options), reserved_(writer.reserved()), branches_(1) {}
 
   std::vector<Hypothesis<T>> run() && {
-    while (!branches_.empty() && state_.position < options_.max_len) step();
+    std::vector<NextToken> next;
+    for (std::int64_t length = 0; length < options_.max_len && !branches_.empty(); ++length) {
+      next = step(length == 0 ? writer_.begin() : writer_.go_on(next));
+    }
     for (const auto& branch : branches_) finish(branch, branch.log_probability, false);
     std::stable_sort(finished_.begin(), finished_.end(),
                      [this](const auto& a, const auto& b) { return rank(a) > rank(b); });
@@ -111,36 +86,29 @@ class Beam {
     return options_.beam - static_cast<std::int64_t>(finished_.size());
   }
 
-  void step() {
-    const auto count = static_cast<std::int64_t>(branches_.size());
-    Tensor<std::int64_t> last({count, 1});
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto& tokens = branches_[static_cast<std::size_t>(i)].tokens;
-      last(i, 0) = tokens.empty() ? kBosId : tokens.back();
-    }
-    const Decoded<T> decoded = model_.decode(last, repeated(encoded_, count), state_);
-    const Variable<T> logs = log_softmax(decoded.logits);
-    std::vector<Branch<T>> next;
-    std::vector<std::int64_t> parents;
-    for (const auto& continuation : best_continuations<T>(branches_, logs.value(), places())) {
+  // Which branches go on, and with what.
+  std::vector<NextToken> step(const NextScores<T>& scores) {
+    const auto tokens = tokens_to_write("beam_search", reserved_, scores.logits.extent(1));
+    const Variable<T> logs = log_softmax(scores.logits);
+    std::vector<Branch<T>> branches;
+    std::vector<NextToken> next;
+    for (const auto& continuation :
+         best_continuations<T>(branches_, logs.value(), tokens, places())) {
       const auto& parent = branches_[static_cast<std::size_t>(continuation.branch)];
-      if (continuation.token == kEosId) {
+      if (continuation.token == reserved_.end) {
         finish(parent, continuation.log_probability, true);
         continue;
       }
       Branch<T> branch = parent;
       branch.tokens.push_back(continuation.token);
       branch.looks.push_back(
-          std::make_shared<const Tensor<T>>(look_of<T>(decoded.weights, continuation.branch)));
+          std::make_shared<const Tensor<T>>(look_of<T>(scores.weights, continuation.branch)));
       branch.log_probability = continuation.log_probability;
-      next.push_back(std::move(branch));
-      parents.push_back(continuation.branch);
+      branches.push_back(std::move(branch));
+      next.push_back({continuation.branch, continuation.token});
     }
-    branches_ = std::move(next);
-    state_.position = decoded.state.position;
-    if (parents.empty()) return;
-    state_.lstm = {pick(decoded.state.lstm.hidden, parents),
-                   pick(decoded.state.lstm.cell, parents)};
+    branches_ = std::move(branches);
+    return next;
   }
 
   void finish(const Branch<T>& branch, double log_probability, bool is_complete) {
@@ -155,10 +123,9 @@ class Beam {
     return hypothesis.log_probability / std::pow((5 + length) / 6, options_.length_penalty);
   }
 
-  Seq2Seq<T>& model_;
+  Writer<T>& writer_;
   const BeamOptions& options_;
-  Encoded<T> encoded_;
-  DecoderState<T> state_;
+  ReservedTokens reserved_;
   std::vector<Branch<T>> branches_;
   std::vector<Hypothesis<T>> finished_;
 };
@@ -166,15 +133,33 @@ class Beam {
 }  // namespace
 
 template <class T>
+std::vector<Hypothesis<T>> beam_search(Writer<T>& writer, const BeamOptions& options) {
+  check_beam(options);
+  if (writer.num_targets() != 1) {
+    throw InvalidArgument(
+        fmt::format("beam_search: the writer begins {} targets, expected 1", writer.num_targets()));
+  }
+  const NoGrad no_grad;
+  return Beam<T>(writer, options).run();
+}
+
+template <class T>
 std::vector<Hypothesis<T>> beam_search(Seq2Seq<T>& model, TensorView<const std::int64_t> src,
                                        const BeamOptions& options) {
-  check_beam(src, options);
+  if (src.rank() != 1) {
+    throw InvalidArgument(
+        fmt::format("beam_search: src has shape {}, expected [src_len]", to_string(src.shape())));
+  }
+  check_beam(options);
   const NoGrad no_grad;
   const Evaluation<T> evaluation(model);
   const Tensor<std::int64_t> batch = to_tensor(src).reshaped({1, src.extent(0)});
-  return Beam<T>(model, options, model.encode(batch)).run();
+  TargetWriter<T> writer(model, model.encode(batch), true);
+  return beam_search(writer, options);
 }
 
+template HEED_API std::vector<Hypothesis<float>> beam_search(Writer<float>&, const BeamOptions&);
+template HEED_API std::vector<Hypothesis<double>> beam_search(Writer<double>&, const BeamOptions&);
 template HEED_API std::vector<Hypothesis<float>> beam_search(Seq2Seq<float>&,
                                                              TensorView<const std::int64_t>,
                                                              const BeamOptions&);

@@ -1,48 +1,49 @@
 #include <fmt/format.h>
 
-#include "heed/special_tokens.h"
 #include "nn/search_steps.h"
+#include "nn/target_writer.h"
 
 namespace heed::inline v0::nn {
 
 namespace {
 
-// The likeliest token of a row of log probabilities.
+// The likeliest of some tokens, the first of those that are as likely; row: log probabilities.
 template <class T>
-std::int64_t likeliest(TensorView<const T> row) {
-  std::int64_t best = kEosId;
-  for (std::int64_t id = 0; id < row.extent(0); ++id) {
-    if (id != kPadId && id != kBosId && row(id) > row(best)) best = id;
+std::int64_t likeliest(TensorView<const T> row, const std::vector<std::int64_t>& tokens) {
+  std::int64_t best = tokens.front();
+  for (const std::int64_t token : tokens) {
+    if (row(token) > row(best)) best = token;
   }
   return best;
 }
 
-// Takes one step of every hypothesis; those that are complete read padding and stay.
+// Takes one step of every hypothesis; those that are complete read their end again and stay.
 template <class T>
 class Greedy {
  public:
-  explicit Greedy(std::int64_t batch)
-      : hypotheses_(static_cast<std::size_t>(batch)),
-        looks_(static_cast<std::size_t>(batch)),
-        last_({batch, 1}) {
-    std::fill_n(last_.data(), batch, kBosId);
+  explicit Greedy(std::int64_t num_targets)
+      : hypotheses_(static_cast<std::size_t>(num_targets)),
+        looks_(hypotheses_.size()),
+        next_(hypotheses_.size()) {
+    for (std::size_t i = 0; i < next_.size(); ++i) next_[i].target = static_cast<std::int64_t>(i);
   }
 
-  TensorView<const std::int64_t> last() const { return last_.view(); }
+  const std::vector<NextToken>& next() const { return next_; }
 
-  void take(const Decoded<T>& step) {
-    const Variable<T> logs = log_softmax(step.logits);
-    for (std::int64_t row = 0; row < last_.extent(0); ++row) {
-      Hypothesis<T>& hypothesis = hypotheses_[static_cast<std::size_t>(row)];
+  void take(const NextScores<T>& scores, const ReservedTokens& reserved) {
+    const auto tokens = tokens_to_write("greedy_search", reserved, scores.logits.extent(1));
+    const Variable<T> logs = log_softmax(scores.logits);
+    for (auto& [target, last] : next_) {
+      const auto index = static_cast<std::size_t>(target);
+      Hypothesis<T>& hypothesis = hypotheses_[index];
       if (hypothesis.is_complete) continue;
-      const auto row_logs = logs.value().select(0, row).select(0, 0);
-      const std::int64_t token = likeliest<T>(row_logs);
-      hypothesis.log_probability += static_cast<double>(row_logs(token));
-      hypothesis.is_complete = token == kEosId;
-      last_(row, 0) = token;
+      const auto row = logs.value().select(0, target);
+      last = likeliest<T>(row, tokens);
+      hypothesis.log_probability += static_cast<double>(row(last));
+      hypothesis.is_complete = last == reserved.end;
       if (hypothesis.is_complete) continue;
-      hypothesis.tokens.push_back(token);
-      looks_[static_cast<std::size_t>(row)].push_back(look_of<T>(step.weights, row));
+      hypothesis.tokens.push_back(last);
+      looks_[index].push_back(look_of<T>(scores.weights, target));
     }
   }
 
@@ -61,32 +62,46 @@ class Greedy {
  private:
   std::vector<Hypothesis<T>> hypotheses_;
   std::vector<Looks<T>> looks_;
-  Tensor<std::int64_t> last_;
+  std::vector<NextToken> next_;
 };
 
+void check_max_len(const SearchOptions& options) {
+  if (options.max_len >= 0) return;
+  throw InvalidArgument(
+      fmt::format("greedy_search: max_len is {}, expected at least 0", options.max_len));
+}
+
 }  // namespace
+
+template <class T>
+std::vector<Hypothesis<T>> greedy_search(Writer<T>& writer, const SearchOptions& options) {
+  check_max_len(options);
+  const NoGrad no_grad;
+  const ReservedTokens reserved = writer.reserved();
+  Greedy<T> search(writer.num_targets());
+  for (std::int64_t length = 0; length < options.max_len && !search.is_done(); ++length) {
+    NextScores<T> scores = length == 0 ? writer.begin() : writer.go_on(search.next());
+    if (!options.return_alignment) scores.weights = {};
+    search.take(scores, reserved);
+  }
+  return std::move(search).finish();
+}
 
 template <class T>
 std::vector<Hypothesis<T>> greedy_search(Seq2Seq<T>& model, TensorView<const std::int64_t> src,
                                          const std::vector<std::int64_t>& lengths,
                                          const SearchOptions& options) {
-  if (options.max_len < 0) {
-    throw InvalidArgument(
-        fmt::format("greedy_search: max_len is {}, expected at least 0", options.max_len));
-  }
+  check_max_len(options);
   const NoGrad no_grad;
   const Evaluation<T> evaluation(model);
-  const Encoded<T> encoded = model.encode(src, lengths);
-  DecoderState<T> state = encoded.start;
-  Greedy<T> search(src.extent(0));
-  while (state.position < options.max_len && !search.is_done()) {
-    const Decoded<T> step = model.decode(search.last(), encoded, state, options.return_alignment);
-    search.take(step);
-    state = step.state;
-  }
-  return std::move(search).finish();
+  TargetWriter<T> writer(model, model.encode(src, lengths), options.return_alignment);
+  return greedy_search(writer, options);
 }
 
+template HEED_API std::vector<Hypothesis<float>> greedy_search(Writer<float>&,
+                                                               const SearchOptions&);
+template HEED_API std::vector<Hypothesis<double>> greedy_search(Writer<double>&,
+                                                                const SearchOptions&);
 template HEED_API std::vector<Hypothesis<float>> greedy_search(Seq2Seq<float>&,
                                                                TensorView<const std::int64_t>,
                                                                const std::vector<std::int64_t>&,

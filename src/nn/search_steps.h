@@ -1,9 +1,13 @@
 // What greedy and beam search have in common.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
+#include "heed/error.h"
 #include "heed/nn/search.h"
 
 namespace heed::inline v0::nn {
@@ -28,11 +32,25 @@ class Evaluation {
 template <class T>
 using Looks = std::vector<Tensor<T>>;
 
-// What row `row` of weights [batch, num_heads, 1, src_len] saw; nothing without attention.
+// What target `row` of weights [targets, num_heads, src_len] saw; nothing without attention.
 template <class T>
 Tensor<T> look_of(TensorView<const T> weights, std::int64_t row) {
-  if (weights.rank() != 4) return {};
-  return to_tensor(weights.select(0, row).select(1, 0));
+  return weights.rank() == 3 ? to_tensor(weights.select(0, row)) : Tensor<T>();
+}
+
+// The tokens that a writer may write, the one that ends a target among them, in order.
+inline std::vector<std::int64_t> tokens_to_write(const char* function,
+                                                 const ReservedTokens& reserved,
+                                                 std::int64_t vocab_size) {
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t token = 0; token < vocab_size; ++token) {
+    if (std::find(reserved.never.begin(), reserved.never.end(), token) == reserved.never.end()) {
+      tokens.push_back(token);
+    }
+  }
+  if (!tokens.empty()) return tokens;
+  throw InvalidArgument(fmt::format(
+      "{}: the vocabulary has {} tokens, none of which is to be written", function, vocab_size));
 }
 
 // [num_heads, tokens, src_len]

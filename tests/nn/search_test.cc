@@ -154,6 +154,23 @@ TEST(Search, OfNoLengthWritesNothing) {
   EXPECT_FALSE(found.front().is_complete);
 }
 
+TEST(Search, OfASourceOfOneToken) {
+  set_seed(2);
+  AttentionSeq2Seq<double> model(
+      {.src_vocab_size = 7, .tgt_vocab_size = 6, .d_model = 8, .num_heads = 2, .num_layers = 1});
+  const Tensor<std::int64_t> src({1, 1}, {5});
+  const auto greedy = greedy_search(model, src, {}, {.max_len = 6}).front();
+  const auto found = beam_search(model, src.view().select(0, 0), {.beam = 40, .max_len = 6});
+  ASSERT_FALSE(found.empty());
+  for (const auto& hypothesis : found) {
+    EXPECT_NEAR(log_probability(model, src, hypothesis.tokens, hypothesis.is_complete),
+                hypothesis.log_probability, 1e-12);
+    for (const double weight : hypothesis.alignment.elements()) EXPECT_NEAR(weight, 1, 1e-12);
+  }
+  EXPECT_NEAR(log_probability(model, src, greedy.tokens, greedy.is_complete),
+              greedy.log_probability, 1e-12);
+}
+
 TEST(Search, RefusesWhatDoesNotFit) {
   auto model = drawn_model();
   const Tensor<std::int64_t> src({1, 2}, {4, 5});
@@ -163,6 +180,9 @@ TEST(Search, RefusesWhatDoesNotFit) {
               ThrowsMessage<InvalidArgument>(HasSubstr("src has shape [1, 2]")));
   EXPECT_THAT([&] { beam_search(model, src.view().select(0, 0), {.beam = 0}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("beam is 0")));
+  RecurrentSeq2Seq<double> wordless({.src_vocab_size = 7, .tgt_vocab_size = 2, .d_model = 8});
+  EXPECT_THAT([&] { greedy_search(wordless, src); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("the vocabulary has 2 tokens, none")));
 }
 
 }  // namespace

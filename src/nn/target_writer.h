@@ -1,0 +1,104 @@
+// A sequence-to-sequence model as a writer of targets.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "heed/nn/search.h"
+#include "heed/special_tokens.h"
+
+namespace heed::inline v0::nn {
+
+// These entries of a dimension, one behind the other.
+template <class T>
+Variable<T> picked(const Variable<T>& x, int dim, const std::vector<std::int64_t>& entries) {
+  if (!x.is_defined()) return x;
+  std::vector<Variable<T>> parts;
+  parts.reserve(entries.size());
+  for (const std::int64_t entry : entries) parts.push_back(slice(x, dim, entry, entry + 1));
+  return concat(parts, dim);
+}
+
+// One target for each source of a batch to begin with. Sources are copied for other targets only
+// where they are not those that each target had before.
+template <class T>
+class TargetWriter final : public Writer<T> {
+ public:
+  TargetWriter(Seq2Seq<T>& model, Encoded<T> sources, bool return_attention)
+      : model_(model),
+        sources_(std::move(sources)),
+        return_attention_(return_attention),
+        source_of_(static_cast<std::size_t>(sources_.outputs.extent(0))),
+        seen_(sources_),
+        state_(sources_.start) {
+    std::iota(source_of_.begin(), source_of_.end(), 0);
+  }
+
+  ReservedTokens reserved() const override { return {kEosId, {kPadId, kBosId}}; }
+  std::int64_t num_targets() const override { return static_cast<std::int64_t>(source_of_.size()); }
+
+  NextScores<T> begin() override {
+    return read(std::vector<std::int64_t>(source_of_.size(), kBosId));
+  }
+
+  NextScores<T> go_on(std::span<const NextToken> next) override {
+    std::vector<std::int64_t> targets;
+    std::vector<std::int64_t> tokens;
+    for (const NextToken& one : next) {
+      targets.push_back(one.target);
+      tokens.push_back(one.token);
+    }
+    pick(targets);
+    return read(tokens);
+  }
+
+ private:
+  void pick(const std::vector<std::int64_t>& targets) {
+    std::vector<std::int64_t> all(source_of_.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (targets == all) return;
+    state_.lstm = {picked(state_.lstm.hidden, 1, targets), picked(state_.lstm.cell, 1, targets)};
+    std::vector<std::int64_t> source_of;
+    for (const std::int64_t target : targets) {
+      source_of.push_back(source_of_[static_cast<std::size_t>(target)]);
+    }
+    if (source_of != source_of_) see(source_of);
+    source_of_ = std::move(source_of);
+  }
+
+  void see(const std::vector<std::int64_t>& chosen) {
+    seen_ = {picked(sources_.outputs, 0, chosen), {},
+             picked(sources_.summary, 0, chosen), {},
+             picked(sources_.keys, 0, chosen),    picked(sources_.values, 0, chosen)};
+    if (sources_.lengths.empty()) return;
+    for (const std::int64_t source : chosen) {
+      seen_.lengths.push_back(sources_.lengths[static_cast<std::size_t>(source)]);
+    }
+  }
+
+  NextScores<T> read(const std::vector<std::int64_t>& tokens) {
+    const TensorView<const std::int64_t> last(tokens.data(), {num_targets(), 1});
+    Decoded<T> step = model_.decode(last, seen_, state_, return_attention_);
+    state_ = std::move(step.state);
+    NextScores<T> scores{reshape(step.logits, {num_targets(), step.logits.extent(2)}), {}};
+    if (step.weights.rank() == 4) {
+      const Shape shape{num_targets(), step.weights.extent(1), step.weights.extent(3)};
+      scores.weights = std::move(step.weights).reshaped(shape);
+    }
+    return scores;
+  }
+
+  Seq2Seq<T>& model_;
+  Encoded<T> sources_;
+  bool return_attention_;
+  std::vector<std::int64_t> source_of_;  // of each target
+  Encoded<T> seen_;                      // that of each target
+  DecoderState<T> state_;
+};
+
+}  // namespace heed::inline v0::nn
