@@ -21,10 +21,16 @@ struct GenerateArguments {
   std::string model;
   std::string prompt = "The ";
   TextSampling sampling;
+  std::int64_t beam = 0;  // 0: characters are drawn
   bool as_json = false;
 };
 
-void check_usage(const GenerateArguments& arguments) {
+void check_usage(const CLI::App& verb, const GenerateArguments& arguments) {
+  for (const char* option : {"--temperature", "--seed"}) {
+    if (arguments.beam == 0 || verb.count(option) == 0) continue;
+    throw UsageError(
+        fmt::format("{} does not go with --beam, which writes the likeliest text", option));
+  }
   const TextSampling& sampling = arguments.sampling;
   if (sampling.tokens < 0 || sampling.tokens > 1'000'000) {
     throw UsageError(fmt::format("--tokens is {}, expected 0 to 1000000", sampling.tokens));
@@ -45,16 +51,20 @@ void print_text(std::string_view text) {
   }
 }
 
-void run_generate(const GenerateArguments& arguments) {
-  check_usage(arguments);
-  const SavedLanguageModel saved = load_language_model(arguments.model);
+std::vector<std::int64_t> ids_written(const SavedLanguageModel& saved,
+                                      const GenerateArguments& arguments) {
+  const auto prompt = saved.characters.encode(arguments.prompt);
   TextSampling sampling = arguments.sampling;
   sampling.context = saved.sizes.context;
+  if (arguments.beam == 0) return continued(*saved.model, prompt, sampling);
+  return likeliest_text(*saved.model, prompt, {arguments.beam, sampling.tokens, sampling.context});
+}
+
+void run_generate(const CLI::App& verb, const GenerateArguments& arguments) {
+  check_usage(verb, arguments);
+  const SavedLanguageModel saved = load_language_model(arguments.model);
   std::string text;
-  const auto prompt = saved.characters.encode(arguments.prompt);
-  for (const std::int64_t id : continued(*saved.model, prompt, sampling)) {
-    text += saved.characters[id];
-  }
+  for (const std::int64_t id : ids_written(saved, arguments)) text += saved.characters[id];
   if (arguments.as_json) {
     std::cout << nlohmann::json{{"prompt", arguments.prompt}, {"text", text}}.dump(-1, ' ', true)
               << '\n';
@@ -86,8 +96,12 @@ void add_generate(CLI::App& command) {
   add_option(*verb, "--seed", sampling.seed, "Draws the characters")
       ->capture_default_str()
       ->type_name("N");
+  add_option(*verb, "--beam", arguments->beam,
+             "Draw nothing: follow so many texts at once and write the likeliest")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
   add_flag(*verb, "--json", arguments->as_json, "Print prompt and text as one JSON object");
-  verb->callback([arguments] { run_generate(*arguments); });
+  verb->callback([verb, arguments] { run_generate(*verb, *arguments); });
 }
 
 }  // namespace heed::cli

@@ -96,9 +96,10 @@ struct LayerDeviation {
   }
 };
 
-Past past_of(const CausalModel& model, KvStorage storage) {
-  Past past = model.make_past();
-  for (KvSequence& layer : past) {
+nn::Past past_of(const CausalModel& model, KvStorage storage) {
+  nn::Past past = model.make_past();
+  for (std::int64_t i = 0; i < past.num_layers(); ++i) {
+    KvSequence& layer = past.layer(i).front();
     KvConfig config = layer.config();
     config.key_storage = config.value_storage = storage;
     layer = KvSequence(config);
@@ -145,9 +146,11 @@ std::vector<LayerOperands> operands_of(CausalModel& model, const Piece& piece) {
         });
     model.forward(piece.inputs);
   }
-  Past past = model.make_past();
+  nn::Past past = model.make_past();
   model.continued(past, piece.inputs);
-  for (std::size_t i = 0; i < layers.size(); ++i) layers[i].cached = past[i].dequantised();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    layers[i].cached = past.layer(static_cast<std::int64_t>(i)).front().dequantised();
+  }
   return layers;
 }
 
@@ -160,7 +163,7 @@ LayerOperands normal_like(const LayerOperands& operands, TorchGenerator& random)
 double loss_of(CausalModel& model, const std::vector<Piece>& pieces, KvStorage storage) {
   double sum = 0;
   for (const Piece& piece : pieces) {
-    Past past = past_of(model, storage);
+    nn::Past past = past_of(model, storage);
     const nn::Variable<> logits = model.continued(past, piece.inputs);
     sum += double{nn::cross_entropy(logits, TensorView(piece.targets.view())).item()};
   }

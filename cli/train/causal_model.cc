@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace heed::cli {
 
 namespace {
@@ -24,8 +26,8 @@ nn::Variable<> CausalBlock::forward(const nn::Variable<>& x) {
   return feed_forward(x + attended.out);
 }
 
-nn::Variable<> CausalBlock::continued(KvSequence& past, const nn::Variable<>& x) {
-  return feed_forward(x + attention_.continued(past, attention_norm_.forward(x), causal()));
+nn::Variable<> CausalBlock::continued(std::span<KvSequence> pasts, const nn::Variable<>& x) {
+  return feed_forward(x + attention_.continued(pasts, attention_norm_.forward(x), causal()));
 }
 
 nn::Variable<> CausalBlock::feed_forward(const nn::Variable<>& x) {
@@ -62,15 +64,26 @@ nn::Variable<> CausalModel::forward(TensorView<const std::int64_t> ids) {
   return logits(x);
 }
 
-Past CausalModel::make_past() const {
-  Past past;
-  for (const CausalBlock* block : blocks_) past.push_back(block->make_past());
-  return past;
+nn::Past CausalModel::make_past() const {
+  std::vector<KvSequence> layers;
+  for (const CausalBlock* block : blocks_) layers.push_back(block->make_past());
+  return nn::Past(std::move(layers));
 }
 
-nn::Variable<> CausalModel::continued(Past& past, TensorView<const std::int64_t> ids) {
-  nn::Variable<> x = add_positions_(tokens_.forward(ids), past.front().length());
-  for (std::size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->continued(past[i], x);
+nn::Past CausalModel::make_past(KvPool& pool) const {
+  return {pool, static_cast<std::int64_t>(blocks_.size())};
+}
+
+nn::Variable<> CausalModel::continued(nn::Past& past, TensorView<const std::int64_t> ids) {
+  const std::int64_t length = past.length();
+  nn::Variable<> x = add_positions_(tokens_.forward(ids), length);
+  try {
+    std::int64_t layer = 0;
+    for (CausalBlock* block : blocks_) x = block->continued(past.layer(layer++), x);
+  } catch (...) {
+    past.truncate(length);
+    throw;
+  }
   return logits(x);
 }
 

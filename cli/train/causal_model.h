@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/layers.h"
+#include "heed/nn/past.h"
 #include "train/settings.h"
 
 namespace heed::cli {
@@ -19,8 +21,8 @@ class CausalBlock : public nn::Layer<> {
  public:
   CausalBlock(std::int64_t d_model, std::int64_t heads);
   nn::Variable<> forward(const nn::Variable<>& x) override;
-  // forward() of positions that follow those of `past`.
-  nn::Variable<> continued(KvSequence& past, const nn::Variable<>& x);
+  // forward() of positions that follow those of `pasts`, one for each text.
+  nn::Variable<> continued(std::span<KvSequence> pasts, const nn::Variable<>& x);
   KvSequence make_past() const { return attention_.make_past(); }
   std::string class_name() const override { return "CausalBlock"; }
 
@@ -34,9 +36,6 @@ class CausalBlock : public nn::Layer<> {
   nn::Linear<>& narrow_;
 };
 
-// The keys and values of the tokens that a model has seen, one sequence for each block.
-using Past = std::vector<KvSequence>;
-
 // Embedding, positions, blocks, projection to the vocabulary.
 class CausalModel : public nn::Module<> {
  public:
@@ -45,9 +44,14 @@ class CausalModel : public nn::Module<> {
   // ids [batch, length] to logits [batch, length, vocab_size].
   nn::Variable<> forward(TensorView<const std::int64_t> ids);
 
-  Past make_past() const;
-  // The logits of ids [1, length] that follow those of `past`, to which they are added.
-  nn::Variable<> continued(Past& past, TensorView<const std::int64_t> ids);
+  // Of one text of no tokens, a layer for each block.
+  nn::Past make_past() const;
+  nn::Past make_past(KvPool& pool) const;
+  // What a pool for pasts of this model stores.
+  KvConfig cache_config() const { return blocks_.front()->make_past().config(); }
+  // The logits of ids [texts, length] that follow those of `past`, to which they are added; where
+  // that fails, they are not.
+  nn::Variable<> continued(nn::Past& past, TensorView<const std::int64_t> ids);
 
   // The longest input, which positions limit.
   std::int64_t max_length() const noexcept { return max_length_; }

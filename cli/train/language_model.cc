@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/nn/search.h"
+#include "train/text_writer.h"
+
 namespace heed::cli {
 
 namespace {
@@ -70,26 +73,21 @@ std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t len
 }
 
 std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const TextSampling& sampling) {
-  const nn::NoGrad no_grad;
-  model.eval();
   TorchGenerator random(sampling.seed);
-  std::vector<std::int64_t> ids(prompt.begin(), prompt.end());
-  Past past = model.make_past();
-  std::int64_t unseen = std::min(static_cast<std::int64_t>(ids.size()), sampling.context);
-  for (std::int64_t i = 0; i < sampling.tokens; ++i) {
-    if (past.front().length() + unseen > sampling.context) {
-      past = model.make_past();
-      unseen = (sampling.context + 1) / 2;
-    }
-    const std::int64_t* first = ids.data() + static_cast<std::int64_t>(ids.size()) - unseen;
-    const nn::Variable<> logits =
-        model.continued(past, TensorView<const std::int64_t>(first, {1, unseen}));
-    const FloatView last = logits.value().select(0, 0).select(0, unseen - 1);
-    ids.push_back(draw(last.elements(), sampling.temperature, random));
-    unseen = 1;
+  TextWriter writer(model, prompt, sampling.context);
+  std::vector<std::int64_t> ids;
+  nn::NextToken last;
+  while (static_cast<std::int64_t>(ids.size()) < sampling.tokens) {
+    const auto [logits, weights] = ids.empty() ? writer.begin() : writer.go_on({&last, 1});
+    last.token = draw(logits.value().elements(), sampling.temperature, random);
+    ids.push_back(last.token);
   }
-  ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
   return ids;
+}
+
+std::vector<std::int64_t> likeliest_text(CausalModel& model, Ids prompt, const TextBeam& search) {
+  TextWriter writer(model, prompt, search.context);
+  return nn::beam_search(writer, {.beam = search.beam, .max_len = search.tokens}).front().tokens;
 }
 
 }  // namespace heed::cli

@@ -41,9 +41,18 @@ struct TextSampling {
   std::uint64_t seed = 0;
 };
 
-// The tokens after `prompt`, which is not empty. The model keeps the keys and values of what it has
-// seen; where that is a whole context, it begins anew with the second half, whose positions are
-// others then. So each token costs as much as there are tokens in a context.
+// The tokens after `prompt`, which is not empty, as a TextWriter writes them.
 std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const TextSampling& sampling);
+
+// How the likeliest text is looked for.
+struct TextBeam {
+  std::int64_t beam = 1;  // hypotheses that are followed at once
+  std::int64_t tokens = 200;
+  std::int64_t context = 64;
+};
+
+// The likeliest tokens after `prompt` that a beam search finds. Its hypotheses share the keys and
+// values of what they have in common.
+std::vector<std::int64_t> likeliest_text(CausalModel& model, Ids prompt, const TextBeam& search);
 
 }  // namespace heed::cli

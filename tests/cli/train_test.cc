@@ -183,6 +183,8 @@ TEST_F(Train, GenerateWritesWithTheSavedModel) {
   EXPECT_NE(generate({"--prompt", "The sea ", "--seed", "1"}), text);
   const std::string greedy = generate({"--temperature", "0"});
   EXPECT_EQ(generate({"--temperature", "0", "--seed", "1"}), greedy);
+  EXPECT_EQ(generate({"--beam", "1"}), greedy);
+  EXPECT_EQ(generate({"--beam", "3"}).size(), 40U);
   const CommandResult plain = run_command(
       {"generate", "--model", path("m/model.safetensors"), "--prompt", "The ", "--tokens", "0"});
   EXPECT_EQ(plain.out, "The \n");
@@ -198,6 +200,11 @@ TEST_F(Train, GenerateNamesWhatIsWrong) {
   expect_error(2, with("--prompt", ""), "--prompt: the text is empty");
   expect_error(2, with("--tokens", "-1"), "--tokens is -1");
   expect_error(2, with("--temperature", "nan"), "--temperature: 'nan' is not a finite number");
+  expect_error(2, with("--beam", "0"), "--beam");
+  for (const char* option : {"--temperature", "--seed"}) {
+    expect_error(2, {"generate", "--model", path("m"), "--beam", "2", option, "1"},
+                 std::string(option) + " does not go with --beam");
+  }
   expect_error(2, {"generate"}, "--model is required");
   expect_error(1, {"generate", "--model", path("none")}, "No such file");
   expect_error(1, {"generate", "--model", path("copy")},

@@ -1,14 +1,20 @@
 // A model that remembers what it has read writes what it writes when it reads all of it again.
 #include "train/language_model.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "heed/nn/search.h"
+#include "heed/random.h"
 #include "support/tensors.h"
 #include "train/causal_model.h"
+#include "train/text_writer.h"
 
 namespace heed::cli {
 namespace {
@@ -33,7 +39,7 @@ TEST(CausalModel, ContinuesWhatItHasRead) {
     CausalModel model(sizes(positions));
     model.eval();
     const nn::Variable<> all = model.forward({ids.data(), {1, 10}});
-    Past past = model.make_past();
+    nn::Past past = model.make_past();
     std::int64_t first = 0;
     for (const std::int64_t last : {4, 5, 6, 10}) {
       const nn::Variable<> part = model.continued(past, {ids.data() + first, {1, last - first}});
@@ -65,6 +71,121 @@ TEST(LanguageModel, WritesWhatItWouldWithoutMemory) {
     expected.erase(expected.begin(), expected.begin() + 3);
     EXPECT_EQ(found, expected) << positions;
   }
+}
+
+// Reads the last `seen` tokens of each text again for each token.
+class RereadingWriter : public nn::Writer<float> {
+ public:
+  RereadingWriter(CausalModel& model, const std::vector<std::int32_t>& prompt)
+      : model_(model), texts_{{prompt.begin(), prompt.end()}} {
+    seen_ = std::min<std::int64_t>(static_cast<std::int64_t>(prompt.size()), kContext);
+    model.eval();
+  }
+
+  nn::ReservedTokens reserved() const override { return {}; }
+  std::int64_t num_targets() const override { return static_cast<std::int64_t>(texts_.size()); }
+  nn::NextScores<float> begin() override { return read(); }
+  nn::NextScores<float> go_on(std::span<const nn::NextToken> next) override {
+    std::vector<std::vector<std::int64_t>> texts;
+    for (const auto& [target, token] : next) {
+      texts.push_back(texts_.at(static_cast<std::size_t>(target)));
+      texts.back().push_back(token);
+    }
+    texts_ = std::move(texts);
+    if (++seen_ > kContext) seen_ = kContext / 2;
+    return read();
+  }
+
+ private:
+  nn::NextScores<float> read() {
+    Tensor<float> logits({num_targets(), 11});
+    for (std::int64_t i = 0; i < num_targets(); ++i) {
+      const auto& text = texts_[static_cast<std::size_t>(i)];
+      const nn::Variable<> all = model_.forward({text.data() + text.size() - seen_, {1, seen_}});
+      const auto last = all.value().select(0, 0).select(0, seen_ - 1).elements();
+      std::copy(last.begin(), last.end(), &logits(i, 0));
+    }
+    return {nn::Variable<>(std::move(logits)), {}};
+  }
+
+  CausalModel& model_;
+  std::vector<std::vector<std::int64_t>> texts_;
+  std::int64_t seen_ = 0;
+};
+
+TEST(TextWriter, SearchesWhatItWouldWithoutMemory) {
+  set_seed(3);
+  for (const char* positions : {"none", "sinusoidal", "learned"}) {
+    CausalModel model(sizes(positions));
+    for (const auto& prompt : {std::vector<std::int32_t>{3}, std::vector<std::int32_t>{3, 1, 4},
+                               std::vector<std::int32_t>(15, 7)}) {
+      RereadingWriter greedy(model, prompt);
+      const auto likeliest = nn::greedy_search(greedy, {.max_len = 20}).front().tokens;
+      EXPECT_EQ(likeliest_text(model, prompt, {.beam = 1, .tokens = 20, .context = kContext}),
+                likeliest);
+      EXPECT_EQ(continued(model, prompt, {.tokens = 20, .temperature = 0, .context = kContext}),
+                likeliest);
+      for (const std::int64_t beam : {2, 5, 15}) {
+        RereadingWriter rereading(model, prompt);
+        const auto expected = nn::beam_search(rereading, {.beam = beam, .max_len = 20});
+        TextWriter writer(model, prompt, kContext);
+        const auto found = nn::beam_search(writer, {.beam = beam, .max_len = 20});
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          EXPECT_EQ(found[i].tokens, expected[i].tokens) << positions << ", beam " << beam;
+          EXPECT_NEAR(found[i].log_probability, expected[i].log_probability, 1e-4);
+        }
+      }
+    }
+  }
+}
+
+TEST(TextWriter, GivesItsPagesBack) {
+  CausalModel model(sizes("learned"));
+  KvConfig cache = model.cache_config();
+  cache.page_size = 16;
+  cache.max_pages = 6;
+  KvPool pool(cache);
+  const std::vector<std::int32_t> prompt{3, 1, 4};
+  const auto write = [&](std::int64_t beam) {
+    TextWriter writer(model, prompt, kContext, model.make_past(pool));
+    return nn::beam_search(writer, {.beam = beam, .max_len = 30}).size();
+  };
+  EXPECT_EQ(write(3), 3);  // a page of each layer for each text
+  EXPECT_EQ(pool.free_pages(), 6);
+  EXPECT_THROW(write(4), OutOfPages);
+  EXPECT_EQ(pool.free_pages(), 6);
+}
+
+TEST(CausalModel, ReadsInAllLayersOrInNone) {
+  CausalModel model(sizes("learned"));
+  KvConfig cache = model.cache_config();
+  cache.max_pages = 1;
+  KvPool pool(cache);
+  nn::Past past = model.make_past(pool);
+  const std::vector<std::int64_t> ids(kContext + 1, 2);
+  EXPECT_THROW(model.continued(past, {ids.data(), {1, 3}}), OutOfPages);
+  EXPECT_EQ(pool.pages_in_use(), 0);
+  nn::Past other = model.make_past();
+  EXPECT_THAT(
+      [&] {
+        model.continued(other, {ids.data(), {1, kContext + 1}});
+      },
+      testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("max_len is 12")));
+  EXPECT_EQ(other.length(), 0);
+}
+
+TEST(TextWriter, RefusesWhatItCannotRead) {
+  CausalModel model(sizes("learned"));
+  EXPECT_THAT([&] { likeliest_text(model, {}, {.context = kContext}); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("the prompt is empty")));
+  const std::vector<std::int32_t> prompt{1};
+  for (const std::int64_t context : {std::int64_t{0}, kContext + 1}) {
+    EXPECT_THAT([&] { likeliest_text(model, prompt, {.context = context}); },
+                testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("expected 1 to 12")));
+  }
+  EXPECT_TRUE(likeliest_text(model, prompt, {.tokens = 0, .context = 1}).empty());
+  EXPECT_EQ(likeliest_text(model, prompt, {.beam = 2, .tokens = 5, .context = 1}).size(), 5);
 }
 
 }  // namespace
