@@ -64,6 +64,7 @@ class TargetWriter final : public Writer<T> {
     if (targets == all) return;
     state_.lstm = {picked(state_.lstm.hidden, 1, targets), picked(state_.lstm.cell, 1, targets)};
     std::vector<std::int64_t> source_of;
+    source_of.reserve(targets.size());
     for (const std::int64_t target : targets) {
       source_of.push_back(source_of_[static_cast<std::size_t>(target)]);
     }
@@ -76,6 +77,7 @@ class TargetWriter final : public Writer<T> {
              picked(sources_.summary, 0, chosen), {},
              picked(sources_.keys, 0, chosen),    picked(sources_.values, 0, chosen)};
     if (sources_.lengths.empty()) return;
+    seen_.lengths.reserve(chosen.size());
     for (const std::int64_t source : chosen) {
       seen_.lengths.push_back(sources_.lengths[static_cast<std::size_t>(source)]);
     }

@@ -131,6 +131,7 @@ TEST(MultiHeadAttention, TextsSideBySideGoOnTogetherOrNotAtAll) {
   cache.max_pages = 2;
   KvPool pool(cache);
   std::vector<KvSequence> pasts;
+  pasts.reserve(3);
   for (int i = 0; i < 3; ++i) pasts.emplace_back(pool);
   const Variable<> x(normal<float>({3, 1, kWidth}, 1));
   EXPECT_THROW(layer.continued(pasts, x, causal()), OutOfPages);

@@ -285,9 +285,11 @@ class ScriptedWriter : public Writer<double> {
     return {Variable<double>(script_.at(asked_.size())), {}};
   }
 
-  std::vector<std::vector<NextToken>> asked_;
+  // What the search has said, step by step.
+  const std::vector<std::vector<NextToken>>& asked() const { return asked_; }
 
  private:
+  std::vector<std::vector<NextToken>> asked_;
   std::vector<Tensor<double>> script_;
   std::int64_t num_targets_;
 };
@@ -302,7 +304,7 @@ TEST(Searches, EndAtOnceWhereTheEndIsLikeliest) {
   ASSERT_EQ(beam.size(), 1);
   EXPECT_TRUE(beam.front().tokens.empty());
   EXPECT_TRUE(beam.front().is_complete);
-  EXPECT_TRUE(writer.asked_.empty());
+  EXPECT_TRUE(writer.asked().empty());
 }
 
 TEST(Searches, BeamSaysWhichHypothesesGoOn) {
@@ -312,9 +314,9 @@ TEST(Searches, BeamSaysWhichHypothesesGoOn) {
                          Tensor<double>({2, 4}, {0, 0, 0, 9, 0, 0, 0, 9})});
   const auto found = beam_search(writer, {.beam = 2, .max_len = 3});
   const auto told = [&](std::size_t step, std::size_t i) {
-    return std::pair(writer.asked_.at(step).at(i).target, writer.asked_.at(step).at(i).token);
+    return std::pair(writer.asked().at(step).at(i).target, writer.asked().at(step).at(i).token);
   };
-  ASSERT_EQ(writer.asked_.size(), 2);
+  ASSERT_EQ(writer.asked().size(), 2);
   EXPECT_EQ(told(0, 0), std::pair(std::int64_t{0}, std::int64_t{3}));
   EXPECT_EQ(told(0, 1), std::pair(std::int64_t{0}, std::int64_t{2}));
   EXPECT_EQ(told(1, 0), std::pair(std::int64_t{1}, std::int64_t{1}));
