@@ -137,7 +137,7 @@ void add_explain(CLI::App& command) {
       ->check(CLI::Range(std::numeric_limits<std::uint32_t>::max()).description(""))
       ->capture_default_str();
   add_option(*verb, "--mask", arguments->mask,
-             fmt::format("Which tokens see which: {}; several joined by &", kMaskNames))
+             fmt::format("Which tokens see which: {}", kMaskNames))
       ->capture_default_str();
   add_option(*verb, "--temperature", settings.temperature,
              "Divides the scores: below 1 sharpens the weights, above 1 evens them out")
@@ -152,7 +152,8 @@ void add_explain(CLI::App& command) {
   add_flag(*verb, "--json", arguments->as_json, "Print one JSON object with all heads instead");
   verb->footer(
       "Example:\n"
-      "  heed explain \"Time flies like an arrow\" --mask \"causal & window:2,0\" --head 1\n"
+      "  heed explain \"Time flies like an arrow\" --head 1 \\\n"
+      "               --mask \"causal & sliding_window(2, 0)\"\n"
       "  heed explain \"Time flies like an arrow\" --out arrow.svg --scale per-row");
   verb->callback([arguments] { explain(*arguments); });
 }

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <optional>
 
+#include "heed/error.h"
+#include "heed/mask_text.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -28,26 +30,6 @@ std::optional<std::int64_t> parse_side(std::string_view text) {
 std::string_view trimmed(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
-// What follows `prefix`, where text starts with it.
-std::optional<std::string_view> after(std::string_view prefix, std::string_view text) {
-  if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
-  return text.substr(prefix.size());
-}
-
-Mask parse_one(std::string_view option, std::string_view name) {
-  if (name == "none") return Mask();
-  if (name == "causal") return causal();
-  if (const auto sides = after("window:", name)) {
-    const WindowSides window = parse_window(option, *sides);
-    return sliding_window(window.left, window.right);
-  }
-  if (const auto length = after("prefix:", name)) {
-    if (const auto count = parse_count(*length)) return prefix(*count);
-  }
-  throw UsageError(fmt::format("{}: '{}' is not a mask, expected {}, several of them joined by '&'",
-                               option, name, kMaskNames));
 }
 
 }  // namespace
@@ -82,13 +64,14 @@ Mask parse_causal_and_window(std::string_view causal, std::string_view window) {
   return mask;
 }
 
-Mask parse_mask(std::string_view option, std::string_view names) {
-  Mask mask;
-  while (true) {
-    const std::size_t end = std::min(names.find('&'), names.size());
-    mask = mask & parse_one(option, trimmed(names.substr(0, end)));
-    if (end == names.size()) return mask;
-    names.remove_prefix(end + 1);
+Mask parse_mask(std::string_view option, std::string_view text) {
+  try {
+    return heed::parse_mask(text);
+  } catch (const InvalidArgument& error) {
+    constexpr std::string_view kFunction = "parse_mask: ";
+    std::string_view problem = error.what();
+    if (problem.starts_with(kFunction)) problem.remove_prefix(kFunction.size());
+    throw UsageError(fmt::format("{}: {}", option, problem));
   }
 }
 

@@ -10,8 +10,10 @@
 
 namespace heed::cli {
 
-// What parse_mask accepts, for help and messages.
-inline constexpr std::string_view kMaskNames = "none, causal, window:LEFT,RIGHT or prefix:LENGTH";
+// What parse_mask accepts, for help texts.
+inline constexpr std::string_view kMaskNames =
+    "none, causal, sliding_window(LEFT, RIGHT), prefix(LENGTH) or another mask by name; & and | "
+    "join several";
 
 // The two sides of a sliding window.
 struct WindowSides {
@@ -33,7 +35,7 @@ Alignment parse_alignment(std::string_view name);
 // What --causal and --window say together, each empty where it is not given. Throws UsageError.
 Mask parse_causal_and_window(std::string_view causal, std::string_view window);
 
-// Mask names joined by '&', for as many queries as keys: "causal & window:2,0". Throws UsageError.
-Mask parse_mask(std::string_view option, std::string_view names);
+// heed::parse_mask: "causal & sliding_window(2, 0)". Throws UsageError naming the option.
+Mask parse_mask(std::string_view option, std::string_view text);
 
 }  // namespace heed::cli

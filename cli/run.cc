@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "arguments.h"
@@ -36,7 +37,8 @@ struct RunArguments {
 };
 
 void check_usage(const RunArguments& arguments) {
-  if (!arguments.mask.empty() && arguments.mask_means.empty()) {
+  const bool is_array = std::string_view(arguments.mask).ends_with(".npy");
+  if (is_array && arguments.mask_means.empty()) {
     throw UsageError(
         "--mask needs --mask-means: libraries disagree on what true means in a mask, so it is "
         "never guessed. allow: true or 1 may attend; block: true or 1 may not attend; additive: "
@@ -50,10 +52,12 @@ void check_usage(const RunArguments& arguments) {
 ArrayProblem read_problem(const RunArguments& arguments) {
   ArrayProblem problem;
   problem.mask = parse_causal_and_window(arguments.causal, arguments.window);
-  if (!arguments.mask.empty()) {
+  if (!arguments.mask_means.empty()) {
     ArrayMask from_file = read_mask(arguments.mask, arguments.mask_means);
     problem.mask = problem.mask & from_file.mask;
     problem.bias = std::move(from_file.added);
+  } else if (!arguments.mask.empty()) {
+    problem.mask = problem.mask & parse_mask("--mask", arguments.mask);
   }
   problem.query = read_operand(arguments.query);
   problem.key = read_operand(arguments.key);
@@ -69,7 +73,7 @@ void reserve_files(const RunArguments& arguments, OutputFiles& files) {
   files.protect("--query", arguments.query);
   files.protect("--key", arguments.key);
   files.protect("--value", arguments.value);
-  if (!arguments.mask.empty()) files.protect("--mask", arguments.mask);
+  if (!arguments.mask_means.empty()) files.protect("--mask", arguments.mask);
   files.reserve("--out", arguments.out);
   if (!arguments.weights.empty()) files.reserve("--weights", arguments.weights);
   if (!arguments.lse.empty()) files.reserve("--lse", arguments.lse);
@@ -188,10 +192,12 @@ void add_mask(CLI::App& verb, RunArguments& arguments) {
              "A query sees so many keys on each side besides its own position; a side may be "
              "'unbounded'")
       ->type_name("LEFT,RIGHT");
-  add_option(verb, "--mask", arguments.mask, "An array that broadcasts to the weights' shape")
-      ->type_name("FILE");
+  add_option(verb, "--mask", arguments.mask,
+             "A mask by name, such as \"causal & sliding_window(2, 0)\", or, with --mask-means, an "
+             "array that broadcasts to the weights' shape")
+      ->type_name("MASK|FILE");
   add_option(verb, "--mask-means", arguments.mask_means,
-             "What the --mask says: true or 1 may attend (allow), true or 1 may not (block), "
+             "What the array says: true or 1 may attend (allow), true or 1 may not (block), "
              "or numbers added to the scores (additive)")
       ->check(CLI::IsMember({"allow", "block", "additive"}).description(""))
       ->type_name("allow|block|additive");

@@ -55,7 +55,10 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   each(arguments.seq, [](ForwardCase& c, std::int64_t n) { c.q_len = n; });
   each_or(arguments.kv_seq,
           [](ForwardCase& c, std::int64_t n) { c.kv_len = n == 0 ? c.q_len : n; });
-  for (ForwardCase& forward : cases) forward.window = arguments.window;
+  for (ForwardCase& forward : cases) {
+    forward.window = arguments.window;
+    forward.mask = arguments.mask;
+  }
   return cases;
 }
 
@@ -96,6 +99,9 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
              "A query sees so many keys on each side besides its own position; a side may "
              "be 'unbounded'")
       ->type_name("LEFT,RIGHT");
+  add_option(verb, "--mask", arguments.mask,
+             "A mask by name, which has to allow a key too: \"bigbird(64, 3, 2, 3, 0)\"")
+      ->type_name("MASK");
   add_names(verb, "--with", arguments.with, kCaseOptionNames,
             "An option of attention beside the mask; none");
   add_names(verb, "--dtype", arguments.dtype, dtypes, "float32");

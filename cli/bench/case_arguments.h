@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 // Each list makes as many cases as it has entries, in all combinations.
 struct CaseArguments {
   Names path{"fused"}, dtype{"float32"}, layout{"bhtd"}, causal{"none"}, with{"none"};
-  std::string window;
+  std::string window, mask;
   Numbers batch{1}, heads{8}, kv_heads, seq{1024}, kv_seq, head_dim{64}, value_dim, threads;
   int repetitions = 10;
   bool as_json = false;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "heed/error.h"
 #include "mask_argument.h"
 #include "verbs.h"
@@ -34,36 +32,23 @@ void check(const ForwardCase& forward) {
   try {
     visible_pairs(forward);
   } catch (const InvalidArgument& error) {
-    throw UsageError(fmt::format("--causal or --window: {}", error.what()));
+    throw UsageError(fmt::format("--causal, --window or --mask: {}", error.what()));
   }
 }
 
 Mask mask_of(const ForwardCase& forward) {
-  return parse_causal_and_window(forward.causal, forward.window);
+  const Mask mask = parse_causal_and_window(forward.causal, forward.window);
+  return forward.mask.empty() ? mask : mask & parse_mask("--mask", forward.mask);
 }
 
 double visible_pairs(const ForwardCase& forward) {
-  std::int64_t pairs = forward.q_len * forward.kv_len;
-  if (!forward.causal.empty() || !forward.window.empty()) {
-    const Alignment alignment = parse_alignment(forward.causal);
-    alignment.check(forward.causal.empty() ? "sliding_window" : "causal", shape_of(forward));
-    const std::int64_t offset = alignment.resolve(shape_of(forward), 0);
-    WindowSides sides;
-    if (!forward.window.empty()) sides = parse_window("--window", forward.window);
-    if (!forward.causal.empty()) sides.right = 0;
-    // A side is never longer than the sequence, so that unbounded ones do not overflow.
-    const std::int64_t longest = forward.q_len + forward.kv_len;
-    pairs = 0;
-    for (std::int64_t q = 0; q < forward.q_len; ++q) {
-      const std::int64_t begin =
-          std::max<std::int64_t>(q + offset - std::min(sides.left, longest), 0);
-      const std::int64_t end =
-          std::min(q + offset + std::min(sides.right, longest) + 1, forward.kv_len);
-      pairs += std::max<std::int64_t>(end - begin, 0);
-    }
+  ScoreShape shape = shape_of(forward);
+  double factor = 1;
+  if (forward.mask.empty()) {  // the same in every batch entry and head
+    factor = static_cast<double>(shape.batch) * static_cast<double>(shape.num_heads);
+    shape.batch = shape.num_heads = 1;
   }
-  return static_cast<double>(pairs) * static_cast<double>(forward.batch) *
-         static_cast<double>(forward.num_heads);
+  return factor * static_cast<double>(count_visible(mask_of(forward), shape));
 }
 
 double operations(const ForwardCase& forward) {

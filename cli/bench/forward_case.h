@@ -15,6 +15,7 @@ struct ForwardCase {
   std::string layout = "bhtd";
   std::string causal;         // empty: not causal
   std::string window;         // "LEFT,RIGHT" or empty
+  std::string mask;           // as heed::parse_mask reads it, or empty
   std::string with = "none";  // one of kCaseOptionNames
   std::int64_t batch = 1;
   std::int64_t num_heads = 8;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "heed/mask_text.h"
+
 namespace heed::cli {
 
 namespace {
@@ -13,8 +15,9 @@ constexpr std::int64_t kLongest = 2048;
 
 }  // namespace
 
-CausalBlock::CausalBlock(std::int64_t d_model, std::int64_t heads)
-    : attention_norm_(make_module<nn::LayerNorm<>>("attention_norm", d_model)),
+CausalBlock::CausalBlock(std::int64_t d_model, std::int64_t heads, const Mask& mask)
+    : mask_(causal() & mask),
+      attention_norm_(make_module<nn::LayerNorm<>>("attention_norm", d_model)),
       attention_(make_module<nn::MultiHeadAttention<>>("attention",
                                                        nn::separate_projections(d_model, heads))),
       feed_forward_norm_(make_module<nn::LayerNorm<>>("feed_forward_norm", d_model)),
@@ -22,12 +25,12 @@ CausalBlock::CausalBlock(std::int64_t d_model, std::int64_t heads)
       narrow_(make_module<nn::Linear<>>("narrow", 4 * d_model, d_model)) {}
 
 nn::Variable<> CausalBlock::forward(const nn::Variable<>& x) {
-  const auto attended = attention_.forward(attention_norm_.forward(x), {.mask = causal()});
+  const auto attended = attention_.forward(attention_norm_.forward(x), {.mask = mask_});
   return feed_forward(x + attended.out);
 }
 
 nn::Variable<> CausalBlock::continued(std::span<KvSequence> pasts, const nn::Variable<>& x) {
-  return feed_forward(x + attention_.continued(pasts, attention_norm_.forward(x), causal()));
+  return feed_forward(x + attention_.continued(pasts, attention_norm_.forward(x), mask_));
 }
 
 nn::Variable<> CausalBlock::feed_forward(const nn::Variable<>& x) {
@@ -50,9 +53,10 @@ CausalModel::CausalModel(const ModelSettings& settings)
     add_by(make_module<nn::LearnedPositionalEncoding<>>("positions", settings.d_model, max_length_,
                                                         0.0));
   }
+  const Mask mask = heed::parse_mask(settings.mask);
   for (std::int64_t i = 0; i < settings.layers; ++i) {
-    blocks_.push_back(
-        &make_module<CausalBlock>(fmt::format("blocks.{}", i), settings.d_model, settings.heads));
+    blocks_.push_back(&make_module<CausalBlock>(fmt::format("blocks.{}", i), settings.d_model,
+                                                settings.heads, mask));
   }
   norm_ = &make_module<nn::LayerNorm<>>("norm", settings.d_model);
   out_ = &make_module<nn::Linear<>>("out", settings.d_model, settings.vocab_size);

@@ -19,7 +19,8 @@ namespace heed::cli {
 // x + attention(norm(x)), then x + feed_forward(norm(x)). Attention is causal.
 class CausalBlock : public nn::Layer<> {
  public:
-  CausalBlock(std::int64_t d_model, std::int64_t heads);
+  // `mask` says which of the keys up to the query's own are visible.
+  CausalBlock(std::int64_t d_model, std::int64_t heads, const Mask& mask);
   nn::Variable<> forward(const nn::Variable<>& x) override;
   // forward() of positions that follow those of `pasts`, one for each text.
   nn::Variable<> continued(std::span<KvSequence> pasts, const nn::Variable<>& x);
@@ -29,6 +30,7 @@ class CausalBlock : public nn::Layer<> {
  private:
   nn::Variable<> feed_forward(const nn::Variable<>& x);
 
+  Mask mask_;
   nn::LayerNorm<>& attention_norm_;
   nn::MultiHeadAttention<>& attention_;
   nn::LayerNorm<>& feed_forward_norm_;

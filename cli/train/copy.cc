@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include "arguments.h"
 #include "heed/random.h"
@@ -21,6 +22,7 @@ struct CopyArguments {
   TrainArguments train{{.steps = 400, .batch = 32}, {}, {}};
   std::int64_t length = 10;
   std::int64_t symbols = 16;
+  std::string mask = "none";
 };
 
 nlohmann::json new_settings(const CopyArguments& arguments) {
@@ -28,6 +30,7 @@ nlohmann::json new_settings(const CopyArguments& arguments) {
   model.vocab_size = arguments.symbols + 1;
   model.context = 2 * arguments.length;
   model.layers = 1;
+  model.mask = arguments.mask;
   check(arguments.train.training);
   check(model);
   return {{"task", kCopyTask},
@@ -90,6 +93,12 @@ void add_train_copy(CLI::App& train) {
                  ->capture_default_str()
                  ->check(CLI::Range(1, 1000).description(""))
                  ->type_name("N"));
+  exclude_from_resume(
+      *verb, add_option(*verb, "--mask", arguments->mask,
+                        "Which earlier symbols are seen, by name: \"block_window(1, 0, 8)\"; none: "
+                        "all of them")
+                 ->capture_default_str()
+                 ->type_name("MASK"));
   verb->callback([arguments] { run_copy(*arguments); });
 }
 

@@ -161,6 +161,9 @@ void add_train_lm(CLI::App& train) {
   add("--positions", model.positions, "How the model knows where a character stands")
       ->check(CLI::IsMember({"none", "sinusoidal", "learned"}).description(""))
       ->type_name("none|sinusoidal|learned");
+  add("--mask", model.mask,
+      "Which earlier characters are seen, by name: \"streaming(4, 32)\"; none: all of them")
+      ->type_name("MASK");
   add("--layers", model.layers, "Blocks of attention and feed-forward");
   add("--d-model", model.d_model, "Numbers per character, a multiple of the heads");
   add("--heads", model.heads, "Heads of attention");

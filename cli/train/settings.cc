@@ -5,7 +5,10 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "heed/error.h"
+#include "heed/mask.h"
 #include "json_text.h"
+#include "mask_argument.h"
 
 namespace heed::cli {
 
@@ -28,6 +31,27 @@ void check(const TrainingSettings& settings) {
   }
 }
 
+namespace {
+
+// The mask has to fit batches of a whole context, the longer ones that are measured, and a text
+// that is written token by token.
+void check_mask(const ModelSettings& settings) {
+  const Mask mask = parse_mask("--mask", settings.mask);
+  const std::int64_t context = settings.context;
+  const ScoreShape shapes[] = {{2, 0, context, context},
+                               {1, 0, 4 * context, 4 * context},
+                               {1, 0, 1, 1},
+                               {1, 0, 1, context, context - 1}};
+  try {
+    for (const ScoreShape& shape : shapes) count_visible(mask, shape);
+  } catch (const InvalidArgument& error) {
+    throw UsageError(fmt::format("--mask '{}' does not fit sequences of any length: {}",
+                                 settings.mask, error.what()));
+  }
+}
+
+}  // namespace
+
 void check(const ModelSettings& settings) {
   check_range("the vocabulary", settings.vocab_size, 1, 100'000);
   check_range("--context", settings.context, 1, 512);
@@ -46,6 +70,7 @@ void check(const ModelSettings& settings) {
       settings.positions != "learned") {
     throw UsageError("--positions is none of none, sinusoidal and learned");
   }
+  check_mask(settings);
 }
 
 nlohmann::json to_json(const TrainingSettings& settings) {
@@ -57,9 +82,13 @@ nlohmann::json to_json(const TrainingSettings& settings) {
 }
 
 nlohmann::json to_json(const ModelSettings& settings) {
-  return {{"vocab_size", settings.vocab_size}, {"context", settings.context},
-          {"layers", settings.layers},         {"d_model", settings.d_model},
-          {"heads", settings.heads},           {"positions", settings.positions}};
+  return {{"vocab_size", settings.vocab_size},
+          {"context", settings.context},
+          {"layers", settings.layers},
+          {"d_model", settings.d_model},
+          {"heads", settings.heads},
+          {"positions", settings.positions},
+          {"mask", settings.mask}};
 }
 
 TrainingSettings training_settings(const nlohmann::json& json, const std::filesystem::path& file) {
@@ -73,8 +102,9 @@ TrainingSettings training_settings(const nlohmann::json& json, const std::filesy
 ModelSettings model_settings(const nlohmann::json& json, const std::filesystem::path& file) {
   return settings_of(file, [&] {
     const nlohmann::json& from = json.at("model");
-    return ModelSettings{from.at("vocab_size"), from.at("context"), from.at("layers"),
-                         from.at("d_model"),    from.at("heads"),   from.at("positions")};
+    return ModelSettings{from.at("vocab_size"),     from.at("context"), from.at("layers"),
+                         from.at("d_model"),        from.at("heads"),   from.at("positions"),
+                         from.value("mask", "none")};
   });
 }
 

@@ -29,6 +29,7 @@ struct ModelSettings {
   std::int64_t d_model = 64;
   std::int64_t heads = 4;
   std::string positions = "sinusoidal";  // none, sinusoidal or learned
+  std::string mask = "none";  // as parse_mask reads it: which keys are visible, of those not later
 };
 
 // Throws UsageError naming `name` unless low ≤ value ≤ high.

@@ -3,6 +3,7 @@
 
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
+#include "heed/block_layout.h"
 #include "heed/cancellation.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
@@ -21,6 +22,7 @@
 #include "heed/kv_storage.h"
 #include "heed/linear_attention.h"
 #include "heed/mask.h"
+#include "heed/mask_text.h"
 #include "heed/merge.h"
 #include "heed/online_softmax.h"
 #include "heed/packed.h"

@@ -22,6 +22,8 @@
 
 namespace heed::inline v0 {
 
+struct BlockLayout;  // heed/block_layout.h
+
 /// The shape of a score tensor, and where its first query stands in each sequence.
 struct ScoreShape {
   std::int64_t batch = 1;
@@ -76,7 +78,7 @@ class Alignment {
   /// Whether this is bottom_right(): the last query stands at the last key, whatever their numbers.
   bool is_bottom_right() const noexcept { return kind_ == Kind::kBottomRight; }
 
-  /// As text: "", "top_left", "bottom_right" with lengths if it has any, or the offset.
+  /// As text: "" (square), "top_left", "offset(3)", "bottom_right" or "bottom_right(5, 3)".
   HEED_API std::string description() const;
 
  private:
@@ -166,6 +168,12 @@ class HEED_API Mask {
   static Mask tree(std::vector<std::int64_t> parents,
                    Alignment alignment = Alignment::bottom_right());
 
+  /// The blocks of scores that a layout names (heed/block_layout.h): all of a full block is
+  /// visible, and of a partial one what `partial` shows. Tiles without a block are not visited.
+  /// @throws InvalidArgument when the layout's numbers contradict each other, or `partial` adds to
+  /// scores. A call with other lengths than the layout's is refused.
+  static Mask blocks(BlockLayout layout, const Mask& partial = Mask());
+
   /// One range of keys for each of the q_len queries, the same in every batch entry and head.
   static Mask rows(std::vector<RowRange> ranges);
 
@@ -184,7 +192,8 @@ class HEED_API Mask {
   friend HEED_API Mask operator|(const Mask& a, const Mask& b);
 
   /// What the mask is made of, e.g. "causal(bottom_right) & sliding_window(4, 0)"; "none" when
-  /// everything is visible.
+  /// everything is visible. parse_mask() (heed/mask_text.h) reads it, but for tensors and
+  /// functions.
   std::string description() const;
 
   /// For the library's own use: the parts that must all allow a key.
@@ -269,6 +278,49 @@ HEED_API Mask longformer(std::int64_t window, std::int64_t global,
 /// @throws InvalidArgument when the stride is below 1.
 HEED_API Mask sparse_transformer(std::int64_t stride, Alignment alignment = Alignment::square());
 
+/// A query in block i of `block` positions each sees the keys of the blocks i − left to i + right;
+/// kUnbounded: no bound. With 0 on both sides these are chunks that do not see each other.
+/// @throws InvalidArgument when a side is negative or the block below 1.
+HEED_API Mask block_window(std::int64_t left, std::int64_t right, std::int64_t block,
+                           Alignment alignment = Alignment::square());
+
+/// What random_blocks() draws.
+struct RandomBlocks {
+  std::int64_t count = 3;   // blocks of keys for each block of queries, at most 256
+  std::int64_t block = 64;  // positions in a block
+  std::uint64_t seed = 0;
+  /// Draws among the blocks up to the queries' own instead of all. These stay the same as keys are
+  /// appended, so this is what goes with causal() and a cache.
+  bool only_past = false;
+};
+
+/// Each block of queries sees `count` different blocks of keys drawn at random, or all where there
+/// are no more. What is drawn depends on the seed, the head, the block of queries and how many
+/// blocks there are to draw from, and on nothing else.
+/// @throws InvalidArgument when the count is not 0 to 256 or the block below 1.
+HEED_API Mask random_blocks(const RandomBlocks& drawn, Alignment alignment = Alignment::square());
+
+/// The numbers of bigbird(), in blocks: those of the published base model.
+struct BigBird {
+  std::int64_t block = 64;  // b: positions in a block
+  std::int64_t window = 3;  // w: the block of the query and as many on each side; odd
+  std::int64_t global = 2;  // g: blocks at the beginning that see all and that all see
+  std::int64_t random = 3;  // r: blocks drawn at random, as by random_blocks()
+  std::uint64_t seed = 0;
+};
+
+/// block_window(w / 2, w / 2, b) | global_tokens(g · b) | random_blocks({r, b, seed}).
+/// Source: Zaheer et al., "Big Bird: Transformers for Longer Sequences", 2020, section 2 and
+/// appendix D.
+/// @throws InvalidArgument when a number is negative, the window even or the block below 1.
+HEED_API Mask bigbird(const BigBird& numbers = {}, Alignment alignment = Alignment::square());
+
+/// A query sees the first `sinks` keys and the last `window`, its own included, none of them behind
+/// it. Source: Xiao et al., "Efficient Streaming Language Models with Attention Sinks", 2023.
+/// @throws InvalidArgument when the sinks are negative or the window is below 1.
+HEED_API Mask streaming(std::int64_t sinks, std::int64_t window,
+                        Alignment alignment = Alignment::square());
+
 /// Several sequences packed into one: a query sees the keys of its own document only. `cu_seqlens`
 /// are the boundaries 0 = c₀ ≤ c₁ ≤ … ≤ c_n; document i is the positions cᵢ ≤ p < cᵢ₊₁, of queries
 /// (query_offset included) and keys alike, and c_n must be kv_len. @throws InvalidArgument when the
@@ -282,6 +334,9 @@ HEED_API Tensor<bool> materialize_allow(const Mask& mask, const ScoreShape& shap
 HEED_API Tensor<bool> materialize_block(const Mask& mask, const ScoreShape& shape);
 /// What is added to the scores; −infinity = may not attend.
 HEED_API Tensor<float> materialize_additive(const Mask& mask, const ScoreShape& shape);
+
+/// How many pairs of a query and a key the mask lets through, in all batch entries and heads.
+HEED_API std::int64_t count_visible(const Mask& mask, const ScoreShape& shape);
 
 /// What a visible and a masked cell look like in text.
 struct MaskGlyphs {

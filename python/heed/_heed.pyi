@@ -158,6 +158,58 @@ def sparse_transformer(stride: int, alignment: str | int | Sequence[int] = 'squa
     stride-th (Child et al., 2019, "strided").
     """
 
+def streaming(sinks: int, window: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    A query sees the first `sinks` keys and the last `window`, its own included (Xiao et al., 2023).
+    """
+
+def block_window(left: int | None, right: int | None, block: int, alignment: str | int | Sequence[int] = 'square') -> Mask:
+    """
+    A query in block i of `block` positions each sees the keys of the blocks i - left to i + right; None: no bound.
+    """
+
+def random_blocks(
+    count: int = 3, block: int = 64, seed: int = 0, *, only_past: bool = False, alignment: str | int | Sequence[int] = 'square',
+) -> Mask:
+    """
+    Each block of queries sees `count` different blocks of keys, at most 256, drawn at random by seed, head and block.
+    only_past: among the blocks up to its own, which stay the same as keys are appended.
+    """
+
+def bigbird(
+    block: int = 64, window: int = 3, num_global: int = 2, num_random: int = 3, seed: int = 0,
+    alignment: str | int | Sequence[int] = 'square',
+) -> Mask:
+    """
+    block_window(window // 2, window // 2, block) | global_tokens(num_global * block) | random_blocks(num_random, block,
+    seed): numbers of blocks, those of the published base model; the window is odd (Zaheer et al., 2020).
+    """
+
+def blocks(
+    row_begin: Any, columns: Any, *, lengths: tuple[int, int], block: tuple[int, int] = (128, 128), batch: int = 1,
+    num_heads: int = 1, partial: Any = None, within: Mask | None = None,
+) -> Mask:
+    """
+    The blocks of scores that a sparse matrix names. lengths: (q_len, kv_len); block: queries and keys in a block, at most
+    128 each; columns: the blocks of keys of each row of blocks, rising; row_begin: where in columns each row begins,
+    [batch * num_heads * rows + 1]; a batch or num_heads of 1 holds for all. All of a block is visible, and of those where
+    the booleans partial, as long as columns, are true what the mask within shows. Tiles without a block are not visited.
+    """
+
+def block_layout(
+    mask: Mask, shape: Sequence[int], *, block: tuple[int, int] = (128, 128), query_offset: int | Sequence[int] = 0,
+) -> dict[str, Any]:
+    """
+    The blocks of a mask for scores of a shape, (q_len, kv_len) for all heads or (batch, num_heads, q_len, kv_len): what
+    heed.blocks(**layout, within=mask) takes to show what the mask shows.
+    """
+
+def parse_mask(text: str) -> Mask:
+    """
+    The mask that a text names, in the words in which masks print themselves: heed.parse_mask("causal &
+    (sliding_window(128, 0) | global_tokens(16))"). What is made of arrays or functions cannot be read.
+    """
+
 class RelativeBuckets:
     """
     Which entry of a learned table belongs to a distance, kv_idx - q_idx in positions.

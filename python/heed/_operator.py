@@ -84,7 +84,7 @@ def attention(
     key: Any,
     value: Any,
     *,
-    mask: _heed.Mask | None = None,
+    mask: _heed.Mask | str | None = None,
     causal: bool | str = False,
     window: int | tuple[int | None, int | None] | None = None,
     scale: float | None = None,
@@ -115,7 +115,7 @@ def attention(
 
     In this order: scale, softcap, score_mod, ALiBi, bias, relative positions, mask, sinks, softmax, dropout, values.
 
-    mask              a heed.Mask, made by name and combined with & and |
+    mask              a heed.Mask, made by name and combined with & and |, or its text: "causal & sliding_window(31, 0)"
     causal            True: as many queries as keys, each sees the keys up to itself; "top_left" or "bottom_right" where
                       there are not as many, or mask=heed.causal(n), query 0 at key n
     window            (left, right): a query sees that many keys besides itself, None all; n is (n, n). It stands where

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Options(TypedDict, total=False):
     """The keywords that say what attention computes: see attention()."""
 
-    mask: _heed.Mask | None
+    mask: _heed.Mask | str | None
     causal: bool | str
     window: int | tuple[int | None, int | None] | None
     scale: float | None
@@ -68,9 +68,11 @@ def _sides(function: str, window: Any) -> list[int | None]:
 
 def _combined_mask(function, mask, causal, window):
     """What mask, causal and window say together."""
+    if isinstance(mask, str):
+        mask = _heed.parse_mask(mask)
     if mask is not None and not isinstance(mask, _heed.Mask):
         raise ValueError(
-            f"{function}: mask is a {type(mask).__name__}, expected a heed.Mask; heed.allow(array), heed.block(array) "
+            f"{function}: mask is a {type(mask).__name__}, expected a heed.Mask or a text that names one; heed.allow(array), heed.block(array) "
             "and heed.additive(array) make one of an array and say what its elements mean"
         )
     parts = [] if mask is None else [mask]

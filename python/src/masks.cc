@@ -76,24 +76,7 @@ MaskObject key_padding(nb::handle token_ids, std::int64_t padding_id) {
   return {heed::key_padding(elements_of<std::int64_t>("key_padding", array, "int64"), padding_id)};
 }
 
-// The scores that a mask is looked at for.
 using ScoreExtents = std::vector<std::int64_t>;
-ScoreShape score_shape(const ScoreExtents& extents, const QueryOffsets& query_offset) {
-  if (extents.size() != 2 && extents.size() != 4) {
-    throw InvalidArgument(fmt::format(
-        "Mask: shape has {} dimensions, expected (q_len, kv_len) or (batch, num_heads, q_len, "
-        "kv_len)",
-        extents.size()));
-  }
-  ScoreShape shape{.q_len = extents[extents.size() - 2],
-                   .kv_len = extents[extents.size() - 1],
-                   .query_offset = query_offset_of(query_offset)};
-  if (extents.size() == 4) {
-    shape.batch = extents[0];
-    shape.num_heads = extents[1];
-  }
-  return shape;
-}
 
 template <class T>
 nb::object materialized(Tensor<T> (*materialize)(const Mask&, const ScoreShape&),
@@ -155,6 +138,23 @@ void bind_mask_class(nb::module_& module) {
 }
 
 }  // namespace
+
+ScoreShape score_shape(const std::vector<std::int64_t>& extents, const QueryOffsets& query_offset) {
+  if (extents.size() != 2 && extents.size() != 4) {
+    throw InvalidArgument(fmt::format(
+        "Mask: shape has {} dimensions, expected (q_len, kv_len) or (batch, num_heads, q_len, "
+        "kv_len)",
+        extents.size()));
+  }
+  ScoreShape shape{.q_len = extents[extents.size() - 2],
+                   .kv_len = extents[extents.size() - 1],
+                   .query_offset = query_offset_of(query_offset)};
+  if (extents.size() == 4) {
+    shape.batch = extents[0];
+    shape.num_heads = extents[1];
+  }
+  return shape;
+}
 
 void bind_masks(nb::module_& module) {
   bind_mask_class(module);

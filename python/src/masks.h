@@ -30,8 +30,13 @@ inline QueryOffset query_offset_of(const QueryOffsets& offsets) {
   return std::visit([](const auto& given) { return QueryOffset(given); }, offsets);
 }
 
+// The scores that a mask is looked at for: (q_len, kv_len) or (batch, num_heads, q_len, kv_len).
+ScoreShape score_shape(const std::vector<std::int64_t>& extents, const QueryOffsets& query_offset);
+
 void bind_masks(nb::module_& module);
 // Those that know where queries stand.
 void bind_patterns(nb::module_& module);
+// Those of blocks, and those that are read from text.
+void bind_blocks(nb::module_& module);
 
 }  // namespace heed::python

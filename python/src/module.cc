@@ -14,6 +14,7 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_process(module);
   heed::python::bind_masks(module);
   heed::python::bind_patterns(module);
+  heed::python::bind_blocks(module);
   heed::python::bind_relative(module);
   heed::python::bind_options(module);
   heed::python::bind_attention(module);

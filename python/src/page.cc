@@ -22,7 +22,7 @@ namespace heed::python {
 
 namespace {
 
-constexpr const char* kFunction = "show";
+constexpr const char* kShowFunction = "show";
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 using Names = std::vector<std::string>;
@@ -42,7 +42,7 @@ Names names_of(const char* what, const Names& given, std::int64_t count, const c
   }
   if (static_cast<std::int64_t>(given.size()) != count) {
     throw InvalidArgument(
-        fmt::format("{}: {} tokens, but {} {}", kFunction, given.size(), count, what));
+        fmt::format("{}: {} tokens, but {} {}", kShowFunction, given.size(), count, what));
   }
   return given;
 }
@@ -131,9 +131,10 @@ bool are_plain(const Options& options) {
 Heads heads_of(const ScoreShape& shape, std::int64_t batch, std::optional<std::int64_t> head) {
   const auto check = [](const char* name, std::int64_t found, std::int64_t count) {
     if (found >= 0 && found < count) return;
-    throw InvalidArgument(fmt::format("{}: {} is {}, of {}", kFunction, name, found, count));
+    throw InvalidArgument(fmt::format("{}: {} is {}, of {}", kShowFunction, name, found, count));
   };
-  if (shape.num_heads == 0) throw InvalidArgument(fmt::format("{}: there are no heads", kFunction));
+  if (shape.num_heads == 0)
+    throw InvalidArgument(fmt::format("{}: there are no heads", kShowFunction));
   check("batch", batch, shape.batch);
   if (!head) return {batch, 0, shape.num_heads};
   check("head", *head, shape.num_heads);
@@ -156,7 +157,7 @@ ExplorerSentence attention_of(const Operands& operands, const Options& options,
                               std::optional<std::int64_t> head) {
   const auto query = view_of_rank_4<T>(operands.query);
   const auto key = view_of_rank_4<T>(operands.key);
-  const CallOptions<RealOf<T>> call(kFunction, options);
+  const CallOptions<RealOf<T>> call(kShowFunction, options);
   // Refuses what does not fit.
   static_cast<void>(attention_weights(query, key, {}, *call));
   const ScoreShape shape{.batch = query.extent(0),
@@ -193,7 +194,7 @@ std::string page_of(ExplorerSentence&& sentence) {
 std::string attention_page(nb::handle query, nb::handle key, std::int64_t batch,
                            std::optional<std::int64_t> head, const nb::tuple& names,
                            const Options& options) {
-  const Operands operands = operands_of(kFunction, query, key, {});
+  const Operands operands = operands_of(kShowFunction, query, key, {});
   const Labels labels{"attention", nb::cast<Names>(names[0]), nb::cast<Names>(names[1])};
   return page_of(with_type(operands.dtype, [&](auto number) {
     return attention_of<decltype(number)>(operands, options, labels, batch, head);
@@ -207,7 +208,7 @@ FloatView shown(FloatView weights, std::int64_t batch, std::optional<std::int64_
     throw InvalidArgument(fmt::format(
         "{}: weights has shape {}, expected [queries, keys], [num_heads, queries, keys] "
         "or [batch, num_heads, queries, keys]",
-        kFunction, to_string(weights.shape())));
+        kShowFunction, to_string(weights.shape())));
   }
   const FloatView all = weights.to_rank(4);
   const Heads heads = heads_of({.batch = all.extent(0), .num_heads = all.extent(1)}, batch, head);
@@ -216,9 +217,9 @@ FloatView shown(FloatView weights, std::int64_t batch, std::optional<std::int64_
 
 std::string weights_page(nb::handle weights, std::int64_t batch, std::optional<std::int64_t> head,
                          const nb::tuple& names) {
-  const Array array = to_array(kFunction, "weights", weights);
+  const Array array = to_array(kShowFunction, "weights", weights);
   std::optional<Tensor<float>> copy;
-  const FloatView view = shown(as_real(kFunction, "weights", array, copy), batch, head);
+  const FloatView view = shown(as_real(kShowFunction, "weights", array, copy), batch, head);
   const Labels labels{"attention weights", nb::cast<Names>(names[0]), nb::cast<Names>(names[1])};
   ExplorerSentence sentence = sentence_of(floats_of(view), labels);
   if (head) sentence.heads = {name_of(*head)};

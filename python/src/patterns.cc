@@ -116,6 +116,50 @@ void bind_sparse(nb::module_& module) {
   define(module, "sparse_transformer", &heed::sparse_transformer, "stride",
          "(sliding_window(stride - 1, 0) | strided(stride)) & causal(): the last `stride` keys, "
          "and of those before every stride-th (Child et al., 2019, \"strided\").");
+  define(
+      module, "streaming", &heed::streaming, "sinks", "window",
+      "A query sees the first `sinks` keys and the last `window`, its own included (Xiao et al., "
+      "2023).");
+}
+
+MaskObject block_window(std::optional<std::int64_t> left, std::optional<std::int64_t> right,
+                        std::int64_t block, nb::handle alignment) {
+  return {heed::block_window(left.value_or(kUnbounded), right.value_or(kUnbounded), block,
+                             alignment_of("block_window", alignment))};
+}
+
+MaskObject random_blocks(std::int64_t count, std::int64_t block, std::uint64_t seed, bool only_past,
+                         nb::handle alignment) {
+  return {
+      heed::random_blocks({.count = count, .block = block, .seed = seed, .only_past = only_past},
+                          alignment_of("random_blocks", alignment))};
+}
+
+MaskObject bigbird(std::int64_t block, std::int64_t window, std::int64_t num_global,
+                   std::int64_t num_random, std::uint64_t seed, nb::handle alignment) {
+  return {heed::bigbird(
+      {.block = block, .window = window, .global = num_global, .random = num_random, .seed = seed},
+      alignment_of("bigbird", alignment))};
+}
+
+void bind_block_patterns(nb::module_& module) {
+  module.def("block_window", &block_window, nb::arg("left").none(), nb::arg("right").none(),
+             nb::arg("block"), nb::arg("alignment").none() = "square",
+             "A query in block i of `block` positions each sees the keys of the blocks i - left to "
+             "i + right; None: no bound.");
+  module.def(
+      "random_blocks", &random_blocks, nb::arg("count") = 3, nb::arg("block") = 64,
+      nb::arg("seed") = 0, nb::kw_only(), nb::arg("only_past") = false,
+      nb::arg("alignment").none() = "square",
+      "Each block of queries sees `count` different blocks of keys, at most 256, drawn at "
+      "random by seed, head and block. only_past: among the blocks up to its own, which stay "
+      "the same as keys are appended.");
+  module.def(
+      "bigbird", &bigbird, nb::arg("block") = 64, nb::arg("window") = 3, nb::arg("num_global") = 2,
+      nb::arg("num_random") = 3, nb::arg("seed") = 0, nb::arg("alignment").none() = "square",
+      "block_window(window // 2, window // 2, block) | global_tokens(num_global * block) | "
+      "random_blocks(num_random, block, seed): numbers of blocks, those of the published base "
+      "model; the window is odd (Zaheer et al., 2020).");
 }
 
 }  // namespace
@@ -123,6 +167,7 @@ void bind_sparse(nb::module_& module) {
 void bind_patterns(nb::module_& module) {
   bind_intervals(module);
   bind_sparse(module);
+  bind_block_patterns(module);
 }
 
 }  // namespace heed::python

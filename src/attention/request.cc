@@ -149,12 +149,8 @@ QueryOffset first_position(const AttentionShapes& shapes,
   const bool has_distances =
       options.alibi_slopes || options.relative_bias || options.relative_vectors;
   if (!is_zero(options.query_offset) || !has_distances) return options.query_offset;
-  bool at_end = false;
-  for (const auto& part : options.mask.parts()) {
-    if (part->alignment() == nullptr) continue;
-    if (!part->alignment()->is_bottom_right()) return options.query_offset;
-    at_end = true;
-  }
+  const Alignment* alignment = detail::AllOf(options.mask).alignment();
+  const bool at_end = alignment != nullptr && alignment->is_bottom_right();
   return at_end ? QueryOffset(shapes.kv_len - shapes.q_len) : options.query_offset;
 }
 

@@ -38,7 +38,7 @@ TEST(CacheMask, QueriesStandAtTheEndOfTheirSequence) {
   EXPECT_THAT(lines(mask, 1), ElementsAre("#....", "##...", "###.."));
   EXPECT_THAT(lines(mask, 2), ElementsAre(".....", ".....", "#...."));
   EXPECT_THAT(lines(mask, 3), ElementsAre(".....", ".....", "....."));
-  EXPECT_EQ(mask.description(), "causal(bottom_right of 5, 3, 1, 0)");
+  EXPECT_EQ(mask.description(), "causal(bottom_right(5, 3, 1, 0))");
 }
 
 TEST(CacheMask, WindowsGoAlong) {

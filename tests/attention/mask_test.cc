@@ -207,7 +207,7 @@ TEST(Lines, SpeakInSeveralGlyphs) {
 
 TEST(Description, NamesEveryPart) {
   EXPECT_EQ(causal_bottom_right().description(), "causal(bottom_right)");
-  EXPECT_EQ(causal(3).description(), "causal(offset 3)");
+  EXPECT_EQ(causal(3).description(), "causal(offset(3))");
   EXPECT_EQ(sliding_window(kUnbounded, 4, Alignment::top_left()).description(),
             "sliding_window(unbounded, 4, top_left)");
   EXPECT_EQ(key_lengths({3, 4}).description(), "key_lengths(3, 4)");

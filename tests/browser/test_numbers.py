@@ -52,7 +52,7 @@ def test_opens_with_the_worked_example(written, guard):
     assert warm.argmax(axis=1).tolist() == [4, 2, 1, 5, 0, 3]
 
 
-@pytest.mark.parametrize("mask", ["causal", "none", "window:2,1"])
+@pytest.mark.parametrize("mask", ["causal", "none", "sliding_window(2, 1)"])
 @pytest.mark.parametrize("temperature", [0.1, 1, 3])
 def test_weights_agree_with_heed(written, guard, heed, mask, temperature):
     page = guard.open(written(SENTENCE, "--heads", 8))
@@ -73,7 +73,7 @@ def test_weights_agree_with_heed(written, guard, heed, mask, temperature):
 
 
 def test_a_mask_that_the_page_has_no_switch_for(written, guard, heed):
-    arguments = (SENTENCE, "--mask", "prefix:3 & window:4,4")
+    arguments = (SENTENCE, "--mask", "prefix(3) & sliding_window(4, 4)")
     page = guard.open(written(*arguments))
     choose_sentence(page)
     assert page.is_checked("#mask-given")

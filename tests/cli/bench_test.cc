@@ -82,6 +82,21 @@ TEST(BenchForward, RatesFollowFromTimes) {
   EXPECT_NEAR(share, gflops / result.at("peak_gflops").get<double>(), 1e-9 * share);
 }
 
+TEST(BenchForward, TakesAMaskByName) {
+  const std::string text = "bigbird(4, 1, 1, 2, 3)";
+  const auto result =
+      case_of({"--seq", "33", "--batch", "2", "--causal", "square", "--mask", text});
+  const Mask mask =
+      causal() & bigbird({.block = 4, .window = 1, .global = 1, .random = 2, .seed = 3});
+  EXPECT_EQ(result.at("case").at("mask"), mask.description());
+  EXPECT_EQ(result.at("case").at("visible_pairs"), count_visible(mask, {2, 2, 33, 33}));
+  const auto backward = json_of({"bench", "backward", "--heads", "2", "--head-dim", "8", "--repeat",
+                                 "1", "--seq", "9", "--mask", "streaming(1, 2)"});
+  EXPECT_EQ(backward.at("results").at(0).at("case").at("mask"), "streaming(1, 2)");
+  expect_usage_error({"--mask", "wide"}, "--mask: there is no mask 'wide'");
+  expect_usage_error({"--seq", "5", "--mask", "documents(0, 4)"}, "the last boundary is 4");
+}
+
 TEST(BenchForward, CountsVisiblePairsOnly) {
   struct Masked {
     std::int64_t q_len;

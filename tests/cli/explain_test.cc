@@ -74,7 +74,7 @@ TEST(Explain, WhitespaceAroundTheSentenceIsDropped) {
 TEST(Explain, JsonHoldsTokensSettingsAndWeights) {
   const auto json =
       explain_json({kSentence, "--heads", "2", "--d-model", "8", "--seed", "7", "--temperature",
-                    "0.5", "--mask", "causal & window:2,0", "--no-position"});
+                    "0.5", "--mask", "causal & sliding_window(2, 0)", "--no-position"});
   EXPECT_EQ(json.at("sentence"), kSentence);
   EXPECT_EQ(json.at("tokens"), (std::vector<std::string>{"The", "cat", "sat", "on", "the", "mat"}));
   EXPECT_EQ(json.at("token_ids").size(), 6U);
@@ -96,10 +96,10 @@ TEST(Explain, JsonHoldsTokensSettingsAndWeights) {
 TEST(Explain, MasksDecideWhoIsSeen) {
   const auto none = weights_of({kSentence, "--mask", "none"});
   EXPECT_GT(none[0][0][5], 0);
-  const auto prefixed = weights_of({kSentence, "--mask", "prefix:3"});
+  const auto prefixed = weights_of({kSentence, "--mask", "prefix(3)"});
   EXPECT_GT(prefixed[0][0][2], 0);
   EXPECT_EQ(prefixed[0][0][3], 0);
-  const auto window = weights_of({kSentence, "--mask", "window:unbounded,1"});
+  const auto window = weights_of({kSentence, "--mask", "sliding_window(unbounded, 1)"});
   EXPECT_GT(window[0][2][3], 0);
   EXPECT_EQ(window[0][2][4], 0);
 }
@@ -234,12 +234,13 @@ TEST(Explain, RefusesSettingsThatMakeNoSense) {
 }
 
 TEST(Explain, RefusesUnknownMasksAndListsTheKnown) {
-  const std::string known = "expected none, causal, window:LEFT,RIGHT or prefix:LENGTH";
-  for (const char* mask : {"future", "causal &", "prefix:", "prefix:-1", "prefix:2x"}) {
-    expect_usage_error({"--mask", mask}, known);
-  }
-  for (const char* mask : {"window:", "window:3", "window:1,-1", "window:1,2,3"}) {
-    expect_usage_error({"--mask", mask}, "is not a window, expected LEFT,RIGHT");
+  expect_usage_error({"--mask", "future"},
+                     "--mask: there is no mask 'future', expected one of none, causal, ");
+  expect_usage_error({"--mask", "causal & future"},
+                     ", at character 10\n  causal & future\n           ^\n");
+  for (const char* mask : {"", "causal &", "prefix()", "prefix(2x)", "sliding_window(3)",
+                           "sliding_window(1, -1)", "prefix(-1)", "window:2,0"}) {
+    expect_usage_error({"--mask", mask}, "--mask");
   }
 }
 

@@ -144,6 +144,21 @@ TEST_F(Run, HalfIsComputedInFloat) {
   EXPECT_EQ(load<float>("l.npy").shape(), Shape{3});
 }
 
+TEST_F(Run, AMaskMayBeGivenByName) {
+  save_square();
+  const auto query = load<float>("q.npy");
+  const auto key = load<float>("k.npy");
+  const auto value = load<float>("v.npy");
+  expect_success({"--mask", "causal & (sliding_window(0, 0) | columns(2))"});
+  const Mask mask = causal() & (sliding_window(0, 0) | columns(2));
+  EXPECT_TRUE(same_bits(load<float>("o.npy"),
+                        computed(query, key, value, {.mask = mask}).out.reshaped({3, 5})));
+  const CommandResult result = run({"--causal", "square", "--mask", "columns(2)"});
+  EXPECT_THAT(result.out, HasSubstr("mask     causal & columns(2)\n"));
+  expect_error(2, {"--mask", "causal & colums(2)"}, "at character 10\n  causal & colums(2)\n  ");
+  expect_error(1, {"--mask", "key_lengths(4)"}, "lengths[0] is 4 but kv_len is 3");
+}
+
 TEST_F(Run, ReadsAMaskAsItIsToldTo) {
   save_square();
   const Tensor<bool> mask({3, 3}, {true, false, false, false, true, false, true, true, false});

@@ -190,6 +190,24 @@ TEST_F(Train, GenerateWritesWithTheSavedModel) {
   EXPECT_EQ(plain.out, "The \n");
 }
 
+TEST_F(Train, AMaskIsKeptWithTheModel) {
+  const CommandResult masked = run_command(
+      tiny_lm({"--save", path("m"), "--mask", "sliding_window(3, 0) | columns(4)", "--json"}));
+  ASSERT_EQ(masked.exit_code, 0) << masked.err;
+  const auto json = nlohmann::json::parse(masked.out);
+  EXPECT_EQ(json.at("model").at("mask"), "sliding_window(3, 0) | columns(4)");
+  const CommandResult all = run_command(tiny_lm({"--json"}));
+  EXPECT_EQ(nlohmann::json::parse(all.out).at("model").at("mask"), "none");
+  EXPECT_NE(nlohmann::json::parse(all.out).at("loss"), json.at("loss"));
+  const CommandResult again = run_command({"generate", "--model", path("m"), "--tokens", "5"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const CommandResult copy = run_command(tiny({"--mask", "streaming(1, 4)", "--json"}));
+  EXPECT_EQ(nlohmann::json::parse(copy.out).at("model").at("mask"), "streaming(1, 4)");
+  expect_error(2, tiny_lm({"--mask", "streaming"}), "--mask: expected SINKS");
+  expect_error(2, tiny_lm({"--mask", "documents(0, 16)"}),
+               "--mask 'documents(0, 16)' does not fit sequences of any length: documents: ");
+}
+
 TEST_F(Train, GenerateNamesWhatIsWrong) {
   ASSERT_EQ(run_command(tiny_lm({"--save", path("m")})).exit_code, 0);
   ASSERT_EQ(run_command(tiny({"--save", path("copy")})).exit_code, 0);

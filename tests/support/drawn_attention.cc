@@ -9,6 +9,7 @@
 #include <ostream>
 #include <utility>
 
+#include "heed/block_layout.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {
@@ -271,9 +272,32 @@ Mask DrawnAttention::structural_mask(Random& random) const {
   return Mask::rows(ranges);
 }
 
+// Blocks of some size, a third of them shown in part.
+Mask DrawnAttention::blocks_mask(Random& random) const {
+  BlockLayout layout{.batch = below(random, 2) == 0 ? 1 : shape_.batch,
+                     .num_heads = below(random, 2) == 0 ? 1 : shape_.num_heads,
+                     .q_len = shape_.q_len,
+                     .kv_len = shape_.kv_len,
+                     .q_block = 1 + below(random, 128),
+                     .kv_block = 1 + below(random, 128)};
+  const std::int64_t rows =
+      layout.batch * layout.num_heads * ((layout.q_len + layout.q_block - 1) / layout.q_block);
+  const std::int64_t columns = (layout.kv_len + layout.kv_block - 1) / layout.kv_block;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      if (below(random, 2) == 0) continue;
+      layout.columns.push_back(static_cast<std::int32_t>(column));
+      layout.partial.push_back(below(random, 3) == 0 ? 1 : 0);
+    }
+    layout.row_begin.push_back(static_cast<std::int64_t>(layout.columns.size()));
+  }
+  return Mask::blocks(std::move(layout), strided(3, Alignment::top_left()) &
+                                             causal(Alignment::offset(below(random, 200))));
+}
+
 Mask DrawnAttention::irregular_mask(Random& random) {
   const auto flag = [](Random& any) { return below(any, 4) != 0; };
-  switch (below(random, 5)) {
+  switch (below(random, 8)) {
     case 0:
       return Mask::allow(broadcastable(random, flags_, flag));
     case 1:
@@ -287,6 +311,17 @@ Mask DrawnAttention::irregular_mask(Random& random) {
       for (std::int64_t& token : tokens.elements()) token = below(random, 4);
       return key_padding(tokens, 0);
     }
+    case 4:
+      return random_blocks({.count = below(random, 4),
+                            .block = 1 + below(random, 90),
+                            .seed = random(),
+                            .only_past = below(random, 2) == 0},
+                           Alignment::offset(below(random, 100) - 50));
+    case 5:
+      return streaming(below(random, 40), 1 + below(random, 100),
+                       Alignment::offset(below(random, 200) - 50));
+    case 6:
+      return blocks_mask(random);
     default: {
       const auto step = static_cast<int>(2 + below(random, 9));
       return Mask::where([step](int b, int h, int q, int k) {

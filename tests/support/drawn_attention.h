@@ -61,6 +61,7 @@ class DrawnAttention {
   Mask mask(std::uint32_t seed);
   Mask structural_mask(Random& random) const;
   Mask irregular_mask(Random& random);
+  Mask blocks_mask(Random& random) const;
   template <class T, class Draw>
   TensorView<const T> broadcastable(Random& random, std::vector<Tensor<T>>& memory, Draw draw);
   void set_options(const AttentionCase& drawn);

@@ -16,6 +16,21 @@ namespace heed::inline v0::detail {
 // Offsets beyond any position are refused, so that sums of them do not overflow.
 inline constexpr std::int64_t kMaxOffset = std::int64_t{1} << 32;
 
+// Sides and lengths are cut off here: beyond any distance between two positions.
+inline constexpr std::int64_t kFar = 4 * kMaxOffset;
+
+// The block that a position, which may be negative, stands in.
+constexpr std::int64_t block_of(std::int64_t position, std::int64_t block) {
+  return position >= 0 ? position / block : -((-position + block - 1) / block);
+}
+
+// As text: "unbounded" or the number.
+std::string side_text(std::int64_t keys);
+
+// Throws InvalidArgument unless least ≤ number ≤ most.
+void check_number(const char* function, const char* name, std::int64_t number, std::int64_t least,
+                  std::int64_t most = kMaxOffset);
+
 // Throws InvalidArgument unless there is one length for each sequence of the batch, 0 to kv_len.
 void check_key_lengths(std::string_view mask_name, const std::vector<std::int64_t>& lengths,
                        const ScoreShape& shape);

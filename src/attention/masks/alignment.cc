@@ -17,6 +17,17 @@ namespace heed::inline v0 {
 
 namespace detail {
 
+std::string side_text(std::int64_t keys) {
+  return keys == kUnbounded ? "unbounded" : fmt::format("{}", keys);
+}
+
+void check_number(const char* function, const char* name, std::int64_t number, std::int64_t least,
+                  std::int64_t most) {
+  if (number >= least && number <= most) return;
+  throw InvalidArgument(
+      fmt::format("{}: {} is {}, expected {} to {}", function, name, number, least, most));
+}
+
 void check_key_lengths(std::string_view mask_name, const std::vector<std::int64_t>& lengths,
                        const ScoreShape& shape) {
   if (static_cast<std::int64_t>(lengths.size()) != shape.batch) {
@@ -94,9 +105,9 @@ std::string Alignment::description() const {
     case Kind::kBottomRight:
       return "bottom_right";
     case Kind::kLengths:
-      return fmt::format("bottom_right of {}", fmt::join(*lengths_, ", "));
+      return fmt::format("bottom_right({})", fmt::join(*lengths_, ", "));
     case Kind::kOffset:
-      return offset_ == 0 ? "top_left" : fmt::format("offset {}", offset_);
+      return offset_ == 0 ? "top_left" : fmt::format("offset({})", offset_);
   }
   return "";
 }

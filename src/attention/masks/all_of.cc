@@ -17,8 +17,20 @@ void AllOf::check(const ScoreShape& shape) const {
 std::string AllOf::description() const {
   std::vector<std::string> names;
   names.reserve(parts_.size());
-  for (const auto& part : parts_) names.push_back(part->description());
+  for (const auto& part : parts_) {
+    const std::string name = part->description();
+    names.push_back(part->is_alternative() && parts_.size() > 1 ? "(" + name + ")" : name);
+  }
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " & "));
+}
+
+const Alignment* AllOf::alignment() const {
+  const Alignment* found = nullptr;
+  for (const auto& part : parts_) {
+    const Alignment* one = part->alignment();
+    if (one != nullptr && (found == nullptr || !one->is_bottom_right())) found = one;
+  }
+  return found;
 }
 
 bool AllOf::is_structural() const {
@@ -39,6 +51,19 @@ RowRange AllOf::range(const ScoreShape& shape, const AttentionRow& row) const {
   RowRange keys{0, shape.kv_len};
   for (const auto& part : parts_) keys = keys & part->range(shape, row);
   return keys.begin < keys.end ? keys : RowRange{};
+}
+
+GroupRanges AllOf::ranges(const ScoreShape& shape, const RowGroup& rows) const {
+  GroupRanges found{{0, shape.kv_len}, {shape.kv_len, 0}};
+  const std::int64_t offset = shape.query_offset[rows.batch];
+  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+    const RowRange keys = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
+    found.of_all = found.of_all & keys;
+    if (keys.begin >= keys.end) continue;
+    found.of_any.begin = std::min(found.of_any.begin, keys.begin);
+    found.of_any.end = std::max(found.of_any.end, keys.end);
+  }
+  return found;
 }
 
 bool AllOf::visible(const ScoreShape& shape, const ScoreIndex& at) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,12 @@
 
 namespace heed::inline v0::detail {
 
+// The keys in the ranges of all rows of a group, and those from the first to the last in any.
+struct GroupRanges {
+  RowRange of_all;
+  RowRange of_any;
+};
+
 // A value; copies share the parts. Everything but check() may assume that check() passed for the
 // same shape.
 class AllOf {
@@ -19,10 +26,12 @@ class AllOf {
   explicit AllOf(const Mask& mask) : parts_(mask.parts().begin(), mask.parts().end()) {}
 
   void check(const ScoreShape& shape) const;
-  // Joined by " & "; "none" without parts.
+  // Joined by " & ", with alternatives in parentheses; "none" without parts.
   std::string description() const;
   std::size_t size() const noexcept { return parts_.size(); }
 
+  // How the parts put queries at keys; where they differ, one that is not bottom_right().
+  const Alignment* alignment() const;
   bool is_structural() const;
   bool depends_on_head() const;
   bool adds() const;
@@ -30,6 +39,7 @@ class AllOf {
   // Keys outside this range are not visible; those inside may be hidden by an irregular part.
   // Within [0, kv_len]; [0, 0) when there is none.
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const;
+  GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const;
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const;
   float added(const ScoreIndex& at) const;
 
@@ -42,6 +52,22 @@ class AllOf {
   void hide(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
             const kernels::BasicKernelTable<Real>& table) const {
     for (const auto& part : parts_) part->hide(shape, tile, table);
+  }
+  // Makes a tile −infinity where it hides keys, those outside the ranges of rows among them, and
+  // elsewhere what it adds to scores.
+  template <class Real>
+  void show(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
+            const kernels::BasicKernelTable<Real>& table) const {
+    const std::int64_t offset = shape.query_offset[tile.batch];
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      const RowRange keys = range(shape, {tile.batch, tile.heads[r], tile.q_idx[r] - offset});
+      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+        const std::int64_t key = std::int64_t{tile.first_key} + j;
+        tile.scores[std::int64_t{j} * tile.width + r] =
+            key >= keys.begin && key < keys.end ? Real{0} : -std::numeric_limits<Real>::infinity();
+      }
+    }
+    hide(shape, tile, table);
   }
 
  private:

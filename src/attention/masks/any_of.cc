@@ -20,6 +20,7 @@ namespace heed::inline v0 {
 namespace {
 
 using detail::AllOf;
+using detail::GroupRanges;
 using detail::IrregularPart;
 using detail::RowGroup;
 using detail::ScoreIndex;
@@ -42,8 +43,17 @@ class AnyOf final : public IrregularPart<AnyOf> {
       const std::string name = mask.description();
       names.push_back(mask.size() > 1 ? "(" + name + ")" : name);
     }
-    return fmt::format("({})", fmt::join(names, " | "));
+    return fmt::format("{}", fmt::join(names, " | "));
   }
+  const Alignment* alignment() const override {
+    const Alignment* found = nullptr;
+    for (const AllOf& mask : masks_) {
+      const Alignment* one = mask.alignment();
+      if (one != nullptr && (found == nullptr || !one->is_bottom_right())) found = one;
+    }
+    return found;
+  }
+  bool is_alternative() const override { return true; }
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
     return std::any_of(masks_.begin(), masks_.end(),
                        [&](const AllOf& mask) { return mask.visible(shape, at); });
@@ -53,7 +63,7 @@ class AnyOf final : public IrregularPart<AnyOf> {
                         std::int64_t key) const override {
     std::int64_t next = shape.kv_len;
     for (const AllOf& mask : masks_) {
-      const RowRange keys = ranges(mask, shape, rows).of_any;
+      const RowRange keys = mask.ranges(shape, rows).of_any;
       const std::int64_t from = std::max(key, keys.begin / kTileKeys * kTileKeys);
       if (from >= keys.end) continue;
       const std::int64_t found = mask.next_key(shape, rows, from);
@@ -67,7 +77,7 @@ class AnyOf final : public IrregularPart<AnyOf> {
                         RowRange keys) const override {
     auto any = Visibility::kNone;
     for (const AllOf& mask : masks_) {
-      const Ranges found = ranges(mask, shape, rows);
+      const GroupRanges found = mask.ranges(shape, rows);
       if (keys.end <= found.of_any.begin || keys.begin >= found.of_any.end) continue;
       const auto one = mask.visibility(shape, rows, keys);
       if (one == Visibility::kNone) continue;
@@ -86,10 +96,10 @@ class AnyOf final : public IrregularPart<AnyOf> {
     const std::int64_t end = std::int64_t{tile.end} * tile.width;
     std::fill(all.begin() + begin, all.begin() + end, kHidden<Real>);
     for (const AllOf& mask : masks_) {
+      if (shows_nothing(mask, shape, tile)) continue;
       detail::BasicScoreTile<Real> shown = tile;
       shown.scores = one.data();
-      show_ranges(mask, shape, shown);
-      mask.hide(shape, shown, table);
+      mask.show(shape, shown, table);
       for (std::int64_t i = begin; i < end; ++i) {
         all[static_cast<std::size_t>(i)] =
             std::max(all[static_cast<std::size_t>(i)], one[static_cast<std::size_t>(i)]);
@@ -102,40 +112,16 @@ class AnyOf final : public IrregularPart<AnyOf> {
 
  private:
   template <class Real>
-  static constexpr Real kHidden = -std::numeric_limits<Real>::infinity();
-
-  // The keys in the ranges of all rows, and those from the first to the last in any.
-  struct Ranges {
-    RowRange of_all;
-    RowRange of_any;
-  };
-  static Ranges ranges(const AllOf& mask, const ScoreShape& shape, const RowGroup& rows) {
-    Ranges found{{0, shape.kv_len}, {shape.kv_len, 0}};
-    const std::int64_t offset = shape.query_offset[rows.batch];
-    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
-      const RowRange keys = mask.range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
-      found.of_all = found.of_all & keys;
-      if (keys.begin >= keys.end) continue;
-      found.of_any.begin = std::min(found.of_any.begin, keys.begin);
-      found.of_any.end = std::max(found.of_any.end, keys.end);
-    }
-    return found;
+  static bool shows_nothing(const AllOf& mask, const ScoreShape& shape,
+                            const detail::BasicScoreTile<Real>& tile) {
+    const RowGroup rows{tile.batch, tile.width, tile.heads, tile.q_idx};
+    const RowRange keys{tile.first_key + tile.begin, tile.first_key + tile.end};
+    const RowRange seen = mask.ranges(shape, rows).of_any & keys;
+    return seen.begin >= seen.end || mask.visibility(shape, rows, keys) == Visibility::kNone;
   }
 
-  // Makes the tile 0 within the ranges of its rows and −infinity outside.
   template <class Real>
-  static void show_ranges(const AllOf& mask, const ScoreShape& shape,
-                          const detail::BasicScoreTile<Real>& tile) {
-    const std::int64_t offset = shape.query_offset[tile.batch];
-    for (std::int32_t r = 0; r < tile.width; ++r) {
-      const RowRange keys = mask.range(shape, {tile.batch, tile.heads[r], tile.q_idx[r] - offset});
-      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-        const std::int64_t key = std::int64_t{tile.first_key} + j;
-        tile.scores[std::int64_t{j} * tile.width + r] =
-            key >= keys.begin && key < keys.end ? Real{0} : kHidden<Real>;
-      }
-    }
-  }
+  static constexpr Real kHidden = -std::numeric_limits<Real>::infinity();
 
   std::vector<AllOf> masks_;
 };

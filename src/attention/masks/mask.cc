@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -15,6 +16,7 @@
 #include "attention/masks/bound_mask.h"
 #include "attention/masks/mask_part.h"
 #include "heed/cancellation.h"
+#include "heed/parallel.h"
 
 namespace heed::inline v0 {
 
@@ -37,6 +39,32 @@ Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_o
         for (at.k = 0; at.k < shape.kv_len; ++at.k) *out++ = value_of(bound, at);
       }
   return result;
+}
+
+// How many keys one query of the batch sees.
+std::int64_t visible_keys(const BoundMask& mask, const detail::ScoreIndex& row) {
+  const ScoreShape& shape = mask.shape();
+  const RowRange range = mask.range({row.batch, row.head, row.q});
+  if (mask.is_structural()) return range.end - range.begin;
+  const auto head = static_cast<std::int32_t>(row.head);
+  const auto position = static_cast<std::int32_t>(row.q + shape.query_offset[row.batch]);
+  const detail::RowGroup rows{static_cast<std::int32_t>(row.batch), 1, &head, &position};
+  std::int64_t count = 0;
+  for (std::int64_t key =
+           mask.next_key(rows, range.begin / kernels::kTileKeys * kernels::kTileKeys);
+       key < range.end; key = mask.next_key(rows, key)) {
+    const std::int64_t next = key / kernels::kTileKeys * kernels::kTileKeys + kernels::kTileKeys;
+    const RowRange keys{std::max(key, range.begin), std::min(next, range.end)};
+    const auto seen = mask.visibility(rows, keys);
+    if (seen == kernels::Visibility::kAll) count += keys.end - keys.begin;
+    if (seen == kernels::Visibility::kMixed) {
+      for (std::int64_t k = keys.begin; k < keys.end; ++k) {
+        count += mask.visible({row.batch, row.head, row.q, k}) ? 1 : 0;
+      }
+    }
+    key = next;
+  }
+  return count;
 }
 
 void check_index(const char* name, std::int64_t index, std::int64_t extent) {
@@ -73,6 +101,24 @@ Tensor<float> materialize_additive(const Mask& mask, const ScoreShape& shape) {
   return materialize<float>(mask, shape, [](const BoundMask& bound, const ScoreIndex& at) {
     return bound.visible(at) ? bound.added(at) : -std::numeric_limits<float>::infinity();
   });
+}
+
+std::int64_t count_visible(const Mask& mask, const ScoreShape& shape) {
+  const BoundMask bound(mask, shape);
+  std::atomic<std::int64_t> count = 0;
+  for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
+    for (std::int64_t head = 0; head < shape.num_heads; ++head) {
+      parallel_for(0, shape.q_len, 64, [&](std::int64_t first, std::int64_t last) {
+        std::int64_t some = 0;
+        for (std::int64_t q = first; q < last; ++q) {
+          check_cancelled();
+          some += visible_keys(bound, {batch, head, q, 0});
+        }
+        count += some;
+      });
+    }
+  }
+  return count;
 }
 
 std::vector<std::string> to_lines(const Mask& mask, const ScoreShape& shape,

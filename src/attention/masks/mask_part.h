@@ -46,6 +46,8 @@ class MaskPart {
   // Throws InvalidArgument when the part does not fit the shape.
   virtual void check(const ScoreShape& shape) const = 0;
   virtual std::string description() const = 0;
+  // Whether that is several masks joined by |, so that it needs parentheses beside others.
+  virtual bool is_alternative() const { return false; }
 
   virtual RowRange range(const ScoreShape& shape, const AttentionRow& /*row*/) const {
     return {0, shape.kv_len};
@@ -57,7 +59,8 @@ class MaskPart {
   // Whether that may be anything but 0.
   virtual bool adds() const { return false; }
 
-  // How the part puts queries at keys, if it does.
+  // How the part puts queries at keys, if it does; where what it is made of differs, one that is
+  // not bottom_right().
   virtual const Alignment* alignment() const { return nullptr; }
 
   virtual bool is_structural() const { return true; }

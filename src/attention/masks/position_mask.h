@@ -27,6 +27,7 @@ class PositionMask : public IrregularPart<Part> {
     const std::string aligned = alignment_.description();
     return fmt::format("{}({}{}{})", name_, arguments_, aligned.empty() ? "" : ", ", aligned);
   }
+  const Alignment* alignment() const override { return &alignment_; }
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const final {
     return part().sees(at.q + alignment_.resolve(shape, at.batch), at.k);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "attention/masks/aligned.h"
 #include "heed/error.h"
 #include "heed/mask.h"
 
@@ -21,6 +22,21 @@ Mask sparse_transformer(std::int64_t stride, Alignment alignment) {
   const Mask far = strided(stride, alignment);
   const Mask visible = sliding_window(stride - 1, 0, alignment) | far;
   return visible & causal(std::move(alignment));
+}
+
+Mask bigbird(const BigBird& numbers, Alignment alignment) {
+  detail::check_number("bigbird", "block", numbers.block, 1);
+  detail::check_number("bigbird", "window", numbers.window, 1);
+  detail::check_number("bigbird", "global", numbers.global, 0, detail::kMaxOffset / numbers.block);
+  if (numbers.window % 2 == 0) {
+    throw InvalidArgument(
+        fmt::format("bigbird: window is {}, expected an odd number of blocks", numbers.window));
+  }
+  const std::int64_t side = numbers.window / 2;
+  return block_window(side, side, numbers.block, alignment) |
+         global_tokens(numbers.global * numbers.block, alignment) |
+         random_blocks({.count = numbers.random, .block = numbers.block, .seed = numbers.seed},
+                       alignment);
 }
 
 }  // namespace heed::inline v0

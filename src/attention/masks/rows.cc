@@ -1,5 +1,6 @@
 // One range of keys for each query: Mask::rows.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +26,12 @@ class GivenRows final : public MaskPart {
                                         ranges_.size(), shape.q_len));
     }
   }
-  std::string description() const override { return fmt::format("rows({})", ranges_.size()); }
+  std::string description() const override {
+    std::vector<std::string> names;
+    names.reserve(ranges_.size());
+    for (const auto& [begin, end] : ranges_) names.push_back(fmt::format("{}:{}", begin, end));
+    return fmt::format("rows({})", fmt::join(names, ", "));
+  }
   RowRange range(const ScoreShape&, const AttentionRow& row) const override {
     return ranges_[static_cast<std::size_t>(row.query)];
   }

@@ -6,8 +6,9 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
-#include "attention/masks/mask_part.h"
+#include "attention/masks/aligned.h"
 
 namespace heed::inline v0 {
 
@@ -18,35 +19,56 @@ using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
 
+// Whether a query sees keys behind it.
+enum class Future { kVisible, kHidden };
+
+// A query at position p sees the keys k < sinks and k > p − window.
 class SinksAndWindow final : public IrregularPart<SinksAndWindow> {
  public:
-  SinksAndWindow(std::int64_t sinks, std::int64_t window) : sinks_(sinks), window_(window) {}
+  SinksAndWindow(std::int64_t sinks, std::int64_t window, Future future, Alignment alignment)
+      : sinks_(sinks), window_(window), future_(future), alignment_(std::move(alignment)) {}
 
-  void check(const ScoreShape&) const override {}
+  void check(const ScoreShape& shape) const override {
+    if (future_ == Future::kHidden) alignment_.check("streaming", shape);
+  }
   std::string description() const override {
-    return fmt::format("sinks_and_window({}, {})", sinks_, window_);
+    if (future_ == Future::kVisible)
+      return fmt::format("sinks_and_window({}, {})", sinks_, window_);
+    const std::string aligned = alignment_.description();
+    return fmt::format("streaming({}, {}{}{})", sinks_, detail::side_text(window_),
+                       aligned.empty() ? "" : ", ", aligned);
+  }
+  const Alignment* alignment() const override {
+    return future_ == Future::kHidden ? &alignment_ : nullptr;
+  }
+  RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
+    if (future_ == Future::kVisible) return {0, shape.kv_len};
+    return {0, row.query + alignment_.resolve(shape, row.batch) + 1};
   }
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
-    return at.k < sinks_ || at.k >= begin(at.q + shape.query_offset[at.batch]);
+    return at.k < sinks_ || at.k >= begin(at.q + alignment_.resolve(shape, at.batch));
   }
-  std::int64_t next_key(const ScoreShape&, const RowGroup& rows, std::int64_t key) const override {
-    return key < sinks_
-               ? key
-               : std::max(key, begin(*std::min_element(rows.q_idx, rows.q_idx + rows.num_rows)));
+  std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
+                        std::int64_t key) const override {
+    if (key < sinks_) return key;
+    const std::int64_t first = *std::min_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    return std::max(key, begin(first + moved(shape, rows.batch)));
   }
-  Visibility visibility(const ScoreShape&, const RowGroup& rows, RowRange keys) const override {
+  Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                        RowRange keys) const override {
     const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
-    if (keys.end <= sinks_ || keys.begin >= begin(*last)) return Visibility::kAll;
-    if (keys.begin >= sinks_ && keys.end <= begin(*first)) return Visibility::kNone;
-    return Visibility::kMixed;
+    const std::int64_t offset = moved(shape, rows.batch);
+    if (keys.end <= sinks_ || keys.begin >= begin(*last + offset)) return Visibility::kAll;
+    const bool is_none = keys.begin >= sinks_ && keys.end <= begin(*first + offset);
+    return is_none ? Visibility::kNone : Visibility::kMixed;
   }
   template <class Real>
-  void hide_in(const ScoreShape&, const detail::BasicScoreTile<Real>& tile,
+  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
                const kernels::BasicKernelTable<Real>&) const {
+    const std::int64_t offset = moved(shape, tile.batch) - tile.first_key;
     for (std::int32_t r = 0; r < tile.width; ++r) {
       const std::int64_t first = std::max<std::int64_t>(sinks_ - tile.first_key, tile.begin);
-      const std::int64_t end =
-          std::min<std::int64_t>(begin(tile.q_idx[r]) - tile.first_key, tile.end);
+      const std::int64_t end = std::min<std::int64_t>(begin(tile.q_idx[r] + offset), tile.end);
       for (std::int64_t j = first; j < end; ++j) {
         tile.scores[j * tile.width + r] = -std::numeric_limits<Real>::infinity();
       }
@@ -54,11 +76,19 @@ class SinksAndWindow final : public IrregularPart<SinksAndWindow> {
   }
 
  private:
+  // From a position of the call, which counts query_offset, to one among the keys.
+  std::int64_t moved(const ScoreShape& shape, std::int64_t batch) const {
+    return alignment_.resolve(shape, batch) - shape.query_offset[batch];
+  }
   // Where the window of a query begins.
-  std::int64_t begin(std::int64_t position) const { return position - window_ + 1; }
+  std::int64_t begin(std::int64_t position) const {
+    return position - std::min(window_, detail::kFar) + 1;
+  }
 
   std::int64_t sinks_;
   std::int64_t window_;
+  Future future_;
+  Alignment alignment_;
 };
 
 }  // namespace
@@ -66,7 +96,18 @@ class SinksAndWindow final : public IrregularPart<SinksAndWindow> {
 Mask sinks_and_window(std::int64_t sinks, std::int64_t window) {
   // Without sinks it is one interval of keys, which kernels know.
   if (sinks == 0) return sliding_window(window - 1, kUnbounded, Alignment::top_left());
-  return Mask(std::make_shared<SinksAndWindow>(sinks, window));
+  return Mask(
+      std::make_shared<SinksAndWindow>(sinks, window, Future::kVisible, Alignment::top_left()));
+}
+
+Mask streaming(std::int64_t sinks, std::int64_t window, Alignment alignment) {
+  detail::check_number("streaming", "sinks", sinks, 0, kUnbounded);
+  detail::check_number("streaming", "window", window, 1, kUnbounded);
+  if (sinks == 0) {
+    return sliding_window(window == kUnbounded ? window : window - 1, 0, std::move(alignment));
+  }
+  return Mask(
+      std::make_shared<SinksAndWindow>(sinks, window, Future::kHidden, std::move(alignment)));
 }
 
 }  // namespace heed::inline v0

@@ -19,15 +19,13 @@ using detail::Aligned;
 class SlidingWindow final : public Aligned {
  public:
   SlidingWindow(std::int64_t left, std::int64_t right, Alignment alignment)
-      : Aligned("sliding_window", fmt::format("{}, {}", side(left), side(right)),
+      : Aligned("sliding_window",
+                fmt::format("{}, {}", detail::side_text(left), detail::side_text(right)),
                 std::move(alignment)),
         left_(std::min(left, detail::kMaxOffset)),
         right_(std::min(right, detail::kMaxOffset)) {}
 
  private:
-  static std::string side(std::int64_t keys) {
-    return keys == kUnbounded ? "unbounded" : fmt::format("{}", keys);
-  }
   RowRange range_at(std::int64_t position) const override {
     return {position - left_, position + right_ + 1};
   }

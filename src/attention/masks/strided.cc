@@ -16,15 +16,9 @@ namespace heed::inline v0 {
 
 namespace {
 
+using detail::check_number;
 using detail::kMaxOffset;
 using kernels::Visibility;
-
-void check_at_least(const char* function, const char* name, std::int64_t number,
-                    std::int64_t least) {
-  if (number >= least && number <= kMaxOffset) return;
-  throw InvalidArgument(
-      fmt::format("{}: {} is {}, expected {} to {}", function, name, number, least, kMaxOffset));
-}
 
 class Strided final : public detail::PositionMask<Strided> {
  public:
@@ -46,6 +40,7 @@ class Columns final : public detail::PositionMask<Columns> {
         stride_(stride) {}
 
   std::string description() const override { return fmt::format("columns({})", stride_); }
+  const Alignment* alignment() const override { return nullptr; }
   bool sees(std::int64_t /*position*/, std::int64_t key) const {
     return key % stride_ == stride_ - 1;
   }
@@ -86,19 +81,19 @@ class Dilated final : public detail::PositionMask<Dilated> {
 }  // namespace
 
 Mask strided(std::int64_t stride, Alignment alignment) {
-  check_at_least("strided", "stride", stride, 1);
+  check_number("strided", "stride", stride, 1);
   return Mask(std::make_shared<Strided>(stride, std::move(alignment)));
 }
 
 Mask columns(std::int64_t stride) {
-  check_at_least("columns", "stride", stride, 1);
+  check_number("columns", "stride", stride, 1);
   return Mask(std::make_shared<Columns>(stride));
 }
 
 Mask dilated(std::int64_t window, std::int64_t step, Alignment alignment) {
-  check_at_least("dilated", "window", window, 0);
-  check_at_least("dilated", "step", step, 1);
-  check_at_least("dilated", "window · step", window > kMaxOffset / step ? -1 : window * step, 0);
+  check_number("dilated", "window", window, 0);
+  check_number("dilated", "step", step, 1);
+  check_number("dilated", "window · step", window > kMaxOffset / step ? -1 : window * step, 0);
   return Mask(std::make_shared<Dilated>(window, step, std::move(alignment)));
 }
 

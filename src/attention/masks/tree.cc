@@ -1,5 +1,6 @@
 // Queries that are the nodes of a tree: Mask::tree.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -48,6 +49,8 @@ class Ancestry {
 
   std::int64_t size() const { return static_cast<std::int64_t>(parents_.size()); }
 
+  const std::vector<std::int64_t>& parents() const { return parents_; }
+
   // Whether node `above` is `node` or one of its ancestors.
   bool is_on_path(std::int64_t above, std::int64_t node) const {
     return first_[at(above)] <= first_[at(node)] && first_[at(node)] < last_[at(above)];
@@ -86,8 +89,11 @@ class TreeMask final : public IrregularPart<TreeMask> {
     }
   }
   std::string description() const override {
-    const std::string aligned = alignment_.is_bottom_right() ? "" : ", " + alignment_.description();
-    return fmt::format("tree({} nodes{})", nodes_.size(), aligned);
+    std::string aligned = alignment_.description();
+    if (aligned.empty()) aligned = "square";
+    if (alignment_.is_bottom_right()) aligned.clear();  // unless another is named
+    const char* between = aligned.empty() || nodes_.size() == 0 ? "" : ", ";
+    return fmt::format("tree({}{}{})", fmt::join(nodes_.parents(), ", "), between, aligned);
   }
   const Alignment* alignment() const override { return &alignment_; }
 

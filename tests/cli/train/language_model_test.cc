@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "heed/mask_text.h"
 #include "heed/nn/search.h"
 #include "heed/random.h"
 #include "support/tensors.h"
@@ -46,6 +47,39 @@ TEST(CausalModel, ContinuesWhatItHasRead) {
       const auto expected = to_tensor(all.value().slice(1, first, last));
       EXPECT_LT(max_difference(to_tensor(part.value()), expected), 1e-5) << positions;
       first = last;
+    }
+  }
+}
+
+TEST(CausalModel, SeesWhatItsMaskShows) {
+  const nn::NoGrad no_grad;
+  const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
+  const std::vector<std::int64_t> other{7, 1, 4, 1, 5, 9, 2, 6, 5, 3};
+  for (const char* mask : {"sliding_window(2, 5)", "random_blocks(1, 3, 1, past)",
+                           "streaming(1, 2, bottom_right) | columns(5)"}) {
+    ModelSettings settings = sizes("sinusoidal");
+    settings.layers = 1;
+    settings.mask = mask;
+    CausalModel model(settings);
+    model.eval();
+    const nn::Variable<> all = model.forward({ids.data(), {1, 10}});
+    nn::Past past = model.make_past();
+    for (std::int64_t i = 0; i < 10; ++i) {
+      const nn::Variable<> part = model.continued(past, {ids.data() + i, {1, 1}});
+      EXPECT_LT(max_difference(to_tensor(part.value()), to_tensor(all.value().slice(1, i, i + 1))),
+                1e-5)
+          << mask << ' ' << i;
+    }
+    // Each later token sees the first one, or does not.
+    const nn::Variable<> changed = model.forward({other.data(), {1, 10}});
+    const Mask shown = causal() & parse_mask(settings.mask);
+    const auto allowed = materialize_allow(shown, {1, 2, 10, 10});
+    for (std::int64_t q = 1; q < 10; ++q) {
+      const bool is_seen = allowed(0, 0, q, 0) || allowed(0, 1, q, 0);
+      EXPECT_EQ(max_difference(to_tensor(changed.value().slice(1, q, q + 1)),
+                               to_tensor(all.value().slice(1, q, q + 1))) > 0,
+                is_seen)
+          << mask << ' ' << q;
     }
   }
 }

@@ -1,0 +1,43 @@
+// Masks read from arbitrary text: refused with a message of bounded length that shows the place, or
+// a mask that describes itself by a text that names the same.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "heed/error.h"
+#include "heed/mask.h"
+#include "heed/mask_text.h"
+
+namespace {
+
+// Asks it about a few scores; it may be for other lengths.
+void ask(const heed::Mask& mask) {
+  try {
+    const heed::ScoreShape shape{.q_len = 3, .kv_len = 3};
+    if (heed::count_visible(mask, shape) > 9) std::abort();
+    heed::to_lines(mask, shape);
+  } catch (const heed::InvalidArgument&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    const heed::Mask mask = heed::parse_mask(text);
+    constexpr std::size_t kLongestText = 4096;  // a longer one may name more masks than it may have
+    const std::string description = mask.description();
+    if (size <= kLongestText && heed::parse_mask(description).description() != description)
+      std::abort();
+    ask(mask);
+  } catch (const heed::InvalidArgument& error) {
+    const std::string_view message = error.what();
+    constexpr std::size_t kLongest = 1000;
+    if (message.size() > kLongest || !message.starts_with("parse_mask: ")) std::abort();
+    if (message.find_first_of(std::string_view("\0\x1b\r", 3)) != message.npos) std::abort();
+  }
+  return 0;
+}

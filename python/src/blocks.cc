@@ -1,0 +1,136 @@
+// Masks by blocks, from arrays.
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "call.h"
+#include "heed/block_layout.h"
+#include "heed/mask_text.h"
+#include "masks.h"
+
+namespace heed::python {
+
+namespace {
+
+constexpr const char* kBlocks = "blocks";
+
+// The elements of an array of one dimension, or a list, whose type is `From`.
+template <class T, class From>
+std::vector<T> copied(const char* name, const Array& array) {
+  std::vector<T> result;
+  result.reserve(array.size());
+  for_each_element(view_of<From>(array), [&](From element) {
+    if constexpr (std::is_integral_v<T> && sizeof(From) > sizeof(T)) {
+      if (!std::in_range<T>(element)) {
+        throw InvalidArgument(
+            fmt::format("{}: {} holds {}, which is no block", kBlocks, name, element));
+      }
+    }
+    result.push_back(static_cast<T>(element));
+  });
+  return result;
+}
+
+Array array_of_rank_1(const char* name, nb::handle object) {
+  Array array = to_array(kBlocks, name, object);
+  if (array.ndim() == 1) return array;
+  throw InvalidArgument(fmt::format("{}: {} has shape {}, expected one dimension", kBlocks, name,
+                                    to_string(shape_of(array))));
+}
+
+template <class T>
+std::vector<T> integers(const char* name, nb::handle object) {
+  const Array array = array_of_rank_1(name, object);
+  if (array.dtype() == nb::dtype<std::int64_t>()) return copied<T, std::int64_t>(name, array);
+  if (array.dtype() == nb::dtype<std::int32_t>()) return copied<T, std::int32_t>(name, array);
+  throw InvalidArgument(
+      fmt::format("{}: {} is {}, expected int64 or int32", kBlocks, name, type_name(array)));
+}
+
+std::vector<std::uint8_t> flags(const char* name, nb::handle object) {
+  const Array array = array_of_rank_1(name, object);
+  if (array.dtype() == nb::dtype<bool>()) return copied<std::uint8_t, bool>(name, array);
+  throw InvalidArgument(fmt::format("{}: {} is {}, expected bool: true where `within` applies",
+                                    kBlocks, name, type_name(array)));
+}
+
+using Pair = std::pair<std::int64_t, std::int64_t>;
+
+MaskObject blocks(nb::handle row_begin, nb::handle columns, const Pair& lengths, const Pair& block,
+                  std::int64_t batch, std::int64_t num_heads, nb::handle partial,
+                  const MaskObject* within) {
+  BlockLayout layout{.batch = batch,
+                     .num_heads = num_heads,
+                     .q_len = lengths.first,
+                     .kv_len = lengths.second,
+                     .q_block = block.first,
+                     .kv_block = block.second,
+                     .row_begin = integers<std::int64_t>("row_begin", row_begin),
+                     .columns = integers<std::int32_t>("columns", columns)};
+  if (!partial.is_none()) layout.partial = flags("partial", partial);
+  if (within == nullptr) return {Mask::blocks(std::move(layout))};
+  return {Mask::blocks(std::move(layout), within->mask), within->arrays, within->function_objects};
+}
+
+template <class T, class From>
+nb::object array_of(const std::vector<From>& numbers) {
+  auto tensor = Tensor<T>::uninitialized({static_cast<std::int64_t>(numbers.size())});
+  std::transform(numbers.begin(), numbers.end(), tensor.data(),
+                 [](From number) { return static_cast<T>(number); });
+  return to_object(std::move(tensor), Library::kNumpy);
+}
+
+nb::dict block_layout(const MaskObject& mask, const std::vector<std::int64_t>& shape,
+                      const Pair& block, const QueryOffsets& query_offset) {
+  const ScoreShape scores = score_shape(shape, query_offset);
+  const BlockLayout layout =
+      without_lock([&] { return BlockLayout::from(mask.mask, scores, block.first, block.second); });
+  nb::dict result;
+  result["row_begin"] = array_of<std::int64_t>(layout.row_begin);
+  result["columns"] = array_of<std::int32_t>(layout.columns);
+  result["partial"] = array_of<bool>(layout.partial);
+  result["lengths"] = nb::make_tuple(layout.q_len, layout.kv_len);
+  result["block"] = nb::make_tuple(layout.q_block, layout.kv_block);
+  result["batch"] = layout.batch;
+  result["num_heads"] = layout.num_heads;
+  return result;
+}
+
+}  // namespace
+
+void bind_blocks(nb::module_& module) {
+  module.def(kBlocks, &blocks, nb::arg("row_begin").none(), nb::arg("columns").none(),
+             nb::kw_only(), nb::arg("lengths"), nb::arg("block") = Pair(128, 128),
+             nb::arg("batch") = 1, nb::arg("num_heads") = 1, nb::arg("partial") = nb::none(),
+             nb::arg("within") = nb::none(),
+             "The blocks of scores that a sparse matrix names. lengths: (q_len, kv_len); block: "
+             "queries and keys in a block, at most 128 each; columns: the blocks of keys of each "
+             "row of blocks, rising; row_begin: where in columns each row begins, [batch * "
+             "num_heads * rows + 1]; a batch or num_heads of 1 holds for all. All of a block is "
+             "visible, and of those where the booleans partial, as long as columns, are true what "
+             "the mask within shows. Tiles without a block are not visited.");
+  module.def(
+      "block_layout", &block_layout, nb::arg("mask"), nb::arg("shape"), nb::kw_only(),
+      nb::arg("block") = Pair(128, 128), nb::arg("query_offset") = 0,
+      "The blocks of a mask for scores of a shape, (q_len, kv_len) for all heads or (batch, "
+      "num_heads, q_len, kv_len): what heed.blocks(**layout, within=mask) takes to show what "
+      "the mask shows.");
+  module.def(
+      "parse_mask", [](const std::string& text) { return MaskObject{heed::parse_mask(text)}; },
+      nb::arg("text"),
+      "The mask that a text names, in the words in which masks print themselves: "
+      "heed.parse_mask(\"causal & (sliding_window(128, 0) | global_tokens(16))\"). What is made of "
+      "arrays or functions cannot be read.");
+}
+
+}  // namespace heed::python

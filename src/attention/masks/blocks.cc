@@ -1,0 +1,202 @@
+// Masks given as a sparse matrix of blocks: Mask::blocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "attention/masks/all_of.h"
+#include "attention/masks/mask_part.h"
+#include "heed/block_layout.h"
+#include "heed/error.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::AllOf;
+using detail::BasicScoreTile;
+using detail::IrregularPart;
+using detail::RowGroup;
+using detail::ScoreIndex;
+using kernels::kTileKeys;
+using kernels::Visibility;
+
+constexpr const char* kBlocksName = "Mask::blocks";
+
+class BlocksMask final : public IrregularPart<BlocksMask> {
+ public:
+  // The layout has been checked.
+  BlocksMask(BlockLayout layout, const Mask& partial)
+      : layout_(std::move(layout)),
+        partial_(partial),
+        rows_((layout_.q_len + layout_.q_block - 1) / layout_.q_block) {}
+
+  void check(const ScoreShape& shape) const override {
+    if (shape.q_len != layout_.q_len || shape.kv_len != layout_.kv_len) {
+      throw InvalidArgument(
+          fmt::format("{}: the layout was made for q_len {} and kv_len {} but q_len is {} and "
+                      "kv_len {}",
+                      kBlocksName, layout_.q_len, layout_.kv_len, shape.q_len, shape.kv_len));
+    }
+    check_count("batch", layout_.batch, shape.batch);
+    check_count("num_heads", layout_.num_heads, shape.num_heads);
+    partial_.check(shape);
+  }
+  std::string description() const override {
+    const std::int64_t columns = (layout_.kv_len + layout_.kv_block - 1) / layout_.kv_block;
+    const std::string within =
+        layout_.partial.empty() || partial_.size() == 0 ? "" : '(' + partial_.description() + ')';
+    return fmt::format("blocks[{} of {}, {} x {}]{}", layout_.columns.size(),
+                       layout_.batch * layout_.num_heads * rows_ * columns, layout_.q_block,
+                       layout_.kv_block, within);
+  }
+
+  const Alignment* alignment() const override { return partial_.alignment(); }
+  bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
+    const Blocks row = blocks_of(at.batch, at.head, at.q);
+    const auto block = static_cast<std::int32_t>(at.k / layout_.kv_block);
+    const auto found = std::lower_bound(row.begin(), row.end(), block);
+    if (found == row.end() || *found != block) return false;
+    return !is_partial(&*found) || partial_.visible(shape, at);
+  }
+
+  std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
+                        std::int64_t key) const override {
+    std::int64_t next = shape.kv_len;
+    for_each_row(shape, rows, [&](const Blocks& row) {
+      const auto found = std::lower_bound(row.begin(), row.end(),
+                                          static_cast<std::int32_t>(key / layout_.kv_block));
+      if (found != row.end()) next = std::min(next, std::max(key, *found * layout_.kv_block));
+    });
+    return next;
+  }
+
+  Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                        RowRange keys) const override {
+    const auto first = static_cast<std::int32_t>(keys.begin / layout_.kv_block);
+    const auto last = static_cast<std::int32_t>((keys.end - 1) / layout_.kv_block);
+    bool any = false;
+    bool all = true;
+    for_each_row(shape, rows, [&](const Blocks& row) {
+      auto found = std::lower_bound(row.begin(), row.end(), first);
+      std::int32_t full = 0;
+      for (; found != row.end() && *found <= last; ++found) {
+        any = true;
+        full += is_partial(&*found) ? 0 : 1;
+      }
+      all = all && full == last - first + 1;
+    });
+    if (all) return Visibility::kAll;
+    return any ? Visibility::kMixed : Visibility::kNone;
+  }
+
+  template <class Real>
+  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
+               const kernels::BasicKernelTable<Real>& table) const {
+    alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> memory;
+    Real* shown = nullptr;  // what partial blocks show, once there is one
+    const std::int64_t offset = shape.query_offset[tile.batch];
+    const RowRange keys{tile.first_key + tile.begin, tile.first_key + tile.end};
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      const auto place = [&](std::int64_t key) { return (key - tile.first_key) * tile.width + r; };
+      const auto hide_keys = [&](RowRange hidden) {
+        for (std::int64_t k = hidden.begin; k < hidden.end; ++k) {
+          tile.scores[place(k)] = -std::numeric_limits<Real>::infinity();
+        }
+      };
+      const auto add_shown = [&](RowRange in_part) {
+        if (shown == nullptr) {
+          shown = memory.data();
+          BasicScoreTile<Real> part = tile;
+          part.scores = shown;
+          partial_.show(shape, part, table);
+        }
+        for (std::int64_t k = in_part.begin; k < in_part.end; ++k) {
+          tile.scores[place(k)] += shown[place(k)];
+        }
+      };
+      walk(blocks_of(tile.batch, tile.heads[r], tile.q_idx[r] - offset), keys, hide_keys,
+           add_shown);
+    }
+  }
+
+ private:
+  using Blocks = std::span<const std::int32_t>;
+
+  static void check_count(const char* name, std::int64_t made, std::int64_t found) {
+    if (made == 1 || made == found) return;
+    throw InvalidArgument(fmt::format("{}: the layout was made for {} {} but {} is {}", kBlocksName,
+                                      name, made, name, found));
+  }
+  // Calls hide(range) for what no block shows of a range of keys, and part(range) for what partial
+  // ones hold.
+  template <class Hide, class Part>
+  void walk(const Blocks& row, RowRange keys, Hide hide, Part part) const {
+    auto block = std::lower_bound(row.begin(), row.end(),
+                                  static_cast<std::int32_t>(keys.begin / layout_.kv_block));
+    for (; block != row.end() && *block * layout_.kv_block < keys.end; ++block) {
+      const std::int64_t begin = *block * layout_.kv_block;
+      const RowRange inside = RowRange{begin, begin + layout_.kv_block} & keys;
+      hide(RowRange{keys.begin, begin});
+      if (is_partial(&*block)) part(inside);
+      keys.begin = inside.end;
+    }
+    hide(keys);
+  }
+
+  // The place in row_begin of what this query sees.
+  std::size_t row_of(std::int64_t batch, std::int64_t head, std::int64_t query) const {
+    const std::int64_t b = layout_.batch == 1 ? 0 : batch;
+    const std::int64_t h = layout_.num_heads == 1 ? 0 : head;
+    return static_cast<std::size_t>((b * layout_.num_heads + h) * rows_ + query / layout_.q_block);
+  }
+  Blocks blocks_at(std::size_t row) const {
+    const std::int32_t* columns = layout_.columns.data();
+    return {columns + layout_.row_begin[row], columns + layout_.row_begin[row + 1]};
+  }
+  Blocks blocks_of(std::int64_t batch, std::int64_t head, std::int64_t query) const {
+    return blocks_at(row_of(batch, head, query));
+  }
+  bool is_partial(const std::int32_t* block) const {
+    return !layout_.partial.empty() &&
+           layout_.partial[static_cast<std::size_t>(block - layout_.columns.data())] != 0;
+  }
+
+  // Calls use(blocks) for what rows see; once for neighbours that see the same.
+  template <class Use>
+  void for_each_row(const ScoreShape& shape, const RowGroup& rows, Use use) const {
+    const std::int64_t offset = shape.query_offset[rows.batch];
+    std::size_t last = layout_.row_begin.size();
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      const std::size_t row = row_of(rows.batch, rows.heads[r], rows.q_idx[r] - offset);
+      if (row != last) use(blocks_at(row));
+      last = row;
+    }
+  }
+
+  BlockLayout layout_;
+  AllOf partial_;
+  std::int64_t rows_;  // of blocks, in each head
+};
+
+}  // namespace
+
+Mask Mask::blocks(BlockLayout layout, const Mask& partial) {
+  layout.check(kBlocksName);
+  if (AllOf(partial).adds()) {
+    throw InvalidArgument(
+        fmt::format("{}: partial is {}, which adds to scores; write it behind, as blocks & added",
+                    kBlocksName, partial.description()));
+  }
+  return Mask(std::make_shared<BlocksMask>(std::move(layout), partial));
+}
+
+}  // namespace heed::inline v0

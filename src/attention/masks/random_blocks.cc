@@ -1,0 +1,194 @@
+// Blocks of keys drawn at random for each block of queries.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "attention/masks/aligned.h"
+#include "attention/philox.h"
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::BasicScoreTile;
+using detail::IrregularPart;
+using detail::RowGroup;
+using detail::ScoreIndex;
+using kernels::Visibility;
+
+// What a row of blocks sees is drawn whenever it is asked for, on the stack.
+constexpr std::int64_t kMostDrawn = 256;
+
+// Tells these numbers from those of dropout with the same seed.
+constexpr std::uint32_t kDrawnKey = 0x6D61736BU;
+
+// The blocks of keys that one block of queries sees in one head, rising.
+class DrawnBlocks {
+ public:
+  DrawnBlocks(const RandomBlocks& drawn, std::int64_t head, std::int64_t row,
+              std::int64_t available)
+      : key_{static_cast<std::uint32_t>(drawn.seed) ^ kDrawnKey,
+             static_cast<std::uint32_t>(drawn.seed >> 32)},
+        row_{static_cast<std::uint32_t>(row),
+             static_cast<std::uint32_t>(static_cast<std::uint64_t>(row) >> 32),
+             static_cast<std::uint32_t>(head)} {
+    // Floyd's algorithm: Bentley, "Programming Pearls: A Sample of Brilliance", 1987.
+    const std::int64_t count = std::min(drawn.count, std::max<std::int64_t>(available, 0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t last = available - count + i;
+      const std::int64_t chosen = below(last + 1, i);
+      insert(contains(chosen) ? last : chosen);
+    }
+  }
+
+  bool contains(std::int64_t block) const {
+    return std::binary_search(blocks_.begin(), end(), block);
+  }
+  // How many of them are in this range of blocks.
+  std::int64_t count_in(RowRange range) const {
+    return std::lower_bound(blocks_.begin(), end(), range.end) -
+           std::lower_bound(blocks_.begin(), end(), range.begin);
+  }
+  // The first from `block` on; kUnbounded where there is none.
+  std::int64_t next(std::int64_t block) const {
+    const auto* found = std::lower_bound(blocks_.begin(), end(), block);
+    return found == end() ? kUnbounded : *found;
+  }
+
+ private:
+  const std::int64_t* end() const { return blocks_.data() + size_; }
+
+  void insert(std::int64_t block) {
+    auto* place = std::upper_bound(blocks_.begin(), blocks_.begin() + size_, block);
+    std::copy_backward(place, blocks_.begin() + size_, blocks_.begin() + size_ + 1);
+    *place = block;
+    ++size_;
+  }
+
+  // The i-th random number, from 0 to bound − 1, which is below 2³²: the high half of a product of
+  // 64 random bits.
+  std::int64_t below(std::int64_t bound, std::int64_t i) const {
+    const auto words = philox({static_cast<std::uint32_t>(i / 2), row_[0], row_[1], row_[2]}, key_);
+    const std::size_t at = i % 2 == 0 ? 0 : 2;
+    const auto factor = static_cast<std::uint64_t>(bound);
+    return static_cast<std::int64_t>((words[at] * factor + (words[at + 1] * factor >> 32)) >> 32);
+  }
+
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 3> row_;
+  std::array<std::int64_t, kMostDrawn> blocks_;
+  std::ptrdiff_t size_ = 0;
+};
+
+class RandomBlocksMask final : public IrregularPart<RandomBlocksMask> {
+ public:
+  RandomBlocksMask(const RandomBlocks& drawn, Alignment alignment)
+      : drawn_(drawn), alignment_(std::move(alignment)) {}
+
+  void check(const ScoreShape& shape) const override { alignment_.check("random_blocks", shape); }
+  std::string description() const override {
+    const std::string aligned = alignment_.description();
+    return fmt::format("random_blocks({}, {}, {}{}{}{})", drawn_.count, drawn_.block, drawn_.seed,
+                       drawn_.only_past ? ", past" : "", aligned.empty() ? "" : ", ", aligned);
+  }
+  const Alignment* alignment() const override { return &alignment_; }
+
+  bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
+    const std::int64_t position = at.q + alignment_.resolve(shape, at.batch);
+    return draw(shape, at.head, detail::block_of(position, drawn_.block))
+        .contains(at.k / drawn_.block);
+  }
+
+  std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
+                        std::int64_t key) const override {
+    std::int64_t next = shape.kv_len;
+    for_each_draw(shape, rows, [&](const DrawnBlocks& blocks, const auto&) {
+      const std::int64_t block = blocks.next(key / drawn_.block);
+      if (block != kUnbounded) next = std::min(next, std::max(key, block * drawn_.block));
+    });
+    return next;
+  }
+
+  Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
+                        RowRange keys) const override {
+    const RowRange range{keys.begin / drawn_.block, (keys.end - 1) / drawn_.block + 1};
+    bool any = false;
+    bool all = true;
+    for_each_draw(shape, rows, [&](const DrawnBlocks& blocks, const auto&) {
+      const std::int64_t seen = blocks.count_in(range);
+      any = any || seen > 0;
+      all = all && seen == range.end - range.begin;
+    });
+    if (all) return Visibility::kAll;
+    return any ? Visibility::kMixed : Visibility::kNone;
+  }
+
+  template <class Real>
+  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
+               const kernels::BasicKernelTable<Real>&) const {
+    const RowGroup rows{tile.batch, tile.width, tile.heads, tile.q_idx};
+    for_each_draw(shape, rows, [&](const DrawnBlocks& blocks, const auto& is_of) {
+      for (std::int64_t j = tile.begin; j < tile.end;) {
+        const std::int64_t block = (tile.first_key + j) / drawn_.block;
+        const std::int64_t end =
+            std::min<std::int64_t>(tile.end, (block + 1) * drawn_.block - tile.first_key);
+        if (!blocks.contains(block)) hide_keys(tile, {j, end}, is_of);
+        j = end;
+      }
+    });
+  }
+
+ private:
+  template <class Real>
+  static void hide_keys(const BasicScoreTile<Real>& tile, RowRange keys, const auto& is_of) {
+    for (std::int32_t r = 0; r < tile.width; ++r) {
+      if (!is_of(r)) continue;
+      for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+        tile.scores[j * tile.width + r] = -std::numeric_limits<Real>::infinity();
+      }
+    }
+  }
+  DrawnBlocks draw(const ScoreShape& shape, std::int64_t head, std::int64_t row) const {
+    const std::int64_t all = (shape.kv_len + drawn_.block - 1) / drawn_.block;
+    return {drawn_, head, row, drawn_.only_past ? std::min(row + 1, all) : all};
+  }
+
+  // Calls each(blocks, is_of) for what different rows see, where is_of(r) says whether row r does.
+  template <class Each>
+  void for_each_draw(const ScoreShape& shape, const RowGroup& rows, Each each) const {
+    const std::int64_t moved =
+        alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
+    for (std::int32_t first = 0; first < rows.num_rows; ++first) {
+      const std::int32_t head = rows.heads[first];
+      const std::int64_t row = detail::block_of(rows.q_idx[first] + moved, drawn_.block);
+      const std::int64_t begin = row * drawn_.block - moved;
+      const auto is_of = [&](std::int32_t r) {
+        return rows.heads[r] == head && rows.q_idx[r] >= begin &&
+               rows.q_idx[r] < begin + drawn_.block;
+      };
+      bool is_new = true;
+      for (std::int32_t r = first - 1; r >= 0 && is_new; --r) is_new = !is_of(r);
+      if (is_new) each(draw(shape, head, row), is_of);
+    }
+  }
+
+  RandomBlocks drawn_;
+  Alignment alignment_;
+};
+
+}  // namespace
+
+Mask random_blocks(const RandomBlocks& drawn, Alignment alignment) {
+  detail::check_number("random_blocks", "count", drawn.count, 0, kMostDrawn);
+  detail::check_number("random_blocks", "block", drawn.block, 1);
+  return Mask(std::make_shared<RandomBlocksMask>(drawn, std::move(alignment)));
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,72 @@
+"""Masks of the Python package that are patterns, blocks or text."""
+
+import numpy as np
+import pytest
+
+import heed
+
+
+def test_patterns() -> None:
+    assert str(heed.bigbird()) == "block_window(1, 1, 64) | global_tokens(128) | random_blocks(3, 64, 0)"
+    assert str(heed.block_window(None, 0, 3)) == "block_window(unbounded, 0, 3)"
+    assert str(heed.random_blocks(1, 2, 2**64 - 1, only_past=True)) == f"random_blocks(1, 2, {2**64 - 1}, past)"
+    assert heed.streaming(1, 2).picture((5, 5)) == "#....\n##...\n###..\n#.##.\n#..##"
+    assert heed.block_window(0, 0, 2, "top_left").picture((2, 4)) == "##..\n##.."
+    with pytest.raises(ValueError, match="count is 257, expected 0 to 256"):
+        heed.random_blocks(257)
+    with pytest.raises(ValueError, match="window is 2, expected an odd number"):
+        heed.bigbird(window=2)
+
+
+def test_text_is_a_mask() -> None:
+    text = "causal & (sliding_window(1, 0) | columns(3))"
+    mask = heed.causal() & (heed.sliding_window(1, 0) | heed.columns(3))
+    assert str(heed.parse_mask(text)) == str(mask) == text
+    x = np.random.default_rng(0).standard_normal((1, 2, 9, 8)).astype("float32")
+    np.testing.assert_array_equal(heed.attention(x, x, x, mask=text), heed.attention(x, x, x, mask=mask))
+    with pytest.raises(ValueError, match=r"there is no mask 'windw'.*\n  causal & windw\n           \^"):
+        heed.attention(x, x, x, mask="causal & windw")
+    with pytest.raises(ValueError, match="which cannot be read from text"):
+        heed.parse_mask(str(heed.allow(np.ones((2, 2), bool))))
+
+
+def test_blocks_from_arrays() -> None:
+    mask = heed.blocks(np.array([0, 2, 2, 3]), np.array([0, 2, 1]), lengths=(5, 8), block=(2, 3))
+    assert mask.picture((5, 8)) == "###...##\n###...##\n........\n........\n...###.."
+    odd = heed.allow(np.arange(8) % 2 == 1)
+    mask = heed.blocks(
+        np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.int32), lengths=(5, 8), block=(2, 3), partial=np.array([0, 1, 0], bool), within=odd
+    )
+    assert mask.picture((5, 8)) == "###....#\n###....#\n........\n........\n...###.."
+    del odd
+    assert str(mask) == "blocks[3 of 9, 2 x 3](allow[8])"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": np.array([0, 2, 3])}, "columns\\[2\\] is 3, expected 0 to 2"),
+        ({"columns": np.array([0, 2, 2**40])}, "columns holds 1099511627776, which is no block"),
+        ({"columns": np.array([0.0, 2, 1])}, "columns is float64, expected int64 or int32"),
+        ({"row_begin": np.array([[0, 2, 2, 3]])}, "row_begin has shape \\[1, 4\\], expected one dimension"),
+        ({"row_begin": np.array([0, 2, 3])}, "row_begin has 3 numbers"),
+        ({"partial": np.array([0, 1, 0])}, "partial is int64, expected bool"),
+        ({"block": (2, 300)}, "kv_block is 300, expected 1 to 128"),
+    ],
+)
+def test_blocks_are_checked(change, message) -> None:
+    arguments = {"row_begin": np.array([0, 2, 2, 3]), "columns": np.array([0, 2, 1]), "lengths": (5, 8), "block": (2, 3)}
+    with pytest.raises(ValueError, match=message):
+        heed.blocks(**(arguments | change))
+
+
+def test_the_layout_of_a_mask_shows_what_it_shows() -> None:
+    allowed = np.random.default_rng(0).random((2, 3, 40, 50)) < 0.05
+    mask = heed.allow(allowed) & heed.causal("bottom_right")
+    layout = heed.block_layout(mask, (2, 3, 40, 50), block=(8, 8))
+    assert layout["columns"].dtype == np.int32 and layout["partial"].dtype == bool
+    assert layout["row_begin"].shape == (2 * 3 * 5 + 1,)
+    blocks = heed.blocks(**layout, within=mask)
+    np.testing.assert_array_equal(blocks.allow((2, 3, 40, 50)), mask.allow((2, 3, 40, 50)))
+    with pytest.raises(ValueError, match="made for q_len 40 and kv_len 50 but q_len is 40 and kv_len 51"):
+        blocks.allow((2, 3, 40, 51))
