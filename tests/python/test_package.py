@@ -270,7 +270,7 @@ def test_every_batch_entry_may_have_a_query_offset_of_its_own() -> None:
 
 def test_a_tree_of_guesses_is_a_mask() -> None:
     mask = heed.tree([-1, 0, 0])
-    assert str(mask) == "tree(3 nodes)"
+    assert str(mask) == "tree(-1, 0, 0)"
     assert mask.picture((3, 5)) == "###..\n####.\n###.#"
     offsets = heed.tree([-1, 0, 0], "top_left")
     assert offsets.picture((2, 1, 3, 5), [2, 0], batch=1) == "#....\n##...\n#.#.."

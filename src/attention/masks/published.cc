@@ -33,10 +33,11 @@ Mask bigbird(const BigBird& numbers, Alignment alignment) {
         fmt::format("bigbird: window is {}, expected an odd number of blocks", numbers.window));
   }
   const std::int64_t side = numbers.window / 2;
-  return block_window(side, side, numbers.block, alignment) |
-         global_tokens(numbers.global * numbers.block, alignment) |
+  const Mask near = block_window(side, side, numbers.block, alignment);
+  const Mask global = global_tokens(numbers.global * numbers.block, alignment);
+  return near | global |
          random_blocks({.count = numbers.random, .block = numbers.block, .seed = numbers.seed},
-                       alignment);
+                       std::move(alignment));
 }
 
 }  // namespace heed::inline v0
