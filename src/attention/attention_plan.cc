@@ -226,7 +226,7 @@ std::size_t AttentionPlan::weights_workspace_bytes() const {
 TileCounts AttentionPlan::tiles() const {
   if (tile_keys() == 0) return {};
   return (*decision_)(
-      [this](const auto& planned) { return count_tiles(planned.request, panel_rows()); });
+      [](const auto& planned) { return count_tiles(planned.request, planned.forward.schedule); });
 }
 
 std::string AttentionPlan::to_string() const {

@@ -91,7 +91,7 @@ std::string to_text(const Request<Real>& request, const Plan<Real>& plan,
   text += fmt::format("kernel      {}\n", kernel_text(schedule));
   text += fmt::format("keys        tiles of {}, a new start every {}\n", kernels::kTileKeys,
                       kernels::kChunkKeys);
-  text += fmt::format("tiles       {}\n", tiles_text(count_tiles(request, schedule.panel_rows)));
+  text += fmt::format("tiles       {}\n", tiles_text(count_tiles(request, schedule)));
   text += fmt::format("staging     {}\n", staging_text(request.shapes, schedule));
   text += fmt::format("threads     {}, dividing {}\n", schedule.workers, division_text(schedule));
   text += fmt::format("workspace   {} bytes; backward {}, weights {}\n", workspaces.forward,

@@ -1,6 +1,7 @@
 // Attention's arguments after they were checked, as every implementation takes them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -35,6 +36,14 @@ struct Request {
   std::int64_t value_dim() const { return shapes.value_dim; }
   // Rows of one key head of a batch entry.
   std::int64_t rows_per_kv_head() const { return shape.q_len * heads_per_kv_head; }
+  // Queries so many apart see alike: 1 where neighbours do.
+  std::int64_t query_step() const {
+    return std::clamp<std::int64_t>(shape.q_len, 1, mask.query_step());
+  }
+  // Those of them whose queries are the `first` one and what follows in such steps.
+  std::int64_t rows_in_steps(std::int64_t step, std::int64_t first = 0) const {
+    return (shape.q_len - first + step - 1) / step * heads_per_kv_head;
+  }
 };
 
 // Whether something happens to scores that the plain kernels do not know.

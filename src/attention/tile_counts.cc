@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "attention/engine/job.h"
 #include "attention/engine/tile_map.h"
 
 namespace heed::inline v0 {
@@ -14,13 +15,6 @@ std::int64_t tiles_before(std::int64_t key) {
   return (key + kernels::kTileKeys - 1) / kernels::kTileKeys;
 }
 
-// Some rows of one key head, numbered as in a block.
-struct PanelPlace {
-  std::int64_t batch;
-  std::int64_t kv_head;
-  RowRange rows;
-};
-
 // Counts the tiles of panels, one after the other.
 template <class Real>
 class PanelTiles {
@@ -31,7 +25,7 @@ class PanelTiles {
             1, engine::TileMap::capacity(!request.mask.is_structural(), request.shape.kv_len)))),
         tiles_(runs_.data()) {}
 
-  TileCounts count(const PanelPlace& panel) {
+  TileCounts count(const engine::RowBlock& panel) {
     find(panel);
     const std::int64_t total = tiles_before(request_.shape.kv_len);
     TileCounts counts{.total = total, .skipped = total, .mixed = 0};
@@ -45,7 +39,7 @@ class PanelTiles {
   }
 
  private:
-  void find(const PanelPlace& panel) {
+  void find(const engine::RowBlock& panel) {
     heads_.clear();
     positions_.clear();
     const std::int64_t group = request_.heads_per_kv_head;
@@ -55,9 +49,10 @@ class PanelTiles {
     for (std::int64_t row = panel.rows.begin; row < panel.rows.end; ++row) {
       const std::int64_t head = panel.kv_head * group + row % group;
       heads_.push_back(static_cast<std::int32_t>(head));
+      const std::int64_t query = panel.first_query + row / group * panel.query_step;
       positions_.push_back(
-          static_cast<std::int32_t>(row / group + request_.shape.query_offset[panel.batch]));
-      const RowRange keys = mask.range({panel.batch, head, row / group});
+          static_cast<std::int32_t>(query + request_.shape.query_offset[panel.batch]));
+      const RowRange keys = mask.range({panel.batch, head, query});
       all_ = all_ & keys;
       if (keys.begin == keys.end) continue;
       any = {std::min(any.begin, keys.begin), std::max(any.end, keys.end)};
@@ -89,29 +84,35 @@ class PanelTiles {
 }  // namespace
 
 template <class Real>
-TileCounts count_tiles(const Request<Real>& request, std::int64_t panel_rows) {
+TileCounts count_tiles(const Request<Real>& request, const engine::Schedule<Real>& schedule) {
   TileCounts counts;
   PanelTiles<Real> panels(request);
   // The tiles of a structural mask are the same in every head.
   const bool is_per_head = !request.mask.is_structural() || request.mask.depends_on_head();
   const std::int64_t counted = is_per_head ? request.num_kv_heads() : 1;
   const std::int64_t factor = is_per_head ? 1 : request.num_kv_heads();
-  const std::int64_t rows = request.rows_per_kv_head();
+  const auto add = [&](const engine::RowBlock& head) {
+    engine::RowBlock panel = head;
+    for (std::int64_t first = 0; first < head.rows.end; first += schedule.panel_rows) {
+      panel.rows = {first, std::min(first + schedule.panel_rows, head.rows.end)};
+      const TileCounts some = panels.count(panel);
+      counts.total += some.total * factor;
+      counts.skipped += some.skipped * factor;
+      counts.mixed += some.mixed * factor;
+    }
+  };
+  const std::int64_t step = schedule.query_step(request);
   for (std::int64_t batch = 0; batch < request.shape.batch; ++batch) {
     for (std::int64_t kv_head = 0; kv_head < counted; ++kv_head) {
-      for (std::int64_t first = 0; first < rows; first += panel_rows) {
-        const TileCounts some =
-            panels.count({batch, kv_head, {first, std::min(first + panel_rows, rows)}});
-        counts.total += some.total * factor;
-        counts.skipped += some.skipped * factor;
-        counts.mixed += some.mixed * factor;
+      for (std::int64_t first = 0; first < step; ++first) {
+        add({batch, kv_head, {0, request.rows_in_steps(step, first)}, first, step});
       }
     }
   }
   return counts;
 }
 
-template TileCounts count_tiles(const Request<float>&, std::int64_t);
-template TileCounts count_tiles(const Request<double>&, std::int64_t);
+template TileCounts count_tiles(const Request<float>&, const engine::Schedule<float>&);
+template TileCounts count_tiles(const Request<double>&, const engine::Schedule<double>&);
 
 }  // namespace heed::inline v0

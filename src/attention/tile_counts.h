@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
+#include "attention/engine/schedule.h"
 #include "attention/request.h"
 #include "heed/plan.h"
 
 namespace heed::inline v0 {
 
-// For panels of so many rows.
 template <class Real>
-TileCounts count_tiles(const Request<Real>& request, std::int64_t panel_rows);
+TileCounts count_tiles(const Request<Real>& request, const engine::Schedule<Real>& schedule);
 
 }  // namespace heed::inline v0

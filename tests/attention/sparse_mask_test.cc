@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "heed/attention.h"
 #include "heed/mask.h"
+#include "heed/parallel.h"
 #include "heed/plan.h"
 #include "support/fused.h"
 #include "support/gradients.h"
@@ -255,12 +257,18 @@ TEST(SparseMask, SaysWhereQueriesStandForAlibi) {
 class SparseMaskOn : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(SparseMaskOn);
 
-// The same bits as of the mask as booleans.
+// The same bits as of the mask as booleans. Not so masks that are nothing but intervals: these take
+// the plain path.
 TEST_P(SparseMaskOn, HasTheBitsOfBooleans) {
   const std::vector<std::function<Mask(const Alignment&)>> masks{
       [](const Alignment& at) { return longformer(40, 3, at); },
       [](const Alignment& at) { return sparse_transformer(37, at); },
       [](const Alignment& at) { return dilated(9, 7, at); },
+      [](const Alignment& at) { return strided(16, at) & causal(at); },
+      [](const Alignment& at) { return strided(1000, at) | columns(1); },
+      [](const Alignment& at) { return strided(150, at); },
+      [](const Alignment& at) { return strided(1, at) & columns(128) & causal(at); },
+      [](const Alignment& at) { return strided(6, at) & columns(9); },
       [](const Alignment& at) { return columns(50) | sliding_window(3, 0, at); },
       [](const Alignment& at) { return (strided(100, at) | global_tokens(2, at)) & causal(at); },
       [](const Alignment& at) { return bigbird({.block = 16, .global = 1}, at); },
@@ -268,7 +276,9 @@ TEST_P(SparseMaskOn, HasTheBitsOfBooleans) {
         return random_blocks({.count = 3, .block = 23, .seed = 4, .only_past = true}, at);
       },
       [](const Alignment& at) { return streaming(3, 50, at); },
-      [](const Alignment& at) { return block_window(1, 0, 19, at) & causal(at); },
+      [](const Alignment& at) {
+        return (block_window(1, 0, 19, at) | global_tokens(1, at)) & causal(at);
+      },
       [](const Alignment& at) {
         return key_lengths({290, 120}) & (columns(9) | (causal(at) & sliding_window(5, 5, at)));
       }};
@@ -289,6 +299,43 @@ TEST_P(SparseMaskOn, HasTheBitsOfBooleans) {
           << sparse.mask.description();
     }
   }
+}
+
+// A tile reduced to the keys that are seen changes no bit: with threads that share the keys, with
+// hidden numbers that are not finite, and where a term or dropout asks for positions.
+TEST_P(SparseMaskOn, KeysInStepsHaveTheBitsOfBooleans) {
+  const Sizes sizes{.batch = 1, .num_heads = 4, .num_kv_heads = 2, .q_len = 70, .kv_len = 2500};
+  Inputs in(sizes);
+  // Nobody sees these keys.
+  for (std::int64_t k = 0; k < 2500; ++k) {
+    if (k % 5 == 4) continue;
+    for (std::int64_t d = 0; d < in.key.extent(3); ++d) {
+      in.key(0, 0, k, d) = std::numeric_limits<float>::quiet_NaN();
+      in.value(0, 1, k, d) = std::numeric_limits<float>::infinity();
+    }
+  }
+  const Mask mask = columns(5) & causal_bottom_right();
+  const Tensor<bool> allowed = materialize_allow(mask, {1, 4, 70, 2500});
+  const auto agrees = [&](AttentionOptions options) {
+    options.mask = mask;
+    AttentionOptions booleans = options;
+    booleans.mask = Mask::allow(allowed);
+    for (const int threads : {1, 4}) {
+      set_num_threads(threads);
+      const auto found = run(table(), in, options);
+      const auto expected = run(table(), in, booleans);
+      EXPECT_TRUE(same_bits(found.out, expected.out)) << threads;
+      EXPECT_TRUE(same_bits(found.lse, expected.lse)) << threads;
+      const auto grad_out = grad_out_for(in);
+      EXPECT_TRUE(same_bits(gradients_of(table(), grad_out, in, options),
+                            gradients_of(table(), grad_out, in, booleans)))
+          << threads;
+    }
+    set_num_threads(0);
+  };
+  agrees({});
+  agrees({.softcap = 3.0F});
+  agrees({.dropout = {.probability = 0.3F, .seed = 7}});
 }
 
 }  // namespace

@@ -44,21 +44,28 @@ class Blocks {
       job += std::upper_bound(ends_.begin(), ends_.end(), item) - ends_.begin();
       item -= ends_[static_cast<std::size_t>(job - jobs_.data())] - count(*job);
     }
-    const std::int64_t rows = job->request->rows_per_kv_head();
-    const std::int64_t blocks = schedule_.blocks(rows);
-    const std::int64_t heads = job->request->num_kv_heads();
+    const Request<Real>& request = *job->request;
+    const std::int64_t heads = request.num_kv_heads();
+    const std::int64_t head = item / schedule_.blocks(request);
+    const std::int64_t block = item % schedule_.blocks(request);
+    const std::int64_t step = schedule_.query_step(request);
+    const std::int64_t first_query = block % step;
+    const std::int64_t rows = request.rows_in_steps(step, first_query);
     // The last rows of a causal mask see the most keys: they go first.
-    const std::int64_t first = (blocks - 1 - item % blocks) * schedule_.block_rows();
+    const std::int64_t first =
+        (schedule_.blocks_in_steps(request) - 1 - block / step) * schedule_.block_rows();
     return {*job,
-            {job->batches.begin + item / blocks / heads,
-             item / blocks % heads,
-             {first, std::min(first + schedule_.block_rows(), rows)}}};
+            {job->batches.begin + head / heads,
+             head % heads,
+             {std::min(first, rows), std::min(first + schedule_.block_rows(), rows)},
+             first_query,
+             step}};
   }
 
  private:
   std::int64_t count(const Job<Real>& job) const {
     return (job.batches.end - job.batches.begin) * job.request->num_kv_heads() *
-           schedule_.blocks(job.request->rows_per_kv_head());
+           schedule_.blocks(*job.request);
   }
 
   std::span<const Job<Real>> jobs_;
@@ -119,6 +126,8 @@ class Worker {
   // what these left behind, in order.
   void compute_chunk(const Item& item, std::int64_t chunk, const SavedChunk<Real>& saved) {
     const auto panels = start(item);
+    *saved.is_seen = false;
+    if (panels.empty()) return;
     panels.front().compute_in(saved);
     const RowRange keys = own_keys(item);
     const std::int64_t begin = keys.begin + chunk * kChunkKeys;
@@ -128,6 +137,7 @@ class Worker {
   template <class SavedAt>
   void merge_chunks(const Item& item, const SavedAt& saved_at) {
     const auto panels = start(item);
+    if (panels.empty()) return;
     resume(item, panels);
     for (std::int64_t chunk = 0; chunk < schedule_.key_chunks; ++chunk) {
       panels.front().take_over(saved_at(chunk));
@@ -223,9 +233,8 @@ struct ForwardMemory {
 
 template <class Real>
 std::size_t forward_bytes(const Request<Real>& request, const Schedule<Real>& schedule) {
-  const std::int64_t blocks =
-      checked_multiply(checked_multiply(request.shape.batch, request.num_kv_heads()),
-                       schedule.blocks(request.rows_per_kv_head()));
+  const std::int64_t blocks = checked_multiply(
+      checked_multiply(request.shape.batch, request.num_kv_heads()), schedule.blocks(request));
   return Arena::bytes_for(ForwardMemory<Real>(schedule, blocks).layout);
 }
 

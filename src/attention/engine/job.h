@@ -27,13 +27,15 @@ struct Job {
   Continuation<Real> continuation;
 };
 
-// Neighbouring rows of one key head of one batch entry. Row r of these is query r / group of head
-// kv_head · group + r % group, where group is the number of heads that share the key head:
-// neighbours see almost the same keys.
+// Rows of one key head of one batch entry that are computed together. Row r of these is query
+// first_query + r / group · query_step of head kv_head · group + r % group, where group is the
+// number of heads that share the key head: neighbours see almost the same keys.
 struct RowBlock {
   std::int64_t batch = 0;
   std::int64_t kv_head = 0;
   RowRange rows;
+  std::int64_t first_query = 0;
+  std::int64_t query_step = 1;
 };
 
 // A row within one batch entry.

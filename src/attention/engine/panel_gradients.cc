@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/step_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -207,29 +208,57 @@ double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int3
 template <class Real>
 void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
                                const GradientScratch<Real>& scratch) {
+  if (!rows_.sees(tile)) return;
+  const detail::SeenKeys* seen = exact_ == nullptr ? rows_.seen_keys(tile) : nullptr;
+  if (seen != nullptr) {
+    const StepTile<Real> some(tile, rows_, *seen);
+    schedule_.table->score(some.tile(), some.panel(), scratch.scores.scores);
+    table_.weigh_scores(some.tile(), some.panel(), lse_, scratch.scores.scores);
+    add_weighed({some.tile(), some.panel(), sums_of(tile, seen->steps)}, has_finite_keys, scratch);
+  } else if (weigh(tile, scratch)) {
+    add_weighed({tile, rows_.panel(), sums_of(tile, {})}, has_finite_keys, scratch);
+  }
+}
+
+// What these keys of a tile gain.
+template <class Real>
+typename PanelGradients<Real>::TileSums PanelGradients<Real>::sums_of(
+    const kernels::BasicTile<Real>& tile, const detail::KeySteps& seen) const {
+  const std::int64_t first = std::int64_t{tile.first_key} + seen.first;
+  return {{sums_->key + first * sums_->key_stride, seen.step * sums_->key_stride},
+          {sums_->value + first * sums_->value_stride, seen.step * sums_->value_stride}};
+}
+
+// Adds a tile whose weights are there.
+template <class Real>
+void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_keys,
+                                       const GradientScratch<Real>& scratch) {
+  const kernels::BasicTile<Real>& tile = weighed.tile;
+  const kernels::BasicPanel<Real>& panel = weighed.panel;
   Real* weights = scratch.scores.scores;
   Real* grads = scratch.grad_scores;
-  if (!rows_.sees(tile) || !weigh(tile, scratch)) return;
-  const kernels::BasicPanel<Real>& panel = rows_.panel();
+  const auto add_values = [&] {
+    table_.add_to_keys(tile, panel, weights, grad_out_vectors_, !has_finite_rows_,
+                       weighed.sums.value);
+  };
   const kernels::BasicDropoutRows<Real>* dropout = rows_.dropout();
   if (dropout != nullptr) {
     table_.fill_dropout(tile, panel, *dropout, scratch.dropout);
   } else {
-    add_values(tile, weights);
+    add_values();
   }
   const Real* factors = dropout != nullptr ? scratch.dropout : nullptr;
   table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, changes_scores_}, grads);
   if (dropout != nullptr) {
     table_.multiply(tile, panel, scratch.dropout, weights);
-    add_values(tile, weights);
+    add_values();
   }
   if (changes_scores_) add_to_terms(rows_.score_tile(tile, weights), grads);
   if (scratch.scores.derivatives != nullptr) {
     table_.multiply(tile, panel, scratch.scores.derivatives, grads);
   }
   table_.add_to_query(tile, panel, !has_finite_keys, grads, grad_query_);
-  table_.add_to_keys(tile, panel, grads, query_vectors_, !has_finite_rows_,
-                     {sums_->key + tile.first_key * sums_->key_stride, sums_->key_stride});
+  table_.add_to_keys(tile, panel, grads, query_vectors_, !has_finite_rows_, weighed.sums.key);
 }
 
 // Returns whether any weight is not 0 for being hidden.
@@ -260,12 +289,6 @@ void PanelGradients<Real>::begin_chunk(std::int64_t chunk) {
   chunk_ = chunk;
   offsets_.moving = true;
   rows_.reset_offsets(offsets_);
-}
-
-template <class Real>
-void PanelGradients<Real>::add_values(const kernels::BasicTile<Real>& tile, Real* weights) {
-  table_.add_to_keys(tile, rows_.panel(), weights, grad_out_vectors_, !has_finite_rows_,
-                     {sums_->value + tile.first_key * sums_->value_stride, sums_->value_stride});
 }
 
 template <class Real>

@@ -114,7 +114,19 @@ class PanelGradients {
   double sink_weight(const BackwardJob<Real>& job, std::int32_t r) const;
   bool weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
   void begin_chunk(std::int64_t chunk);
-  void add_values(const kernels::BasicTile<Real>& tile, Real* weights);
+  // What a tile's keys and values gain.
+  struct TileSums {
+    kernels::BasicKeySums<Real> key;
+    kernels::BasicKeySums<Real> value;
+  };
+  TileSums sums_of(const kernels::BasicTile<Real>& tile, const detail::KeySteps& seen) const;
+  struct Weighed {
+    const kernels::BasicTile<Real>& tile;
+    const kernels::BasicPanel<Real>& panel;
+    TileSums sums;
+  };
+  void add_weighed(const Weighed& weighed, bool has_finite_keys,
+                   const GradientScratch<Real>& scratch);
   void add_to_terms(const kernels::BasicScoreTile<Real>& place, Real* grad_scores) const;
 
   const Schedule<Real>& schedule_;

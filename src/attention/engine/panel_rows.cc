@@ -45,13 +45,13 @@ void PanelRows<Real>::start(const Job<Real>& job, const RowBlock& block, Real* s
   resize(job, block.batch, block.rows.end - block.rows.begin);
   const std::int64_t group = request_->heads_per_kv_head;
   const std::int64_t first_head = block.kv_head * group;
-  std::int64_t q = block.rows.begin / group;
+  std::int64_t q = block.first_query + block.rows.begin / group * block.query_step;
   std::int64_t head = first_head + block.rows.begin % group;
   for (std::int32_t r = 0; r < num_rows_; ++r) {
     place(r, head, q);
     if (++head == first_head + group) {
       head = first_head;
-      ++q;
+      q += block.query_step;
     }
   }
   finish(job, scratch);

@@ -109,6 +109,19 @@ class PanelRows {
     request_->mask.fill(added, table_);
     return table_.visibility(added);
   }
+  // What an irregular mask shows of a tile that the rows visit, where that can be said without a
+  // tile of its own, and nothing else asks which keys these are; otherwise null.
+  const detail::SeenKeys* seen_keys(const auto& tile) const {
+    if (!request_->terms.empty() || dropout() != nullptr) return nullptr;
+    const detail::SeenKeys& seen = tiles_.seen(tile.first_key);
+    return seen.steps.are_all() && seen.alone == nullptr ? nullptr : &seen;
+  }
+  // The keys that row r may see of a tile of which the rows see this.
+  RowRange range(const detail::SeenKeys& seen, std::int32_t r) const {
+    const RowRange keys{begin_[index(r)], end_[index(r)]};
+    if (seen.alone == nullptr) return keys;
+    return keys & seen.alone->range(request_->shape, {batch_, head(r), query(r)});
+  }
   // Fills a tile that the rows visit with scores in natural units, after all terms and the mask.
   // Returns false, with nothing computed, where irregular parts of the mask hide all of it.
   bool score(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch) const;
@@ -135,6 +148,7 @@ class PanelRows {
 
   std::int32_t num_rows() const { return num_rows_; }
   std::int32_t width() const { return width_; }
+  std::int32_t lanes() const { return table_.lanes; }
   // So many rows, counted up to whole vectors.
   std::int32_t whole_vectors(std::int32_t rows) const {
     return (rows + table_.lanes - 1) / table_.lanes * table_.lanes;

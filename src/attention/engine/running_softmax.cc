@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/step_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -52,6 +53,12 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
   enter_chunk_of(tile.first_key);
   if (!rows_.keeps_scores()) {
     schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
+    return;
+  }
+  if (const detail::SeenKeys* seen = rows_.seen_keys(tile)) {
+    const StepTile<Real> some(tile, rows_, *seen);
+    schedule_.table->score(some.tile(), some.panel(), scratch.scores);
+    schedule_.table->absorb(some.tile(), some.panel(), options_, part_, scratch.scores);
     return;
   }
   if (!rows_.score(tile, scratch)) return;

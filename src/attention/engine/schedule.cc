@@ -105,10 +105,14 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   schedule.has_few_rows = pass == Pass::kForward && request.terms.empty() &&
                           request.dropout.keeps_everything() &&
                           rows <= most_few_rows(request, table.lanes);
+  schedule.takes_query_steps = pass == Pass::kForward && !schedule.has_few_rows;
+  const std::int64_t step = schedule.query_step(request);
+  const std::int64_t step_rows = request.rows_in_steps(step);
   schedule.panel_rows = schedule.has_few_rows
                             ? static_cast<std::int32_t>(std::max<std::int64_t>(rows, 1))
-                            : rows_of_panel(rows, table.lanes);
-  const std::int64_t panels = std::max<std::int64_t>(1, (rows - 1) / schedule.panel_rows + 1);
+                            : rows_of_panel(step_rows, table.lanes);
+  const std::int64_t panels =
+      std::max<std::int64_t>(1, step * ((step_rows - 1) / schedule.panel_rows + 1));
   const std::int64_t all_panels = panels * request.shape.batch * request.num_kv_heads();
   const int useful = useful_threads(request, threads);
   const bool divides_keys =

@@ -39,6 +39,8 @@ struct Schedule {
 
   // The rows of a key head are a panel of few rows, which reads keys and values as they are stored.
   bool has_few_rows = false;
+  // Queries that see alike are taken together, even where they are not neighbours.
+  bool takes_query_steps = false;
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;
   // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
@@ -55,7 +57,18 @@ struct Schedule {
     return (panel_rows + table->lanes - 1) / table->lanes * std::int64_t{table->lanes};
   }
   std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
-  std::int64_t blocks(std::int64_t rows) const { return (rows + block_rows() - 1) / block_rows(); }
+  std::int64_t query_step(const Request<Real>& request) const {
+    return takes_query_steps ? request.query_step() : 1;
+  }
+  // Blocks of queries that are query_step() apart; the last one of some may have no rows.
+  std::int64_t blocks_in_steps(const Request<Real>& request) const {
+    const std::int64_t rows = request.rows_in_steps(query_step(request));
+    return (rows + block_rows() - 1) / block_rows();
+  }
+  // Blocks of a key head.
+  std::int64_t blocks(const Request<Real>& request) const {
+    return query_step(request) * blocks_in_steps(request);
+  }
   // Keys of the longest tile there is.
   std::int64_t tile_keys() const { return std::min<std::int64_t>(kernels::kTileKeys, kv_len); }
   bool copies_key() const { return stages_key && !has_few_rows; }

@@ -103,4 +103,23 @@ Visibility AllOf::visibility(const ScoreShape& shape, const RowGroup& rows, RowR
   return all;
 }
 
+std::optional<SeenKeys> AllOf::seen_keys(const ScoreShape& shape, const RowGroup& rows,
+                                         RowRange keys) const {
+  std::optional<SeenKeys> seen;
+  for (const auto& part : parts_) {
+    if (part->visibility(shape, rows, keys) == Visibility::kAll) continue;
+    if (seen) return std::nullopt;
+    seen = part->seen_keys(shape, rows, keys);
+    if (!seen) return std::nullopt;
+  }
+  return seen ? seen : SeenKeys{};
+}
+
+std::int64_t AllOf::query_step() const {
+  for (const auto& part : parts_) {
+    if (part->query_step() > 1) return part->query_step();
+  }
+  return 1;
+}
+
 }  // namespace heed::inline v0::detail

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,11 @@ class AllOf {
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows, std::int64_t key) const;
   kernels::Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
                                  RowRange keys) const;
+  // Nothing where two parts hide keys of the tile.
+  std::optional<SeenKeys> seen_keys(const ScoreShape& shape, const RowGroup& rows,
+                                    RowRange keys) const;
+  // That of the first part that has one; 1 otherwise.
+  std::int64_t query_step() const;
   // Adds what they add to scores to a tile, and makes what they hide −infinity there.
   template <class Real>
   void hide(const ScoreShape& shape, const BasicScoreTile<Real>& tile,

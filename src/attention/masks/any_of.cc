@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,14 +78,27 @@ class AnyOf final : public IrregularPart<AnyOf> {
                         RowRange keys) const override {
     auto any = Visibility::kNone;
     for (const AllOf& mask : masks_) {
-      const GroupRanges found = mask.ranges(shape, rows);
-      if (keys.end <= found.of_any.begin || keys.begin >= found.of_any.end) continue;
-      const auto one = mask.visibility(shape, rows, keys);
-      if (one == Visibility::kNone) continue;
-      if (one == Visibility::kAll && (keys & found.of_all) == keys) return Visibility::kAll;
-      any = Visibility::kMixed;
+      const auto one = shown_by(mask, shape, rows, keys);
+      if (one == Visibility::kAll) return one;
+      if (one == Visibility::kMixed) any = one;
     }
     return any;
+  }
+
+  // Where one of the masks alone shows keys of the tile.
+  std::optional<detail::SeenKeys> seen_keys(const ScoreShape& shape, const RowGroup& rows,
+                                            RowRange keys) const override {
+    const AllOf* alone = nullptr;
+    for (const AllOf& mask : masks_) {
+      if (shown_by(mask, shape, rows, keys) == Visibility::kNone) continue;
+      if (alone != nullptr) return std::nullopt;
+      alone = &mask;
+    }
+    auto seen = alone == nullptr ? std::nullopt : alone->seen_keys(shape, rows, keys);
+    if (!seen || (keys & alone->ranges(shape, rows).of_all) == keys) return seen;
+    if (seen->alone != nullptr) return std::nullopt;
+    seen->alone = alone;
+    return seen;
   }
 
   template <class Real>
@@ -92,11 +106,13 @@ class AnyOf final : public IrregularPart<AnyOf> {
                const kernels::BasicKernelTable<Real>& table) const {
     alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> all;
     alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> one;
+    const RowGroup rows{tile.batch, tile.width, tile.heads, tile.q_idx};
+    const RowRange keys{tile.first_key + tile.begin, tile.first_key + tile.end};
     const std::int64_t begin = std::int64_t{tile.begin} * tile.width;
     const std::int64_t end = std::int64_t{tile.end} * tile.width;
     std::fill(all.begin() + begin, all.begin() + end, kHidden<Real>);
     for (const AllOf& mask : masks_) {
-      if (shows_nothing(mask, shape, tile)) continue;
+      if (shown_by(mask, shape, rows, keys) == Visibility::kNone) continue;
       detail::BasicScoreTile<Real> shown = tile;
       shown.scores = one.data();
       mask.show(shape, shown, table);
@@ -111,13 +127,13 @@ class AnyOf final : public IrregularPart<AnyOf> {
   }
 
  private:
-  template <class Real>
-  static bool shows_nothing(const AllOf& mask, const ScoreShape& shape,
-                            const detail::BasicScoreTile<Real>& tile) {
-    const RowGroup rows{tile.batch, tile.width, tile.heads, tile.q_idx};
-    const RowRange keys{tile.first_key + tile.begin, tile.first_key + tile.end};
-    const RowRange seen = mask.ranges(shape, rows).of_any & keys;
-    return seen.begin >= seen.end || mask.visibility(shape, rows, keys) == Visibility::kNone;
+  // What one of the masks shows of these keys, its ranges included.
+  static Visibility shown_by(const AllOf& mask, const ScoreShape& shape, const RowGroup& rows,
+                             RowRange keys) {
+    const GroupRanges found = mask.ranges(shape, rows);
+    if (keys.end <= found.of_any.begin || keys.begin >= found.of_any.end) return Visibility::kNone;
+    const auto one = mask.visibility(shape, rows, keys);
+    return one == Visibility::kAll && (keys & found.of_all) != keys ? Visibility::kMixed : one;
   }
 
   template <class Real>

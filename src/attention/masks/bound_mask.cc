@@ -42,7 +42,8 @@ BoundMask::BoundMask(const Mask& mask, const ScoreShape& shape)
     : parts_(mask),
       shape_(shape),
       is_structural_(parts_.is_structural()),
-      depends_on_head_(parts_.depends_on_head()) {
+      depends_on_head_(parts_.depends_on_head()),
+      query_step_(parts_.query_step()) {
   check_positions(shape);
   parts_.check(shape_);
 }

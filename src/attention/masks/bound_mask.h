@@ -1,6 +1,7 @@
 // A mask for scores of one shape.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "attention/masks/all_of.h"
@@ -30,6 +31,11 @@ class BoundMask {
     return parts_.visibility(shape_, rows, keys);
   }
 
+  std::optional<detail::SeenKeys> seen_keys(const detail::RowGroup& rows, RowRange keys) const {
+    return parts_.seen_keys(shape_, rows, keys);
+  }
+  std::int64_t query_step() const { return query_step_; }
+
   // Fills a tile with what the irregular parts add to scores: −infinity for hidden keys.
   template <class Real>
   void fill(const kernels::BasicScoreTile<Real>& tile,
@@ -44,6 +50,7 @@ class BoundMask {
   ScoreShape shape_;
   bool is_structural_;
   bool depends_on_head_;
+  std::int64_t query_step_;
 };
 
 }  // namespace heed::inline v0

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "attention/masks/position_mask.h"
@@ -13,6 +14,7 @@ namespace heed::inline v0 {
 
 namespace {
 
+using detail::StepRule;
 using kernels::Visibility;
 
 class GlobalTokens final : public detail::PositionMask<GlobalTokens> {
@@ -26,6 +28,10 @@ class GlobalTokens final : public detail::PositionMask<GlobalTokens> {
   }
   std::int64_t next(RowRange positions, std::int64_t key) const {
     return key < count_ || positions.begin < count_ ? key : kUnbounded;
+  }
+  std::optional<StepRule> step_rule(RowRange positions, std::int64_t /*position*/) const {
+    if (positions.begin < count_) return std::nullopt;
+    return StepRule{.end = count_};
   }
   Visibility of_ranges(RowRange positions, RowRange keys) const {
     if (keys.end <= count_ || positions.end <= count_) return Visibility::kAll;

@@ -1,7 +1,9 @@
 // What a mask is made of, seen from inside the library.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "attention/kernels/kernels.h"
@@ -30,6 +32,32 @@ struct RowGroup {
   std::int32_t num_rows;
   const std::int32_t* heads;  // [num_rows]
   const std::int32_t* q_idx;  // [num_rows], positions: query_offset is included
+};
+
+// Keys of a tile that stand `step` apart, counted from its first key: first, first + step, … below
+// the tile's end. All of them to begin with.
+struct KeySteps {
+  std::int32_t first = 0;
+  std::int32_t step = 1;
+  std::int32_t count = kernels::kTileKeys;
+
+  bool are_all() const { return count == kernels::kTileKeys; }
+  // How many of them come before the tile's key `end`.
+  std::int32_t before(std::int32_t end) const {
+    return end <= first ? 0 : std::min((end - first - 1) / step + 1, count);
+  }
+  friend bool operator==(const KeySteps&, const KeySteps&) = default;
+};
+
+class AllOf;
+
+// What some rows see of a tile, as far as a range for each row and steps can say it.
+struct SeenKeys {
+  KeySteps steps = {};
+  // Of alternatives the one that alone shows keys of the tile, whose ranges hold as well; or null.
+  const AllOf* alone = nullptr;
+
+  friend bool operator==(const SeenKeys&, const SeenKeys&) = default;
 };
 
 // One part of a mask. A structural part is one interval of keys per row and overrides range()
@@ -77,6 +105,14 @@ class MaskPart {
                                          RowRange /*keys*/) const {
     return is_structural() ? kernels::Visibility::kAll : kernels::Visibility::kMixed;
   }
+  // What the rows see of a tile, if it can be said so: the same keys for all rows, what ranges hide
+  // apart. `keys` is as above. Nothing is always a right answer.
+  virtual std::optional<SeenKeys> seen_keys(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
+                                            RowRange /*keys*/) const {
+    return std::nullopt;
+  }
+  // Queries that stand so many positions apart see alike: they are computed together.
+  virtual std::int64_t query_step() const { return 1; }
   // Adds what is to be added to scores to `tile`, and makes what it hides −infinity there.
   virtual void hide(const ScoreShape& /*shape*/, const BasicScoreTile<float>& /*tile*/,
                     const kernels::BasicKernelTable<float>& /*table*/) const {}

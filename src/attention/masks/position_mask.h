@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,9 +14,29 @@
 
 namespace heed::inline v0::detail {
 
+// The keys k < end with k mod step = remainder.
+struct StepRule {
+  std::int64_t step = 1;
+  std::int64_t remainder = 0;
+  std::int64_t end = kUnbounded;
+
+  // Those of a tile, by its first key.
+  KeySteps in_tile(std::int64_t first_key) const {
+    const std::int64_t length = std::clamp<std::int64_t>(end - first_key, 0, kernels::kTileKeys);
+    const std::int64_t first = ((remainder - first_key) % step + step) % step;
+    if (first >= length) return {.count = 0};
+    return {static_cast<std::int32_t>(first),
+            static_cast<std::int32_t>(std::min<std::int64_t>(step, kernels::kTileKeys)),
+            static_cast<std::int32_t>((length - first - 1) / step + 1)};
+  }
+  friend bool operator==(const StepRule&, const StepRule&) = default;
+};
+
 // Part::sees(position, key) is the rule. What a part knows of ranges of positions and keys it says
 // in Part::of_ranges(positions, keys), as visibility() does, and in Part::next(positions, key), as
-// next_key() does; `positions` are those from the first row's to the last one's.
+// next_key() does; `positions` are those from the first row's to the last one's. A part that
+// shows a position keys in steps says which in Part::step_rule(positions, position): the same for
+// all positions, or for those query_step() apart.
 template <class Part>
 class PositionMask : public IrregularPart<Part> {
  public:
@@ -39,6 +60,19 @@ class PositionMask : public IrregularPart<Part> {
                                  RowRange keys) const final {
     return part().of_ranges(positions(shape, rows), keys);
   }
+  std::optional<SeenKeys> seen_keys(const ScoreShape& shape, const RowGroup& rows,
+                                    RowRange keys) const final {
+    const std::int64_t first = rows.q_idx[0] + shift(shape, rows.batch);
+    const auto rule = part().step_rule(positions(shape, rows), first);
+    if (!rule) return std::nullopt;
+    // Where keys go with the position, rows that are whole steps apart see the same ones.
+    constexpr std::int64_t kFarthest = std::numeric_limits<std::int32_t>::max();
+    const auto apart = static_cast<std::int32_t>(std::min(part().query_step(), kFarthest));
+    for (std::int32_t r = 1; r < rows.num_rows; ++r) {
+      if ((rows.q_idx[r] - rows.q_idx[0]) % apart != 0) return std::nullopt;
+    }
+    return SeenKeys{rule->in_tile(keys.begin / kernels::kTileKeys * kernels::kTileKeys)};
+  }
   template <class Real>
   void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
                const kernels::BasicKernelTable<Real>&) const {
@@ -55,6 +89,15 @@ class PositionMask : public IrregularPart<Part> {
   std::int64_t next(RowRange /*positions*/, std::int64_t key) const { return key; }
   kernels::Visibility of_ranges(RowRange /*positions*/, RowRange /*keys*/) const {
     return kernels::Visibility::kMixed;
+  }
+  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t /*position*/) const {
+    return std::nullopt;
+  }
+
+ protected:
+  // Where a query of the call stands among the keys.
+  std::int64_t position(const ScoreShape& shape, const AttentionRow& row) const {
+    return row.query + alignment_.resolve(shape, row.batch);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "attention/masks/aligned.h"
@@ -18,7 +19,13 @@ namespace {
 
 using detail::check_number;
 using detail::kMaxOffset;
+using detail::StepRule;
 using kernels::Visibility;
+
+// Not negative, whatever the position.
+std::int64_t remainder(std::int64_t position, std::int64_t step) {
+  return (position % step + step) % step;
+}
 
 class Strided final : public detail::PositionMask<Strided> {
  public:
@@ -28,6 +35,10 @@ class Strided final : public detail::PositionMask<Strided> {
   bool sees(std::int64_t position, std::int64_t key) const {
     return (position - key) % stride_ == 0;
   }
+  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t position) const {
+    return StepRule{stride_, remainder(position, stride_)};
+  }
+  std::int64_t query_step() const override { return stride_; }
 
  private:
   std::int64_t stride_;
@@ -47,6 +58,9 @@ class Columns final : public detail::PositionMask<Columns> {
   std::int64_t next(RowRange /*positions*/, std::int64_t key) const {
     return key / stride_ * stride_ + stride_ - 1;
   }
+  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t /*position*/) const {
+    return StepRule{stride_, stride_ - 1};
+  }
 
  private:
   std::int64_t stride_;
@@ -59,10 +73,19 @@ class Dilated final : public detail::PositionMask<Dilated> {
         step_(step),
         reach_(window * step) {}
 
+  // That of a window: what is left to hide are the keys between the steps.
+  RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
+    const std::int64_t position = this->position(shape, row);
+    return {position - reach_, position + reach_ + 1};
+  }
   bool sees(std::int64_t position, std::int64_t key) const {
     const std::int64_t distance = position - key;
     return std::abs(distance) <= reach_ && distance % step_ == 0;
   }
+  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t position) const {
+    return StepRule{step_, remainder(position, step_)};
+  }
+  std::int64_t query_step() const override { return step_; }
   std::int64_t next(RowRange positions, std::int64_t key) const {
     if (key > positions.end - 1 + reach_) return kUnbounded;
     return std::max(key, positions.begin - reach_);

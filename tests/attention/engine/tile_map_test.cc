@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -157,6 +158,32 @@ TEST(TileMap, OfAnIntervalIsOneRun) {
   EXPECT_EQ(tiles.next(512), engine::TileMap::kNone);
   tiles.find(mask, {0, 2, heads, positions}, {0, 0});
   EXPECT_EQ(tiles.next(0), engine::TileMap::kNone);
+}
+
+// What some rows are known to see of the first tile of 300 keys.
+detail::KeySteps seen_by(const Mask& mask, const std::vector<std::int32_t>& positions) {
+  const BoundMask bound(mask, {1, 1, 300, 300});
+  const std::vector<std::int32_t> heads(positions.size(), 0);
+  std::array<engine::TileRun, 3> runs{};
+  engine::TileMap tiles(runs.data());
+  tiles.find(bound,
+             {0, static_cast<std::int32_t>(positions.size()), heads.data(), positions.data()},
+             {0, 300});
+  EXPECT_TRUE(tiles.visits(0));
+  return tiles.seen(0).steps;
+}
+
+TEST(TileMap, KnowsKeysInSteps) {
+  using Steps = detail::KeySteps;
+  EXPECT_EQ(seen_by(strided(16), {20, 36, 260}), (Steps{4, 16, 8}));
+  EXPECT_EQ(seen_by(strided(16) & causal(), {20, 36, 260}), (Steps{4, 16, 8}));
+  EXPECT_EQ(seen_by(columns(50), {1, 2, 3}), (Steps{49, 50, 2}));
+  EXPECT_EQ(seen_by(dilated(2, 7), {3, 10}), (Steps{3, 7, 18}));
+  EXPECT_EQ(seen_by(longformer(5, 3), {200, 201}), (Steps{0, 1, 3}));
+  // Rows that see different keys, and masks of which two show some.
+  EXPECT_TRUE(seen_by(strided(16), {20, 37}).are_all());
+  EXPECT_TRUE(seen_by(longformer(5, 3), {9, 200}).are_all());
+  EXPECT_TRUE(seen_by(strided(2) & columns(3), {2, 4}).are_all());
 }
 
 }  // namespace
