@@ -100,10 +100,8 @@ class HEED_API MaskFunction {
  public:
   virtual ~MaskFunction();
   virtual bool visible(const ScorePosition& at) const = 0;
-  // Makes the scores −infinity where the function says no. The one for double asks about one key
-  // after the other unless overridden.
+  // Makes the scores −infinity where the function says no.
   virtual void hide(const ScoreTile& tile) const = 0;
-  virtual void hide(const BasicScoreTile<double>& tile) const;
 };
 
 struct HideScore {
@@ -124,9 +122,6 @@ class MaskFunctionOf final : public MaskFunction {
     return function_(at.batch, at.head, at.q_idx, at.kv_idx);
   }
   void hide(const ScoreTile& tile) const override { tile_loop<HideScore>(tile, function_); }
-  void hide(const BasicScoreTile<double>& tile) const override {
-    tile_loop<HideScore>(tile, function_);
-  }
 
  private:
   F function_;

@@ -148,12 +148,7 @@ class PythonMask final : public detail::MaskFunction {
     return score == 0;
   }
 
-  void hide(const ScoreTile& tile) const override { hide_in(tile); }
-  void hide(const BasicScoreTile<double>& tile) const override { hide_in(tile); }
-
- private:
-  template <class Real>
-  void hide_in(const BasicScoreTile<Real>& tile) const {
+  void hide(const ScoreTile& tile) const override {
     const auto arguments = [](const TileArguments& at) {
       return nb::make_tuple(at.batch, at.heads, at.q_idx, at.kv_idx);
     };
@@ -161,14 +156,15 @@ class PythonMask final : public detail::MaskFunction {
       // A true of NumPy's may be any byte but 0.
       const auto visible = view_of<std::uint8_t>(array);
       for (std::int32_t j = 0; j < at.num_keys; ++j) {
-        Real* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin + j) * tile.width;
+        float* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin + j) * tile.width;
         for (std::int32_t r = 0; r < at.num_rows; ++r) {
-          if (visible(j, r) == 0) scores[r] = -std::numeric_limits<Real>::infinity();
+          if (visible(j, r) == 0) scores[r] = -std::numeric_limits<float>::infinity();
         }
       }
     });
   }
 
+ private:
   nb::handle function_;
 };
 

@@ -1,8 +1,6 @@
 // What becomes of a tile of doubles where a user's function knows only tiles of floats.
 #include <cstdint>
-#include <limits>
 
-#include "heed/mask.h"
 #include "heed/score_mod.h"
 
 namespace heed::inline v0::detail {
@@ -31,12 +29,6 @@ void ScoreFunction::apply_to(const BasicScoreTile<double>& tile) const {
     const Dual<double> result = apply(Dual<double>(tile.scores[i], tile.derivatives[i]), at);
     tile.scores[i] = result.value;
     tile.derivatives[i] = result.derivative;
-  });
-}
-
-void MaskFunction::hide(const BasicScoreTile<double>& tile) const {
-  for_each_score(tile, [&](std::int64_t i, const ScorePosition& at) {
-    if (!visible(at)) tile.scores[i] = -std::numeric_limits<double>::infinity();
   });
 }
 

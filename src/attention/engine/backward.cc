@@ -53,24 +53,41 @@ class BackwardWorker {
   }
 
   void compute(const PanelTask<Real>& task) {
+    const RowRange queries = task.task.queries;
     const std::int64_t group = task.job.request().heads_per_kv_head;
-    const RowRange rows{task.task.queries.begin * group, task.task.queries.end * group};
-    for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.block_rows()) {
-      compute_block(task, {first, std::min(first + schedule_.block_rows(), rows.end)});
+    const std::int64_t step = std::min(query_step(task.job.request()), queries.end - queries.begin);
+    for (std::int64_t first = 0; first < step; ++first) {
+      RowBlock block{.batch = task.task.batch,
+                     .kv_head = task.task.kv_head,
+                     .rows = {0, 0},
+                     .first_query = queries.begin + first,
+                     .query_step = step};
+      const std::int64_t rows = (queries.end - block.first_query + step - 1) / step * group;
+      for (; block.rows.begin < rows; block.rows.begin = block.rows.end) {
+        block.rows.end = std::min(block.rows.begin + schedule_.block_rows(), rows);
+        compute_block(task, block);
+      }
     }
   }
 
  private:
-  void compute_block(const PanelTask<Real>& task, RowRange rows) {
+  // Queries that see alike are taken together where nothing but keys sums over them: a key that is
+  // seen by queries in steps sums over these in their order, whatever comes between.
+  static std::int64_t query_step(const Request<Real>& request) {
+    return request.terms.empty() && !request.sinks ? request.query_step() : 1;
+  }
+
+  void compute_block(const PanelTask<Real>& task, const RowBlock& block) {
     std::size_t count = 0;
-    for (std::int64_t first = rows.begin; first < rows.end; first += schedule_.panel_rows) {
-      const RowRange some{first, std::min<std::int64_t>(first + schedule_.panel_rows, rows.end)};
-      panels_[count++].start(task, some, scratch_);
+    RowBlock panel = block;
+    for (std::int64_t first = block.rows.begin; first < block.rows.end; first = panel.rows.end) {
+      panel.rows = {first, std::min<std::int64_t>(first + schedule_.panel_rows, block.rows.end)};
+      panels_[count++].start(task, panel, scratch_);
     }
     const std::span panels(panels_.data(), count);
     add_tiles(task, panels);
-    for (const PanelGradients<Real>& panel : panels) panel.write(task.job, scratch_);
-    for (const PanelGradients<Real>& panel : panels) compute_exactly(task, panel.lost_rows());
+    for (const PanelGradients<Real>& some : panels) some.write(task.job, scratch_);
+    for (const PanelGradients<Real>& some : panels) compute_exactly(task, some.lost_rows());
   }
 
   // Adds rows that panels could not take.

@@ -1,6 +1,6 @@
 // Rows whose scores are so large that their softmax cannot be taken in one pass.
 //
-// The kernels keep a row's offset m as a float, in units of log 2, and so does an lse keep the
+// The kernels keep a row's offset m as one number, in units of log 2, and so does an lse keep the
 // logarithm of its denominator. The larger it is the fewer bits are left behind the point: at a
 // magnitude of 2¹⁸ weights are wrong by up to 1 %, from 2²⁵ on they mean nothing, and below
 // −FLT_MAX / log2 e there is no offset. Such are the rows of which a mask of −1e9 or of the lowest

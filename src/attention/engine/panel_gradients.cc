@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "attention/engine/exact_rows.h"
-#include "attention/engine/step_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -69,9 +68,9 @@ PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
       offsets_{.minus_m = parts.minus_m.in(memory), .threshold = parts.threshold.in(memory)} {}
 
 template <class Real>
-void PanelGradients<Real>::start(const PanelTask<Real>& task, RowRange rows,
+void PanelGradients<Real>::start(const PanelTask<Real>& task, const RowBlock& rows,
                                  const GradientScratch<Real>& scratch) {
-  rows_.start(task.job.forward, {task.task.batch, task.task.kv_head, rows}, scratch.rows);
+  rows_.start(task.job.forward, rows, scratch.rows);
   exact_ = nullptr;
   find_lost_rows(task);
   start(task, scratch);
@@ -209,21 +208,21 @@ template <class Real>
 void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
                                const GradientScratch<Real>& scratch) {
   if (!rows_.sees(tile)) return;
-  const detail::SeenKeys* seen = exact_ == nullptr ? rows_.seen_keys(tile) : nullptr;
-  if (seen != nullptr) {
-    const StepTile<Real> some(tile, rows_, *seen);
-    schedule_.table->score(some.tile(), some.panel(), scratch.scores.scores);
-    table_.weigh_scores(some.tile(), some.panel(), lse_, scratch.scores.scores);
-    add_weighed({some.tile(), some.panel(), sums_of(tile, seen->steps)}, has_finite_keys, scratch);
-  } else if (weigh(tile, scratch)) {
+  if (exact_ != nullptr || !changes_scores_) {
+    weigh(tile, scratch);
     add_weighed({tile, rows_.panel(), sums_of(tile, {})}, has_finite_keys, scratch);
+    return;
   }
+  const SeenTile<Real> seen(tile, rows_);
+  if (!rows_.score(seen, scratch.scores)) return;
+  table_.weigh_scores(seen.tile(), seen.panel(), lse_, scratch.scores.scores);
+  add_weighed({seen.tile(), seen.panel(), sums_of(tile, seen.steps())}, has_finite_keys, scratch);
 }
 
 // What these keys of a tile gain.
 template <class Real>
 typename PanelGradients<Real>::TileSums PanelGradients<Real>::sums_of(
-    const kernels::BasicTile<Real>& tile, const detail::KeySteps& seen) const {
+    const kernels::BasicTile<Real>& tile, const KeySteps& seen) const {
   const std::int64_t first = std::int64_t{tile.first_key} + seen.first;
   return {{sums_->key + first * sums_->key_stride, seen.step * sums_->key_stride},
           {sums_->value + first * sums_->value_stride, seen.step * sums_->value_stride}};
@@ -261,25 +260,18 @@ void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_k
   table_.add_to_keys(tile, panel, grads, query_vectors_, !has_finite_rows_, weighed.sums.key);
 }
 
-// Returns whether any weight is not 0 for being hidden.
+// The weights of scores that nothing changes, or of rows that are computed exactly.
 template <class Real>
-bool PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
-                                 const GradientScratch<Real>& all_scratch) {
-  const ScoreScratch<Real>& scratch = all_scratch.scores;
+void PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
+                                 const GradientScratch<Real>& scratch) {
   if (exact_ != nullptr) {
-    WeightScratch<Real> exact{scratch, scratch.scores};
-    exact.scores = all_scratch.grad_scores;
+    WeightScratch<Real> exact{scratch.scores, scratch.scores.scores};
+    exact.scores = scratch.grad_scores;
     exact_->weigh(tile, exact);
-    return true;
+    return;
   }
-  if (!changes_scores_) {
-    begin_chunk(tile.first_key / kernels::kChunkKeys);
-    table_.weigh(tile, rows_.panel(), offsets_, lse_, scratch.scores);
-    return true;
-  }
-  if (!rows_.score(tile, scratch)) return false;
-  table_.weigh_scores(tile, rows_.panel(), lse_, scratch.scores);
-  return true;
+  begin_chunk(tile.first_key / kernels::kChunkKeys);
+  table_.weigh(tile, rows_.panel(), offsets_, lse_, scratch.scores.scores);
 }
 
 // The offsets of the forward pass begin anew with every chunk of keys.

@@ -9,6 +9,7 @@
 #include "attention/engine/backward_sums.h"
 #include "attention/engine/panel_rows.h"
 #include "attention/engine/panel_weights.h"
+#include "attention/engine/seen_tile.h"
 #include "attention/kernels/backward.h"
 
 namespace heed::inline v0::engine {
@@ -85,7 +86,8 @@ class PanelGradients {
 
   // Prepares for some rows of a task, and adds their gradient to that of the sinks. Those whose lse
   // says too little get no gradient here: they are listed in lost_rows().
-  void start(const PanelTask<Real>& task, RowRange rows, const GradientScratch<Real>& scratch);
+  void start(const PanelTask<Real>& task, const RowBlock& rows,
+             const GradientScratch<Real>& scratch);
   std::span<const RowIndex> lost_rows() const {
     return {lost_rows_.data(), static_cast<std::size_t>(num_lost_)};
   }
@@ -112,14 +114,14 @@ class PanelGradients {
   Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;
   Real weight_factor(const BackwardJob<Real>& job, std::int32_t r) const;
   double sink_weight(const BackwardJob<Real>& job, std::int32_t r) const;
-  bool weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
+  void weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
   void begin_chunk(std::int64_t chunk);
   // What a tile's keys and values gain.
   struct TileSums {
     kernels::BasicKeySums<Real> key;
     kernels::BasicKeySums<Real> value;
   };
-  TileSums sums_of(const kernels::BasicTile<Real>& tile, const detail::KeySteps& seen) const;
+  TileSums sums_of(const kernels::BasicTile<Real>& tile, const KeySteps& seen) const;
   struct Weighed {
     const kernels::BasicTile<Real>& tile;
     const kernels::BasicPanel<Real>& panel;

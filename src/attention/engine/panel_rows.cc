@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "attention/engine/seen_tile.h"
 #include "attention/kernels/backward.h"
 
 namespace heed::inline v0::engine {
@@ -103,9 +104,7 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
     dropout_.q_idx = positions_.data();
   }
   find_ranges();
-  tiles_.find(request_->mask,
-              {static_cast<std::int32_t>(batch_), num_rows_, heads_.data(), positions_.data()},
-              {panel_.any_begin, panel_.any_end});
+  tiles_.find(request_->mask, group(), {panel_.any_begin, panel_.any_end});
   pack(job, scratch);
 }
 
@@ -160,15 +159,40 @@ void PanelRows<Real>::reset_offsets(const kernels::BasicPanelState<Real>& state)
 }
 
 template <class Real>
-bool PanelRows<Real>::score(const kernels::BasicTile<Real>& tile,
-                            const ScoreScratch<Real>& scratch) const {
-  const auto visibility = fill_mask(tile, scratch.mask);
-  if (visibility == kernels::Visibility::kNone) return false;
-  auto scores = score_tile(tile, scratch.scores);
+kernels::Visibility PanelRows<Real>::fill_mask(const kernels::StoredTile& tile, Real* mask) const {
+  using kernels::Visibility;
+  if (!has_mask(tile)) return Visibility::kAll;
+  detail::RowBits seen;
+  see(tile, seen);
+  auto added = score_tile(tile, mask);
+  added.width = whole_vectors(width_);
+  request_->mask.fill_added(added, table_);
+  bool any = false;
+  bool hides = request_->mask.adds();
+  for (std::int32_t r = 0; r < num_rows_; ++r) {
+    any = any || !seen[index(r)].is_empty();
+    for (std::int32_t j = added.begin; j < added.end; ++j) {
+      if (seen[index(r)].has(j)) continue;
+      hides = true;
+      added.scores[std::int64_t{j} * added.width + r] = -kInfinity<Real>;
+    }
+  }
+  if (!any) return Visibility::kNone;
+  return hides ? Visibility::kMixed : Visibility::kAll;
+}
+
+template <class Real>
+bool PanelRows<Real>::score(const SeenTile<Real>& seen, const ScoreScratch<Real>& scratch) const {
+  if (seen.is_empty()) return false;
+  auto scores = score_tile(seen.tile(), scratch.scores);
   scores.derivatives = scratch.derivatives;
-  table_.score(tile, panel_, scratch.scores);
+  table_.score(seen.tile(), seen.panel(), scratch.scores);
   apply_terms(scores);
-  if (visibility == kernels::Visibility::kMixed) table_.add_mask(scores, scratch.mask);
+  if (request_->mask.adds() && has_mask(seen.tile())) {
+    request_->mask.fill_added(score_tile(seen.tile(), scratch.mask), table_);
+    table_.add_mask(scores, scratch.mask);
+  }
+  seen.hide(table_, scores);
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "attention/engine/schedule.h"
 #include "attention/engine/tile_map.h"
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/stored_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -72,6 +73,9 @@ struct RowsMemory {
             1, TileMap::capacity(schedule.has_irregular_mask, schedule.kv_len)))) {}
 };
 
+template <class Real>
+class SeenTile;
+
 // Rows of one key head of one batch entry.
 template <class Real>
 class PanelRows {
@@ -100,31 +104,35 @@ class PanelRows {
             .query = packed_query_,
             .head_dim = panel_.head_dim};
   }
-  // What irregular parts of the mask do to a tile that the rows visit. Where that is kMixed, `mask`
-  // has what they add, [keys][width filled up to whole vectors].
-  kernels::Visibility fill_mask(const auto& tile, Real* mask) const {
-    if (!tiles_.has_mask(tile.first_key)) return kernels::Visibility::kAll;
-    auto added = score_tile(tile, mask);
-    added.width = whole_vectors(width_);
-    request_->mask.fill(added, table_);
-    return table_.visibility(added);
+  // Whether irregular parts of the mask may hide keys of a tile that the rows visit, or add to its
+  // scores.
+  bool has_mask(const auto& tile) const { return tiles_.has_mask(tile.first_key); }
+  // What each row sees of a tile.
+  void see(const auto& tile, detail::RowBits& seen) const {
+    const std::int64_t first = tile.first_key;
+    const RowRange keys{std::max(panel_.any_begin, tile.first_key),
+                        std::min(panel_.any_end, tile.first_key + tile.num_keys)};
+    if (panel_.all_begin <= keys.begin && panel_.all_end >= keys.end) {
+      std::fill_n(seen.begin(), num_rows_,
+                  detail::KeyBits::between(keys.begin - first, keys.end - first));
+    } else {
+      for (std::int32_t r = 0; r < num_rows_; ++r) {
+        seen[index(r)] = detail::KeyBits::between(
+            begin_[index(r)] - first, std::min<std::int64_t>(end_[index(r)], keys.end) - first);
+      }
+    }
+    request_->mask.hide(group(), keys, seen.data());
   }
-  // What an irregular mask shows of a tile that the rows visit, where that can be said without a
-  // tile of its own, and nothing else asks which keys these are; otherwise null.
-  const detail::SeenKeys* seen_keys(const auto& tile) const {
-    if (!request_->terms.empty() || dropout() != nullptr) return nullptr;
-    const detail::SeenKeys& seen = tiles_.seen(tile.first_key);
-    return seen.steps.are_all() && seen.alone == nullptr ? nullptr : &seen;
+  // Whether nothing but the mask asks which keys these are.
+  bool may_leave_out_keys() const {
+    return request_->terms.empty() && dropout() == nullptr && !request_->mask.adds();
   }
-  // The keys that row r may see of a tile of which the rows see this.
-  RowRange range(const detail::SeenKeys& seen, std::int32_t r) const {
-    const RowRange keys{begin_[index(r)], end_[index(r)]};
-    if (seen.alone == nullptr) return keys;
-    return keys & seen.alone->range(request_->shape, {batch_, head(r), query(r)});
-  }
+  // Fills `mask`, [keys][width filled up to whole vectors], with what is added to the scores of a
+  // tile, −infinity for hidden keys. Returns kAll, with nothing in it, where that is 0.
+  kernels::Visibility fill_mask(const kernels::StoredTile& tile, Real* mask) const;
   // Fills a tile that the rows visit with scores in natural units, after all terms and the mask.
-  // Returns false, with nothing computed, where irregular parts of the mask hide all of it.
-  bool score(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch) const;
+  // Returns false, with nothing computed, where no row sees any of its keys.
+  bool score(const SeenTile<Real>& seen, const ScoreScratch<Real>& scratch) const;
 
   // Adds what terms add to values to the output, [value_dim][width]: from the weights that absorb()
   // leaves, which then are 0 for keys that a row does not see.
@@ -160,6 +168,10 @@ class PanelRows {
 
  private:
   static std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
+  detail::RowGroup group() const {
+    return {static_cast<std::int32_t>(batch_), num_rows_, heads_.data(), positions_.data(),
+            table_.tile_target};
+  }
 
   void resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows);
   void place(std::int32_t r, std::int64_t head, std::int64_t query);

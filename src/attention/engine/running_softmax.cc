@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "attention/engine/exact_rows.h"
-#include "attention/engine/step_tile.h"
+#include "attention/engine/seen_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -55,14 +55,9 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
     schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
     return;
   }
-  if (const detail::SeenKeys* seen = rows_.seen_keys(tile)) {
-    const StepTile<Real> some(tile, rows_, *seen);
-    schedule_.table->score(some.tile(), some.panel(), scratch.scores);
-    schedule_.table->absorb(some.tile(), some.panel(), options_, part_, scratch.scores);
-    return;
-  }
-  if (!rows_.score(tile, scratch)) return;
-  schedule_.table->absorb(tile, rows_.panel(), options_, part_, scratch.scores);
+  const SeenTile<Real> seen(tile, rows_);
+  if (!rows_.score(seen, scratch)) return;
+  schedule_.table->absorb(seen.tile(), seen.panel(), options_, part_, scratch.scores);
   rows_.add_to_out(tile, scratch.scores, part_.out);
 }
 
@@ -154,6 +149,7 @@ template <class Real>
 void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const {
   const Request<Real>& request = *job.request;
   const bool is_real = job.out.type == data_type_of<Real>();
+  const bool wants_lse = !job.lse.empty() || !job.lse_low.empty();
   const std::int64_t value_dim = request.value_dim();
   alignas(64) std::array<Real, kernels::kMaxPanelWidth> factors{};
   std::array<Real*, kernels::kMaxPanelWidth> rows{};
@@ -163,7 +159,7 @@ void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const 
     factors[i] = normaliser.factor;
     std::byte* row = job.out.row(rows_.batch(), rows_.head(r), rows_.query(r));
     rows[i] = is_real ? reinterpret_cast<Real*>(row) : staged_rows + r * value_dim;
-    write_lse(job, r, normaliser.lse());
+    if (wants_lse) write_lse(job, r, normaliser.lse());
   }
   if (has_total_) {
     const auto unpack =

@@ -76,6 +76,14 @@ std::int32_t rows_of_panel(std::int64_t rows, std::int32_t lanes) {
   return static_cast<std::int32_t>(vectors) * lanes;
 }
 
+// The most that divide blocks of rows that see alike, if any do.
+std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int32_t lanes) {
+  for (std::int32_t rows = most; rows > 0; rows -= lanes) {
+    if (block_rows % rows == 0) return rows;
+  }
+  return most;
+}
+
 // Panels of a block, of `panels` that a key head has.
 template <class Real>
 std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int64_t panels,
@@ -105,12 +113,16 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   schedule.has_few_rows = pass == Pass::kForward && request.terms.empty() &&
                           request.dropout.keeps_everything() &&
                           rows <= most_few_rows(request, table.lanes);
-  schedule.takes_query_steps = pass == Pass::kForward && !schedule.has_few_rows;
+  schedule.groups_queries = pass == Pass::kForward && !schedule.has_few_rows;
   const std::int64_t step = schedule.query_step(request);
   const std::int64_t step_rows = request.rows_in_steps(step);
   schedule.panel_rows = schedule.has_few_rows
                             ? static_cast<std::int32_t>(std::max<std::int64_t>(rows, 1))
                             : rows_of_panel(step_rows, table.lanes);
+  if (schedule.groups_queries && request.mask.query_block() > 1) {
+    schedule.panel_rows = rows_of_blocks(request.mask.query_block() * request.heads_per_kv_head,
+                                         schedule.panel_rows, table.lanes);
+  }
   const std::int64_t panels =
       std::max<std::int64_t>(1, step * ((step_rows - 1) / schedule.panel_rows + 1));
   const std::int64_t all_panels = panels * request.shape.batch * request.num_kv_heads();

@@ -39,8 +39,9 @@ struct Schedule {
 
   // The rows of a key head are a panel of few rows, which reads keys and values as they are stored.
   bool has_few_rows = false;
-  // Queries that see alike are taken together, even where they are not neighbours.
-  bool takes_query_steps = false;
+  // Queries that see alike are taken together, even where they are not neighbours, and without
+  // others.
+  bool groups_queries = false;
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;
   // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
@@ -58,7 +59,7 @@ struct Schedule {
   }
   std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
   std::int64_t query_step(const Request<Real>& request) const {
-    return takes_query_steps ? request.query_step() : 1;
+    return groups_queries ? request.query_step() : 1;
   }
   // Blocks of queries that are query_step() apart; the last one of some may have no rows.
   std::int64_t blocks_in_steps(const Request<Real>& request) const {

@@ -11,8 +11,8 @@ void TileMap::find(const BoundMask& mask, const detail::RowGroup& rows, RowRange
   if (keys.begin >= keys.end) return;
   const std::int64_t begin = keys.begin / kTileKeys * kTileKeys;
   if (mask.is_structural()) {
-    runs_[count_++] = {
-        static_cast<std::int32_t>(begin), static_cast<std::int32_t>(keys.end), false, {}};
+    runs_[count_++] = {static_cast<std::int32_t>(begin), static_cast<std::int32_t>(keys.end),
+                       false};
     return;
   }
   for (std::int64_t key = mask.next_key(rows, begin); key < keys.end;
@@ -21,15 +21,12 @@ void TileMap::find(const BoundMask& mask, const detail::RowGroup& rows, RowRange
     const auto visibility = mask.visibility(rows, tile);
     if (visibility == kernels::Visibility::kNone) continue;
     const bool has_mask = visibility == kernels::Visibility::kMixed;
-    const auto seen =
-        has_mask ? mask.seen_keys(rows, tile).value_or(detail::SeenKeys{}) : detail::SeenKeys{};
-    if (seen.steps.count == 0) continue;
     TileRun* last = count_ > 0 ? &runs_[count_ - 1] : nullptr;
-    if (last != nullptr && last->end == key && last->has_mask == has_mask && last->seen == seen) {
+    if (last != nullptr && last->end == key && last->has_mask == has_mask) {
       last->end = static_cast<std::int32_t>(tile.end);
     } else {
       runs_[count_++] = {static_cast<std::int32_t>(key), static_cast<std::int32_t>(tile.end),
-                         has_mask, seen};
+                         has_mask};
     }
   }
 }

@@ -16,8 +16,6 @@ struct TileRun {
   std::int32_t begin;
   std::int32_t end;
   bool has_mask;  // irregular parts of the mask may hide or add to some of these scores
-  // Where they do: what they show of each tile, if that is known; otherwise all of it.
-  detail::SeenKeys seen;
 };
 
 // The tiles that some rows visit, found once for these rows: those of which no row sees a key are
@@ -48,7 +46,6 @@ class TileMap {
   bool visits(std::int64_t key) const { return next(key) == key; }
   // Of a tile to visit, by its first key.
   bool has_mask(std::int64_t key) const { return run_at(key)->has_mask; }
-  const detail::SeenKeys& seen(std::int64_t key) const { return run_at(key)->seen; }
 
  private:
   // The first run that does not end before this tile.

@@ -261,11 +261,12 @@ struct BasicKernelTable {
   // Weights that absorb() left become 0 where row r does not see key j.
   void (*clear_unseen)(const Tile& tile, const Panel& panel, Real* weights);
 
-  // A mask is a tile of what is added to scores, −infinity for keys that are hidden. These put more
-  // into it: what is to be added, and keys to hide, whose element is `hidden_value`.
+  // Scores of key j become −infinity in the rows r whose bit r of seen[j] is 0.
+  void (*hide)(const ScoreTile& tile, const std::uint64_t* seen);
+
+  // An additive mask is a tile of what is added to scores, −infinity for keys that are hidden. This
+  // puts more into it.
   void (*add_mask_rows)(const ScoreTile& mask, const ScoreRows<float>& rows);
-  void (*hide_rows)(const ScoreTile& mask, const ScoreRows<bool>& rows, bool hidden_value);
-  Visibility (*visibility)(const ScoreTile& mask);
   // Scores of hidden keys become −infinity whatever they were.
   void (*add_mask)(const ScoreTile& tile, const Real* mask);
 

@@ -61,19 +61,6 @@ HWY_INLINE Vec load_row(const float* row) {
   return hn::PromoteTo(kReals, hn::LoadU(hn::Rebind<float, Reals>(), row));
 }
 #endif
-HWY_INLINE Vec load_row(const bool* row) {
-  const hn::Rebind<std::uint8_t, Reals> bytes;
-  const auto loaded = hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(row));
-  const auto one = hn::Set(bytes, std::uint8_t{1});
-  return to_reals(hn::PromoteTo(Indices(), hn::Min(loaded, one)));
-}
-
-template <class T>
-HWY_INLINE Real number(const T& element) {
-  return element;
-}
-HWY_INLINE Real number(const bool& element) { return is_set(element) ? 1.0F : 0.0F; }
-
 // score = combine(score, element) for every score and the element of `rows` that belongs to it.
 template <class T, class Combine>
 HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
@@ -85,7 +72,7 @@ HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
     for (std::int32_t j = first; j < tile.end; ++j) {
       HWY_ALIGN Real elements[kLanes];
       for (int i = 0; i < kLanes; ++i) {
-        elements[i] = number(rows.data[r + i][j * rows.key_stride]);
+        elements[i] = rows.data[r + i][j * rows.key_stride];
       }
       update(scores_at(tile, j, r), hn::Load(kReals, elements));
     }
@@ -93,7 +80,7 @@ HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
   const auto is_first = [&](const T* row) { return row == rows.data[0]; };
   if (std::all_of(rows.data, rows.data + tile.width, is_first)) {
     for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-      const Real element = number(rows.data[0][j * rows.key_stride]);
+      const Real element = rows.data[0][j * rows.key_stride];
       for (std::int32_t r = 0; r < tile.width; r += kLanes) {
         update(scores_at(tile, j, r), hn::Set(kReals, element));
       }
@@ -183,28 +170,16 @@ void add_mask_rows(const ScoreTile& mask, const ScoreRows<float>& rows) {
   });
 }
 
-void hide_rows(const ScoreTile& mask, const ScoreRows<bool>& rows, bool hidden_value) {
+void hide(const ScoreTile& tile, const std::uint64_t* seen) {
   const Vec hidden = hn::Set(kReals, kMinusInfinity);
-  const Vec hides = hn::Set(kReals, hidden_value ? 1.0F : 0.0F);
-  combine_rows(mask, rows, [&](Vec sum, Vec element) HWY_ATTR {
-    return hn::IfThenElse(hn::Eq(element, hides), hidden, sum);
-  });
-}
-
-Visibility visibility(const ScoreTile& mask) {
-  const Vec hidden = hn::Set(kReals, kMinusInfinity);
-  // Bits that are not 0 for a key that is hidden or added to, or for one that is not hidden.
-  BitVec changed = hn::Zero(kBits);
-  BitVec seen = hn::Zero(kBits);
-  const Real* const end = scores_at(mask, mask.end, 0);
-  for (const Real* at = scores_at(mask, mask.begin, 0); at != end; at += kLanes) {
-    const BitVec added = hn::BitCast(kBits, hn::Load(kReals, at));
-    changed = hn::Or(changed, added);
-    seen = hn::Or(seen, hn::Xor(added, hn::BitCast(kBits, hidden)));
+  for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+    for (std::int32_t r = 0; r < tile.width; r += kLanes) {
+      const std::uint64_t bits = seen[j] >> r;
+      const auto sees = hn::LoadMaskBits(kReals, reinterpret_cast<const std::uint8_t*>(&bits));
+      Real* at = scores_at(tile, j, r);
+      hn::Store(hn::IfThenElse(sees, hn::Load(kReals, at), hidden), kReals, at);
+    }
   }
-  if (hn::AllTrue(kBits, hn::Eq(seen, hn::Zero(kBits)))) return Visibility::kNone;
-  return hn::AllTrue(kBits, hn::Eq(changed, hn::Zero(kBits))) ? Visibility::kAll
-                                                              : Visibility::kMixed;
 }
 
 void add_mask(const ScoreTile& tile, const Real* mask) {

@@ -20,7 +20,7 @@ using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
 
-class AdditiveMask final : public IrregularPart<AdditiveMask> {
+class AdditiveMask final : public IrregularPart {
  public:
   explicit AdditiveMask(BroadcastTensor<float> tensor) : tensor_(std::move(tensor)) {}
   void check(const ScoreShape& shape) const override { tensor_.check("Mask::additive", shape); }
@@ -43,15 +43,26 @@ class AdditiveMask final : public IrregularPart<AdditiveMask> {
     return tensor_.each_row(shape, rows, keys.begin, is_hidden) ? Visibility::kNone
                                                                 : Visibility::kMixed;
   }
+  // What is hidden is added as −infinity.
+  void hide(const ScoreShape&, const RowGroup&, RowRange, detail::KeyBits*) const override {}
+  void add(const ScoreShape& shape, const detail::BasicScoreTile<float>& tile,
+           const kernels::BasicKernelTable<float>& table) const override {
+    add_rows(shape, tile, table);
+  }
+  void add(const ScoreShape& shape, const detail::BasicScoreTile<double>& tile,
+           const kernels::BasicKernelTable<double>& table) const override {
+    add_rows(shape, tile, table);
+  }
+
+ private:
   template <class Real>
-  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>& table) const {
+  void add_rows(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
+                const kernels::BasicKernelTable<Real>& table) const {
     tensor_.with_rows(shape, tile, [&](const kernels::ScoreRows<float>& rows) {
       table.add_mask_rows(tile, rows);
     });
   }
 
- private:
   BroadcastTensor<float> tensor_;
 };
 

@@ -103,16 +103,21 @@ Visibility AllOf::visibility(const ScoreShape& shape, const RowGroup& rows, RowR
   return all;
 }
 
-std::optional<SeenKeys> AllOf::seen_keys(const ScoreShape& shape, const RowGroup& rows,
-                                         RowRange keys) const {
-  std::optional<SeenKeys> seen;
-  for (const auto& part : parts_) {
-    if (part->visibility(shape, rows, keys) == Visibility::kAll) continue;
-    if (seen) return std::nullopt;
-    seen = part->seen_keys(shape, rows, keys);
-    if (!seen) return std::nullopt;
+void AllOf::see(const ScoreShape& shape, const RowGroup& rows, RowRange keys, KeyBits* seen) const {
+  const std::int64_t first = tile_of(keys);
+  const std::int64_t offset = shape.query_offset[rows.batch];
+  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+    const RowRange of_row = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
+    seen[r] = KeyBits::between(of_row.begin - first, of_row.end - first);
   }
-  return seen ? seen : SeenKeys{};
+  hide(shape, rows, keys, seen);
+}
+
+std::int64_t AllOf::query_block() const {
+  for (const auto& part : parts_) {
+    if (part->query_block() > 1) return part->query_block();
+  }
+  return 1;
 }
 
 std::int64_t AllOf::query_step() const {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,32 +46,22 @@ class AllOf {
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows, std::int64_t key) const;
   kernels::Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
                                  RowRange keys) const;
-  // Nothing where two parts hide keys of the tile.
-  std::optional<SeenKeys> seen_keys(const ScoreShape& shape, const RowGroup& rows,
-                                    RowRange keys) const;
   // That of the first part that has one; 1 otherwise.
   std::int64_t query_step() const;
-  // Adds what they add to scores to a tile, and makes what they hide −infinity there.
-  template <class Real>
-  void hide(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-            const kernels::BasicKernelTable<Real>& table) const {
-    for (const auto& part : parts_) part->hide(shape, tile, table);
+  // The same.
+  std::int64_t query_block() const;
+  // Takes what irregular parts hide out of seen[r].
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys, KeyBits* seen) const {
+    for (const auto& part : parts_) part->hide(shape, rows, keys, seen);
   }
-  // Makes a tile −infinity where it hides keys, those outside the ranges of rows among them, and
-  // elsewhere what it adds to scores.
+  // Makes seen[r] the keys of a tile that row r sees, those of its range alone; of these only
+  // `keys` count.
+  void see(const ScoreShape& shape, const RowGroup& rows, RowRange keys, KeyBits* seen) const;
+  // Adds what they add to scores to a tile.
   template <class Real>
-  void show(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-            const kernels::BasicKernelTable<Real>& table) const {
-    const std::int64_t offset = shape.query_offset[tile.batch];
-    for (std::int32_t r = 0; r < tile.width; ++r) {
-      const RowRange keys = range(shape, {tile.batch, tile.heads[r], tile.q_idx[r] - offset});
-      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-        const std::int64_t key = std::int64_t{tile.first_key} + j;
-        tile.scores[std::int64_t{j} * tile.width + r] =
-            key >= keys.begin && key < keys.end ? Real{0} : -std::numeric_limits<Real>::infinity();
-      }
-    }
-    hide(shape, tile, table);
+  void add(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
+           const kernels::BasicKernelTable<Real>& table) const {
+    for (const auto& part : parts_) part->add(shape, tile, table);
   }
 
  private:

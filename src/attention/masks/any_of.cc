@@ -3,10 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,14 +18,14 @@ namespace heed::inline v0 {
 namespace {
 
 using detail::AllOf;
-using detail::GroupRanges;
 using detail::IrregularPart;
+using detail::KeyBits;
+using detail::RowBits;
 using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::kTileKeys;
-using kernels::Visibility;
 
-class AnyOf final : public IrregularPart<AnyOf> {
+class AnyOf final : public IrregularPart {
  public:
   explicit AnyOf(std::vector<AllOf> masks) : masks_(std::move(masks)) {}
 
@@ -74,71 +71,25 @@ class AnyOf final : public IrregularPart<AnyOf> {
     return next;
   }
 
-  Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
-                        RowRange keys) const override {
-    auto any = Visibility::kNone;
+  std::int64_t query_block() const override {
     for (const AllOf& mask : masks_) {
-      const auto one = shown_by(mask, shape, rows, keys);
-      if (one == Visibility::kAll) return one;
-      if (one == Visibility::kMixed) any = one;
+      if (mask.query_block() > 1) return mask.query_block();
     }
-    return any;
+    return 1;
   }
 
-  // Where one of the masks alone shows keys of the tile.
-  std::optional<detail::SeenKeys> seen_keys(const ScoreShape& shape, const RowGroup& rows,
-                                            RowRange keys) const override {
-    const AllOf* alone = nullptr;
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+            KeyBits* seen) const override {
+    RowBits shown;
+    RowBits one;
     for (const AllOf& mask : masks_) {
-      if (shown_by(mask, shape, rows, keys) == Visibility::kNone) continue;
-      if (alone != nullptr) return std::nullopt;
-      alone = &mask;
+      mask.see(shape, rows, keys, one.data());
+      for (std::size_t r = 0; r < static_cast<std::size_t>(rows.num_rows); ++r) shown[r] |= one[r];
     }
-    auto seen = alone == nullptr ? std::nullopt : alone->seen_keys(shape, rows, keys);
-    if (!seen || (keys & alone->ranges(shape, rows).of_all) == keys) return seen;
-    if (seen->alone != nullptr) return std::nullopt;
-    seen->alone = alone;
-    return seen;
-  }
-
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>& table) const {
-    alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> all;
-    alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> one;
-    const RowGroup rows{tile.batch, tile.width, tile.heads, tile.q_idx};
-    const RowRange keys{tile.first_key + tile.begin, tile.first_key + tile.end};
-    const std::int64_t begin = std::int64_t{tile.begin} * tile.width;
-    const std::int64_t end = std::int64_t{tile.end} * tile.width;
-    std::fill(all.begin() + begin, all.begin() + end, kHidden<Real>);
-    for (const AllOf& mask : masks_) {
-      if (shown_by(mask, shape, rows, keys) == Visibility::kNone) continue;
-      detail::BasicScoreTile<Real> shown = tile;
-      shown.scores = one.data();
-      mask.show(shape, shown, table);
-      for (std::int64_t i = begin; i < end; ++i) {
-        all[static_cast<std::size_t>(i)] =
-            std::max(all[static_cast<std::size_t>(i)], one[static_cast<std::size_t>(i)]);
-      }
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      tile.scores[i] += all[static_cast<std::size_t>(i)];
-    }
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) seen[r] &= shown[static_cast<std::size_t>(r)];
   }
 
  private:
-  // What one of the masks shows of these keys, its ranges included.
-  static Visibility shown_by(const AllOf& mask, const ScoreShape& shape, const RowGroup& rows,
-                             RowRange keys) {
-    const GroupRanges found = mask.ranges(shape, rows);
-    if (keys.end <= found.of_any.begin || keys.begin >= found.of_any.end) return Visibility::kNone;
-    const auto one = mask.visibility(shape, rows, keys);
-    return one == Visibility::kAll && (keys & found.of_all) != keys ? Visibility::kMixed : one;
-  }
-
-  template <class Real>
-  static constexpr Real kHidden = -std::numeric_limits<Real>::infinity();
-
   std::vector<AllOf> masks_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "attention/masks/aligned.h"
@@ -85,7 +86,7 @@ class BlockFinder {
     for (std::int64_t begin = 0; begin < layout.kv_len; begin += layout.kv_block) {
       const RowRange keys{begin, std::min(begin + layout.kv_block, layout.kv_len)};
       if (keys.end <= ranges.of_any.begin || keys.begin >= ranges.of_any.end) continue;
-      Visibility seen = bound_.visibility(rows, keys);
+      Visibility seen = visibility(rows, keys);
       const bool is_whole = (keys & ranges.of_all) == keys;
       if (seen == Visibility::kMixed || (seen == Visibility::kAll && !is_whole)) {
         seen = look(first, count, keys);
@@ -98,6 +99,24 @@ class BlockFinder {
   }
 
  private:
+  // What the mask says of a block: it is asked about a panel's rows and the keys of one tile at
+  // most.
+  Visibility visibility(const detail::RowGroup& rows, RowRange keys) const {
+    std::optional<Visibility> all;
+    for (std::int32_t first = 0; first < rows.num_rows; first += kernels::kMaxPanelWidth) {
+      const detail::RowGroup some{rows.batch,
+                                  std::min(kernels::kMaxPanelWidth, rows.num_rows - first),
+                                  rows.heads + first, rows.q_idx + first};
+      for (RowRange part = keys; part.begin < keys.end; part.begin = part.end) {
+        part.end = std::min(detail::tile_of(part) + kernels::kTileKeys, keys.end);
+        const Visibility seen = bound_.visibility(some, part);
+        if (seen == Visibility::kMixed || (all && seen != *all)) return Visibility::kMixed;
+        all = seen;
+      }
+    }
+    return *all;
+  }
+
   // What each of the keys shows to each of the queries.
   Visibility look(const detail::ScoreIndex& first, std::int64_t count, RowRange keys) const {
     check_cancelled();

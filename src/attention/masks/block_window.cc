@@ -23,6 +23,8 @@ class BlockWindow final : public detail::Aligned {
         right_(std::min(right, detail::kFar / block) * block),
         block_(block) {}
 
+  std::int64_t query_block() const override { return block_; }
+
  private:
   RowRange range_at(std::int64_t position) const override {
     const std::int64_t first = detail::block_of(position, block_) * block_;

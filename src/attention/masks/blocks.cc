@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,16 +20,15 @@ namespace heed::inline v0 {
 namespace {
 
 using detail::AllOf;
-using detail::BasicScoreTile;
 using detail::IrregularPart;
+using detail::KeyBits;
 using detail::RowGroup;
 using detail::ScoreIndex;
-using kernels::kTileKeys;
 using kernels::Visibility;
 
 constexpr const char* kBlocksName = "Mask::blocks";
 
-class BlocksMask final : public IrregularPart<BlocksMask> {
+class BlocksMask final : public IrregularPart {
  public:
   // The layout has been checked.
   BlocksMask(BlockLayout layout, const Mask& partial)
@@ -60,6 +57,7 @@ class BlocksMask final : public IrregularPart<BlocksMask> {
   }
 
   const Alignment* alignment() const override { return partial_.alignment(); }
+  std::int64_t query_block() const override { return layout_.q_block; }
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
     const Blocks row = blocks_of(at.batch, at.head, at.q);
     const auto block = static_cast<std::int32_t>(at.k / layout_.kv_block);
@@ -72,8 +70,7 @@ class BlocksMask final : public IrregularPart<BlocksMask> {
                         std::int64_t key) const override {
     std::int64_t next = shape.kv_len;
     for_each_row(shape, rows, [&](const Blocks& row) {
-      const auto found = std::lower_bound(row.begin(), row.end(),
-                                          static_cast<std::int32_t>(key / layout_.kv_block));
+      const auto found = first_block(row, key);
       if (found != row.end()) next = std::min(next, std::max(key, *found * layout_.kv_block));
     });
     return next;
@@ -81,13 +78,13 @@ class BlocksMask final : public IrregularPart<BlocksMask> {
 
   Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
                         RowRange keys) const override {
-    const auto first = static_cast<std::int32_t>(keys.begin / layout_.kv_block);
-    const auto last = static_cast<std::int32_t>((keys.end - 1) / layout_.kv_block);
+    const std::int64_t first = keys.begin / layout_.kv_block;
+    const std::int64_t last = (keys.end - 1) / layout_.kv_block;
     bool any = false;
     bool all = true;
     for_each_row(shape, rows, [&](const Blocks& row) {
-      auto found = std::lower_bound(row.begin(), row.end(), first);
-      std::int32_t full = 0;
+      auto found = first_block(row, keys.begin);
+      std::int64_t full = 0;
       for (; found != row.end() && *found <= last; ++found) {
         any = true;
         full += is_partial(&*found) ? 0 : 1;
@@ -98,33 +95,26 @@ class BlocksMask final : public IrregularPart<BlocksMask> {
     return any ? Visibility::kMixed : Visibility::kNone;
   }
 
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>& table) const {
-    alignas(64) std::array<Real, std::size_t{kTileKeys} * kernels::kMaxPanelWidth> memory;
-    Real* shown = nullptr;  // what partial blocks show, once there is one
-    const std::int64_t offset = shape.query_offset[tile.batch];
-    const RowRange keys{tile.first_key + tile.begin, tile.first_key + tile.end};
-    for (std::int32_t r = 0; r < tile.width; ++r) {
-      const auto place = [&](std::int64_t key) { return (key - tile.first_key) * tile.width + r; };
-      const auto hide_keys = [&](RowRange hidden) {
-        for (std::int64_t k = hidden.begin; k < hidden.end; ++k) {
-          tile.scores[place(k)] = -std::numeric_limits<Real>::infinity();
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+            KeyBits* seen) const override {
+    const std::int64_t first = detail::tile_of(keys);
+    const std::int64_t offset = shape.query_offset[rows.batch];
+    detail::RowBits partial;  // what partial blocks show, once there is one
+    bool has_partial = false;
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      const Blocks row = blocks_of(rows.batch, rows.heads[r], rows.q_idx[r] - offset);
+      KeyBits shown;
+      for (auto block = first_block(row, first);
+           block != row.end() && *block * layout_.kv_block < keys.end; ++block) {
+        const std::int64_t begin = *block * layout_.kv_block - first;
+        const auto inside = KeyBits::between(begin, begin + layout_.kv_block);
+        if (is_partial(&*block) && !has_partial) {
+          has_partial = true;
+          partial_.see(shape, rows, keys, partial.data());
         }
-      };
-      const auto add_shown = [&](RowRange in_part) {
-        if (shown == nullptr) {
-          shown = memory.data();
-          BasicScoreTile<Real> part = tile;
-          part.scores = shown;
-          partial_.show(shape, part, table);
-        }
-        for (std::int64_t k = in_part.begin; k < in_part.end; ++k) {
-          tile.scores[place(k)] += shown[place(k)];
-        }
-      };
-      walk(blocks_of(tile.batch, tile.heads[r], tile.q_idx[r] - offset), keys, hide_keys,
-           add_shown);
+        shown |= is_partial(&*block) ? inside & partial[static_cast<std::size_t>(r)] : inside;
+      }
+      seen[r] &= shown;
     }
   }
 
@@ -136,20 +126,10 @@ class BlocksMask final : public IrregularPart<BlocksMask> {
     throw InvalidArgument(fmt::format("{}: the layout was made for {} {} but {} is {}", kBlocksName,
                                       name, made, name, found));
   }
-  // Calls hide(range) for what no block shows of a range of keys, and part(range) for what partial
-  // ones hold.
-  template <class Hide, class Part>
-  void walk(const Blocks& row, RowRange keys, Hide hide, Part part) const {
-    auto block = std::lower_bound(row.begin(), row.end(),
-                                  static_cast<std::int32_t>(keys.begin / layout_.kv_block));
-    for (; block != row.end() && *block * layout_.kv_block < keys.end; ++block) {
-      const std::int64_t begin = *block * layout_.kv_block;
-      const RowRange inside = RowRange{begin, begin + layout_.kv_block} & keys;
-      hide(RowRange{keys.begin, begin});
-      if (is_partial(&*block)) part(inside);
-      keys.begin = inside.end;
-    }
-    hide(keys);
+  // The first of a row's blocks with this key or later ones.
+  Blocks::iterator first_block(const Blocks& row, std::int64_t key) const {
+    return std::lower_bound(row.begin(), row.end(),
+                            static_cast<std::int32_t>(key / layout_.kv_block));
   }
 
   // The place in row_begin of what this query sees.

@@ -16,11 +16,12 @@ namespace {
 
 using detail::BroadcastTensor;
 using detail::IrregularPart;
+using detail::KeyBits;
 using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
 
-class BooleanMask final : public IrregularPart<BooleanMask> {
+class BooleanMask final : public IrregularPart {
  public:
   BooleanMask(BroadcastTensor<bool> tensor, bool visible_value)
       : tensor_(std::move(tensor)), visible_value_(visible_value) {}
@@ -43,15 +44,30 @@ class BooleanMask final : public IrregularPart<BooleanMask> {
     if (all) return Visibility::kAll;
     return any ? Visibility::kMixed : Visibility::kNone;
   }
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>& table) const {
-    tensor_.with_rows(shape, tile, [&](const kernels::ScoreRows<bool>& rows) {
-      table.hide_rows(tile, rows, !visible_value_);
-    });
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+            KeyBits* seen) const override {
+    const std::int64_t offset = shape.query_offset[rows.batch];
+    const std::int64_t begin = keys.begin - detail::tile_of(keys);
+    const bool* last = nullptr;
+    KeyBits shown;
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      const bool* row = &tensor_[{rows.batch, rows.heads[r], rows.q_idx[r] - offset, keys.begin}];
+      if (row != last) shown = bits_of(row, begin, keys.end - keys.begin);
+      last = row;
+      seen[r] &= shown;
+    }
   }
 
  private:
+  // The visible ones among `count` keys, of which the first is the `begin`-th of its tile.
+  KeyBits bits_of(const bool* row, std::int64_t begin, std::int64_t count) const {
+    std::uint64_t words[2] = {};
+    for (std::int64_t k = 0; k < count; ++k) {
+      const bool is_visible = kernels::is_set(row[k * tensor_.key_stride()]) == visible_value_;
+      words[(begin + k) / 64] |= std::uint64_t{is_visible} << ((begin + k) % 64);
+    }
+    return {words[0], words[1]};
+  }
   // Whether any, and whether all of a row's keys are visible.
   void note(const bool* row, std::int64_t count, bool& any, bool& all) const {
     const auto* bytes = reinterpret_cast<const unsigned char*>(row);

@@ -43,22 +43,23 @@ BoundMask::BoundMask(const Mask& mask, const ScoreShape& shape)
       shape_(shape),
       is_structural_(parts_.is_structural()),
       depends_on_head_(parts_.depends_on_head()),
+      adds_(parts_.adds()),
       query_step_(parts_.query_step()) {
   check_positions(shape);
   parts_.check(shape_);
 }
 
 template <class Real>
-void BoundMask::fill(const kernels::BasicScoreTile<Real>& tile,
-                     const kernels::BasicKernelTable<Real>& table) const {
+void BoundMask::fill_added(const kernels::BasicScoreTile<Real>& tile,
+                           const kernels::BasicKernelTable<Real>& table) const {
   const std::int64_t width = tile.width;
   std::fill(tile.scores + tile.begin * width, tile.scores + tile.end * width, Real{0});
-  parts_.hide(shape_, tile, table);
+  parts_.add(shape_, tile, table);
 }
 
-template void BoundMask::fill(const kernels::BasicScoreTile<float>&,
-                              const kernels::BasicKernelTable<float>&) const;
-template void BoundMask::fill(const kernels::BasicScoreTile<double>&,
-                              const kernels::BasicKernelTable<double>&) const;
+template void BoundMask::fill_added(const kernels::BasicScoreTile<float>&,
+                                    const kernels::BasicKernelTable<float>&) const;
+template void BoundMask::fill_added(const kernels::BasicScoreTile<double>&,
+                                    const kernels::BasicKernelTable<double>&) const;
 
 }  // namespace heed::inline v0

@@ -1,7 +1,6 @@
 // A mask for scores of one shape.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "attention/masks/all_of.h"
@@ -30,16 +29,19 @@ class BoundMask {
   kernels::Visibility visibility(const detail::RowGroup& rows, RowRange keys) const {
     return parts_.visibility(shape_, rows, keys);
   }
-
-  std::optional<detail::SeenKeys> seen_keys(const detail::RowGroup& rows, RowRange keys) const {
-    return parts_.seen_keys(shape_, rows, keys);
+  // Takes what irregular parts hide out of seen[r], for each of the rows.
+  void hide(const detail::RowGroup& rows, RowRange keys, detail::KeyBits* seen) const {
+    parts_.hide(shape_, rows, keys, seen);
   }
   std::int64_t query_step() const { return query_step_; }
+  std::int64_t query_block() const { return parts_.query_block(); }
 
-  // Fills a tile with what the irregular parts add to scores: −infinity for hidden keys.
+  // Whether some part adds to scores.
+  bool adds() const { return adds_; }
+  // Fills a tile with what is added to scores, −infinity for keys that an additive part hides.
   template <class Real>
-  void fill(const kernels::BasicScoreTile<Real>& tile,
-            const kernels::BasicKernelTable<Real>& table) const;
+  void fill_added(const kernels::BasicScoreTile<Real>& tile,
+                  const kernels::BasicKernelTable<Real>& table) const;
 
   std::string description() const { return parts_.description(); }
 
@@ -50,6 +52,7 @@ class BoundMask {
   ScoreShape shape_;
   bool is_structural_;
   bool depends_on_head_;
+  bool adds_;
   std::int64_t query_step_;
 };
 

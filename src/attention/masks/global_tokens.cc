@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "attention/masks/position_mask.h"
@@ -14,7 +13,7 @@ namespace heed::inline v0 {
 
 namespace {
 
-using detail::StepRule;
+using detail::KeyBits;
 using kernels::Visibility;
 
 class GlobalTokens final : public detail::PositionMask<GlobalTokens> {
@@ -29,9 +28,8 @@ class GlobalTokens final : public detail::PositionMask<GlobalTokens> {
   std::int64_t next(RowRange positions, std::int64_t key) const {
     return key < count_ || positions.begin < count_ ? key : kUnbounded;
   }
-  std::optional<StepRule> step_rule(RowRange positions, std::int64_t /*position*/) const {
-    if (positions.begin < count_) return std::nullopt;
-    return StepRule{.end = count_};
+  KeyBits seen(std::int64_t position, std::int64_t first_key) const {
+    return position < count_ ? KeyBits::all() : KeyBits::between(0, count_ - first_key);
   }
   Visibility of_ranges(RowRange positions, RowRange keys) const {
     if (keys.end <= count_ || positions.end <= count_) return Visibility::kAll;

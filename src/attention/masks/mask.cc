@@ -53,15 +53,15 @@ std::int64_t visible_keys(const BoundMask& mask, const detail::ScoreIndex& row) 
   for (std::int64_t key =
            mask.next_key(rows, range.begin / kernels::kTileKeys * kernels::kTileKeys);
        key < range.end; key = mask.next_key(rows, key)) {
-    const std::int64_t next = key / kernels::kTileKeys * kernels::kTileKeys + kernels::kTileKeys;
+    const std::int64_t tile = key / kernels::kTileKeys * kernels::kTileKeys;
+    const std::int64_t next = tile + kernels::kTileKeys;
     const RowRange keys{std::max(key, range.begin), std::min(next, range.end)};
-    const auto seen = mask.visibility(rows, keys);
-    if (seen == kernels::Visibility::kAll) count += keys.end - keys.begin;
-    if (seen == kernels::Visibility::kMixed) {
-      for (std::int64_t k = keys.begin; k < keys.end; ++k) {
-        count += mask.visible({row.batch, row.head, row.q, k}) ? 1 : 0;
-      }
+    auto seen = detail::KeyBits::between(keys.begin - tile, keys.end - tile);
+    mask.hide(rows, keys, &seen);
+    for (std::int64_t j = 0; mask.adds() && j < kernels::kTileKeys; ++j) {
+      if (seen.has(j) && !mask.visible({row.batch, row.head, row.q, tile + j})) seen.clear(j);
     }
+    count += seen.count();
     key = next;
   }
   return count;

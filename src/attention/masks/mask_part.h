@@ -1,12 +1,11 @@
 // What a mask is made of, seen from inside the library.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "attention/kernels/kernels.h"
+#include "attention/masks/key_bits.h"
 #include "heed/mask.h"
 #include "heed/statistics.h"
 
@@ -26,44 +25,21 @@ inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
           static_cast<std::int32_t>(at.k)};
 }
 
-// Rows of one batch entry that are computed together.
+// Rows of one batch entry that are computed together, at most kMaxPanelWidth.
 struct RowGroup {
   std::int32_t batch;
   std::int32_t num_rows;
   const std::int32_t* heads;  // [num_rows]
   const std::int32_t* q_idx;  // [num_rows], positions: query_offset is included
-};
-
-// Keys of a tile that stand `step` apart, counted from its first key: first, first + step, … below
-// the tile's end. All of them to begin with.
-struct KeySteps {
-  std::int32_t first = 0;
-  std::int32_t step = 1;
-  std::int32_t count = kernels::kTileKeys;
-
-  bool are_all() const { return count == kernels::kTileKeys; }
-  // How many of them come before the tile's key `end`.
-  std::int32_t before(std::int32_t end) const {
-    return end <= first ? 0 : std::min((end - first - 1) / step + 1, count);
-  }
-  friend bool operator==(const KeySteps&, const KeySteps&) = default;
-};
-
-class AllOf;
-
-// What some rows see of a tile, as far as a range for each row and steps can say it.
-struct SeenKeys {
-  KeySteps steps = {};
-  // Of alternatives the one that alone shows keys of the tile, whose ranges hold as well; or null.
-  const AllOf* alone = nullptr;
-
-  friend bool operator==(const SeenKeys&, const SeenKeys&) = default;
+  // For the loops that call a user's function.
+  TileTarget target = TileTarget::kBaseline;
 };
 
 // One part of a mask. A structural part is one interval of keys per row and overrides range()
-// alone. An irregular one is an IrregularPart: it overrides visible() and, if it adds to scores,
-// added(); what it knows of whole tiles it says in visibility() and next_key(). Everything but
-// check() may assume that check() passed for the same shape.
+// alone. An irregular one overrides is_structural(), visible() and, to be fast, hide(); what it
+// knows of whole tiles it says in visibility() and next_key(). One that adds to scores overrides
+// adds(), added() and add(). Everything but check() may assume that check() passed for the same
+// shape.
 class MaskPart {
  public:
   MaskPart() = default;
@@ -99,41 +75,36 @@ class MaskPart {
                                 std::int64_t key) const {
     return key;
   }
-  // What the part does to the scores of these rows and keys, at most a tile: hides all, leaves all
+  // What the part does to the scores of these rows and keys of one tile: hides all, leaves all
   // as they are, or anything else. kMixed is always a right answer.
   virtual kernels::Visibility visibility(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
                                          RowRange /*keys*/) const {
     return is_structural() ? kernels::Visibility::kAll : kernels::Visibility::kMixed;
   }
-  // What the rows see of a tile, if it can be said so: the same keys for all rows, what ranges hide
-  // apart. `keys` is as above. Nothing is always a right answer.
-  virtual std::optional<SeenKeys> seen_keys(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
-                                            RowRange /*keys*/) const {
-    return std::nullopt;
-  }
   // Queries that stand so many positions apart see alike: they are computed together.
   virtual std::int64_t query_step() const { return 1; }
-  // Adds what is to be added to scores to `tile`, and makes what it hides −infinity there.
-  virtual void hide(const ScoreShape& /*shape*/, const BasicScoreTile<float>& /*tile*/,
-                    const kernels::BasicKernelTable<float>& /*table*/) const {}
-  virtual void hide(const ScoreShape& /*shape*/, const BasicScoreTile<double>& /*tile*/,
-                    const kernels::BasicKernelTable<double>& /*table*/) const {}
+  // So many queries, from a multiple of it on, see alike: no others are computed with them.
+  virtual std::int64_t query_block() const { return 1; }
+  // Takes the keys that the part hides out of seen[r], for each row of the group; the bits are
+  // those of a tile, of which only `keys` count and need exist.
+  virtual void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+                    KeyBits* seen) const;
+  // Adds what is to be added to scores to `tile`, −infinity for keys that are hidden: a part that
+  // adds hides them so, not in hide().
+  virtual void add(const ScoreShape& /*shape*/, const BasicScoreTile<float>& /*tile*/,
+                   const kernels::BasicKernelTable<float>& /*table*/) const {}
+  virtual void add(const ScoreShape& /*shape*/, const BasicScoreTile<double>& /*tile*/,
+                   const kernels::BasicKernelTable<double>& /*table*/) const {}
 };
 
-// An irregular part whose tiles are written once for both types of scores, by
-// Part::hide_in(shape, tile, table).
-template <class Part>
 class IrregularPart : public MaskPart {
  public:
   bool is_structural() const final { return false; }
-  void hide(const ScoreShape& shape, const BasicScoreTile<float>& tile,
-            const kernels::BasicKernelTable<float>& table) const final {
-    static_cast<const Part&>(*this).hide_in(shape, tile, table);
-  }
-  void hide(const ScoreShape& shape, const BasicScoreTile<double>& tile,
-            const kernels::BasicKernelTable<double>& table) const final {
-    static_cast<const Part&>(*this).hide_in(shape, tile, table);
-  }
 };
+
+// The first key of the tile that these keys are in.
+inline std::int64_t tile_of(RowRange keys) {
+  return keys.begin / kernels::kTileKeys * kernels::kTileKeys;
+}
 
 }  // namespace heed::inline v0::detail

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,31 +12,12 @@
 
 namespace heed::inline v0::detail {
 
-// The keys k < end with k mod step = remainder.
-struct StepRule {
-  std::int64_t step = 1;
-  std::int64_t remainder = 0;
-  std::int64_t end = kUnbounded;
-
-  // Those of a tile, by its first key.
-  KeySteps in_tile(std::int64_t first_key) const {
-    const std::int64_t length = std::clamp<std::int64_t>(end - first_key, 0, kernels::kTileKeys);
-    const std::int64_t first = ((remainder - first_key) % step + step) % step;
-    if (first >= length) return {.count = 0};
-    return {static_cast<std::int32_t>(first),
-            static_cast<std::int32_t>(std::min<std::int64_t>(step, kernels::kTileKeys)),
-            static_cast<std::int32_t>((length - first - 1) / step + 1)};
-  }
-  friend bool operator==(const StepRule&, const StepRule&) = default;
-};
-
-// Part::sees(position, key) is the rule. What a part knows of ranges of positions and keys it says
-// in Part::of_ranges(positions, keys), as visibility() does, and in Part::next(positions, key), as
-// next_key() does; `positions` are those from the first row's to the last one's. A part that
-// shows a position keys in steps says which in Part::step_rule(positions, position): the same for
-// all positions, or for those query_step() apart.
+// Part::sees(position, key) is the rule, and Part::seen(position, first_key) the same for the keys
+// of a tile. What a part knows of ranges of positions and keys it says in
+// Part::of_ranges(positions, keys), as visibility() does, and in Part::next(positions, key), as
+// next_key() does; `positions` are those from the first row's to the last one's.
 template <class Part>
-class PositionMask : public IrregularPart<Part> {
+class PositionMask : public IrregularPart {
  public:
   PositionMask(const char* name, std::string arguments, Alignment alignment)
       : name_(name), arguments_(std::move(arguments)), alignment_(std::move(alignment)) {}
@@ -60,38 +39,17 @@ class PositionMask : public IrregularPart<Part> {
                                  RowRange keys) const final {
     return part().of_ranges(positions(shape, rows), keys);
   }
-  std::optional<SeenKeys> seen_keys(const ScoreShape& shape, const RowGroup& rows,
-                                    RowRange keys) const final {
-    const std::int64_t first = rows.q_idx[0] + shift(shape, rows.batch);
-    const auto rule = part().step_rule(positions(shape, rows), first);
-    if (!rule) return std::nullopt;
-    // Where keys go with the position, rows that are whole steps apart see the same ones.
-    constexpr std::int64_t kFarthest = std::numeric_limits<std::int32_t>::max();
-    const auto apart = static_cast<std::int32_t>(std::min(part().query_step(), kFarthest));
-    for (std::int32_t r = 1; r < rows.num_rows; ++r) {
-      if ((rows.q_idx[r] - rows.q_idx[0]) % apart != 0) return std::nullopt;
-    }
-    return SeenKeys{rule->in_tile(keys.begin / kernels::kTileKeys * kernels::kTileKeys)};
-  }
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>&) const {
-    const std::int64_t moved = shift(shape, tile.batch);
-    for (std::int32_t r = 0; r < tile.width; ++r) {
-      const std::int64_t position = tile.q_idx[r] + moved;
-      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-        if (part().sees(position, std::int64_t{tile.first_key} + j)) continue;
-        tile.scores[std::int64_t{j} * tile.width + r] = -std::numeric_limits<Real>::infinity();
-      }
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+            KeyBits* seen) const final {
+    const std::int64_t moved = shift(shape, rows.batch);
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      seen[r] &= part().seen(rows.q_idx[r] + moved, tile_of(keys));
     }
   }
 
   std::int64_t next(RowRange /*positions*/, std::int64_t key) const { return key; }
   kernels::Visibility of_ranges(RowRange /*positions*/, RowRange /*keys*/) const {
     return kernels::Visibility::kMixed;
-  }
-  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t /*position*/) const {
-    return std::nullopt;
   }
 
  protected:

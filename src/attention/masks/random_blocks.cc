@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "attention/masks/aligned.h"
@@ -17,8 +19,8 @@ namespace heed::inline v0 {
 
 namespace {
 
-using detail::BasicScoreTile;
 using detail::IrregularPart;
+using detail::KeyBits;
 using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
@@ -87,7 +89,7 @@ class DrawnBlocks {
   std::ptrdiff_t size_ = 0;
 };
 
-class RandomBlocksMask final : public IrregularPart<RandomBlocksMask> {
+class RandomBlocksMask final : public IrregularPart {
  public:
   RandomBlocksMask(const RandomBlocks& drawn, Alignment alignment)
       : drawn_(drawn), alignment_(std::move(alignment)) {}
@@ -99,6 +101,7 @@ class RandomBlocksMask final : public IrregularPart<RandomBlocksMask> {
                        drawn_.only_past ? ", past" : "", aligned.empty() ? "" : ", ", aligned);
   }
   const Alignment* alignment() const override { return &alignment_; }
+  std::int64_t query_block() const override { return drawn_.block; }
 
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
     const std::int64_t position = at.q + alignment_.resolve(shape, at.batch);
@@ -130,34 +133,35 @@ class RandomBlocksMask final : public IrregularPart<RandomBlocksMask> {
     return any ? Visibility::kMixed : Visibility::kNone;
   }
 
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>&) const {
-    const RowGroup rows{tile.batch, tile.width, tile.heads, tile.q_idx};
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+            KeyBits* seen) const override {
+    const std::int64_t first = detail::tile_of(keys);
     for_each_draw(shape, rows, [&](const DrawnBlocks& blocks, const auto& is_of) {
-      for (std::int64_t j = tile.begin; j < tile.end;) {
-        const std::int64_t block = (tile.first_key + j) / drawn_.block;
-        const std::int64_t end =
-            std::min<std::int64_t>(tile.end, (block + 1) * drawn_.block - tile.first_key);
-        if (!blocks.contains(block)) hide_keys(tile, {j, end}, is_of);
-        j = end;
+      KeyBits shown;
+      for (std::int64_t block = blocks.next(first / drawn_.block);
+           block != kUnbounded && block * drawn_.block < keys.end; block = blocks.next(block + 1)) {
+        const std::int64_t begin = block * drawn_.block - first;
+        shown |= KeyBits::between(begin, begin + drawn_.block);
+      }
+      for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+        if (is_of(r)) seen[r] &= shown;
       }
     });
   }
 
  private:
-  template <class Real>
-  static void hide_keys(const BasicScoreTile<Real>& tile, RowRange keys, const auto& is_of) {
-    for (std::int32_t r = 0; r < tile.width; ++r) {
-      if (!is_of(r)) continue;
-      for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-        tile.scores[j * tile.width + r] = -std::numeric_limits<Real>::infinity();
-      }
-    }
-  }
-  DrawnBlocks draw(const ScoreShape& shape, std::int64_t head, std::int64_t row) const {
+  // The last draw of a thread is kept: a panel asks for it again with every tile.
+  const DrawnBlocks& draw(const ScoreShape& shape, std::int64_t head, std::int64_t row) const {
     const std::int64_t all = (shape.kv_len + drawn_.block - 1) / drawn_.block;
-    return {drawn_, head, row, drawn_.only_past ? std::min(row + 1, all) : all};
+    const std::int64_t available = drawn_.only_past ? std::min(row + 1, all) : all;
+    const std::tuple wanted(drawn_.seed, drawn_.count, head, row, available);
+    thread_local std::remove_const_t<decltype(wanted)> drawn;
+    thread_local std::optional<DrawnBlocks> blocks;
+    if (!blocks || drawn != wanted) {
+      blocks.emplace(drawn_, head, row, available);
+      drawn = wanted;
+    }
+    return *blocks;
   }
 
   // Calls each(blocks, is_of) for what different rows see, where is_of(r) says whether row r does.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@ namespace heed::inline v0 {
 namespace {
 
 using detail::IrregularPart;
+using detail::KeyBits;
 using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
@@ -23,7 +23,7 @@ using kernels::Visibility;
 enum class Future { kVisible, kHidden };
 
 // A query at position p sees the keys k < sinks and k > p − window.
-class SinksAndWindow final : public IrregularPart<SinksAndWindow> {
+class SinksAndWindow final : public IrregularPart {
  public:
   SinksAndWindow(std::int64_t sinks, std::int64_t window, Future future, Alignment alignment)
       : sinks_(sinks), window_(window), future_(future), alignment_(std::move(alignment)) {}
@@ -62,16 +62,12 @@ class SinksAndWindow final : public IrregularPart<SinksAndWindow> {
     const bool is_none = keys.begin >= sinks_ && keys.end <= begin(*first + offset);
     return is_none ? Visibility::kNone : Visibility::kMixed;
   }
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>&) const {
-    const std::int64_t offset = moved(shape, tile.batch) - tile.first_key;
-    for (std::int32_t r = 0; r < tile.width; ++r) {
-      const std::int64_t first = std::max<std::int64_t>(sinks_ - tile.first_key, tile.begin);
-      const std::int64_t end = std::min<std::int64_t>(begin(tile.q_idx[r] + offset), tile.end);
-      for (std::int64_t j = first; j < end; ++j) {
-        tile.scores[j * tile.width + r] = -std::numeric_limits<Real>::infinity();
-      }
+  void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+            KeyBits* seen) const override {
+    const std::int64_t first = detail::tile_of(keys);
+    const std::int64_t offset = moved(shape, rows.batch) - first;
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      seen[r] &= ~KeyBits::between(sinks_ - first, begin(rows.q_idx[r] + offset));
     }
   }
 

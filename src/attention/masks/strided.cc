@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "attention/masks/aligned.h"
@@ -18,37 +17,52 @@ namespace heed::inline v0 {
 namespace {
 
 using detail::check_number;
+using detail::KeyBits;
 using detail::kMaxOffset;
-using detail::StepRule;
 using kernels::Visibility;
 
-// Not negative, whatever the position.
-std::int64_t remainder(std::int64_t position, std::int64_t step) {
-  return (position % step + step) % step;
-}
+// Keys that stand in steps from some key of the sequence, before or behind it.
+class Steps {
+ public:
+  explicit Steps(std::int64_t step) : step_(step), from_first_(KeyBits::in_steps(step)) {}
+
+  // Those of the tile that begins at first_key.
+  KeyBits from(std::int64_t key, std::int64_t first_key) const {
+    const std::int64_t after = (key - first_key) % step_;
+    return from_first_ << (after < 0 ? after + step_ : after);
+  }
+
+ private:
+  std::int64_t step_;
+  KeyBits from_first_;  // of a tile, whose first key is one of them
+};
 
 class Strided final : public detail::PositionMask<Strided> {
  public:
   Strided(std::int64_t stride, Alignment alignment)
-      : PositionMask("strided", fmt::format("{}", stride), std::move(alignment)), stride_(stride) {}
+      : PositionMask("strided", fmt::format("{}", stride), std::move(alignment)),
+        stride_(stride),
+        steps_(stride) {}
 
   bool sees(std::int64_t position, std::int64_t key) const {
     return (position - key) % stride_ == 0;
   }
-  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t position) const {
-    return StepRule{stride_, remainder(position, stride_)};
+  KeyBits seen(std::int64_t position, std::int64_t first_key) const {
+    return steps_.from(position, first_key);
   }
   std::int64_t query_step() const override { return stride_; }
 
  private:
   std::int64_t stride_;
+  Steps steps_;
 };
 
 class Columns final : public detail::PositionMask<Columns> {
  public:
   explicit Columns(std::int64_t stride)
       : PositionMask("columns", fmt::format("{}", stride), Alignment::top_left()),
-        stride_(stride) {}
+        stride_(stride),
+        steps_(stride) {}
 
   std::string description() const override { return fmt::format("columns({})", stride_); }
   const Alignment* alignment() const override { return nullptr; }
@@ -58,12 +72,13 @@ class Columns final : public detail::PositionMask<Columns> {
   std::int64_t next(RowRange /*positions*/, std::int64_t key) const {
     return key / stride_ * stride_ + stride_ - 1;
   }
-  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t /*position*/) const {
-    return StepRule{stride_, stride_ - 1};
+  KeyBits seen(std::int64_t /*position*/, std::int64_t first_key) const {
+    return steps_.from(stride_ - 1, first_key);
   }
 
  private:
   std::int64_t stride_;
+  Steps steps_;
 };
 
 class Dilated final : public detail::PositionMask<Dilated> {
@@ -71,7 +86,8 @@ class Dilated final : public detail::PositionMask<Dilated> {
   Dilated(std::int64_t window, std::int64_t step, Alignment alignment)
       : PositionMask("dilated", fmt::format("{}, {}", window, step), std::move(alignment)),
         step_(step),
-        reach_(window * step) {}
+        reach_(window * step),
+        steps_(step) {}
 
   // That of a window: what is left to hide are the keys between the steps.
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
@@ -82,8 +98,9 @@ class Dilated final : public detail::PositionMask<Dilated> {
     const std::int64_t distance = position - key;
     return std::abs(distance) <= reach_ && distance % step_ == 0;
   }
-  std::optional<StepRule> step_rule(RowRange /*positions*/, std::int64_t position) const {
-    return StepRule{step_, remainder(position, step_)};
+  KeyBits seen(std::int64_t position, std::int64_t first_key) const {
+    return steps_.from(position, first_key) &
+           KeyBits::between(position - reach_ - first_key, position + reach_ + 1 - first_key);
   }
   std::int64_t query_step() const override { return step_; }
   std::int64_t next(RowRange positions, std::int64_t key) const {
@@ -99,6 +116,7 @@ class Dilated final : public detail::PositionMask<Dilated> {
  private:
   std::int64_t step_;
   std::int64_t reach_;
+  Steps steps_;
 };
 
 }  // namespace

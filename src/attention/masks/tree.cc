@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,7 +17,6 @@ namespace heed::inline v0 {
 
 namespace {
 
-using detail::BasicScoreTile;
 using detail::IrregularPart;
 using detail::RowGroup;
 using detail::ScoreIndex;
@@ -69,7 +67,7 @@ class Ancestry {
   std::vector<std::int64_t> last_;   // behind the last of them
 };
 
-class TreeMask final : public IrregularPart<TreeMask> {
+class TreeMask final : public IrregularPart {
  public:
   TreeMask(std::vector<std::int64_t> parents, Alignment alignment)
       : nodes_(std::move(parents)), alignment_(std::move(alignment)) {}
@@ -117,20 +115,6 @@ class TreeMask final : public IrregularPart<TreeMask> {
                                std::max<std::int64_t>(position - to_node, -1));
     });
     return is_seen ? Visibility::kMixed : Visibility::kNone;
-  }
-  template <class Real>
-  void hide_in(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-               const kernels::BasicKernelTable<Real>&) const {
-    const std::int64_t first = first_key(shape, tile.batch) - tile.first_key;
-    const std::int64_t to_node = first_query(shape) + shape.query_offset[tile.batch];
-    for (std::int64_t j = std::max<std::int64_t>(tile.begin, first); j < tile.end; ++j) {
-      for (std::int32_t r = 0; r < tile.width; ++r) {
-        const std::int64_t node = tile.q_idx[r] - to_node;
-        // Keys behind the query's own are beyond its range.
-        if (node < j - first || nodes_.is_on_path(j - first, node)) continue;
-        tile.scores[j * tile.width + r] = -std::numeric_limits<Real>::infinity();
-      }
-    }
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "attention/calls.h"
 #include "attention/engine/forward.h"
+#include "attention/engine/seen_tile.h"
 #include "attention/keys/tensor_keys.h"
 #include "support/fused.h"
 #include "support/tensors.h"
@@ -104,7 +106,7 @@ TEST_P(TilesVisited, AreNoneWhereAnAdditiveMaskHidesAll) {
 }
 
 // A mask that shows one tile in a hundred, and says so.
-class Distant final : public detail::IrregularPart<Distant> {
+class Distant final : public detail::IrregularPart {
  public:
   void check(const ScoreShape&) const override {}
   std::string description() const override { return "distant"; }
@@ -121,10 +123,6 @@ class Distant final : public detail::IrregularPart<Distant> {
                                  RowRange) const override {
     return kernels::Visibility::kAll;
   }
-  template <class Real>
-  void hide_in(const ScoreShape&, const detail::BasicScoreTile<Real>&,
-               const kernels::BasicKernelTable<Real>&) const {}
-
   mutable std::int64_t asked = 0;
 };
 
@@ -160,30 +158,58 @@ TEST(TileMap, OfAnIntervalIsOneRun) {
   EXPECT_EQ(tiles.next(0), engine::TileMap::kNone);
 }
 
-// What some rows are known to see of the first tile of 300 keys.
-detail::KeySteps seen_by(const Mask& mask, const std::vector<std::int32_t>& positions) {
+// The keys in steps to which the first tile of 300 keys comes down for some rows.
+engine::KeySteps seen_by(const Mask& mask, const std::vector<std::int32_t>& positions) {
   const BoundMask bound(mask, {1, 1, 300, 300});
   const std::vector<std::int32_t> heads(positions.size(), 0);
-  std::array<engine::TileRun, 3> runs{};
-  engine::TileMap tiles(runs.data());
-  tiles.find(bound,
-             {0, static_cast<std::int32_t>(positions.size()), heads.data(), positions.data()},
-             {0, 300});
-  EXPECT_TRUE(tiles.visits(0));
-  return tiles.seen(0).steps;
+  detail::RowBits seen;
+  seen.fill(detail::KeyBits::all());
+  bound.hide({0, static_cast<std::int32_t>(positions.size()), heads.data(), positions.data()},
+             {0, kTileKeys}, seen.data());
+  detail::KeyBits any;
+  for (std::size_t r = 0; r < positions.size(); ++r) any |= seen[r];
+  return engine::steps_of(any);
 }
 
-TEST(TileMap, KnowsKeysInSteps) {
-  using Steps = detail::KeySteps;
+TEST(SeenTile, KnowsKeysInSteps) {
+  using Steps = engine::KeySteps;
   EXPECT_EQ(seen_by(strided(16), {20, 36, 260}), (Steps{4, 16, 8}));
-  EXPECT_EQ(seen_by(strided(16) & causal(), {20, 36, 260}), (Steps{4, 16, 8}));
   EXPECT_EQ(seen_by(columns(50), {1, 2, 3}), (Steps{49, 50, 2}));
-  EXPECT_EQ(seen_by(dilated(2, 7), {3, 10}), (Steps{3, 7, 18}));
+  EXPECT_EQ(seen_by(columns(100), {1, 2, 3}), (Steps{99, 1, 1}));
+  EXPECT_EQ(seen_by(dilated(20, 7), {3, 10}), (Steps{3, 7, 18}));
   EXPECT_EQ(seen_by(longformer(5, 3), {200, 201}), (Steps{0, 1, 3}));
-  // Rows that see different keys, and masks of which two show some.
-  EXPECT_TRUE(seen_by(strided(16), {20, 37}).are_all());
-  EXPECT_TRUE(seen_by(longformer(5, 3), {9, 200}).are_all());
-  EXPECT_TRUE(seen_by(strided(2) & columns(3), {2, 4}).are_all());
+  EXPECT_EQ(seen_by(strided(16), {20, 37}), (Steps{4, 1, 114}));
+  EXPECT_EQ(seen_by(strided(2) & columns(3), {2, 4}), (Steps{2, 6, 21}));
+  EXPECT_EQ(seen_by(longformer(5, 3), {9, 200}), (Steps{0, 1, 15}));
+  EXPECT_EQ(seen_by(causal(), {2, 4}), (Steps{0, 1, kTileKeys}));
+}
+
+TEST(KeyBits, AreSetsOfKeysOfATile) {
+  using detail::KeyBits;
+  for (const std::int64_t begin : {-200, -1, 0, 1, 63, 64, 65, 127, 128, 300}) {
+    for (const std::int64_t end : {-200, 0, 1, 63, 64, 65, 127, 128, 300}) {
+      const KeyBits keys = KeyBits::between(begin, end);
+      std::int32_t count = 0;
+      for (std::int64_t j = 0; j < kTileKeys; ++j) {
+        ASSERT_EQ(keys.has(j), begin <= j && j < end) << begin << " " << end << " " << j;
+        ASSERT_EQ((~keys).has(j), !keys.has(j));
+        count += keys.has(j) ? 1 : 0;
+      }
+      EXPECT_EQ(keys.count(), count);
+      EXPECT_EQ(keys.is_empty(), count == 0);
+      if (count == 0) continue;
+      EXPECT_EQ(keys.first(), std::max<std::int64_t>(begin, 0));
+      EXPECT_EQ(keys.last(), std::min<std::int64_t>(end, kTileKeys) - 1);
+    }
+  }
+  for (const std::int64_t step : {1, 2, 7, 63, 64, 100, 128, 1000}) {
+    for (const std::int64_t later : {0, 1, 31, 63, 64, 65, 127, 128, 500}) {
+      const KeyBits keys = KeyBits::in_steps(step) << later;
+      for (std::int64_t j = 0; j < kTileKeys; ++j) {
+        ASSERT_EQ(keys.has(j), j >= later && (j - later) % step == 0) << step << " " << j;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -137,28 +138,6 @@ TEST_P(ScoreKernels, CapKeepsNaNAndBoundsInfinity) {
   });
 }
 
-// What a mask hides altogether is never multiplied.
-TEST_P(ScoreKernels, SayWhatAMaskLetsThrough) {
-  for_each_tile([](const auto& kernels, auto mask) {
-    using kernels::Visibility;
-    const auto fill = [&mask](auto value) {
-      for (std::int32_t j = 1; j < mask.num_keys() - 1; ++j) {
-        for (std::int32_t r = 0; r < mask.width(); ++r) {
-          mask(j, r) = static_cast<std::remove_reference_t<decltype(mask(0, 0))>>(value);
-        }
-      }
-    };
-    fill(0);
-    EXPECT_EQ(kernels.visibility(mask.tile()), Visibility::kAll);
-    mask(1, mask.width() - 1) = 0.5F;
-    EXPECT_EQ(kernels.visibility(mask.tile()), Visibility::kMixed);
-    fill(-kInfinityOf<float>);
-    EXPECT_EQ(kernels.visibility(mask.tile()), Visibility::kNone);
-    mask(mask.num_keys() - 2, 0) = 0;
-    EXPECT_EQ(kernels.visibility(mask.tile()), Visibility::kMixed);
-  });
-}
-
 // Numbers for every row and key, or for every key the same; next to each other, or with a stride.
 template <class T>
 struct Elements {
@@ -229,25 +208,20 @@ TEST_P(ScoreKernels, AddMaskRowsAndHide) {
   });
 }
 
-// A byte that is neither 0 nor 1 counts as true.
-TEST_P(ScoreKernels, HideRowsOfABooleanMask) {
+TEST_P(ScoreKernels, HidesKeysByBitsOfRows) {
   for_each_tile([](const auto& kernels, const auto& all_scores) {
     using Scores = std::remove_cvref_t<decltype(all_scores)>;
     using Real = typename Scores::Number;
-    const std::int32_t width = all_scores.width();
-    for_each_elements<unsigned char>(
-        width, all_scores.num_keys(), [&](const Elements<unsigned char>& bytes) {
-          std::vector<const bool*> rows;
-          for (const unsigned char* row : bytes.rows)
-            rows.push_back(reinterpret_cast<const bool*>(row));
-          for (const bool hidden : {false, true}) {
-            Scores scores = all_scores;
-            kernels.hide_rows(scores.tile(), {rows.data(), bytes.stride}, hidden);
-            scores.expect([&](Real before, std::int32_t j, std::int32_t r) {
-              return (bytes(j, r) != 0) == hidden ? -kInfinityOf<Real> : before;
-            });
-          }
-        });
+    std::array<std::uint64_t, kernels::kTileKeys> seen;
+    for (std::size_t j = 0; j < seen.size(); ++j) seen[j] = 0x9E3779B97F4A7C15ULL * (j + 1);
+    Scores scores = all_scores;
+    scores(1, 0) = std::numeric_limits<Real>::quiet_NaN();
+    seen[1] &= ~std::uint64_t{1};
+    kernels.hide(scores.tile(), seen.data());
+    EXPECT_EQ(scores(1, 0), -kInfinityOf<Real>);
+    scores.expect([&](Real before, std::int32_t j, std::int32_t r) {
+      return (seen[static_cast<std::size_t>(j)] >> r & 1) == 0 ? -kInfinityOf<Real> : before;
+    });
   });
 }
 

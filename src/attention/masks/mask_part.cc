@@ -1,0 +1,22 @@
+#include "attention/masks/mask_part.h"
+
+namespace heed::inline v0::detail {
+
+// One key after the other; a structural part hides nothing but what its ranges do.
+void MaskPart::hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
+                    KeyBits* seen) const {
+  if (is_structural()) return;
+  const std::int64_t first = tile_of(keys);
+  const std::int64_t offset = shape.query_offset[rows.batch];
+  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+    KeyBits shown;
+    for (std::int64_t k = keys.begin; k < keys.end; ++k) {
+      if (visible(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset, k})) {
+        shown.set(k - first);
+      }
+    }
+    seen[r] &= shown;
+  }
+}
+
+}  // namespace heed::inline v0::detail
