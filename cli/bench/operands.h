@@ -56,6 +56,10 @@ class Operands {
                {forward.batch, forward.num_kv_heads, forward.kv_len, forward.value_dim}),
         options_(forward, random) {}
 
+  TensorView<const T> query() const { return query_.view(); }
+  TensorView<const T> key() const { return key_.view(); }
+  TensorView<const T> value() const { return value_.view(); }
+
   // Into memory that is there already, as in a loop over layers: of new memory, the system's own
   // work would be measured.
   TensorView<const T> attend() {

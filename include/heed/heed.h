@@ -38,6 +38,7 @@
 #include "heed/rotary_frequencies.h"
 #include "heed/score_mod.h"
 #include "heed/score_position.h"
+#include "heed/select_blocks.h"
 #include "heed/shape.h"
 #include "heed/special_tokens.h"
 #include "heed/statistics.h"

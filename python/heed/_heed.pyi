@@ -204,6 +204,16 @@ def block_layout(
     heed.blocks(**layout, within=mask) takes to show what the mask shows.
     """
 
+def select_blocks(
+    query: Any, key: Any, *, block: int = 128, top_k: int = 8, q_block: int = 1, causal: bool = False,
+) -> dict[str, Any]:
+    """
+    The top_k blocks of `block` keys whose mean key is most like each query, or the mean of q_block queries; of equals the
+    first, in each query head others (Lu et al., 2025, MoBA). causal: the last query stands at the last key, and its own
+    block is one of the top_k. heed.blocks(**layout, within=heed.causal("bottom_right")) is the mask; without causal,
+    heed.blocks(**layout).
+    """
+
 def parse_mask(text: str) -> Mask:
     """
     The mask that a text names, in the words in which masks print themselves: heed.parse_mask("causal &

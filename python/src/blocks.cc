@@ -16,7 +16,9 @@
 #include "call.h"
 #include "heed/block_layout.h"
 #include "heed/mask_text.h"
+#include "heed/select_blocks.h"
 #include "masks.h"
+#include "operands.h"
 
 namespace heed::python {
 
@@ -90,11 +92,8 @@ nb::object array_of(const std::vector<From>& numbers) {
   return to_object(std::move(tensor), Library::kNumpy);
 }
 
-nb::dict block_layout(const MaskObject& mask, const std::vector<std::int64_t>& shape,
-                      const Pair& block, const QueryOffsets& query_offset) {
-  const ScoreShape scores = score_shape(shape, query_offset);
-  const BlockLayout layout =
-      without_lock([&] { return BlockLayout::from(mask.mask, scores, block.first, block.second); });
+// What `blocks` takes; the layout says of each block whether it is partial.
+nb::dict to_dict(const BlockLayout& layout) {
   nb::dict result;
   result["row_begin"] = array_of<std::int64_t>(layout.row_begin);
   result["columns"] = array_of<std::int32_t>(layout.columns);
@@ -104,6 +103,26 @@ nb::dict block_layout(const MaskObject& mask, const std::vector<std::int64_t>& s
   result["batch"] = layout.batch;
   result["num_heads"] = layout.num_heads;
   return result;
+}
+
+nb::dict block_layout(const MaskObject& mask, const std::vector<std::int64_t>& shape,
+                      const Pair& block, const QueryOffsets& query_offset) {
+  const ScoreShape scores = score_shape(shape, query_offset);
+  return to_dict(without_lock(
+      [&] { return BlockLayout::from(mask.mask, scores, block.first, block.second); }));
+}
+
+nb::dict select(nb::handle query, nb::handle key, std::int64_t block, std::int64_t top_k,
+                std::int64_t q_block, bool causal) {
+  const SelectBlocksOptions options{
+      .block = block, .top_k = top_k, .q_block = q_block, .causal = causal};
+  const Operands operands = operands_of("select_blocks", query, key, key);
+  return with_type(operands.dtype, [&](auto number) {
+    using T = decltype(number);
+    return to_dict(without_lock([&] {
+      return select_blocks(view_of<T>(operands.query), view_of<T>(operands.key), options);
+    }));
+  });
 }
 
 }  // namespace
@@ -125,6 +144,15 @@ void bind_blocks(nb::module_& module) {
       "The blocks of a mask for scores of a shape, (q_len, kv_len) for all heads or (batch, "
       "num_heads, q_len, kv_len): what heed.blocks(**layout, within=mask) takes to show what "
       "the mask shows.");
+  module.def(
+      "select_blocks", &select, nb::arg("query").none(), nb::arg("key").none(), nb::kw_only(),
+      nb::arg("block") = 128, nb::arg("top_k") = 8, nb::arg("q_block") = 1,
+      nb::arg("causal") = false,
+      "The top_k blocks of `block` keys whose mean key is most like each query, or the mean of "
+      "q_block queries; of equals the first, in each query head others (Lu et al., 2025, MoBA). "
+      "causal: the last query stands at the last key, and its own block is one of the top_k. "
+      "heed.blocks(**layout, within=heed.causal(\"bottom_right\")) is the mask; without causal, "
+      "heed.blocks(**layout).");
   module.def(
       "parse_mask", [](const std::string& text) { return MaskObject{heed::parse_mask(text)}; },
       nb::arg("text"),

@@ -48,12 +48,7 @@ void check_lengths(const char* function, const AttentionShapes& shapes) {
           fmt::format("{}: {} is {}, expected at least 0", function, name, length));
     }
   }
-  if (shapes.num_kv_heads == 0 ? shapes.num_heads != 0
-                               : shapes.num_heads % shapes.num_kv_heads != 0) {
-    throw InvalidArgument(
-        fmt::format("{}: num_heads is {}, expected a multiple of num_kv_heads, {}", function,
-                    shapes.num_heads, shapes.num_kv_heads));
-  }
+  check_heads(function, shapes);
 }
 
 template <class Real>
@@ -78,6 +73,15 @@ BoundMask bind(const char* function, const Mask& mask, const ScoreShape& shape) 
 }
 
 }  // namespace
+
+void check_heads(const char* function, const AttentionShapes& shapes) {
+  if (shapes.num_kv_heads == 0 ? shapes.num_heads != 0
+                               : shapes.num_heads % shapes.num_kv_heads != 0) {
+    throw InvalidArgument(
+        fmt::format("{}: num_heads is {}, expected a multiple of num_kv_heads, {}", function,
+                    shapes.num_heads, shapes.num_kv_heads));
+  }
+}
 
 template <class T>
 void check_tensor(const char* function, const char* name, TensorView<const T> view,

@@ -64,6 +64,9 @@ struct Problem : Request<Real> {
 
 // All of these throw InvalidArgument, with `function` in front, when anything does not fit.
 
+// num_heads is a multiple of num_kv_heads; without key heads there are no heads either.
+void check_heads(const char* function, const AttentionShapes& shapes);
+
 // The shapes of three tensors that fit each other, of any types of float.
 template <class Q, class K, class V>
 AttentionShapes check_shapes(const char* function, TensorView<const Q> query,

@@ -17,6 +17,7 @@
 #include "heed/packed.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
+#include "heed/select_blocks.h"
 #include "heed/statistics.h"
 #include "support/executor.h"
 #include "support/tensors.h"
@@ -72,6 +73,7 @@ std::vector<Computation> computations() {
        [] {
          linear_attention_backward({x, {}}, x, x, x);
        }},
+      {"select_blocks", [] { select_blocks(x, x, {.block = 8}); }},
       {"feature_map_attention", [] { feature_map_attention(x, x, x, {.causal = true}); }},
       {"feature_map_attention_backward", [] { feature_map_attention_backward(x, x, x, x); }},
       {"reference::attention_backward",

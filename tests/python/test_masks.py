@@ -60,6 +60,35 @@ def test_blocks_are_checked(change, message) -> None:
         heed.blocks(**(arguments | change))
 
 
+def chosen(query: np.ndarray, key: np.ndarray, block: int, top_k: int) -> np.ndarray:
+    """What each query of a causal call sees of each key, in plain loops."""
+    heads, group = query.shape[1], query.shape[1] // key.shape[1]
+    seen = np.zeros((query.shape[0], heads, query.shape[2], key.shape[2]), dtype=bool)
+    for batch, head, q in np.ndindex(seen.shape[:3]):
+        position = key.shape[2] - query.shape[2] + q
+        own = position // block
+        means = [key[batch, head // group, j * block : (j + 1) * block].mean(axis=0) for j in range(own)]
+        best = np.argsort([-(query[batch, head, q] @ mean) for mean in means], kind="stable")[: top_k - 1]
+        for j in [*best, own]:
+            seen[batch, head, q, j * block : (j + 1) * block] = True
+        seen[batch, head, q, position + 1 :] = False
+    return seen
+
+
+def test_selected_blocks_are_those_of_plain_loops() -> None:
+    rng = np.random.default_rng(1)
+    query, key = rng.standard_normal((2, 4, 37, 8)), rng.standard_normal((2, 2, 41, 8))
+    layout = heed.select_blocks(query, key, block=8, top_k=3, causal=True)
+    mask = heed.blocks(**layout, within=heed.causal("bottom_right"))
+    np.testing.assert_array_equal(mask.allow((2, 4, 37, 41)), chosen(query, key, 8, 3))
+    every = heed.select_blocks(query.astype(np.float32), key.astype(np.float32), block=8, top_k=6)
+    assert heed.blocks(**every).allow((2, 4, 37, 41)).all()
+    with pytest.raises(ValueError, match="select_blocks: q_block is 4, expected 1 where causal"):
+        heed.select_blocks(query, key, q_block=4, causal=True)
+    with pytest.raises(ValueError, match="select_blocks: top_k is 0, expected 1 to "):
+        heed.select_blocks(query, key, top_k=0)
+
+
 def test_the_layout_of_a_mask_shows_what_it_shows() -> None:
     allowed = np.random.default_rng(0).random((2, 3, 40, 50)) < 0.05
     mask = heed.allow(allowed) & heed.causal("bottom_right")

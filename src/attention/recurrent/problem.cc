@@ -21,15 +21,6 @@ TensorView<const Real> broadcast(const char* function, const char* name,
   }
 }
 
-void check_heads(const char* function, const AttentionShapes& shapes) {
-  if (shapes.num_kv_heads == 0 ? shapes.num_heads != 0
-                               : shapes.num_heads % shapes.num_kv_heads != 0) {
-    throw InvalidArgument(
-        fmt::format("{}: num_heads is {}, expected a multiple of num_kv_heads, {}", function,
-                    shapes.num_heads, shapes.num_kv_heads));
-  }
-}
-
 }  // namespace
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "heed/nn/ops.h"
+#include "heed/select_blocks.h"
 #include "support/gradcheck.h"
 
 namespace heed::nn {
@@ -169,6 +170,22 @@ TEST(Gradients, OfRelativePositions) {
   const std::vector<Variable64> inputs{
       query, key, value, learned.relative_bias, learned.relative_key, learned.relative_value};
   EXPECT_LE(gradient_error(inputs, [&] { return attention(query, key, value, options, learned); }),
+            kTolerance);
+}
+
+// The blocks are chosen anew for each step of the differences, which are too small to change them.
+TEST(Gradients, OfAttentionOverSelectedBlocks) {
+  const Variable64 query = normal_variable({2, 4, 11, 3}, 1);
+  const Variable64 key = normal_variable({2, 2, 13, 3}, 2);
+  const Variable64 value = normal_variable({2, 2, 13, 2}, 3);
+  EXPECT_LE(gradient_error({query, key, value},
+                           [&] {
+                             const BlockLayout layout =
+                                 select_blocks(query.value(), key.value(),
+                                               {.block = 3, .top_k = 2, .causal = true});
+                             const Mask mask = Mask::blocks(layout, causal_bottom_right());
+                             return attention(query, key, value, AttentionOptions64{.mask = mask});
+                           }),
             kTolerance);
 }
 
