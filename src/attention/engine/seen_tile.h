@@ -103,8 +103,8 @@ class SeenTile {
     }
     if (steps_.first == 0 && steps_.step == 1) return;
     for (std::int32_t i = 0; i < steps_.count; ++i) {
-      rows_of_keys_[static_cast<std::size_t>(i)] =
-          rows_of_keys_[static_cast<std::size_t>(steps_.first + i * steps_.step)];
+      const std::int32_t key = steps_.first + i * steps_.step;
+      rows_of_keys_[static_cast<std::size_t>(i)] = rows_of_keys_[static_cast<std::size_t>(key)];
     }
   }
 
