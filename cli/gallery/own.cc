@@ -19,10 +19,11 @@ namespace heed::cli {
 
 namespace {
 
-constexpr const char* kSentence = "The animal didn't cross the street because it was too tired";
+constexpr const char* kGallerySentence =
+    "The animal didn't cross the street because it was too tired";
 
 SentenceAttention sentence_attention() {
-  return attend(kSentence, {.num_heads = 4, .d_model = 64, .seed = 0});
+  return attend(kGallerySentence, {.num_heads = 4, .d_model = 64, .seed = 0});
 }
 
 }  // namespace

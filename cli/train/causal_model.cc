@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heed/mask_text.h"
+#include "train/positions.h"
 
 namespace heed::cli {
 
@@ -15,14 +16,13 @@ constexpr std::int64_t kLongest = 2048;
 
 }  // namespace
 
-CausalBlock::CausalBlock(std::int64_t d_model, std::int64_t heads, const Mask& mask)
+CausalBlock::CausalBlock(const nn::AttentionConfig& attention, const Mask& mask)
     : mask_(causal() & mask),
-      attention_norm_(make_module<nn::LayerNorm<>>("attention_norm", d_model)),
-      attention_(make_module<nn::MultiHeadAttention<>>("attention",
-                                                       nn::separate_projections(d_model, heads))),
-      feed_forward_norm_(make_module<nn::LayerNorm<>>("feed_forward_norm", d_model)),
-      widen_(make_module<nn::Linear<>>("widen", d_model, 4 * d_model)),
-      narrow_(make_module<nn::Linear<>>("narrow", 4 * d_model, d_model)) {}
+      attention_norm_(make_module<nn::LayerNorm<>>("attention_norm", attention.embed_dim)),
+      attention_(make_module<nn::MultiHeadAttention<>>("attention", attention)),
+      feed_forward_norm_(make_module<nn::LayerNorm<>>("feed_forward_norm", attention.embed_dim)),
+      widen_(make_module<nn::Linear<>>("widen", attention.embed_dim, 4 * attention.embed_dim)),
+      narrow_(make_module<nn::Linear<>>("narrow", 4 * attention.embed_dim, attention.embed_dim)) {}
 
 nn::Variable<> CausalBlock::forward(const nn::Variable<>& x) {
   const auto attended = attention_.forward(attention_norm_.forward(x), {.mask = mask_});
@@ -53,10 +53,10 @@ CausalModel::CausalModel(const ModelSettings& settings)
     add_by(make_module<nn::LearnedPositionalEncoding<>>("positions", settings.d_model, max_length_,
                                                         0.0));
   }
+  const nn::AttentionConfig attention = attention_config(settings, max_length_);
   const Mask mask = heed::parse_mask(settings.mask);
   for (std::int64_t i = 0; i < settings.layers; ++i) {
-    blocks_.push_back(&make_module<CausalBlock>(fmt::format("blocks.{}", i), settings.d_model,
-                                                settings.heads, mask));
+    blocks_.push_back(&make_module<CausalBlock>(fmt::format("blocks.{}", i), attention, mask));
   }
   norm_ = &make_module<nn::LayerNorm<>>("norm", settings.d_model);
   out_ = &make_module<nn::Linear<>>("out", settings.d_model, settings.vocab_size);

@@ -20,7 +20,7 @@ namespace heed::cli {
 class CausalBlock : public nn::Layer<> {
  public:
   // `mask` says which of the keys up to the query's own are visible.
-  CausalBlock(std::int64_t d_model, std::int64_t heads, const Mask& mask);
+  CausalBlock(const nn::AttentionConfig& attention, const Mask& mask);
   nn::Variable<> forward(const nn::Variable<>& x) override;
   // forward() of positions that follow those of `pasts`, one for each text.
   nn::Variable<> continued(std::span<KvSequence> pasts, const nn::Variable<>& x);

@@ -1,5 +1,6 @@
 // heed train copy: attention learns to repeat a sequence.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 #include <memory>
@@ -8,6 +9,7 @@
 #include "arguments.h"
 #include "heed/random.h"
 #include "train/copy_task.h"
+#include "train/positions.h"
 #include "train/session.h"
 #include "train/train_verbs.h"
 #include "verbs.h"
@@ -22,6 +24,7 @@ struct CopyArguments {
   TrainArguments train{{.steps = 400, .batch = 32}, {}, {}};
   std::int64_t length = 10;
   std::int64_t symbols = 16;
+  std::string positions = ModelSettings{}.positions;
   std::string mask = "none";
 };
 
@@ -30,6 +33,7 @@ nlohmann::json new_settings(const CopyArguments& arguments) {
   model.vocab_size = arguments.symbols + 1;
   model.context = 2 * arguments.length;
   model.layers = 1;
+  model.positions = arguments.positions;
   model.mask = arguments.mask;
   check(arguments.train.training);
   check(model);
@@ -93,6 +97,11 @@ void add_train_copy(CLI::App& train) {
                  ->capture_default_str()
                  ->check(CLI::Range(1, 1000).description(""))
                  ->type_name("N"));
+  exclude_from_resume(*verb, add_option(*verb, "--positions", arguments->positions,
+                                        "How the model knows where a symbol stands")
+                                 ->capture_default_str()
+                                 ->check(CLI::IsMember(position_names()).description(""))
+                                 ->type_name(fmt::format("{}", fmt::join(position_names(), "|"))));
   exclude_from_resume(
       *verb, add_option(*verb, "--mask", arguments->mask,
                         "Which earlier symbols are seen, by name: \"block_window(1, 0, 8)\"; none: "

@@ -1,5 +1,6 @@
 // heed train lm: attention learns to write.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "heed/error.h"
 #include "train/characters.h"
 #include "train/language_model.h"
+#include "train/positions.h"
 #include "train/session.h"
 #include "train/text_file.h"
 #include "train/train_verbs.h"
@@ -159,8 +161,8 @@ void add_train_lm(CLI::App& train) {
     return option;
   };
   add("--positions", model.positions, "How the model knows where a character stands")
-      ->check(CLI::IsMember({"none", "sinusoidal", "learned"}).description(""))
-      ->type_name("none|sinusoidal|learned");
+      ->check(CLI::IsMember(position_names()).description(""))
+      ->type_name(fmt::format("{}", fmt::join(position_names(), "|")));
   add("--mask", model.mask,
       "Which earlier characters are seen, by name: \"streaming(4, 32)\"; none: all of them")
       ->type_name("MASK");

@@ -9,6 +9,7 @@
 #include "heed/mask.h"
 #include "json_text.h"
 #include "mask_argument.h"
+#include "train/positions.h"
 
 namespace heed::cli {
 
@@ -62,14 +63,7 @@ void check(const ModelSettings& settings) {
     throw UsageError(fmt::format("--d-model is {}, expected a multiple of --heads, {}",
                                  settings.d_model, settings.heads));
   }
-  if (settings.positions == "sinusoidal" && settings.d_model % 2 != 0) {
-    throw UsageError(fmt::format(
-        "--d-model is {}, expected an even number for sinusoidal positions", settings.d_model));
-  }
-  if (settings.positions != "none" && settings.positions != "sinusoidal" &&
-      settings.positions != "learned") {
-    throw UsageError("--positions is none of none, sinusoidal and learned");
-  }
+  check_positions(settings);
   check_mask(settings);
 }
 

@@ -28,7 +28,7 @@ struct ModelSettings {
   std::int64_t layers = 2;
   std::int64_t d_model = 64;
   std::int64_t heads = 4;
-  std::string positions = "sinusoidal";  // none, sinusoidal or learned
+  std::string positions = "sinusoidal";  // one of position_names()
   std::string mask = "none";  // as parse_mask reads it: which keys are visible, of those not later
 };
 

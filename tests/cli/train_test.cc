@@ -9,6 +9,7 @@
 #include "heed/io/safetensors.h"
 #include "support/child.h"
 #include "support/command.h"
+#include "train/positions.h"
 
 namespace heed {
 namespace {
@@ -79,6 +80,37 @@ TEST_F(Train, AKilledRunResumesToTheSameBits) {
     EXPECT_TRUE(checkpoint(run) == checkpoint("whole")) << "round " << round;
     EXPECT_TRUE(read_text(path(run + "/model.safetensors")) ==
                 read_text(path("whole/model.safetensors")));
+  }
+}
+
+TEST_F(Train, EveryKindOfPositionsResumesToTheSameBits) {
+  for (const std::string& positions : cli::position_names()) {
+    const std::string whole = "whole " + positions;
+    const std::string part = "part " + positions;
+    ASSERT_EQ(run_command(tiny({"--save", path(whole), "--positions", positions})).exit_code, 0);
+    {
+      Child child(tiny({"--save", path(part), "--positions", positions}));
+      child.wait_for("step 6/60");
+      child.send(SIGKILL);
+      child.finish();
+    }
+    const CommandResult resumed = run_command({"train", "copy", "--resume", path(part)});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_TRUE(checkpoint(part) == checkpoint(whole)) << positions;
+    EXPECT_EQ(run_command({"diagnose", "--model", path(part)}).exit_code, 0) << positions;
+  }
+}
+
+TEST_F(Train, TheLossFallsWithEveryKindOfPositions) {
+  for (const std::string& positions : cli::position_names()) {
+    const CommandResult result =
+        run_command({"train", "lm", "--steps", "60", "--d-model", "32", "--context", "32",
+                     "--positions", positions, "--save", path(positions), "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_LT(nlohmann::json::parse(result.out).at("loss").get<double>(), 2.8) << positions;
+    const CommandResult written = run_command(
+        {"generate", "--model", path(positions), "--tokens", "40", "--temperature", "0"});
+    EXPECT_EQ(written.exit_code, 0) << positions << ": " << written.err;
   }
 }
 
@@ -242,7 +274,7 @@ TEST_F(Train, MistakesAreUsageErrorsAndDataErrorsAreNot) {
   expect_error(2, {"train", "copy", "--lr", "-1"}, "--lr is -1");
   expect_error(2, {"train", "lm", "--d-model", "10", "--heads", "4"}, "a multiple of --heads");
   expect_error(2, {"train", "lm", "--d-model", "9", "--heads", "3"}, "an even number");
-  expect_error(2, {"train", "lm", "--positions", "some"}, "{none,sinusoidal,learned}");
+  expect_error(2, {"train", "lm", "--positions", "some"}, "{none,sinusoidal,learned,rotary,");
   expect_error(1, {"train", "lm", "--text", path("missing")}, "No such file");
   expect_error(1, {"train", "lm", "--text", path("")}, "directory");
   std::ofstream(path("short")) << "too short";

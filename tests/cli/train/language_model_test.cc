@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "heed/random.h"
 #include "support/tensors.h"
 #include "train/causal_model.h"
+#include "train/positions.h"
 #include "train/text_writer.h"
 
 namespace heed::cli {
@@ -24,7 +27,7 @@ using testing_support::max_difference;
 
 constexpr std::int64_t kContext = 12;
 
-ModelSettings sizes(const char* positions) {
+ModelSettings sizes(const std::string& positions) {
   return {.vocab_size = 11,
           .context = kContext,
           .layers = 2,
@@ -36,7 +39,7 @@ ModelSettings sizes(const char* positions) {
 TEST(CausalModel, ContinuesWhatItHasRead) {
   const nn::NoGrad no_grad;
   const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
-  for (const char* positions : {"none", "sinusoidal", "learned"}) {
+  for (const std::string& positions : position_names()) {
     CausalModel model(sizes(positions));
     model.eval();
     const nn::Variable<> all = model.forward({ids.data(), {1, 10}});
@@ -48,6 +51,18 @@ TEST(CausalModel, ContinuesWhatItHasRead) {
       EXPECT_LT(max_difference(to_tensor(part.value()), expected), 1e-5) << positions;
       first = last;
     }
+  }
+}
+
+// Two layers, two heads of eight dimensions.
+TEST(CausalModel, TablesOfPositionsAreParameters) {
+  const std::int64_t without = CausalModel(sizes("none")).num_parameters();
+  const std::map<std::string, std::int64_t> more{
+      {"none", 0},  {"sinusoidal", 0},  {"learned", kContext * 16}, {"rotary", 0},
+      {"alibi", 0}, {"t5", 2 * 2 * 32}, {"shaw", 2 * 2 * 65 * 8},   {"clip", 2 * 2 * 65}};
+  for (const std::string& positions : position_names()) {
+    EXPECT_EQ(CausalModel(sizes(positions)).num_parameters() - without, more.at(positions))
+        << positions;
   }
 }
 
@@ -87,7 +102,7 @@ TEST(CausalModel, SeesWhatItsMaskShows) {
 // The likeliest tokens, as a model finds them that reads the last `seen` again for each.
 TEST(LanguageModel, WritesWhatItWouldWithoutMemory) {
   const nn::NoGrad no_grad;
-  for (const char* positions : {"none", "sinusoidal", "learned"}) {
+  for (const std::string& positions : position_names()) {
     CausalModel model(sizes(positions));
     const std::vector<std::int32_t> prompt{3, 1, 4};
     const auto found =
@@ -149,7 +164,7 @@ class RereadingWriter : public nn::Writer<float> {
 
 TEST(TextWriter, SearchesWhatItWouldWithoutMemory) {
   set_seed(3);
-  for (const char* positions : {"none", "sinusoidal", "learned"}) {
+  for (const std::string& positions : position_names()) {
     CausalModel model(sizes(positions));
     for (const auto& prompt : {std::vector<std::int32_t>{3}, std::vector<std::int32_t>{3, 1, 4},
                                std::vector<std::int32_t>(15, 7)}) {
