@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "attention/kernels/stored_tile.h"
+#include "core/huge_pages.h"
 #include "heed/error.h"
 
 namespace heed::inline v0::detail {
@@ -52,8 +53,11 @@ void PagePool::close() noexcept {
 }
 
 PagePool::Memory PagePool::allocate(std::int64_t bytes) {
-  return Memory(static_cast<std::byte*>(
-      ::operator new[](static_cast<std::size_t>(bytes), std::align_val_t{engine::kCacheLine})));
+  const auto size = static_cast<std::size_t>(bytes);
+  Memory memory(
+      static_cast<std::byte*>(::operator new[](size, std::align_val_t{engine::kCacheLine})));
+  prefer_huge_pages(memory.get(), size);
+  return memory;
 }
 
 void PagePool::reserve(const char* function, std::int64_t wanted, std::int64_t released) {
