@@ -213,7 +213,7 @@ void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_fi
     add_weighed({tile, rows_.panel(), sums_of(tile, {})}, has_finite_keys, scratch);
     return;
   }
-  const SeenTile<Real> seen(tile, rows_);
+  const SeenTile<Real> seen(tile, rows_, keys_);
   if (!rows_.score(seen, scratch.scores)) return;
   table_.weigh_scores(seen.tile(), seen.panel(), lse_, scratch.scores.scores);
   add_weighed({seen.tile(), seen.panel(), sums_of(tile, seen.steps())}, has_finite_keys, scratch);

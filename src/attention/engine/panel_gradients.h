@@ -134,6 +134,7 @@ class PanelGradients {
   const Schedule<Real>& schedule_;
   const kernels::BasicBackwardTable<Real>& table_;
   PanelRows<Real> rows_;
+  SeenKeys<Real> keys_;
   const TaskSums<Real>* sums_ = nullptr;
   const Request<Real>* request_ = nullptr;
   BackwardTask task_ = {};

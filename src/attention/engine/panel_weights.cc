@@ -98,7 +98,8 @@ kernels::BasicWeightTile<Real> PanelWeights<Real>::weigh(const kernels::BasicTil
 template <class Real>
 void PanelWeights<Real>::score(const kernels::BasicTile<Real>& tile,
                                const WeightScratch<Real>& scratch) const {
-  if (rows_->score(SeenTile<Real>(tile, *rows_, Unseen::kKept), scratch)) return;
+  SeenKeys<Real> keys;
+  if (rows_->score(SeenTile<Real>(tile, *rows_, keys, Unseen::kKept), scratch)) return;
   const kernels::BasicScoreTile<Real> hidden = rows_->score_tile(tile, scratch.scores);
   std::fill(hidden.scores + std::int64_t{hidden.begin} * hidden.width,
             hidden.scores + std::int64_t{hidden.end} * hidden.width, -kInfinity<Real>);

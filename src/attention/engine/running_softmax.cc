@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "attention/engine/exact_rows.h"
-#include "attention/engine/seen_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -55,7 +54,7 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
     schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
     return;
   }
-  const SeenTile<Real> seen(tile, rows_);
+  const SeenTile<Real> seen(tile, rows_, keys_);
   if (!rows_.score(seen, scratch)) return;
   schedule_.table->absorb(seen.tile(), seen.panel(), options_, part_, scratch.scores);
   rows_.add_to_out(tile, scratch.scores, part_.out);

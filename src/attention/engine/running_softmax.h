@@ -5,6 +5,7 @@
 #include <span>
 
 #include "attention/engine/panel_rows.h"
+#include "attention/engine/seen_tile.h"
 
 namespace heed::inline v0::engine {
 
@@ -130,6 +131,7 @@ class RunningSoftmax {
 
   const Schedule<Real>& schedule_;
   PanelRows<Real> rows_;
+  SeenKeys<Real> keys_;
   kernels::BasicPanelOptions<Real> options_;
   kernels::BasicPanelState<Real> first_state_;
   kernels::BasicPanelState<Real> second_state_;

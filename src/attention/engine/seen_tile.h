@@ -37,74 +37,71 @@ inline KeySteps steps_of(const detail::KeyBits& keys) {
 // What becomes of keys that no row sees.
 enum class Unseen { kLeftOut, kKept };
 
-// Keys are left out where those that stay stand in steps. What kernels sum over the rest has the
-// bits of the whole tile, where what is missing weighs 0.
+// Which keys of a tile the rows of a panel see, and what follows from that. Nothing is worked out
+// again for a tile that is seen like the one before it, as most are by a mask in steps.
 template <class Real>
-class SeenTile {
+class SeenKeys {
  public:
-  // Of a tile that the rows visit.
-  SeenTile(const kernels::BasicTile<Real>& whole, const PanelRows<Real>& rows,
-           Unseen unseen = Unseen::kLeftOut)
-      : tile_(whole), panel_(rows.panel()) {
-    steps_.count = whole.num_keys;
-    if (!rows.has_mask(whole)) return;
+  // Keys of the tile, counted from its first one.
+  struct Range {
+    std::int32_t begin = 0;
+    std::int32_t end = 0;
+  };
+
+  // Of a tile that the rows visit, and of which the mask may hide keys.
+  void find(const kernels::BasicTile<Real>& tile, const PanelRows<Real>& rows, bool leaves_out) {
     detail::RowBits seen;
-    rows.see(whole, seen);
+    rows.see(tile, seen);
+    if (is_known(tile, rows, seen, leaves_out)) return;
+    seen_ = seen;
+    num_rows_ = rows.num_rows();
+    num_keys_ = tile.num_keys;
+    leaves_out_ = leaves_out;
     detail::KeyBits any;
-    for (std::int32_t r = 0; r < rows.num_rows(); ++r) any |= seen[static_cast<std::size_t>(r)];
+    for (std::int32_t r = 0; r < num_rows_; ++r) any |= seen_[index(r)];
     is_empty_ = any.is_empty();
     if (is_empty_) return;
-    const bool leaves_out = unseen == Unseen::kLeftOut && rows.may_leave_out_keys();
-    if (leaves_out) leave_out(any);
-    const bool see_alike = std::all_of(seen.begin(), seen.begin() + rows.num_rows(),
+    steps_ = leaves_out ? steps_of(any) : KeySteps{.count = num_keys_};
+    const bool see_alike = std::all_of(seen_.begin(), seen_.begin() + num_rows_,
                                        [&](const auto& keys) { return keys == any; });
     hides_ = !see_alike || any.count() != steps_.count;
-    if (hides_) find_rows_of_keys(seen, rows.num_rows());
+    if (hides_) find_rows_of_keys();
     if (leaves_out) find_ranges(rows);
   }
-  SeenTile(const SeenTile&) = delete;
-  SeenTile& operator=(const SeenTile&) = delete;
 
-  // The keys that are left, and the rows' ranges counted in these.
-  const kernels::BasicTile<Real>& tile() const { return tile_; }
-  const kernels::BasicPanel<Real>& panel() const { return panel_; }
-  const KeySteps& steps() const { return steps_; }
   // Whether no row sees a key.
   bool is_empty() const { return is_empty_; }
-
-  // Makes scores of hidden keys −infinity.
-  void hide(const kernels::BasicKernelTable<Real>& table,
-            kernels::BasicScoreTile<Real> scores) const {
-    if (!hides_) return;
-    scores.begin = std::max(panel_.any_begin - tile_.first_key, 0);
-    scores.end = std::min(panel_.any_end - tile_.first_key, tile_.num_keys);
-    table.hide(scores, rows_of_keys_.data());
-  }
+  const KeySteps& steps() const { return steps_; }
+  // Whether some row does not see some key of those that are left.
+  bool hides() const { return hides_; }
+  // Bit r of the i-th number: row r sees the i-th key that is left. Only where hides().
+  const std::uint64_t* rows_of_keys() const { return rows_of_keys_.data(); }
+  // What some row of each vector may see of the keys that are left, and what some row of every
+  // vector may. Only where keys are left out.
+  const Range& range_of_vector(std::size_t vector) const { return range_of_vector_[vector]; }
+  const Range& range_of_all() const { return range_of_all_; }
 
  private:
-  void leave_out(const detail::KeyBits& any) {
-    steps_ = steps_of(any);
-    tile_.key += steps_.first * tile_.key_stride;
-    tile_.key_stride *= steps_.step;
-    tile_.value += steps_.first * tile_.value_stride;
-    tile_.value_stride *= steps_.step;
-    tile_.num_keys = steps_.count;
+  static std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
+
+  bool is_known(const kernels::BasicTile<Real>& tile, const PanelRows<Real>& rows,
+                const detail::RowBits& seen, bool leaves_out) const {
+    return num_rows_ == rows.num_rows() && num_keys_ == tile.num_keys &&
+           leaves_out_ == leaves_out &&
+           std::equal(seen.begin(), seen.begin() + num_rows_, seen_.begin());
   }
 
   // Turns what each row sees into the rows that see each of the keys that are left.
-  void find_rows_of_keys(const detail::RowBits& seen, std::int32_t num_rows) {
+  void find_rows_of_keys() {
     for (int half = 0; half < 2; ++half) {
       std::uint64_t* const bits = rows_of_keys_.data() + std::ptrdiff_t{64} * half;
-      for (std::int32_t r = 0; r < num_rows; ++r) {
-        bits[r] = seen[static_cast<std::size_t>(r)].half(half);
-      }
-      std::fill(bits + num_rows, bits + 64, 0);
+      for (std::int32_t r = 0; r < num_rows_; ++r) bits[r] = seen_[index(r)].half(half);
+      std::fill(bits + num_rows_, bits + 64, 0);
       transpose(bits);
     }
     if (steps_.first == 0 && steps_.step == 1) return;
     for (std::int32_t i = 0; i < steps_.count; ++i) {
-      const std::int32_t key = steps_.first + i * steps_.step;
-      rows_of_keys_[static_cast<std::size_t>(i)] = rows_of_keys_[static_cast<std::size_t>(key)];
+      rows_of_keys_[index(i)] = rows_of_keys_[index(steps_.first + i * steps_.step)];
     }
   }
 
@@ -123,33 +120,97 @@ class SeenTile {
     }
   }
 
-  // Every row may see what any row of its vector sees; hide() does the rest.
   void find_ranges(const PanelRows<Real>& rows) {
-    panel_.any_begin = tile_.first_key;
-    panel_.any_end = tile_.first_key + steps_.count;
-    if (!hides_) {
-      panel_.all_begin = panel_.any_begin;
-      panel_.all_end = panel_.any_end;
-      return;
-    }
-    panel_.all_begin = 0;
-    panel_.all_end = std::numeric_limits<std::int32_t>::max();
+    range_of_all_ = {0, steps_.count};
     const std::uint64_t of_vector = (std::uint64_t{1} << rows.lanes()) - 1;
     for (std::int32_t first = 0; first < rows.width(); first += rows.lanes()) {
-      std::int32_t begin = 0;
-      std::int32_t end = steps_.count;
+      Range& range = range_of_vector_[index(first / rows.lanes())];
+      range = {0, steps_.count};
       const auto sees = [&](std::int32_t i) {
-        return (rows_of_keys_[static_cast<std::size_t>(i)] >> first & of_vector) != 0;
+        return (rows_of_keys_[index(i)] >> first & of_vector) != 0;
       };
-      while (begin < end && !sees(begin)) ++begin;
-      while (end > begin && !sees(end - 1)) --end;
+      if (!hides_) continue;
+      while (range.begin < range.end && !sees(range.begin)) ++range.begin;
+      while (range.end > range.begin && !sees(range.end - 1)) --range.end;
+      range_of_all_.begin = std::max(range_of_all_.begin, range.begin);
+      range_of_all_.end = std::min(range_of_all_.end, range.end);
+    }
+  }
+
+  // What these answers are to.
+  detail::RowBits seen_;
+  std::int32_t num_rows_ = -1;
+  std::int32_t num_keys_ = 0;
+  bool leaves_out_ = false;
+
+  bool is_empty_ = false;
+  bool hides_ = false;
+  KeySteps steps_;
+  std::array<std::uint64_t, kernels::kTileKeys> rows_of_keys_;
+  std::array<Range, kernels::kPanelVectors> range_of_vector_;
+  Range range_of_all_;
+};
+
+// Keys are left out where those that stay stand in steps. What kernels sum over the rest has the
+// bits of the whole tile, where what is missing weighs 0.
+template <class Real>
+class SeenTile {
+ public:
+  // Of a tile that the rows visit. `keys` is what was known of the last one, if there was one.
+  SeenTile(const kernels::BasicTile<Real>& whole, const PanelRows<Real>& rows, SeenKeys<Real>& keys,
+           Unseen unseen = Unseen::kLeftOut)
+      : tile_(whole), panel_(rows.panel()) {
+    if (!rows.has_mask(whole)) {
+      steps_.count = whole.num_keys;
+      return;
+    }
+    const bool leaves_out = unseen == Unseen::kLeftOut && rows.may_leave_out_keys();
+    keys.find(whole, rows, leaves_out);
+    keys_ = &keys;
+    steps_ = keys.steps();
+    if (!leaves_out || keys.is_empty()) return;
+    tile_.key += steps_.first * tile_.key_stride;
+    tile_.key_stride *= steps_.step;
+    tile_.value += steps_.first * tile_.value_stride;
+    tile_.value_stride *= steps_.step;
+    tile_.num_keys = steps_.count;
+    put_ranges(rows);
+  }
+  SeenTile(const SeenTile&) = delete;
+  SeenTile& operator=(const SeenTile&) = delete;
+
+  // The keys that are left, and the rows' ranges counted in these.
+  const kernels::BasicTile<Real>& tile() const { return tile_; }
+  const kernels::BasicPanel<Real>& panel() const { return panel_; }
+  const KeySteps& steps() const { return steps_; }
+  // Whether no row sees a key.
+  bool is_empty() const { return keys_ != nullptr && keys_->is_empty(); }
+
+  // Makes scores of hidden keys −infinity.
+  void hide(const kernels::BasicKernelTable<Real>& table,
+            kernels::BasicScoreTile<Real> scores) const {
+    if (keys_ == nullptr || !keys_->hides()) return;
+    scores.begin = std::max(panel_.any_begin - tile_.first_key, 0);
+    scores.end = std::min(panel_.any_end - tile_.first_key, tile_.num_keys);
+    table.hide(scores, keys_->rows_of_keys());
+  }
+
+ private:
+  // Every row may see what any row of its vector sees; hide() does the rest.
+  void put_ranges(const PanelRows<Real>& rows) {
+    const std::int32_t first_key = tile_.first_key;
+    panel_.any_begin = first_key;
+    panel_.any_end = first_key + steps_.count;
+    panel_.all_begin = first_key + keys_->range_of_all().begin;
+    panel_.all_end = first_key + keys_->range_of_all().end;
+    if (!keys_->hides()) return;
+    for (std::int32_t first = 0; first < rows.width(); first += rows.lanes()) {
       const auto vector = static_cast<std::size_t>(first / rows.lanes());
-      panel_.vector_begin[vector] = tile_.first_key + begin;
-      panel_.vector_end[vector] = tile_.first_key + end;
-      panel_.all_begin = std::max(panel_.all_begin, tile_.first_key + begin);
-      panel_.all_end = std::min(panel_.all_end, tile_.first_key + end);
-      std::fill_n(begin_.begin() + first, rows.lanes(), tile_.first_key + begin);
-      std::fill_n(end_.begin() + first, rows.lanes(), tile_.first_key + end);
+      const auto& range = keys_->range_of_vector(vector);
+      panel_.vector_begin[vector] = first_key + range.begin;
+      panel_.vector_end[vector] = first_key + range.end;
+      std::fill_n(begin_.begin() + first, rows.lanes(), first_key + range.begin);
+      std::fill_n(end_.begin() + first, rows.lanes(), first_key + range.end);
     }
     panel_.begin = begin_.data();
     panel_.end = end_.data();
@@ -158,9 +219,7 @@ class SeenTile {
   kernels::BasicTile<Real> tile_;
   kernels::BasicPanel<Real> panel_;
   KeySteps steps_;
-  bool is_empty_ = false;
-  bool hides_ = false;
-  std::array<std::uint64_t, kernels::kTileKeys> rows_of_keys_;  // bit r: row r sees the key
+  const SeenKeys<Real>* keys_ = nullptr;  // null where the mask hides nothing
   std::array<std::int32_t, kernels::kMaxPanelWidth> begin_;
   std::array<std::int32_t, kernels::kMaxPanelWidth> end_;
 };

@@ -42,11 +42,19 @@ class PositionMask : public IrregularPart {
   void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
             KeyBits* seen) const final {
     const std::int64_t moved = shift(shape, rows.batch);
+    const std::int64_t first_key = tile_of(keys);
+    std::int64_t last = rows.q_idx[0] + moved;
+    KeyBits shown = part().seen(last, first_key);
     for (std::int32_t r = 0; r < rows.num_rows; ++r) {
-      seen[r] &= part().seen(rows.q_idx[r] + moved, tile_of(keys));
+      const std::int64_t position = rows.q_idx[r] + moved;
+      if (!part().see_alike(last, position)) shown = part().seen(position, first_key);
+      seen[r] &= shown;
+      last = position;
     }
   }
 
+  // Whether queries at two positions certainly see the same keys.
+  bool see_alike(std::int64_t position, std::int64_t other) const { return position == other; }
   std::int64_t next(RowRange /*positions*/, std::int64_t key) const { return key; }
   kernels::Visibility of_ranges(RowRange /*positions*/, RowRange /*keys*/) const {
     return kernels::Visibility::kMixed;

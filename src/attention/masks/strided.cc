@@ -50,6 +50,9 @@ class Strided final : public detail::PositionMask<Strided> {
   KeyBits seen(std::int64_t position, std::int64_t first_key) const {
     return steps_.from(position, first_key);
   }
+  bool see_alike(std::int64_t position, std::int64_t other) const {
+    return other == position || other == position + stride_;
+  }
   std::int64_t query_step() const override { return stride_; }
 
  private:
@@ -75,6 +78,7 @@ class Columns final : public detail::PositionMask<Columns> {
   KeyBits seen(std::int64_t /*position*/, std::int64_t first_key) const {
     return steps_.from(stride_ - 1, first_key);
   }
+  bool see_alike(std::int64_t /*position*/, std::int64_t /*other*/) const { return true; }
 
  private:
   std::int64_t stride_;
