@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -50,9 +51,18 @@ class Aligned : public MaskPart {
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
     return range_at(row.query + alignment_.resolve(shape, row.batch));
   }
+  GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const final {
+    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    const std::int64_t moved =
+        alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
+    const RowRange of_first = range_at(*first + moved);
+    const RowRange of_last = range_at(*last + moved);
+    return {{of_last.begin, of_first.end}, {of_first.begin, of_last.end}};
+  }
 
  private:
-  // The range of a query that stands at `position`; its end may lie beyond the last key.
+  // The range of a query that stands at `position`, whose ends do not fall as that grows; they may
+  // lie beyond the keys.
   virtual RowRange range_at(std::int64_t position) const = 0;
 
   std::string name_;

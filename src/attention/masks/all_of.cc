@@ -54,14 +54,10 @@ RowRange AllOf::range(const ScoreShape& shape, const AttentionRow& row) const {
 }
 
 GroupRanges AllOf::ranges(const ScoreShape& shape, const RowGroup& rows) const {
-  GroupRanges found{{0, shape.kv_len}, {shape.kv_len, 0}};
-  const std::int64_t offset = shape.query_offset[rows.batch];
-  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
-    const RowRange keys = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
-    found.of_all = found.of_all & keys;
-    if (keys.begin >= keys.end) continue;
-    found.of_any.begin = std::min(found.of_any.begin, keys.begin);
-    found.of_any.end = std::max(found.of_any.end, keys.end);
+  GroupRanges found{{0, shape.kv_len}, {0, shape.kv_len}};
+  for (const auto& part : parts_) {
+    const GroupRanges one = part->ranges(shape, rows);
+    found = {found.of_all & one.of_all, found.of_any & one.of_any};
   }
   return found;
 }
@@ -105,10 +101,15 @@ Visibility AllOf::visibility(const ScoreShape& shape, const RowGroup& rows, RowR
 
 void AllOf::see(const ScoreShape& shape, const RowGroup& rows, RowRange keys, KeyBits* seen) const {
   const std::int64_t first = tile_of(keys);
-  const std::int64_t offset = shape.query_offset[rows.batch];
-  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
-    const RowRange of_row = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
-    seen[r] = KeyBits::between(of_row.begin - first, of_row.end - first);
+  const GroupRanges found = ranges(shape, rows);
+  if ((keys & found.of_all) == keys) {
+    std::fill_n(seen, rows.num_rows, KeyBits::between(keys.begin - first, keys.end - first));
+  } else {
+    const std::int64_t offset = shape.query_offset[rows.batch];
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      const RowRange of_row = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
+      seen[r] = KeyBits::between(of_row.begin - first, of_row.end - first);
+    }
   }
   hide(shape, rows, keys, seen);
 }

@@ -12,12 +12,6 @@
 
 namespace heed::inline v0::detail {
 
-// The keys in the ranges of all rows of a group, and those from the first to the last in any.
-struct GroupRanges {
-  RowRange of_all;
-  RowRange of_any;
-};
-
 // A value; copies share the parts. Everything but check() may assume that check() passed for the
 // same shape.
 class AllOf {
@@ -38,6 +32,7 @@ class AllOf {
   // Keys outside this range are not visible; those inside may be hidden by an irregular part.
   // Within [0, kv_len]; [0, 0) when there is none.
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const;
+  // See MaskPart; within [0, kv_len].
   GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const;
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const;
   float added(const ScoreIndex& at) const;

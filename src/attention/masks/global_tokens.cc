@@ -28,6 +28,9 @@ class GlobalTokens final : public detail::PositionMask<GlobalTokens> {
   std::int64_t next(RowRange positions, std::int64_t key) const {
     return key < count_ || positions.begin < count_ ? key : kUnbounded;
   }
+  bool see_alike(std::int64_t position, std::int64_t other) const {
+    return (position < count_) == (other < count_);
+  }
   KeyBits seen(std::int64_t position, std::int64_t first_key) const {
     return position < count_ ? KeyBits::all() : KeyBits::between(0, count_ - first_key);
   }

@@ -1,6 +1,21 @@
 #include "attention/masks/mask_part.h"
 
+#include <algorithm>
+
 namespace heed::inline v0::detail {
+
+GroupRanges MaskPart::ranges(const ScoreShape& shape, const RowGroup& rows) const {
+  GroupRanges found{{0, shape.kv_len}, {shape.kv_len, 0}};
+  const std::int64_t offset = shape.query_offset[rows.batch];
+  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+    const RowRange keys = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
+    found.of_all = found.of_all & keys;
+    if (keys.begin >= keys.end) continue;
+    found.of_any.begin = std::min(found.of_any.begin, keys.begin);
+    found.of_any.end = std::max(found.of_any.end, keys.end);
+  }
+  return found;
+}
 
 // One key after the other; a structural part hides nothing but what its ranges do.
 void MaskPart::hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,

@@ -35,6 +35,13 @@ struct RowGroup {
   TileTarget target = TileTarget::kBaseline;
 };
 
+// Keys that lie in the ranges of all rows of a group, and keys outside of which no row's range has
+// any.
+struct GroupRanges {
+  RowRange of_all;
+  RowRange of_any;
+};
+
 // One part of a mask. A structural part is one interval of keys per row and overrides range()
 // alone. An irregular one overrides is_structural(), visible() and, to be fast, hide(); what it
 // knows of whole tiles it says in visibility() and next_key(). One that adds to scores overrides
@@ -56,6 +63,9 @@ class MaskPart {
   virtual RowRange range(const ScoreShape& shape, const AttentionRow& /*row*/) const {
     return {0, shape.kv_len};
   }
+  // What range() says of all rows of a group: asked often, it is overridden where looking at each
+  // row can be avoided. Ends may lie beyond the keys that there are.
+  virtual GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const;
   // Whether range() differs between the heads of a query.
   virtual bool depends_on_head() const { return false; }
   virtual bool visible(const ScoreShape& /*shape*/, const ScoreIndex& /*at*/) const { return true; }

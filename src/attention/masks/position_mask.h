@@ -39,6 +39,9 @@ class PositionMask : public IrregularPart {
                                  RowRange keys) const final {
     return part().of_ranges(positions(shape, rows), keys);
   }
+  GroupRanges ranges(const ScoreShape& shape, const RowGroup& /*rows*/) const override {
+    return {{0, shape.kv_len}, {0, shape.kv_len}};
+  }
   void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
             KeyBits* seen) const final {
     const std::int64_t moved = shift(shape, rows.batch);

@@ -109,6 +109,9 @@ class RandomBlocksMask final : public IrregularPart {
         .contains(at.k / drawn_.block);
   }
 
+  detail::GroupRanges ranges(const ScoreShape& shape, const RowGroup& /*rows*/) const override {
+    return {{0, shape.kv_len}, {0, shape.kv_len}};
+  }
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
                         std::int64_t key) const override {
     std::int64_t next = shape.kv_len;

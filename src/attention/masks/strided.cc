@@ -98,6 +98,9 @@ class Dilated final : public detail::PositionMask<Dilated> {
     const std::int64_t position = this->position(shape, row);
     return {position - reach_, position + reach_ + 1};
   }
+  detail::GroupRanges ranges(const ScoreShape& shape, const detail::RowGroup& rows) const override {
+    return MaskPart::ranges(shape, rows);
+  }
   bool sees(std::int64_t position, std::int64_t key) const {
     const std::int64_t distance = position - key;
     return std::abs(distance) <= reach_ && distance % step_ == 0;
