@@ -172,14 +172,17 @@ class RandomBlocksMask final : public IrregularPart {
   void for_each_draw(const ScoreShape& shape, const RowGroup& rows, Each each) const {
     const std::int64_t moved =
         alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
+    std::int32_t head = -1;
+    std::int64_t begin = 0;
+    const auto is_of = [&](std::int32_t r) {
+      return rows.heads[r] == head && rows.q_idx[r] >= begin &&
+             rows.q_idx[r] < begin + drawn_.block;
+    };
     for (std::int32_t first = 0; first < rows.num_rows; ++first) {
-      const std::int32_t head = rows.heads[first];
+      if (is_of(first)) continue;
+      head = rows.heads[first];
       const std::int64_t row = detail::block_of(rows.q_idx[first] + moved, drawn_.block);
-      const std::int64_t begin = row * drawn_.block - moved;
-      const auto is_of = [&](std::int32_t r) {
-        return rows.heads[r] == head && rows.q_idx[r] >= begin &&
-               rows.q_idx[r] < begin + drawn_.block;
-      };
+      begin = row * drawn_.block - moved;
       bool is_new = true;
       for (std::int32_t r = first - 1; r >= 0 && is_new; --r) is_new = !is_of(r);
       if (is_new) each(draw(shape, head, row), is_of);
