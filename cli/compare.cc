@@ -9,6 +9,7 @@ void add_compare(CLI::App& command) {
       "compare", "Train every kind of attention on one task, under one budget, and report");
   verb->require_subcommand(0, 1);
   add_compare_attention(*verb);
+  add_compare_positions(*verb);
 }
 
 }  // namespace heed::cli

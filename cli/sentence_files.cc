@@ -21,10 +21,10 @@ constexpr const char* kOption = "--out";
 
 // Nested lists, as deep as the tensor's rank.
 template <class T>
-nlohmann::json nested_lists(TensorView<const T> view) {
+nlohmann::json weight_lists(TensorView<const T> view) {
   if (view.rank() == 0) return *view.data();
   auto list = nlohmann::json::array();
-  for (std::int64_t i = 0; i < view.extent(0); ++i) list.push_back(nested_lists(view.select(0, i)));
+  for (std::int64_t i = 0; i < view.extent(0); ++i) list.push_back(weight_lists(view.select(0, i)));
   return list;
 }
 
@@ -56,7 +56,7 @@ std::string to_json(const SentenceAttention& attention) {
                               {"mask", settings.mask.description()},
                               {"temperature", settings.temperature},
                               {"has_positions", settings.has_positions}}},
-                            {"weights", nested_lists(attention.weights.view())}};
+                            {"weights", weight_lists(attention.weights.view())}};
   constexpr int kOneLine = -1;
   constexpr bool kAsciiOnly = true;
   return json.dump(kOneLine, ' ', kAsciiOnly) + '\n';

@@ -13,4 +13,6 @@ void add_compare_attention(CLI::App& compare);
 // one without a name, whose options it refuses.
 CLI::App* add_comparison(CLI::App& compare, const std::string& name, const std::string& shows);
 
+void add_compare_positions(CLI::App& compare);
+
 }  // namespace heed::cli

@@ -22,10 +22,11 @@ nlohmann::json number(Real value) {
 
 // Nested lists of numbers, as deep as the tensor's rank.
 template <class Real>
-nlohmann::json nested_lists(TensorView<const Real> view) {
+nlohmann::json recorded_lists(TensorView<const Real> view) {
   if (view.rank() == 0) return number(*view.data());
   auto list = nlohmann::json::array();
-  for (std::int64_t i = 0; i < view.extent(0); ++i) list.push_back(nested_lists(view.select(0, i)));
+  for (std::int64_t i = 0; i < view.extent(0); ++i)
+    list.push_back(recorded_lists(view.select(0, i)));
   return list;
 }
 
@@ -101,10 +102,10 @@ void Report::record(const std::string& name, nlohmann::json value) {
   values_[name] = with_names_for_nonfinite(std::move(value));
 }
 void Report::record(const std::string& name, FloatView values) {
-  values_[name] = nested_lists(values);
+  values_[name] = recorded_lists(values);
 }
 void Report::record(const std::string& name, DoubleView values) {
-  values_[name] = nested_lists(values);
+  values_[name] = recorded_lists(values);
 }
 void Report::record(const std::string& name, const Shape& shape) {
   values_[name] = std::vector<std::int64_t>(shape.begin(), shape.end());

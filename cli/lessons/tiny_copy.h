@@ -21,7 +21,7 @@ class TinyCopy {
   std::vector<double> train(std::int64_t steps, double lr);
 
   // Over 64 sequences that training never draws again.
-  double exact() { return exact_match(*model_, task_, probe_); }
+  double exact() { return copy_score(*model_, task_, probe_).exact_match; }
   MeasuredLayer measure() { return measure_layers(*model_, probe_.inputs).front(); }
 
  private:

@@ -77,7 +77,8 @@ void run_copy(const CopyArguments& arguments) {
   };
   train({model, loss, "sequences", settings}, folder);
   TorchGenerator random(~training.seed);
-  print(arguments, settings, model, exact_match(model, task, draw_batch(task, 1000, random)));
+  const CopyScore score = copy_score(model, task, draw_batch(task, 1000, random));
+  print(arguments, settings, model, score.exact_match);
 }
 
 }  // namespace

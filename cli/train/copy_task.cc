@@ -28,22 +28,25 @@ nn::Variable<> copy_loss(CausalModel& model, const CopyBatch& batch) {
   return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
 }
 
-double exact_match(CausalModel& model, const CopyTask& task, const CopyBatch& batch) {
+CopyScore copy_score(CausalModel& model, const CopyTask& task, const CopyBatch& batch) {
   const nn::NoGrad no_grad;
   model.eval();
   const nn::Variable<> logits = model.forward(batch.inputs);
   const std::int64_t count = batch.inputs.extent(0);
   std::int64_t exact = 0;
+  std::int64_t right = 0;
   for (std::int64_t row = 0; row < count; ++row) {
-    bool is_exact = true;
+    std::int64_t right_in_row = 0;
     for (std::int64_t i = task.length; i < task.sequence_length(); ++i) {
       const auto scores = logits.value().select(0, row).select(0, i).elements();
       const auto likeliest = std::max_element(scores.begin(), scores.end()) - scores.begin();
-      is_exact = is_exact && likeliest == batch.targets(row, i);
+      right_in_row += likeliest == batch.targets(row, i) ? 1 : 0;
     }
-    exact += is_exact ? 1 : 0;
+    exact += right_in_row == task.length ? 1 : 0;
+    right += right_in_row;
   }
-  return static_cast<double>(exact) / static_cast<double>(count);
+  return {static_cast<double>(exact) / static_cast<double>(count),
+          static_cast<double>(right) / static_cast<double>(count * task.length)};
 }
 
 }  // namespace heed::cli

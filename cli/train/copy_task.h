@@ -32,8 +32,13 @@ CopyBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& r
 
 nn::Variable<> copy_loss(CausalModel& model, const CopyBatch& batch);
 
-// The share of the sequences that are repeated without a mistake. Each symbol is predicted from the
-// true ones before it; where all are right, these are the predicted ones.
-double exact_match(CausalModel& model, const CopyTask& task, const CopyBatch& batch);
+// How well a model repeats. Each symbol is predicted from the true ones before it; in a sequence
+// where all are right, these are the predicted ones.
+struct CopyScore {
+  double exact_match = 0;      // the share of the sequences without a mistake
+  double symbol_accuracy = 0;  // the share of the symbols that are right
+};
+
+CopyScore copy_score(CausalModel& model, const CopyTask& task, const CopyBatch& batch);
 
 }  // namespace heed::cli

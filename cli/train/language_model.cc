@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/nn/ops.h"
 #include "heed/nn/search.h"
 #include "train/text_writer.h"
 
@@ -70,6 +71,31 @@ std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t len
     sum += static_cast<double>(loss_of(model, batch_at(text, {&place, 1}, length)).item());
   }
   return TextLoss{sum / static_cast<double>(measured), measured, count};
+}
+
+std::int64_t MeasuredBlocks::count(Ids text) const {
+  return (static_cast<std::int64_t>(text.size()) - 1 - (longest - block)) / block;
+}
+
+std::int64_t MeasuredBlocks::measured(Ids text) const {
+  return std::min(count(text), std::max<std::int64_t>(kMaxMeasuredTokens / longest, 1));
+}
+
+std::optional<double> loss_of_blocks(CausalModel& model, Ids text, const MeasuredBlocks& blocks,
+                                     std::int64_t length) {
+  if (length > model.max_length()) return std::nullopt;
+  const nn::NoGrad no_grad;
+  model.eval();
+  const std::int64_t count = blocks.measured(text);
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t block = i * blocks.count(text) / count;
+    const std::int64_t place = blocks.longest + block * blocks.block - length;
+    Batch batch = batch_at(text, {&place, 1}, length);
+    std::fill_n(batch.targets.data(), length - blocks.block, nn::kIgnoreIndex);
+    sum += static_cast<double>(loss_of(model, batch).item());
+  }
+  return sum / static_cast<double>(count);
 }
 
 std::vector<std::int64_t> continued(CausalModel& model, Ids prompt, const TextSampling& sampling) {

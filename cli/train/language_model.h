@@ -33,6 +33,24 @@ struct TextLoss {
 // holds none, or when the model's positions end before.
 std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t length);
 
+// Tokens of a text that are predicted in sequences of any length, a block of them at the end of
+// each sequence.
+struct MeasuredBlocks {
+  std::int64_t longest;  // of all sequences that are measured
+  std::int64_t block;    // tokens, at most the shortest length
+
+  // How many blocks a text holds that have so many tokens before them; not positive: none.
+  std::int64_t count(Ids text) const;
+  // How many of them are measured, spread evenly over the text.
+  std::int64_t measured(Ids text) const;
+};
+
+// The mean loss in nats of predicting the tokens of the measured blocks, each in a sequence of
+// `length` tokens that ends with it. Lengths differ only in how much of the past is seen, length −
+// block tokens and more. Nothing when the model's positions end before. `text` holds a block.
+std::optional<double> loss_of_blocks(CausalModel& model, Ids text, const MeasuredBlocks& blocks,
+                                     std::int64_t length);
+
 // How text is continued.
 struct TextSampling {
   std::int64_t tokens = 200;

@@ -29,12 +29,7 @@ constexpr double kFloorShare = 0.05;
 
 nn::TrainerOptions trainer_options(const TrainingTask& task, const RunFolder& folder,
                                    const TrainingSettings& training) {
-  nn::TrainerOptions options;
-  options.schedule.peak = training.learning_rate;
-  options.schedule.floor = kFloorShare * training.learning_rate;
-  options.schedule.total_steps = training.steps;
-  options.schedule.warmup_steps =
-      static_cast<std::int64_t>(kWarmupShare * static_cast<double>(training.steps));
+  nn::TrainerOptions options{.schedule = learning_schedule(training)};
   if (!folder.path.empty()) options.checkpoint = folder.checkpoint();
   options.save_every = training.save_every;
   options.notes[kSettings] = task.settings.dump();
@@ -146,6 +141,14 @@ RunFolder new_run(const fs::path& path) {
 nlohmann::json read_settings(const RunFolder& folder, const std::string& task) {
   Safetensors file = read_safetensors(folder.checkpoint());
   return parse_settings(file.metadata[kSettings], task, folder.checkpoint());
+}
+
+nn::WarmupCosine learning_schedule(const TrainingSettings& training) {
+  return {
+      .peak = training.learning_rate,
+      .warmup_steps = static_cast<std::int64_t>(kWarmupShare * static_cast<double>(training.steps)),
+      .total_steps = training.steps,
+      .floor = kFloorShare * training.learning_rate};
 }
 
 void train(const TrainingTask& task, const RunFolder& folder) {

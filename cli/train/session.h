@@ -9,6 +9,7 @@
 #include <string>
 
 #include "heed/nn/module.h"
+#include "heed/nn/optimizer.h"
 #include "heed/nn/trainer.h"
 #include "heed/nn/variable.h"
 #include "train/progress.h"
@@ -83,6 +84,9 @@ struct TrainingTask {
   nlohmann::json settings;  // "task", "training", and what is needed to make the model again
   BetweenSteps* between = nullptr;
 };
+
+// The learning rates of every training: warm-up, then a cosine.
+nn::WarmupCosine learning_schedule(const TrainingSettings& training);
 
 // Trains with AdamW, warm-up and cosine, saves, and shows progress on stderr. Throws Interrupted
 // when Ctrl-C ended it, after saving.

@@ -44,10 +44,10 @@ std::vector<std::string> verbs_of(const Arguments& verb) {
 std::vector<Arguments> all_verbs() {
   std::vector<Arguments> verbs;
   for (const std::string& verb : verbs_of({})) {
-    if (verb != "train" && verb != "bench") {
-      verbs.push_back({verb});
-      continue;
-    }
+    // compare alone does something without the name of a comparison.
+    const bool has_verbs = verb == "train" || verb == "bench" || verb == "compare";
+    if (verb == "compare" || !has_verbs) verbs.push_back({verb});
+    if (!has_verbs) continue;
     for (const std::string& task : verbs_of({verb})) verbs.push_back({verb, task});
   }
   return verbs;

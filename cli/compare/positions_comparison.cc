@@ -1,0 +1,190 @@
+#include "compare/positions_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "compare/training.h"
+#include "heed/random.h"
+#include "train/characters.h"
+#include "train/copy_task.h"
+#include "train/language_model.h"
+#include "train/positions.h"
+
+namespace heed::cli {
+
+namespace {
+
+constexpr std::int64_t kSymbols = 16;
+constexpr std::int64_t kCopiedSequences = 128;
+constexpr TrainingSettings kTextTraining{.batch = 16};
+constexpr TrainingSettings kCopyTraining{.batch = 32};
+constexpr std::int64_t kHeldOutPart = 4;  // the last of so many parts of a text
+
+// Each length is that of training times such a number.
+constexpr std::int64_t kTextFactors[] = {1, 2, 4, 8};
+constexpr std::int64_t kCopyHalves[] = {2, 3, 4, 5, 6};  // halves of it
+
+struct Text {
+  explicit Text(std::string_view text) : characters(text), ids(characters.encode(text)) {}
+
+  Characters characters;
+  std::vector<std::int32_t> ids;
+
+  std::size_t num_learned() const { return ids.size() - ids.size() / kHeldOutPart; }
+  Ids learned() const { return Ids(ids).first(num_learned()); }
+  Ids held_out() const { return Ids(ids).subspan(num_learned()); }
+};
+
+MeasuredBlocks measured_blocks(const PositionsSettings& settings) {
+  return {settings.text_lengths().back(), settings.context / 2};
+}
+
+ModelSettings text_model(const PositionsSettings& settings, const std::string& positions,
+                         std::int64_t characters) {
+  ModelSettings model = settings.model;
+  model.vocab_size = characters;
+  model.context = settings.context;
+  model.positions = positions;
+  return model;
+}
+
+ModelSettings copy_model(const PositionsSettings& settings, const std::string& positions) {
+  ModelSettings model = settings.model;
+  model.vocab_size = kSymbols + 1;
+  model.context = 2 * settings.length;
+  model.positions = positions;
+  return model;
+}
+
+TrainingSettings with_steps(TrainingSettings training, std::int64_t steps) {
+  training.steps = steps;
+  return training;
+}
+
+std::vector<ScoreAtLength> not_measured(const std::vector<std::int64_t>& lengths) {
+  std::vector<ScoreAtLength> scores;
+  for (const std::int64_t length : lengths) scores.push_back({length, {}});
+  return scores;
+}
+
+void learn_text(const PositionsSettings& settings, const Text& text, std::uint64_t seed,
+                ComparedTraining& training, PositionsResult& result) {
+  set_seed(seed);
+  CausalModel model(text_model(settings, result.positions, text.characters.size()));
+  result.text_parameters = model.num_parameters();
+  training.train(model, with_steps(kTextTraining, settings.text_steps), [&]() -> StepLoss {
+    return {random_batch_loss(model, text.learned(), kTextTraining.batch, settings.context),
+            kTextTraining.batch * settings.context};
+  });
+  for (ScoreAtLength& at : result.loss) {
+    const std::optional<double> loss =
+        loss_of_blocks(model, text.held_out(), measured_blocks(settings), at.length);
+    if (loss) at.of_seeds.push_back(*loss);
+  }
+  training.say(fmt::format("text, {}, seed {}: loss {:.3f} at {}", result.positions, seed,
+                           result.loss.front().of_seeds.back(), settings.context));
+}
+
+void learn_to_copy(const PositionsSettings& settings, std::uint64_t seed,
+                   ComparedTraining& training, PositionsResult& result) {
+  set_seed(seed);
+  CausalModel model(copy_model(settings, result.positions));
+  result.copy_parameters = model.num_parameters();
+  training.train(model, with_steps(kCopyTraining, settings.copy_steps), [&]() -> StepLoss {
+    const std::int64_t length = 1 + default_generator().randint(0, settings.length, {1})(0);
+    const CopyTask task{length, kSymbols};
+    return {copy_loss(model, draw_batch(task, kCopyTraining.batch, default_generator())),
+            kCopyTraining.batch * task.sequence_length()};
+  });
+  TorchGenerator random(~seed);
+  for (std::size_t i = 0; i < result.symbol_accuracy.size(); ++i) {
+    const CopyTask task{result.symbol_accuracy[i].length, kSymbols};
+    const CopyBatch batch = draw_batch(task, kCopiedSequences, random);
+    if (task.sequence_length() > model.max_length()) continue;
+    const CopyScore score = copy_score(model, task, batch);
+    result.symbol_accuracy[i].of_seeds.push_back(score.symbol_accuracy);
+    result.exact_match[i].of_seeds.push_back(score.exact_match);
+  }
+  training.say(fmt::format("copying, {}, seed {}: {:.1f} % of the symbols at {}", result.positions,
+                           seed, 100 * result.symbol_accuracy.front().of_seeds.back(),
+                           settings.length));
+}
+
+Text checked_text(const PositionsSettings& settings, std::string_view characters) {
+  Text text(characters);
+  if (measured_blocks(settings).count(text.held_out()) > 0) return text;
+  throw std::runtime_error(
+      fmt::format("the text has {} characters, of which the last quarter is held out, expected at "
+                  "least {}: four times the longest sequence, and four more",
+                  text.ids.size(), 4 * (settings.text_lengths().back() + 1)));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> PositionsSettings::text_lengths() const {
+  std::vector<std::int64_t> lengths;
+  for (const std::int64_t factor : kTextFactors) lengths.push_back(factor * context);
+  return lengths;
+}
+
+std::vector<std::int64_t> PositionsSettings::copy_lengths() const {
+  std::vector<std::int64_t> lengths;
+  for (const std::int64_t halves : kCopyHalves) lengths.push_back(halves * length / 2);
+  return lengths;
+}
+
+void check(const PositionsSettings& settings) {
+  check_range("--seeds", settings.seeds, 1, 100);
+  check_range("--context", settings.context, 2, 256);
+  check_range("--length", settings.length, 2, 256);
+  check_range("--text-steps", settings.text_steps, 1, 1'000'000);
+  check_range("--copy-steps", settings.copy_steps, 1, 1'000'000);
+  for (const std::string& positions : settings.positions) {
+    check(text_model(settings, positions, kSymbols));
+  }
+}
+
+double ScoreAtLength::mean() const {
+  return std::accumulate(of_seeds.begin(), of_seeds.end(), 0.0) /
+         static_cast<double>(of_seeds.size());
+}
+
+double ScoreAtLength::deviation() const {
+  if (of_seeds.size() < 2) return 0;
+  double squares = 0;
+  for (const double score : of_seeds) squares += (score - mean()) * (score - mean());
+  return std::sqrt(squares / static_cast<double>(of_seeds.size() - 1));
+}
+
+PositionsComparison compare_positions(const PositionsSettings& settings,
+                                      std::string_view characters) {
+  const Text text = checked_text(settings, characters);
+  const MeasuredBlocks blocks = measured_blocks(settings);
+  PositionsComparison comparison{settings,
+                                 static_cast<std::int64_t>(text.ids.size()),
+                                 blocks.measured(text.held_out()) * blocks.block,
+                                 kCopiedSequences,
+                                 {}};
+  for (const std::string& positions : settings.positions) {
+    comparison.results.push_back({.positions = positions,
+                                  .loss = not_measured(settings.text_lengths()),
+                                  .symbol_accuracy = not_measured(settings.copy_lengths()),
+                                  .exact_match = not_measured(settings.copy_lengths())});
+  }
+  const auto models = static_cast<std::int64_t>(settings.positions.size()) * settings.seeds;
+  ComparedTraining training(models * (settings.text_steps + settings.copy_steps), "tokens");
+  for (std::int64_t seed = 0; seed < settings.seeds; ++seed) {
+    for (PositionsResult& result : comparison.results) {
+      learn_text(settings, text, static_cast<std::uint64_t>(seed), training, result);
+      learn_to_copy(settings, static_cast<std::uint64_t>(seed), training, result);
+    }
+  }
+  return comparison;
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,64 @@
+// Models that differ in their positions alone, trained alike and tested beyond the length of their
+// training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/positions.h"
+#include "train/settings.h"
+
+namespace heed::cli {
+
+struct PositionsSettings {
+  std::vector<std::string> positions = position_names();
+  std::int64_t seeds = 3;      // 0, 1, …: each draws parameters and batches
+  std::int64_t context = 128;  // characters in a training sequence
+  std::int64_t length = 20;    // symbols to repeat in training: 1 to this
+  std::int64_t text_steps = 500;
+  std::int64_t copy_steps = 1500;
+  ModelSettings model = {};  // layers, d_model, heads
+
+  // The lengths that are measured, the first of them that of training.
+  std::vector<std::int64_t> text_lengths() const;
+  std::vector<std::int64_t> copy_lengths() const;
+};
+
+// Throws UsageError when numbers are out of range or do not fit together.
+void check(const PositionsSettings& settings);
+
+// What the models of one kind of positions reach at one length.
+struct ScoreAtLength {
+  std::int64_t length;
+  std::vector<double> of_seeds;  // empty where positions end
+
+  bool is_measured() const { return !of_seeds.empty(); }
+  double mean() const;
+  // The sample deviation, 0 of one seed.
+  double deviation() const;
+};
+
+struct PositionsResult {
+  std::string positions;
+  std::int64_t text_parameters = 0;
+  std::int64_t copy_parameters = 0;
+  std::vector<ScoreAtLength> loss;             // nats a character, of the same characters
+  std::vector<ScoreAtLength> symbol_accuracy;  // shares
+  std::vector<ScoreAtLength> exact_match;
+};
+
+struct PositionsComparison {
+  PositionsSettings settings;
+  std::int64_t characters = 0;  // of the text
+  std::int64_t predicted = 0;   // characters whose loss is measured
+  std::int64_t sequences = 0;   // that are repeated at each length, by each model
+  std::vector<PositionsResult> results;
+};
+
+// Trains and measures all of them, with progress on stderr. Throws std::runtime_error when the text
+// is too short, Interrupted when Ctrl-C ended it.
+PositionsComparison compare_positions(const PositionsSettings& settings, std::string_view text);
+
+}  // namespace heed::cli

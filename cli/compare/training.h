@@ -1,0 +1,32 @@
+// Training the models of a comparison, one after another.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "heed/nn/module.h"
+#include "train/interrupt.h"
+#include "train/progress.h"
+#include "train/session.h"
+
+namespace heed::cli {
+
+// While one lives, Ctrl-C ends the step. Progress on stderr counts the steps of all models.
+class ComparedTraining {
+ public:
+  ComparedTraining(std::int64_t steps, const std::string& unit) : progress_(0, steps, unit) {}
+
+  // Trains as train() does, and keeps nothing. Throws Interrupted when Ctrl-C ended it.
+  void train(nn::Module<>& model, const TrainingSettings& training,
+             const std::function<StepLoss()>& loss);
+  // A line about a model that has been measured.
+  void say(const std::string& line) { progress_.say(line); }
+
+ private:
+  InterruptGuard guard_;
+  TrainingProgress progress_;
+  std::int64_t done_ = 0;  // steps of all models so far
+};
+
+}  // namespace heed::cli
