@@ -149,10 +149,11 @@ std::string to_markdown(const PositionsComparison& comparison) {
   const auto& text = &PositionsResult::text_parameters;
   const auto& copy = &PositionsResult::copy_parameters;
   const std::string spread =
-      settings.seeds > 1 ? ", ± the sample deviation" : "; one seed tells little";
+      settings.seeds > 1 ? "; means ± the sample deviation" : ", which tells little";
   return fmt::format(
-             "# Positions compared\n\n{} layers, d_model {}, {} heads. Means over {} seeds{}. – : "
-             "the positions end before.\n\n",
+             "# Positions compared\n\nlayers {}, d_model {}, heads {}, seeds {}{}. – : the "
+             "positions "
+             "end before.\n\n",
              settings.model.layers, settings.model.d_model, settings.model.heads, settings.seeds,
              spread) +
          fmt::format(
@@ -173,12 +174,13 @@ std::string to_markdown(const PositionsComparison& comparison) {
 
 Figure positions_figure(const PositionsComparison& comparison, Theme theme) {
   const PositionsSettings& settings = comparison.settings;
-  Figure figure{.title = "Positions beyond the length of training",
-                .note = fmt::format("Means over {} seeds. A curve ends where its positions end: "
-                                    "learned ones at the length of training.",
-                                    settings.seeds),
-                .columns = 2,
-                .theme = theme};
+  Figure figure{
+      .title = "Positions beyond the length of training",
+      .note = fmt::format("Seeds: {}. A curve ends where its positions end: learned ones at "
+                          "the length of training.",
+                          settings.seeds),
+      .columns = 2,
+      .theme = theme};
   figure.panels.push_back(
       curves_of(comparison, kLossScore,
                 {.title = fmt::format("Text, trained at {}: the same characters, more of the past",
