@@ -10,6 +10,7 @@ void add_compare(CLI::App& command) {
   verb->require_subcommand(0, 1);
   add_compare_attention(*verb);
   add_compare_positions(*verb);
+  add_compare_masks(*verb);
 }
 
 }  // namespace heed::cli

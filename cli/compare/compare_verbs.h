@@ -14,5 +14,6 @@ void add_compare_attention(CLI::App& compare);
 CLI::App* add_comparison(CLI::App& compare, const std::string& name, const std::string& shows);
 
 void add_compare_positions(CLI::App& compare);
+void add_compare_masks(CLI::App& compare);
 
 }  // namespace heed::cli

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 
+#include "compare/compared_text.h"
 #include "compare/training.h"
 #include "heed/random.h"
-#include "train/characters.h"
 #include "train/copy_task.h"
 #include "train/language_model.h"
 #include "train/positions.h"
@@ -23,22 +20,10 @@ constexpr std::int64_t kSymbols = 16;
 constexpr std::int64_t kCopiedSequences = 128;
 constexpr TrainingSettings kTextTraining{.batch = 16};
 constexpr TrainingSettings kCopyTraining{.batch = 32};
-constexpr std::int64_t kHeldOutPart = 4;  // the last of so many parts of a text
 
 // Each length is that of training times such a number.
 constexpr std::int64_t kTextFactors[] = {1, 2, 4, 8};
 constexpr std::int64_t kCopyHalves[] = {2, 3, 4, 5, 6};  // halves of it
-
-struct Text {
-  explicit Text(std::string_view text) : characters(text), ids(characters.encode(text)) {}
-
-  Characters characters;
-  std::vector<std::int32_t> ids;
-
-  std::size_t num_learned() const { return ids.size() - ids.size() / kHeldOutPart; }
-  Ids learned() const { return Ids(ids).first(num_learned()); }
-  Ids held_out() const { return Ids(ids).subspan(num_learned()); }
-};
 
 MeasuredBlocks measured_blocks(const PositionsSettings& settings) {
   return {settings.text_lengths().back(), settings.context / 2};
@@ -61,18 +46,13 @@ ModelSettings copy_model(const PositionsSettings& settings, const std::string& p
   return model;
 }
 
-TrainingSettings with_steps(TrainingSettings training, std::int64_t steps) {
-  training.steps = steps;
-  return training;
-}
-
 std::vector<ScoreAtLength> not_measured(const std::vector<std::int64_t>& lengths) {
   std::vector<ScoreAtLength> scores;
   for (const std::int64_t length : lengths) scores.push_back({length, {}});
   return scores;
 }
 
-void learn_text(const PositionsSettings& settings, const Text& text, std::uint64_t seed,
+void learn_text(const PositionsSettings& settings, const ComparedText& text, std::uint64_t seed,
                 ComparedTraining& training, PositionsResult& result) {
   set_seed(seed);
   CausalModel model(text_model(settings, result.positions, text.characters.size()));
@@ -84,10 +64,10 @@ void learn_text(const PositionsSettings& settings, const Text& text, std::uint64
   for (ScoreAtLength& at : result.loss) {
     const std::optional<double> loss =
         loss_of_blocks(model, text.held_out(), measured_blocks(settings), at.length);
-    if (loss) at.of_seeds.push_back(*loss);
+    if (loss) at.scores.of_seeds.push_back(*loss);
   }
   training.say(fmt::format("text, {}, seed {}: loss {:.3f} at {}", result.positions, seed,
-                           result.loss.front().of_seeds.back(), settings.context));
+                           result.loss.front().scores.of_seeds.back(), settings.context));
 }
 
 void learn_to_copy(const PositionsSettings& settings, std::uint64_t seed,
@@ -98,25 +78,25 @@ void learn_to_copy(const PositionsSettings& settings, std::uint64_t seed,
   training.train(model, with_steps(kCopyTraining, settings.copy_steps), [&]() -> StepLoss {
     const std::int64_t length = 1 + default_generator().randint(0, settings.length, {1})(0);
     const CopyTask task{length, kSymbols};
-    return {copy_loss(model, draw_batch(task, kCopyTraining.batch, default_generator())),
+    return {sequence_loss(model, draw_batch(task, kCopyTraining.batch, default_generator())),
             kCopyTraining.batch * task.sequence_length()};
   });
   TorchGenerator random(~seed);
   for (std::size_t i = 0; i < result.symbol_accuracy.size(); ++i) {
     const CopyTask task{result.symbol_accuracy[i].length, kSymbols};
-    const CopyBatch batch = draw_batch(task, kCopiedSequences, random);
+    const SequenceBatch batch = draw_batch(task, kCopiedSequences, random);
     if (task.sequence_length() > model.max_length()) continue;
-    const CopyScore score = copy_score(model, task, batch);
-    result.symbol_accuracy[i].of_seeds.push_back(score.symbol_accuracy);
-    result.exact_match[i].of_seeds.push_back(score.exact_match);
+    const SequenceScore score = sequence_score(model, batch);
+    result.symbol_accuracy[i].scores.of_seeds.push_back(score.accuracy);
+    result.exact_match[i].scores.of_seeds.push_back(score.exact_match);
   }
   training.say(fmt::format("copying, {}, seed {}: {:.1f} % of the symbols at {}", result.positions,
-                           seed, 100 * result.symbol_accuracy.front().of_seeds.back(),
+                           seed, 100 * result.symbol_accuracy.front().scores.of_seeds.back(),
                            settings.length));
 }
 
-Text checked_text(const PositionsSettings& settings, std::string_view characters) {
-  Text text(characters);
+ComparedText checked_text(const PositionsSettings& settings, std::string_view characters) {
+  ComparedText text(characters);
   if (measured_blocks(settings).count(text.held_out()) > 0) return text;
   throw std::runtime_error(
       fmt::format("the text has {} characters, of which the last quarter is held out, expected at "
@@ -149,21 +129,9 @@ void check(const PositionsSettings& settings) {
   }
 }
 
-double ScoreAtLength::mean() const {
-  return std::accumulate(of_seeds.begin(), of_seeds.end(), 0.0) /
-         static_cast<double>(of_seeds.size());
-}
-
-double ScoreAtLength::deviation() const {
-  if (of_seeds.size() < 2) return 0;
-  double squares = 0;
-  for (const double score : of_seeds) squares += (score - mean()) * (score - mean());
-  return std::sqrt(squares / static_cast<double>(of_seeds.size() - 1));
-}
-
 PositionsComparison compare_positions(const PositionsSettings& settings,
                                       std::string_view characters) {
-  const Text text = checked_text(settings, characters);
+  const ComparedText text = checked_text(settings, characters);
   const MeasuredBlocks blocks = measured_blocks(settings);
   PositionsComparison comparison{settings,
                                  static_cast<std::int64_t>(text.ids.size()),

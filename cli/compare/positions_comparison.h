@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/seed_scores.h"
 #include "train/positions.h"
 #include "train/settings.h"
 
@@ -17,7 +18,7 @@ struct PositionsSettings {
   std::int64_t seeds = 3;      // 0, 1, …: each draws parameters and batches
   std::int64_t context = 128;  // characters in a training sequence
   std::int64_t length = 20;    // symbols to repeat in training: 1 to this
-  std::int64_t text_steps = 500;
+  std::int64_t text_steps = 200;
   std::int64_t copy_steps = 1500;
   ModelSettings model = {};  // layers, d_model, heads
 
@@ -32,12 +33,7 @@ void check(const PositionsSettings& settings);
 // What the models of one kind of positions reach at one length.
 struct ScoreAtLength {
   std::int64_t length;
-  std::vector<double> of_seeds;  // empty where positions end
-
-  bool is_measured() const { return !of_seeds.empty(); }
-  double mean() const;
-  // The sample deviation, 0 of one seed.
-  double deviation() const;
+  SeedScores scores;  // none where positions end
 };
 
 struct PositionsResult {

@@ -16,31 +16,13 @@ constexpr const char* kNotThere = "–";
 // One of the scores of a result, how it is written, and which is better.
 struct Score {
   std::vector<ScoreAtLength> PositionsResult::*of;
-  double unit;  // what it is multiplied with to be shown
-  int digits;
+  ScoreFormat format;
   bool is_better_low;
 };
 
-constexpr Score kLossScore{&PositionsResult::loss, 1, 3, true};
-constexpr Score kSymbolScore{&PositionsResult::symbol_accuracy, 100, 1, false};
-constexpr Score kSequenceScore{&PositionsResult::exact_match, 100, 1, false};
-
-std::string score_cell(const Score& score, const ScoreAtLength& at) {
-  if (!at.is_measured()) return kNotThere;
-  const std::string mean = fmt::format("{:.{}f}", score.unit * at.mean(), score.digits);
-  if (at.of_seeds.size() < 2) return mean;
-  return fmt::format("{} ± {:.{}f}", mean, score.unit * at.deviation(), score.digits);
-}
-
-std::string table_row(const std::vector<std::string>& cells) {
-  std::string text = "|";
-  for (const std::string& cell : cells) text += ' ' + cell + " |";
-  return text + '\n';
-}
-
-std::string table_head(const std::vector<std::string>& cells) {
-  return table_row(cells) + table_row(std::vector<std::string>(cells.size(), "---"));
-}
+constexpr Score kLossScore{&PositionsResult::loss, {1, 3}, true};
+constexpr Score kSymbolScore{&PositionsResult::symbol_accuracy, {100, 1}, false};
+constexpr Score kSequenceScore{&PositionsResult::exact_match, {100, 1}, false};
 
 // A row for each kind, a column for each length.
 std::string score_table(const PositionsComparison& comparison, const Score& score,
@@ -52,7 +34,8 @@ std::string score_table(const PositionsComparison& comparison, const Score& scor
   std::string text = table_head(names);
   for (const PositionsResult& result : comparison.results) {
     std::vector<std::string> cells{result.positions, fmt::format("{}", result.*parameters)};
-    for (const ScoreAtLength& at : result.*score.of) cells.push_back(score_cell(score, at));
+    for (const ScoreAtLength& at : result.*score.of)
+      cells.push_back(score_cell(at.scores, score.format));
     text += table_row(cells);
   }
   return text;
@@ -62,12 +45,13 @@ std::string score_table(const PositionsComparison& comparison, const Score& scor
 std::string place_of(const PositionsComparison& comparison, const Score& score,
                      const PositionsResult& result, std::size_t length) {
   const ScoreAtLength& own = (result.*score.of)[length];
-  if (!own.is_measured()) return kNotThere;
+  if (!own.scores.is_measured()) return kNotThere;
   const auto better = std::count_if(
       comparison.results.begin(), comparison.results.end(), [&](const PositionsResult& other) {
         const ScoreAtLength& at = (other.*score.of)[length];
-        if (!at.is_measured()) return false;
-        return score.is_better_low ? at.mean() < own.mean() : at.mean() > own.mean();
+        if (!at.scores.is_measured()) return false;
+        return score.is_better_low ? at.scores.mean() < own.scores.mean()
+                                   : at.scores.mean() > own.scores.mean();
       });
   return fmt::format("{}", 1 + better);
 }
@@ -95,8 +79,9 @@ std::string places_table(const PositionsComparison& comparison) {
 }
 
 nlohmann::json json_of(const ScoreAtLength& at) {
-  nlohmann::json json{{"length", at.length}, {"of_seeds", at.of_seeds}};
-  json["mean"] = at.is_measured() ? nlohmann::json(at.mean()) : nlohmann::json(nullptr);
+  nlohmann::json json{{"length", at.length}, {"of_seeds", at.scores.of_seeds}};
+  json["mean"] =
+      at.scores.is_measured() ? nlohmann::json(at.scores.mean()) : nlohmann::json(nullptr);
   return json;
 }
 
@@ -112,9 +97,9 @@ Panel curves_of(const PositionsComparison& comparison, const Score& score,
   for (const PositionsResult& result : comparison.results) {
     Curve curve{.name = result.positions, .has_markers = true};
     for (const ScoreAtLength& at : result.*score.of) {
-      if (!at.is_measured()) continue;
+      if (!at.scores.is_measured()) continue;
       curve.x.push_back(static_cast<double>(at.length));
-      curve.y.push_back(score.unit * at.mean());
+      curve.y.push_back(score.format.unit * at.scores.mean());
     }
     curves.push_back(std::move(curve));
   }
@@ -152,8 +137,7 @@ std::string to_markdown(const PositionsComparison& comparison) {
       settings.seeds > 1 ? "; means ± the sample deviation" : ", which tells little";
   return fmt::format(
              "# Positions compared\n\nlayers {}, d_model {}, heads {}, seeds {}{}. – : the "
-             "positions "
-             "end before.\n\n",
+             "positions end before.\n\n",
              settings.model.layers, settings.model.d_model, settings.model.heads, settings.seeds,
              spread) +
          fmt::format(

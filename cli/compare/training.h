@@ -9,8 +9,14 @@
 #include "train/interrupt.h"
 #include "train/progress.h"
 #include "train/session.h"
+#include "train/settings.h"
 
 namespace heed::cli {
+
+inline TrainingSettings with_steps(TrainingSettings training, std::int64_t steps) {
+  training.steps = steps;
+  return training;
+}
 
 // While one lives, Ctrl-C ends the step. Progress on stderr counts the steps of all models.
 class ComparedTraining {

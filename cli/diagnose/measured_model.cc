@@ -85,7 +85,7 @@ ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) 
   nn::load(saved.path, model);
   const CopyTask task = CopyTask::of(sizes);
   TorchGenerator random(0);
-  const CopyBatch batch = draw_batch(task, kSequences, random);
+  const SequenceBatch batch = draw_batch(task, kSequences, random);
   return {"copy",
           fmt::format("{} sequences of {} symbols, a separator and {} of the same symbols again",
                       kSequences, task.length, task.length - 1),

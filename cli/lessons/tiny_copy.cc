@@ -25,7 +25,7 @@ std::vector<double> TinyCopy::train(std::int64_t steps, double lr) {
   model_->train();
   for (std::int64_t step = 0; step < steps; ++step) {
     optimizer.zero_grad();
-    const auto loss = copy_loss(*model_, draw_batch(task_, 32, default_generator()));
+    const auto loss = sequence_loss(*model_, draw_batch(task_, 32, default_generator()));
     loss.backward();
     optimizer.step();
     losses.push_back(static_cast<double>(loss.item()));

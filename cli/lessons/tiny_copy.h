@@ -21,13 +21,13 @@ class TinyCopy {
   std::vector<double> train(std::int64_t steps, double lr);
 
   // Over 64 sequences that training never draws again.
-  double exact() { return copy_score(*model_, task_, probe_).exact_match; }
+  double exact() { return sequence_score(*model_, probe_).exact_match; }
   MeasuredLayer measure() { return measure_layers(*model_, probe_.inputs).front(); }
 
  private:
   CopyTask task_{5, 8};
   std::unique_ptr<CausalModel> model_;
-  CopyBatch probe_;
+  SequenceBatch probe_;
 };
 
 // The table of a layer's heads, its findings in a line each, and the similarity; recorded as

@@ -14,12 +14,18 @@ namespace {
 // What positions that are not learned allow: enough for four times the longest context.
 constexpr std::int64_t kLongest = 2048;
 
+nn::AttentionConfig of_kind(nn::AttentionConfig attention, const AttentionKind& kind) {
+  attention.selected_blocks = kind.selected_blocks;
+  if (kind.is_linear) attention.feature_map = FeatureMapOptions{.causal = true};
+  return attention;
+}
+
 }  // namespace
 
-CausalBlock::CausalBlock(const nn::AttentionConfig& attention, const Mask& mask)
-    : mask_(causal() & mask),
+CausalBlock::CausalBlock(const nn::AttentionConfig& attention, const AttentionKind& kind)
+    : mask_(kind.is_linear ? kind.mask : causal() & kind.mask),
       attention_norm_(make_module<nn::LayerNorm<>>("attention_norm", attention.embed_dim)),
-      attention_(make_module<nn::MultiHeadAttention<>>("attention", attention)),
+      attention_(make_module<nn::MultiHeadAttention<>>("attention", of_kind(attention, kind))),
       feed_forward_norm_(make_module<nn::LayerNorm<>>("feed_forward_norm", attention.embed_dim)),
       widen_(make_module<nn::Linear<>>("widen", attention.embed_dim, 4 * attention.embed_dim)),
       narrow_(make_module<nn::Linear<>>("narrow", 4 * attention.embed_dim, attention.embed_dim)) {}
@@ -38,6 +44,9 @@ nn::Variable<> CausalBlock::feed_forward(const nn::Variable<>& x) {
 }
 
 CausalModel::CausalModel(const ModelSettings& settings)
+    : CausalModel(settings, {.mask = heed::parse_mask(settings.mask)}) {}
+
+CausalModel::CausalModel(const ModelSettings& settings, const AttentionKind& kind)
     : tokens_(make_module<nn::TokenEmbedding<>>("tokens", settings.vocab_size, settings.d_model)),
       add_positions_([](const nn::Variable<>& x, std::int64_t) { return x; }),
       max_length_(settings.positions == "learned" ? settings.context : kLongest) {
@@ -54,9 +63,8 @@ CausalModel::CausalModel(const ModelSettings& settings)
                                                         0.0));
   }
   const nn::AttentionConfig attention = attention_config(settings, max_length_);
-  const Mask mask = heed::parse_mask(settings.mask);
   for (std::int64_t i = 0; i < settings.layers; ++i) {
-    blocks_.push_back(&make_module<CausalBlock>(fmt::format("blocks.{}", i), attention, mask));
+    blocks_.push_back(&make_module<CausalBlock>(fmt::format("blocks.{}", i), attention, kind));
   }
   norm_ = &make_module<nn::LayerNorm<>>("norm", settings.d_model);
   out_ = &make_module<nn::Linear<>>("out", settings.d_model, settings.vocab_size);

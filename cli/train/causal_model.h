@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,15 +13,23 @@
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/past.h"
+#include "heed/select_blocks.h"
 #include "train/settings.h"
 
 namespace heed::cli {
 
+// How the blocks of a model attend, besides seeing nothing that comes later.
+struct AttentionKind {
+  Mask mask = {};  // which of the keys up to the query's own are visible
+  std::optional<SelectBlocksOptions> selected_blocks = std::nullopt;
+  // By products of features instead of a softmax; there is no mask then and no selection.
+  bool is_linear = false;
+};
+
 // x + attention(norm(x)), then x + feed_forward(norm(x)). Attention is causal.
 class CausalBlock : public nn::Layer<> {
  public:
-  // `mask` says which of the keys up to the query's own are visible.
-  CausalBlock(const nn::AttentionConfig& attention, const Mask& mask);
+  CausalBlock(const nn::AttentionConfig& attention, const AttentionKind& kind);
   nn::Variable<> forward(const nn::Variable<>& x) override;
   // forward() of positions that follow those of `pasts`, one for each text.
   nn::Variable<> continued(std::span<KvSequence> pasts, const nn::Variable<>& x);
@@ -41,7 +50,9 @@ class CausalBlock : public nn::Layer<> {
 // Embedding, positions, blocks, projection to the vocabulary.
 class CausalModel : public nn::Module<> {
  public:
+  // With the mask of the settings.
   explicit CausalModel(const ModelSettings& settings);
+  CausalModel(const ModelSettings& settings, const AttentionKind& kind);
 
   // ids [batch, length] to logits [batch, length, vocab_size].
   nn::Variable<> forward(TensorView<const std::int64_t> ids);

@@ -72,12 +72,12 @@ void run_copy(const CopyArguments& arguments) {
   set_seed(training.seed);
   CausalModel model(sizes);
   const auto loss = [&](std::int64_t) -> StepLoss {
-    return {copy_loss(model, draw_batch(task, training.batch, default_generator())),
+    return {sequence_loss(model, draw_batch(task, training.batch, default_generator())),
             training.batch};
   };
   train({model, loss, "sequences", settings}, folder);
   TorchGenerator random(~training.seed);
-  const CopyScore score = copy_score(model, task, draw_batch(task, 1000, random));
+  const SequenceScore score = sequence_score(model, draw_batch(task, 1000, random));
   print(arguments, settings, model, score.exact_match);
 }
 

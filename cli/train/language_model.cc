@@ -5,6 +5,7 @@
 
 #include "heed/nn/ops.h"
 #include "heed/nn/search.h"
+#include "train/sequence_task.h"
 #include "train/text_writer.h"
 
 namespace heed::cli {
@@ -12,14 +13,9 @@ namespace heed::cli {
 namespace {
 
 // Sequences of `length` tokens and the tokens after each, from the given places.
-struct Batch {
-  Tensor<std::int64_t> inputs;
-  Tensor<std::int64_t> targets;
-};
-
-Batch batch_at(Ids text, std::span<const std::int64_t> places, std::int64_t length) {
+SequenceBatch batch_at(Ids text, std::span<const std::int64_t> places, std::int64_t length) {
   const Shape shape{static_cast<std::int64_t>(places.size()), length};
-  Batch batch{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  SequenceBatch batch{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
   std::int64_t* input = batch.inputs.data();
   std::int64_t* target = batch.targets.data();
   for (const std::int64_t place : places) {
@@ -28,10 +24,6 @@ Batch batch_at(Ids text, std::span<const std::int64_t> places, std::int64_t leng
     target = std::copy_n(begin + 1, length, target);
   }
   return batch;
-}
-
-nn::Variable<> loss_of(CausalModel& model, const Batch& batch) {
-  return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
 }
 
 // The token that follows, drawn with probabilities softmax(logits / temperature).
@@ -55,7 +47,7 @@ nn::Variable<> random_batch_loss(CausalModel& model, Ids text, std::int64_t batc
                                  std::int64_t length) {
   const auto last = static_cast<std::int64_t>(text.size()) - length;
   const auto places = default_generator().randint(0, last, {batch});
-  return loss_of(model, batch_at(text, places.elements(), length));
+  return sequence_loss(model, batch_at(text, places.elements(), length));
 }
 
 std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t length) {
@@ -68,7 +60,7 @@ std::optional<TextLoss> loss_over(CausalModel& model, Ids text, std::int64_t len
   double sum = 0;
   for (std::int64_t i = 0; i < measured; ++i) {
     const std::int64_t place = i * count / measured * length;
-    sum += static_cast<double>(loss_of(model, batch_at(text, {&place, 1}, length)).item());
+    sum += static_cast<double>(sequence_loss(model, batch_at(text, {&place, 1}, length)).item());
   }
   return TextLoss{sum / static_cast<double>(measured), measured, count};
 }
@@ -91,9 +83,9 @@ std::optional<double> loss_of_blocks(CausalModel& model, Ids text, const Measure
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t block = i * blocks.count(text) / count;
     const std::int64_t place = blocks.longest + block * blocks.block - length;
-    Batch batch = batch_at(text, {&place, 1}, length);
+    SequenceBatch batch = batch_at(text, {&place, 1}, length);
     std::fill_n(batch.targets.data(), length - blocks.block, nn::kIgnoreIndex);
-    sum += static_cast<double>(loss_of(model, batch).item());
+    sum += static_cast<double>(sequence_loss(model, batch).item());
   }
   return sum / static_cast<double>(count);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "heed/error.h"
 
 namespace heed::inline v0::nn {
@@ -71,6 +73,26 @@ void check_names(const AttentionConfig& config) {
   }
 }
 
+// Of a layer without a softmax: what only a softmax can have.
+void check_feature_map(const AttentionConfig& config) {
+  if (!config.feature_map) return;
+  const std::pair<bool, const char*> refused[] = {
+      {!config.mask.parts().empty(), "mask"},
+      {config.selected_blocks.has_value(), "selected_blocks"},
+      {config.scale.has_value(), "scale"},
+      {config.softcap != 0, "softcap"},
+      {config.alibi, "alibi"},
+      {config.relative_bias.has_value(), "relative_bias"},
+      {config.relative_vectors.has_value(), "relative_vectors"},
+      {config.weight_dropout.p != 0, "weight_dropout"}};
+  for (const auto& [is_given, option] : refused) {
+    if (!is_given) continue;
+    throw InvalidArgument(
+        fmt::format("{}: {} is given beside feature_map, which has no scores to apply it to",
+                    config.class_name, option));
+  }
+}
+
 }  // namespace
 
 AttentionConfig fused_projection(std::int64_t embed_dim, std::int64_t num_heads, double dropout) {
@@ -109,6 +131,7 @@ AttentionConfig resolved(const AttentionConfig& config) {
   result.head_dim = head_dim_of(config);
   result.num_kv_heads = num_kv_heads_of(config);
   check_names(config);
+  check_feature_map(config);
   result.rotary = rotary_of(result);
   return result;
 }

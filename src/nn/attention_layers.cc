@@ -204,23 +204,57 @@ BasicAttentionOptions<T> MultiHeadAttention<T>::options_for(AttendOptions<T>& op
 }
 
 template <class T>
+Variable<T> MultiHeadAttention<T>::projected_out(const Variable<T>& attended) {
+  const Variable<T> out = out_ == nullptr ? attended : out_->forward(attended);
+  return out_dropout_ == nullptr ? out : out_dropout_->forward(out);
+}
+
+template <class T>
+void MultiHeadAttention<T>::check_asks_nothing(const AttendOptions<T>& options) const {
+  const LearnedTerms<T>& terms = options.terms;
+  const bool has_terms = terms.alibi_slopes.is_defined() || terms.bias.is_defined() ||
+                         terms.sinks.is_defined() || terms.relative_bias.is_defined() ||
+                         terms.relative_key.is_defined() || terms.relative_value.is_defined();
+  const std::pair<bool, const char*> refused[] = {
+      {!options.mask.parts().empty(), "mask"},
+      {static_cast<bool>(options.score_mod), "score_mod"},
+      {has_terms, "terms"},
+      {options.return_attention || !options.rows.empty(), "weights to look at"}};
+  for (const auto& [is_given, option] : refused) {
+    if (!is_given) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: {} in a call of a layer with a feature_map, which has no scores; expected none",
+        config_.class_name, option));
+  }
+}
+
+template <class T>
 Attended<T> MultiHeadAttention<T>::attend(const ProjectedHeads& heads,
                                           const AttendOptions<T>& given) {
+  if (config_.feature_map) {
+    check_asks_nothing(given);
+    return {projected_out(feature_map_attention(turned(heads.query, given.query_offset),
+                                                turned(heads.key, 0), heads.value,
+                                                *config_.feature_map)),
+            {}};
+  }
   AttendOptions<T> options = given;
-  const BasicAttentionOptions<T> bound =
-      options_for(options, weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
   const Heads<T> query = turned(heads.query, options.query_offset);
   const Heads<T> key = turned(heads.key, 0);
+  if (config_.selected_blocks) {
+    options.mask = options.mask &
+                   Mask::blocks(select_blocks(query.view(), key.view(), *config_.selected_blocks));
+  }
+  const BasicAttentionOptions<T> bound =
+      options_for(options, weight_dropout_ == nullptr ? heed::Dropout{} : weight_dropout_->draw());
   if (observer_) observer_({query.view(), key.view(), bound});
-  Variable<T> out = attention(query, key, heads.value, bound, options.terms);
-  if (out_ != nullptr) out = out_->forward(out);
-  if (out_dropout_ != nullptr) out = out_dropout_->forward(out);
+  const Variable<T> out = projected_out(attention(query, key, heads.value, bound, options.terms));
   Tensor<T> weights = wanted_weights(query, key, options, bound);
   if (options.return_attention && !config_.has_head_axis) {
     const Shape shape{weights.extent(0), weights.extent(2), weights.extent(3)};
     weights = std::move(weights).reshaped(shape);
   }
-  return {std::move(out), std::move(weights)};
+  return {out, std::move(weights)};
 }
 
 template <class T>
@@ -260,6 +294,11 @@ template <class T>
 Variable<T> MultiHeadAttention<T>::continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
                                                 const Mask& mask) const {
   check_input(x);
+  if (config_.selected_blocks || config_.feature_map) {
+    throw InvalidArgument(
+        fmt::format("{}: continued() of a layer with {}, which a cache of keys does not serve",
+                    config_.class_name, config_.feature_map ? "a feature_map" : "selected_blocks"));
+  }
   const std::int64_t length = length_of_all(config_.class_name, pasts, x);
   const NoGrad no_grad;
   const ProjectedHeads heads = project_to_heads(x);

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/linear_attention.h"
 #include "heed/mask.h"
 #include "heed/relative_position.h"
 #include "heed/rotary.h"
+#include "heed/select_blocks.h"
 
 namespace heed::inline v0::nn {
 
@@ -56,6 +58,13 @@ struct AttentionConfig {
   /// What the layer adds to every call's mask: causal(), a sliding_window(), both by &. What it
   /// refers to must live as long as the layer.
   Mask mask = {};
+  /// Besides, each query sees only the blocks of keys that select_blocks() chooses for it, of
+  /// queries and keys as they are turned. What is chosen is a constant to gradients.
+  std::optional<SelectBlocksOptions> selected_blocks = std::nullopt;
+  /// Weights are products of features instead of a softmax: feature_map_attention(), whose options
+  /// say whether later keys are hidden. Nothing else can then be asked of the scores: no mask,
+  /// selection, scale, softcap, slopes, tables, dropout of weights, weights to look at.
+  std::optional<FeatureMapOptions> feature_map = std::nullopt;
   std::optional<double> scale = std::nullopt;  ///< of the scores; not given: 1/√head_dim
   double softcap = 0;                          ///< of the scores; 0: none
   /// Whether scores fall with the distance, by heed::alibi_slopes(num_heads).
@@ -90,7 +99,8 @@ HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_he
 /// @throws InvalidArgument when a size is not positive, embed_dim is not a multiple of num_heads
 /// and no head_dim is given, num_heads is no multiple of num_kv_heads, `inputs` holds neither one
 /// nor three names, several heads have no axis, rotary_dim is odd or greater than head_dim, the
-/// rotary pairing is not named, or its max_len or scaled_length is negative.
+/// rotary pairing is not named, its max_len or scaled_length is negative, or a feature_map is
+/// joined by something that it cannot have.
 HEED_API AttentionConfig resolved(const AttentionConfig& config);
 
 }  // namespace heed::inline v0::nn

@@ -21,8 +21,9 @@
 
 namespace heed::inline v0::nn {
 
-/// What one call asks of an attention layer. Terms are variables, which own what they hold; what a
-/// mask or a score_mod refers to must live until backward().
+/// What one call asks of an attention layer; layers with a feature_map take only query_offset.
+/// Terms are variables, which own what they hold; what a mask or a score_mod refers to must live
+/// until backward().
 template <class T = float>
 struct AttendOptions {
   /// Broadcasts to [batch, num_heads, q_len, kv_len].
@@ -121,7 +122,8 @@ class HEED_API MultiHeadAttention : public Module<T> {
   /// square. The layer's mask, terms and scale apply; nothing is dropped and nothing is recorded.
   /// @param x [1, length, embed_dim]
   /// @param mask besides the layer's own
-  /// @throws InvalidArgument when shapes do not fit; OutOfPages. Then nothing was appended.
+  /// @throws InvalidArgument when shapes do not fit, or the layer has selected_blocks or a
+  /// feature_map; OutOfPages. Then nothing was appended.
   Variable<T> continued(KvSequence& past, const Variable<T>& x,
                         const Mask& mask = {}) const requires std::is_same_v<T, float> {
     return continue_all(std::span(&past, 1), x, mask);
@@ -184,6 +186,9 @@ class HEED_API MultiHeadAttention : public Module<T> {
   // With rotary positions from `first_position` on, if the layer has them.
   Heads<T> turned(const Heads<T>& heads, std::int64_t first_position) const;
   Attended<T> attend(const ProjectedHeads& heads, const AttendOptions<T>& given);
+  // For layers with a feature_map: throws where a call asks what they do not have.
+  void check_asks_nothing(const AttendOptions<T>& options) const;
+  Variable<T> projected_out(const Variable<T>& attended);
   Variable<T> continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
                            const Mask& mask) const;
 
@@ -201,7 +206,8 @@ class HEED_API MultiHeadAttention : public Module<T> {
   std::function<void(const AttentionCall<T>&)> observer_;
 };
 
-/// Observes every MultiHeadAttention of a model for as long as it lives.
+/// Observes every MultiHeadAttention of a model for as long as it lives, but for those with a
+/// feature_map, which have no softmax to look at.
 template <class T = float>
 class HEED_API AttentionObserver {
  public:

@@ -12,6 +12,7 @@
 
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/linear_attention.h"
 #include "heed/nn/variable.h"
 #include "heed/rotary.h"
 #include "heed/tensor.h"
@@ -215,6 +216,13 @@ template <class T>
 HEED_API Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
                                const BasicAttentionOptions<T>& options = {},
                                const LearnedTerms<T>& learned = {});
+
+/// heed::feature_map_attention of heads: columns where the query's are, [batch, q_len,
+/// num_heads · value_dim]. Gradients go to all three.
+template <class T>
+HEED_API Variable<T> feature_map_attention(const Heads<T>& query, const Heads<T>& key,
+                                           const Heads<T>& value,
+                                           const FeatureMapOptions& options = {});
 
 /// heed::rotary_embedding of variables: x [batch, num_heads, length, head_dim], or [batch, length,
 /// num_heads · head_dim] with options.num_heads. cos and sin, [max_len, rotary_dim / 2], must not

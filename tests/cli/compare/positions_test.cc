@@ -162,8 +162,8 @@ TEST(ComparePositions, NamesWhatIsWrong) {
 
 TEST(ComparePositions, CtrlCEndsIt) {
   const TemporaryFolder folder;
-  Child child(tiny({"--text-steps", "1000000", "--out", folder / "x.svg"}));
-  child.wait_for("step ");
+  Child child(tiny({"--copy-steps", "1000000", "--out", folder / "x.svg"}));
+  child.wait_for("seed 0");  // the text of the first kind is learned
   child.send(SIGINT);
   EXPECT_EQ(child.finish().exit_code, 130);
   EXPECT_EQ(folder.num_files(), 0U);
@@ -174,8 +174,8 @@ TEST(ComparePositions, CtrlCEndsIt) {
 PositionsResult result_of(const std::string& positions, double short_loss, double long_loss,
                           double short_copy, double long_copy) {
   const auto scores = [](double first, double last) -> std::vector<ScoreAtLength> {
-    if (last < 0) return {{8, {first}}, {16, {}}};
-    return {{8, {first}}, {16, {last}}};
+    if (last < 0) return {{8, {{first}}}, {16, {}}};
+    return {{8, {{first}}}, {16, {{last}}}};
   };
   return {.positions = positions,
           .loss = scores(short_loss, long_loss),
@@ -196,10 +196,10 @@ TEST(PositionsReport, RanksLossesUpwardsAndAccuraciesDownwards) {
 }
 
 TEST(PositionsReport, MeanAndDeviationOfSeeds) {
-  const ScoreAtLength at{8, {1, 2, 6}};
-  EXPECT_DOUBLE_EQ(at.mean(), 3);
-  EXPECT_DOUBLE_EQ(at.deviation() * at.deviation(), 7);
-  EXPECT_EQ((ScoreAtLength{8, {1}}).deviation(), 0);
+  const SeedScores scores{{1, 2, 6}};
+  EXPECT_DOUBLE_EQ(scores.mean(), 3);
+  EXPECT_DOUBLE_EQ(scores.deviation() * scores.deviation(), 7);
+  EXPECT_EQ(SeedScores{{1}}.deviation(), 0);
 }
 
 // What a model of no memory makes of a character does not depend on what stands before: all lengths

@@ -1,0 +1,74 @@
+// Models that differ alone in which of the earlier tokens they see, trained alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/attention_kinds.h"
+#include "compare/seed_scores.h"
+#include "train/copy_task.h"
+#include "train/recall_task.h"
+#include "train/settings.h"
+
+namespace heed::cli {
+
+// Of the table of windows and layers: information has 16 positions to travel.
+constexpr CopyTask kReachCopy{.length = 4, .symbols = 16, .gap = 12};
+constexpr std::int64_t kReachWindows[] = {2, 4, 8, 16};
+constexpr std::int64_t kReachLayers[] = {1, 2, 4};
+
+struct MasksSettings {
+  std::vector<std::string> kinds = attention_kind_names();
+  std::vector<std::int64_t> parts = {4, 16};
+  std::int64_t seeds = 3;      // 0, 1, …: each draws parameters and batches
+  std::int64_t context = 128;  // characters in a training sequence
+  std::int64_t timed = 4096;   // tokens whose attention is timed
+  // What all queries may see whatever they look for, the first tokens, holds nothing.
+  RecallTask recall = {.pairs = 16, .questions = 16, .keys = 16, .values = 8, .lead = 8};
+  CopyTask copy = {.length = 8, .symbols = 16, .lead = 8, .gap = 40};
+  std::int64_t recall_steps = 400;
+  std::int64_t copy_steps = 400;
+  std::int64_t text_steps = 200;
+  std::int64_t reach_steps = 400;
+  ModelSettings model = {.positions = "rotary"};  // layers, d_model, heads
+};
+
+// Throws UsageError when numbers are out of range or do not fit together.
+void check(const MasksSettings& settings);
+
+// What one call of attention costs, without the projections.
+struct AttentionCost {
+  double seconds = 0;      // the least of several calls
+  std::int64_t bytes = 0;  // of the heap, at most, beside query, key, value and result
+};
+
+struct MasksResult {
+  SizedAttention attention;
+  AttentionCost cost = {};
+  SeedScores recall = {};  // shares of the values that are right
+  SeedScores copy = {};    // shares of the symbols that are right
+  SeedScores loss = {};    // nats a character
+};
+
+// Windows alone, with so many layers, on kReachCopy.
+struct ReachResult {
+  std::int64_t window;
+  std::int64_t layers;
+  SeedScores copy = {};
+};
+
+struct MasksComparison {
+  MasksSettings settings;
+  std::int64_t characters = 0;  // of the text
+  std::vector<MasksResult> results;
+  std::vector<ReachResult> reach;  // of the first seed
+};
+
+// Trains and measures all of them, with progress on stderr. Throws std::runtime_error when the text
+// is too short, Interrupted when Ctrl-C ended it.
+MasksComparison compare_masks(const MasksSettings& settings, std::string_view text);
+
+}  // namespace heed::cli
