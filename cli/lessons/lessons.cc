@@ -23,6 +23,7 @@ extern const Lesson kTemperatureLesson;
 extern const Lesson kHeadsLesson;
 extern const Lesson kSelfAndCrossLesson;
 extern const Lesson kPositionLesson;
+extern const Lesson kRelativePositionsLesson;
 extern const Lesson kComplexityLesson;
 extern const Lesson kKvCacheLesson;
 extern const Lesson kVariationsLesson;
@@ -54,6 +55,7 @@ std::span<const Lesson> all_lessons() {
       kHeadsLesson,
       kSelfAndCrossLesson,
       kPositionLesson,
+      kRelativePositionsLesson,
       kComplexityLesson,
       kKvCacheLesson,
       kVariationsLesson,

@@ -287,6 +287,28 @@ def influence(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.autograd.grad(out.sum(), x)[0][0].norm(dim=-1)
 
 
+@lesson("relative-positions")
+def relative_positions() -> Numbers:
+    slopes = np.array([1 / 4, 1 / 16, 1 / 64, 1 / 256])
+    weights = softmax(-slopes[:, None] * np.arange(1023, -1, -1))
+    # As transformers' T5 computes it: exact entries up to 15, then by the logarithm, in float32.
+    distance = torch.arange(129)
+    far = 16 + ((distance / 16).float().log() / math.log(128 / 16) * 16).long()
+    buckets = torch.where(distance < 16, distance, far.clamp(max=31))
+    torch.manual_seed(0)
+    layer = FourProjections(32)
+    omega = 10000 ** (-torch.arange(0, 32, 2).double() / 32)
+    angle = torch.arange(128).double()[:, None] * omega
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+    products = (layer.query(table)[:-3] * layer.key(table)[3:]).sum(-1)
+    return {
+        "alibi_slopes": slopes,
+        "alibi_near": weights[:, -128:].sum(-1),
+        "t5_beginnings": torch.searchsorted(buckets, torch.arange(32)),
+        "projected": torch.stack([products.min(), products.max()]),
+    }
+
+
 @lesson("kv-cache")
 def kv_cache() -> Numbers:
     torch.manual_seed(0)
