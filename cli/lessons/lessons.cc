@@ -25,6 +25,7 @@ extern const Lesson kSelfAndCrossLesson;
 extern const Lesson kPositionLesson;
 extern const Lesson kRelativePositionsLesson;
 extern const Lesson kComplexityLesson;
+extern const Lesson kSparseAttentionLesson;
 extern const Lesson kKvCacheLesson;
 extern const Lesson kVariationsLesson;
 extern const Lesson kRnnAgainstAttentionLesson;
@@ -57,6 +58,7 @@ std::span<const Lesson> all_lessons() {
       kPositionLesson,
       kRelativePositionsLesson,
       kComplexityLesson,
+      kSparseAttentionLesson,
       kKvCacheLesson,
       kVariationsLesson,
       kRnnAgainstAttentionLesson,
