@@ -100,8 +100,10 @@ void show_patterns(Report& report) {
   report.record("patterns", drawn(patterns, kSmall));
   report.say();
   report.paragraph(
-      "What to notice: window, strided, dilated and streaming go with the query; global, columns "
-      "and blocks lie at fixed keys; random_blocks draws from a seed, for each head anew.");
+      "What to notice: windows, strided and dilated move along with the query; global tokens, "
+      "columns "
+      "and blocks stay where they are; streaming has both. random_blocks are drawn from a seed, in "
+      "each head others.");
 }
 
 std::int64_t num_differing_pairs(const Mask& a, const Mask& b, std::int64_t length) {

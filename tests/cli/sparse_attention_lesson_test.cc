@@ -15,8 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/attention.h"
+#include "heed/attention_backward.h"
 #include "heed/mask.h"
 #include "heed/mask_text.h"
+#include "heed/random.h"
+#include "heed/select_blocks.h"
 #include "support/command.h"
 
 namespace heed {
@@ -201,6 +205,24 @@ TEST_F(SparseAttentionLesson, PatternsAreWhatTheirNamesSay) {
   }
 }
 
+TEST_F(SparseAttentionLesson, SomePatternsMoveWithTheQueryAndSomeStay) {
+  for (const json& pattern : values["patterns"]) {
+    const std::string name = pattern["mask"];
+    const Lines lines = pattern["lines"].get<Lines>();
+    for (std::size_t q = 1; q < lines.size(); ++q) {
+      if (name == "sliding_window(2, 2)" || name == "strided(4)" || name == "dilated(2, 3)") {
+        EXPECT_EQ(lines[q].substr(1), lines[q - 1].substr(0, 15)) << name;
+      } else if (name == "columns(4)" || (name == "global_tokens(2)" && q > 2)) {
+        EXPECT_EQ(lines[q], lines[q - 1]) << name;
+      }
+    }
+  }
+  const ScoreShape two_heads{.num_heads = 2, .q_len = 64, .kv_len = 64};
+  const Mask random = parse_mask("random_blocks(1, 4, 0)");
+  EXPECT_NE(to_lines(random, two_heads, kHashGlyphs, 0, 0),
+            to_lines(random, two_heads, kHashGlyphs, 0, 1));
+}
+
 TEST_F(SparseAttentionLesson, AndBindsTighterThanOr) {
   const auto pairs = [](std::size_t i) { return values["combined"][i]["lines"].get<Lines>(); };
   const Rule either = window(2, 0) | global(1);
@@ -320,9 +342,9 @@ TEST_F(SparseAttentionLesson, AWindowReachesLayersTimesItsWidth) {
   EXPECT_EQ(values["window"].size(), 4U);
   for (const json& row : values["window"]) {
     EXPECT_EQ(row["reach"], 8 * row["layers"].get<int>());
-    EXPECT_GT(row["within"], 1e-6);
     EXPECT_EQ(row["beyond"], 0);
   }
+  EXPECT_THAT(values["window_changes"].get<std::vector<double>>(), Each(testing::Gt(1e-6)));
 }
 
 TEST_F(SparseAttentionLesson, StridesColumnsAndGlobalTokensBridgeTheGap) {
@@ -380,6 +402,28 @@ TEST_F(SparseAttentionLesson, NobodyChoosesTheFuture) {
   EXPECT_EQ(last["chosen_causal"], 2);
   EXPECT_EQ(last["chosen_both_ways"], 8);
   EXPECT_THAT(text, HasSubstr("the layout is the same."));
+}
+
+// "The choice has no gradient, but the chosen keys have": of a query in block 2, which chose block
+// 0 and its own.
+TEST_F(SparseAttentionLesson, ChosenKeysHaveGradients) {
+  TorchGenerator generator(0);
+  const auto query = generator.randn({1, 1, 6, 4});
+  Tensor<float> key({1, 1, 6, 4});
+  for (std::int64_t k = 0; k < 2; ++k) {  // block 0 points where the last query does
+    for (std::int64_t d = 0; d < 4; ++d) key(0, 0, k, d) = query(0, 0, 5, d);
+  }
+  const auto value = generator.randn({1, 1, 6, 4});
+  const auto layout = select_blocks(query, key, {.block = 2, .top_k = 2, .causal = true});
+  const AttentionOptions options{.mask = Mask::blocks(layout, causal())};
+  const auto forward = attention_with_lse(query, key, value, options);
+  Tensor<float> of_last({1, 1, 6, 4});
+  for (std::int64_t d = 0; d < 4; ++d) of_last(0, 0, 5, d) = 1;
+  const auto gradients = attention_backward(of_last, query, key, value, forward, options);
+  for (std::int64_t k = 0; k < 6; ++k) {
+    const bool is_chosen = k / 2 != 1;
+    EXPECT_EQ(gradients.key(0, 0, k, 0) != 0, is_chosen) << k;
+  }
 }
 
 TEST_F(SparseAttentionLesson, MaskedIsDenseWithInfinities) {

@@ -309,6 +309,26 @@ def relative_positions() -> Numbers:
     }
 
 
+@lesson("sparse-attention")
+def sparse_attention() -> Numbers:
+    distance = torch.arange(64)[:, None] - torch.arange(64)
+    hidden = (distance < 0) | (distance > 8)
+
+    def last_of(x: torch.Tensor, layers: int) -> torch.Tensor:
+        for _ in range(layers):
+            x = attend(x, x, x, hidden=hidden)[2]
+        return x[..., -1, :]
+
+    changes = []
+    for layers in range(1, 5):
+        torch.manual_seed(0)
+        x = torch.randn(1, 1, 64, 8, dtype=torch.float64)
+        before = last_of(x, layers)
+        x[..., 63 - 8 * layers, :] *= -1
+        changes.append((last_of(x, layers) - before).abs().max())
+    return {"window_changes": torch.stack(changes)}
+
+
 @lesson("kv-cache")
 def kv_cache() -> Numbers:
     torch.manual_seed(0)
