@@ -23,7 +23,9 @@ extern const Lesson kTemperatureLesson;
 extern const Lesson kHeadsLesson;
 extern const Lesson kSelfAndCrossLesson;
 extern const Lesson kPositionLesson;
+extern const Lesson kRelativePositionsLesson;
 extern const Lesson kComplexityLesson;
+extern const Lesson kSparseAttentionLesson;
 extern const Lesson kKvCacheLesson;
 extern const Lesson kVariationsLesson;
 extern const Lesson kRnnAgainstAttentionLesson;
@@ -54,7 +56,9 @@ std::span<const Lesson> all_lessons() {
       kHeadsLesson,
       kSelfAndCrossLesson,
       kPositionLesson,
+      kRelativePositionsLesson,
       kComplexityLesson,
+      kSparseAttentionLesson,
       kKvCacheLesson,
       kVariationsLesson,
       kRnnAgainstAttentionLesson,

@@ -287,6 +287,48 @@ def influence(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.autograd.grad(out.sum(), x)[0][0].norm(dim=-1)
 
 
+@lesson("relative-positions")
+def relative_positions() -> Numbers:
+    slopes = np.array([1 / 4, 1 / 16, 1 / 64, 1 / 256])
+    weights = softmax(-slopes[:, None] * np.arange(1023, -1, -1))
+    # As transformers' T5 computes it: exact entries up to 15, then by the logarithm, in float32.
+    distance = torch.arange(129)
+    far = 16 + ((distance / 16).float().log() / math.log(128 / 16) * 16).long()
+    buckets = torch.where(distance < 16, distance, far.clamp(max=31))
+    torch.manual_seed(0)
+    layer = FourProjections(32)
+    omega = 10000 ** (-torch.arange(0, 32, 2).double() / 32)
+    angle = torch.arange(128).double()[:, None] * omega
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+    products = (layer.query(table)[:-3] * layer.key(table)[3:]).sum(-1)
+    return {
+        "alibi_slopes": slopes,
+        "alibi_near": weights[:, -128:].sum(-1),
+        "t5_beginnings": torch.searchsorted(buckets, torch.arange(32)),
+        "projected": torch.stack([products.min(), products.max()]),
+    }
+
+
+@lesson("sparse-attention")
+def sparse_attention() -> Numbers:
+    distance = torch.arange(64)[:, None] - torch.arange(64)
+    hidden = (distance < 0) | (distance > 8)
+
+    def last_of(x: torch.Tensor, layers: int) -> torch.Tensor:
+        for _ in range(layers):
+            x = attend(x, x, x, hidden=hidden)[2]
+        return x[..., -1, :]
+
+    changes = []
+    for layers in range(1, 5):
+        torch.manual_seed(0)
+        x = torch.randn(1, 1, 64, 8, dtype=torch.float64)
+        before = last_of(x, layers)
+        x[..., 63 - 8 * layers, :] *= -1
+        changes.append((last_of(x, layers) - before).abs().max())
+    return {"window_changes": torch.stack(changes)}
+
+
 @lesson("kv-cache")
 def kv_cache() -> Numbers:
     torch.manual_seed(0)
