@@ -48,6 +48,7 @@ ModelSettings copy_model(const PositionsSettings& settings, const std::string& p
 
 std::vector<ScoreAtLength> not_measured(const std::vector<std::int64_t>& lengths) {
   std::vector<ScoreAtLength> scores;
+  scores.reserve(lengths.size());
   for (const std::int64_t length : lengths) scores.push_back({length, {}});
   return scores;
 }

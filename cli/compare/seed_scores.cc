@@ -6,7 +6,7 @@ namespace heed::cli {
 
 std::string score_cell(const SeedScores& scores, const ScoreFormat& format) {
   if (!scores.is_measured()) return "–";
-  const std::string mean = fmt::format("{:.{}f}", format.unit * scores.mean(), format.digits);
+  std::string mean = fmt::format("{:.{}f}", format.unit * scores.mean(), format.digits);
   if (scores.of_seeds.size() < 2) return mean;
   return fmt::format("{} ± {:.{}f}", mean, format.unit * scores.deviation(), format.digits);
 }

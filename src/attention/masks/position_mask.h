@@ -69,17 +69,19 @@ class PositionMask : public IrregularPart {
     return row.query + alignment_.resolve(shape, row.batch);
   }
 
+  // From that of the first row to that of the last one.
+  RowRange positions(const ScoreShape& shape, const RowGroup& rows) const {
+    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    const std::int64_t moved = shift(shape, rows.batch);
+    return {*first + moved, *last + moved + 1};
+  }
+
  private:
   const Part& part() const { return static_cast<const Part&>(*this); }
 
   // From a position of the call, which counts query_offset, to one among the keys.
   std::int64_t shift(const ScoreShape& shape, std::int64_t batch) const {
     return alignment_.resolve(shape, batch) - shape.query_offset[batch];
-  }
-  RowRange positions(const ScoreShape& shape, const RowGroup& rows) const {
-    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
-    const std::int64_t moved = shift(shape, rows.batch);
-    return {*first + moved, *last + moved + 1};
   }
 
   const char* name_;

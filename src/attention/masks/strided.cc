@@ -99,7 +99,9 @@ class Dilated final : public detail::PositionMask<Dilated> {
     return {position - reach_, position + reach_ + 1};
   }
   detail::GroupRanges ranges(const ScoreShape& shape, const detail::RowGroup& rows) const override {
-    return MaskPart::ranges(shape, rows);
+    const RowRange of_rows = positions(shape, rows);
+    return {{of_rows.end - 1 - reach_, of_rows.begin + reach_ + 1},
+            {of_rows.begin - reach_, of_rows.end + reach_}};
   }
   bool sees(std::int64_t position, std::int64_t key) const {
     const std::int64_t distance = position - key;
