@@ -23,6 +23,10 @@ struct SelectBlocksOptions {
   /// The last query stands at the last key, and no query sees a block behind its own: the mask
   /// causal(Alignment::bottom_right()). A query in front of all keys sees none.
   bool causal = false;
+  /// Query heads that share a key head choose together, by the sum of their affinities, and see
+  /// the same blocks: Yuan et al., "Native Sparse Attention", 2025, so that keys are read once for
+  /// all of them. Otherwise each chooses for itself, as published by Lu et al.
+  bool per_kv_head = false;
 };
 
 /// The blocks of keys that the queries of a call are most alike. Block j of keys is worth to a
@@ -36,8 +40,7 @@ struct SelectBlocksOptions {
 /// does without a selection. Affinities are computed in double, elements in order: the selection
 /// depends neither on the instruction set nor on the number of threads.
 ///
-/// Query heads that share a key head choose each for itself, as published. The choice is a
-/// constant to gradients; what is chosen gets them from attention under the mask:
+/// The choice is a constant to gradients; what is chosen gets them from attention under the mask:
 ///
 ///     Mask::blocks(select_blocks(query, key, {.causal = true}),
 ///                  causal(Alignment::bottom_right()))
@@ -46,8 +49,8 @@ struct SelectBlocksOptions {
 /// @param key [batch, num_kv_heads, kv_len, head_dim]; num_heads is a multiple of num_kv_heads.
 ///        Any strides but in the innermost dimension, which is contiguous; any extent may be 0.
 /// @return a layout of batch × num_heads, with blocks of q_block × block; partial are those of
-///         which causal hides keys. Time is proportional to batch · num_heads · head_dim ·
-///         q_len / q_block · kv_len / block.
+///         which causal hides keys. Heads that choose together have the same blocks each. Time is
+///         proportional to batch · num_heads · head_dim · q_len / q_block · kv_len / block.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API BlockLayout select_blocks(FloatView query, FloatView key,
                                    const SelectBlocksOptions& options = {});

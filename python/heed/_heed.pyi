@@ -206,11 +206,13 @@ def block_layout(
 
 def select_blocks(
     query: Any, key: Any, *, block: int = 128, top_k: int = 8, q_block: int = 1, causal: bool = False,
+    per_kv_head: bool = False,
 ) -> dict[str, Any]:
     """
     The top_k blocks of `block` keys whose mean key is most like each query, or the mean of q_block queries; of equals the
     first, in each query head others (Lu et al., 2025, MoBA). causal: the last query stands at the last key, and its own
-    block is one of the top_k. heed.blocks(**layout, within=heed.causal("bottom_right")) is the mask; without causal,
+    block is one of the top_k. per_kv_head: query heads that share a key head choose together, by the sum of their
+    affinities. heed.blocks(**layout, within=heed.causal("bottom_right")) is the mask; without causal,
     heed.blocks(**layout).
     """
 

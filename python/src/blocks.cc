@@ -113,9 +113,12 @@ nb::dict block_layout(const MaskObject& mask, const std::vector<std::int64_t>& s
 }
 
 nb::dict select(nb::handle query, nb::handle key, std::int64_t block, std::int64_t top_k,
-                std::int64_t q_block, bool causal) {
-  const SelectBlocksOptions options{
-      .block = block, .top_k = top_k, .q_block = q_block, .causal = causal};
+                std::int64_t q_block, bool causal, bool per_kv_head) {
+  const SelectBlocksOptions options{.block = block,
+                                    .top_k = top_k,
+                                    .q_block = q_block,
+                                    .causal = causal,
+                                    .per_kv_head = per_kv_head};
   const Operands operands = operands_of("select_blocks", query, key, key);
   return with_type(operands.dtype, [&](auto number) {
     using T = decltype(number);
@@ -147,10 +150,12 @@ void bind_blocks(nb::module_& module) {
   module.def(
       "select_blocks", &select, nb::arg("query").none(), nb::arg("key").none(), nb::kw_only(),
       nb::arg("block") = 128, nb::arg("top_k") = 8, nb::arg("q_block") = 1,
-      nb::arg("causal") = false,
+      nb::arg("causal") = false, nb::arg("per_kv_head") = false,
       "The top_k blocks of `block` keys whose mean key is most like each query, or the mean of "
       "q_block queries; of equals the first, in each query head others (Lu et al., 2025, MoBA). "
       "causal: the last query stands at the last key, and its own block is one of the top_k. "
+      "per_kv_head: query heads that share a key head choose together, by the sum of their "
+      "affinities. "
       "heed.blocks(**layout, within=heed.causal(\"bottom_right\")) is the mask; without causal, "
       "heed.blocks(**layout).");
   module.def(

@@ -58,6 +58,8 @@ class BlockSelector {
       : query_(query),
         key_(key),
         options_(options),
+        sharing_(options.per_kv_head ? std::max<std::int64_t>(group_size(query, key), 1) : 1),
+        choosers_(query.extent(1) / sharing_),
         dim_(key.extent(3)),
         blocks_((key.extent(2) + options.block - 1) / options.block),
         rows_((query.extent(2) + options.q_block - 1) / options.q_block) {}
@@ -65,7 +67,7 @@ class BlockSelector {
   BlockLayout select() {
     find_key_means();
     BlockLayout layout = with_room();
-    const std::int64_t count = query_.extent(0) * query_.extent(1) * rows_;
+    const std::int64_t count = query_.extent(0) * choosers_ * rows_;
     parallel_for(0, count, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
       check_cancelled();
       std::vector<double> mean(static_cast<std::size_t>(dim_));
@@ -93,15 +95,25 @@ class BlockSelector {
   }
   bool has_own_block(std::int64_t row) const { return options_.causal && position(row) >= 0; }
 
-  // The mean of the rows begin ≤ i < end of a tensor [length, dim].
-  static void find_mean(TensorView<const T> rows, std::int64_t begin, std::int64_t end,
-                        std::span<double> mean) {
-    std::fill(mean.begin(), mean.end(), 0.0);
+  std::int64_t seen_blocks(std::int64_t row) const {
+    return std::min(options_.top_k, candidates(row) + (has_own_block(row) ? 1 : 0));
+  }
+
+  // How many query heads have a key head, where there are heads.
+  static std::int64_t group_size(TensorView<const T> query, TensorView<const T> key) {
+    return query.extent(1) / std::max<std::int64_t>(key.extent(1), 1);
+  }
+
+  // Adds the rows begin ≤ i < end of a tensor [length, dim].
+  static void add_rows(TensorView<const T> rows, std::int64_t begin, std::int64_t end,
+                       std::span<double> sum) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T* row = rows.data() + i * rows.stride(0);
-      for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += static_cast<double>(row[c]);
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(row[c]);
     }
-    for (double& element : mean) element /= static_cast<double>(end - begin);
+  }
+  static void divide(std::span<double> sum, std::int64_t count) {
+    for (double& element : sum) element /= static_cast<double>(count);
   }
 
   // Sets key_means_, [batch, num_kv_heads, dim, blocks].
@@ -118,7 +130,10 @@ class BlockSelector {
         for (std::int64_t j = 0; j < blocks_; ++j) {
           check_cancelled();
           const std::int64_t begin = j * options_.block;
-          find_mean(keys, begin, std::min(begin + options_.block, key_.extent(2)), mean);
+          const std::int64_t end = std::min(begin + options_.block, key_.extent(2));
+          std::fill(mean.begin(), mean.end(), 0.0);
+          add_rows(keys, begin, end, mean);
+          divide(mean, end - begin);
           for (std::int64_t c = 0; c < dim_; ++c) {
             means[c * blocks_ + j] = mean[static_cast<std::size_t>(c)];
           }
@@ -138,9 +153,7 @@ class BlockSelector {
     const std::int64_t rows = Shape{layout.batch, layout.num_heads, rows_}.num_elements();
     layout.row_begin.reserve(static_cast<std::size_t>(rows) + 1);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t own = has_own_block(row) ? 1 : 0;
-      const std::int64_t seen = std::min(options_.top_k, candidates(row) + own);
-      layout.row_begin.push_back(layout.row_begin.back() + seen);
+      layout.row_begin.push_back(layout.row_begin.back() + seen_blocks(row));
     }
     layout.columns.resize(static_cast<std::size_t>(layout.row_begin.back()));
     layout.partial.resize(layout.columns.size());
@@ -149,12 +162,10 @@ class BlockSelector {
 
   void find_affinities(std::int64_t row, std::span<double> mean,
                        std::vector<double>& affinities) const {
-    const std::int64_t head = row / rows_ % query_.extent(1);
-    const std::int64_t batch = row / rows_ / query_.extent(1);
-    const std::int64_t begin = row % rows_ * options_.q_block;
-    find_mean(query_.select(0, batch).select(0, head), begin,
-              std::min(begin + options_.q_block, query_.extent(2)), mean);
-    const std::int64_t kv_head = head / (query_.extent(1) / key_.extent(1));
+    find_query_mean(row, mean);
+    const std::int64_t group = group_size(query_, key_);
+    const std::int64_t kv_head = row / rows_ % choosers_ * sharing_ / group;
+    const std::int64_t batch = row / rows_ / choosers_;
     const double* means = key_means_.data() + (batch * key_.extent(1) + kv_head) * dim_ * blocks_;
     affinities.assign(static_cast<std::size_t>(candidates(row)), 0.0);
     for (const double element : mean) {
@@ -163,21 +174,37 @@ class BlockSelector {
     }
   }
 
-  // Writes the columns of a row. `order` is memory.
+  // The mean of a row's queries, in all heads that choose together.
+  void find_query_mean(std::int64_t row, std::span<double> mean) const {
+    const std::int64_t first_head = row / rows_ % choosers_ * sharing_;
+    const std::int64_t batch = row / rows_ / choosers_;
+    const std::int64_t begin = row % rows_ * options_.q_block;
+    const std::int64_t end = std::min(begin + options_.q_block, query_.extent(2));
+    std::fill(mean.begin(), mean.end(), 0.0);
+    for (std::int64_t head = first_head; head < first_head + sharing_; ++head) {
+      add_rows(query_.select(0, batch).select(0, head), begin, end, mean);
+    }
+    divide(mean, (end - begin) * sharing_);
+  }
+
+  // Writes the columns of a row, for each of the heads that choose together. `order` is memory.
   void choose(std::span<const double> affinities, std::vector<std::int32_t>& order,
               BlockLayout& layout, std::int64_t row) const {
-    const std::int64_t begin = layout.row_begin[static_cast<std::size_t>(row)];
-    const std::int64_t end = layout.row_begin[static_cast<std::size_t>(row) + 1];
-    const std::int64_t chosen = end - begin - (has_own_block(row) ? 1 : 0);
+    const std::int64_t own = has_own_block(row) ? 1 : 0;
+    const std::int64_t count = seen_blocks(row) - own;
     order.resize(affinities.size());
     std::iota(order.begin(), order.end(), 0);
     std::nth_element(
-        order.begin(), order.begin() + chosen, order.end(),
+        order.begin(), order.begin() + count, order.end(),
         [&](std::int32_t a, std::int32_t b) { return comes_before(affinities, a, b); });
-    std::sort(order.begin(), order.begin() + chosen);
-    std::int32_t* columns = layout.columns.data() + begin;
-    std::copy_n(order.begin(), chosen, columns);
-    if (chosen < end - begin) columns[chosen] = static_cast<std::int32_t>(affinities.size());
+    std::sort(order.begin(), order.begin() + count);
+    for (std::int64_t head = 0; head < sharing_; ++head) {
+      const std::int64_t of_head = (row / rows_ * sharing_ + head) * rows_ + row % rows_;
+      const std::int64_t begin = layout.row_begin[static_cast<std::size_t>(of_head)];
+      std::int32_t* columns = layout.columns.data() + begin;
+      std::copy_n(order.begin(), count, columns);
+      if (own == 1) columns[count] = static_cast<std::int32_t>(affinities.size());
+    }
   }
 
   // Own blocks whose last keys stand behind the query.
@@ -195,6 +222,8 @@ class BlockSelector {
   TensorView<const T> query_;
   TensorView<const T> key_;
   SelectBlocksOptions options_;
+  std::int64_t sharing_;   // query heads that choose together
+  std::int64_t choosers_;  // how often one or more heads choose
   std::int64_t dim_;
   std::int64_t blocks_;  // of keys
   std::int64_t rows_;    // of blocks of queries, in each head

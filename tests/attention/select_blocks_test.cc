@@ -39,10 +39,10 @@ std::int64_t blocks_in(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
-// The plain loops: one row of one head.
+// The plain loops: one row of one head, or of heads that choose together.
 struct ReferenceRow {
-  FloatView query;  // [q_len, head_dim]
-  FloatView key;    // [kv_len, head_dim]
+  FloatView queries;  // [heads, q_len, head_dim]
+  FloatView key;      // [kv_len, head_dim]
   SelectBlocksOptions options;
 
   static double mean(FloatView rows, std::int64_t begin, std::int64_t end, std::int64_t c) {
@@ -51,6 +51,13 @@ struct ReferenceRow {
     return sum / static_cast<double>(end - begin);
   }
   double affinity(std::int64_t row, std::int64_t block) const {
+    double sum = 0;
+    for (std::int64_t head = 0; head < queries.extent(0); ++head) {
+      sum += affinity(queries.select(0, head), row, block);
+    }
+    return sum;
+  }
+  double affinity(FloatView query, std::int64_t row, std::int64_t block) const {
     const std::int64_t q = row * options.q_block;
     const std::int64_t k = block * options.block;
     double sum = 0;
@@ -64,7 +71,7 @@ struct ReferenceRow {
   std::vector<std::int32_t> chosen(std::int64_t row) const {
     std::int64_t last = blocks_in(key.extent(0), options.block) - 1;
     if (options.causal) {
-      const std::int64_t position = key.extent(0) - query.extent(0) + row;
+      const std::int64_t position = key.extent(0) - queries.extent(1) + row;
       last = position < 0 ? -1 : position / options.block;
     }
     std::vector<double> worth;
@@ -103,10 +110,13 @@ void expect_as_plain_loops(FloatView query, FloatView key, const SelectBlocksOpt
   ASSERT_EQ(layout.num_heads, query.extent(1));
   ASSERT_EQ(layout.q_len, query.extent(2));
   ASSERT_EQ(layout.kv_len, key.extent(2));
+  const std::int64_t group = layout.num_heads / key.extent(1);
   for (std::int64_t b = 0; b < layout.batch; ++b) {
     for (std::int64_t h = 0; h < layout.num_heads; ++h) {
-      const std::int64_t kv_head = h * key.extent(1) / layout.num_heads;
-      const ReferenceRow reference{query.select(0, b).select(0, h),
+      const std::int64_t kv_head = h / group;
+      const std::int64_t first = options.per_kv_head ? kv_head * group : h;
+      const std::int64_t last = options.per_kv_head ? first + group : h + 1;
+      const ReferenceRow reference{query.select(0, b).slice(0, first, last),
                                    key.select(0, b).select(0, kv_head), options};
       for (std::int64_t row = 0; row < blocks_in(layout.q_len, layout.q_block); ++row) {
         ASSERT_EQ(columns_of(layout, b, h, row), reference.chosen(row))
@@ -129,6 +139,10 @@ TEST(SelectBlocks, ChoosesWhatPlainLoopsChoose) {
         expect_as_plain_loops(query, key, {.block = kBlock, .top_k = top_k});
         expect_as_plain_loops(query, key, {.block = kBlock, .top_k = top_k, .q_block = 6});
         expect_as_plain_loops(query, key, {.block = kBlock, .top_k = top_k, .causal = true});
+        expect_as_plain_loops(query, key,
+                              {.block = kBlock, .top_k = top_k, .q_block = 6, .per_kv_head = true});
+        expect_as_plain_loops(
+            query, key, {.block = kBlock, .top_k = top_k, .causal = true, .per_kv_head = true});
       }
     }
   }
@@ -241,6 +255,27 @@ TEST(SelectBlocks, AttentionSeesWhatWasChosenAndNothingElse) {
   EXPECT_LT(max_difference(attention(query, key, value, {.mask = mask}),
                            reference::attention(query, key, value, {.mask = dense}).out),
             1e-5);
+}
+
+// A head alone chooses what it chooses for itself.
+TEST(SelectBlocks, HeadsThatShareNoKeysChooseForThemselves) {
+  const Tensor<float> query = normal<float>({2, 3, 40, 4}, 13);
+  const Tensor<float> key = normal<float>({2, 3, 40, 4}, 14);
+  SelectBlocksOptions options{.block = kBlock, .top_k = 2};
+  const BlockLayout each = select_blocks(query, key, options);
+  options.per_kv_head = true;
+  EXPECT_EQ(select_blocks(query, key, options), each);
+}
+
+// Under the mask of what is chosen together, all heads of a key head see the same keys, which none
+// of them would choose alone.
+TEST(SelectBlocks, AGroupIsWorthTheSumOfItsHeads) {
+  const Tensor<float> query({1, 2, 1, 2}, {3, 1, -1, 1});
+  const Tensor<float> key({1, 1, 3, 2}, {1, 0, 0, 1.5F, -2, 0});
+  SelectBlocksOptions options{.block = 1, .top_k = 1};
+  EXPECT_THAT(select_blocks(query, key, options).columns, ElementsAre(0, 2));
+  options.per_kv_head = true;
+  EXPECT_THAT(select_blocks(query, key, options).columns, ElementsAre(1, 1));
 }
 
 TEST(SelectBlocks, WithAllBlocksIsFullAttention) {

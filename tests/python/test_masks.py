@@ -81,6 +81,10 @@ def test_selected_blocks_are_those_of_plain_loops() -> None:
     layout = heed.select_blocks(query, key, block=8, top_k=3, causal=True)
     mask = heed.blocks(**layout, within=heed.causal("bottom_right"))
     np.testing.assert_array_equal(mask.allow((2, 4, 37, 41)), chosen(query, key, 8, 3))
+    together = heed.select_blocks(query, key, block=8, top_k=3, causal=True, per_kv_head=True)
+    sums = query.reshape(2, 2, 2, 37, 8).sum(axis=2)
+    mask = heed.blocks(**together, within=heed.causal("bottom_right"))
+    np.testing.assert_array_equal(mask.allow((2, 4, 37, 41)), chosen(sums, key, 8, 3).repeat(2, axis=1))
     every = heed.select_blocks(query.astype(np.float32), key.astype(np.float32), block=8, top_k=6)
     assert heed.blocks(**every).allow((2, 4, 37, 41)).all()
     with pytest.raises(ValueError, match="select_blocks: q_block is 4, expected 1 where causal"):
