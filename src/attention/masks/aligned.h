@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -52,11 +51,11 @@ class Aligned : public MaskPart {
     return range_at(row.query + alignment_.resolve(shape, row.batch));
   }
   GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const final {
-    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    const RowRange positions = rows.positions();
     const std::int64_t moved =
         alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
-    const RowRange of_first = range_at(*first + moved);
-    const RowRange of_last = range_at(*last + moved);
+    const RowRange of_first = range_at(positions.begin + moved);
+    const RowRange of_last = range_at(positions.end - 1 + moved);
     return {{of_last.begin, of_first.end}, {of_first.begin, of_last.end}};
   }
 

@@ -68,7 +68,7 @@ void check_columns(const char* function, const BlockLayout& layout) {
 // Finds the blocks of a mask, one row of blocks after the other.
 class BlockFinder {
  public:
-  BlockFinder(const Mask& mask, const ScoreShape& shape) : bound_(mask, shape), parts_(mask) {}
+  BlockFinder(const Mask& mask, const ScoreShape& shape) : bound_(mask, shape) {}
 
   // Appends the row of blocks that begins with this query.
   void append(const detail::ScoreIndex& first, BlockLayout& layout) {
@@ -82,7 +82,7 @@ class BlockFinder {
     }
     const detail::RowGroup rows{static_cast<std::int32_t>(first.batch),
                                 static_cast<std::int32_t>(count), heads_.data(), positions_.data()};
-    const detail::GroupRanges ranges = parts_.ranges(shape, rows);
+    const detail::GroupRanges ranges = bound_.ranges(rows);
     for (std::int64_t begin = 0; begin < layout.kv_len; begin += layout.kv_block) {
       const RowRange keys{begin, std::min(begin + layout.kv_block, layout.kv_len)};
       if (keys.end <= ranges.of_any.begin || keys.begin >= ranges.of_any.end) continue;
@@ -134,7 +134,6 @@ class BlockFinder {
   }
 
   BoundMask bound_;
-  detail::AllOf parts_;
   std::vector<std::int32_t> heads_;
   std::vector<std::int32_t> positions_;
 };

@@ -36,6 +36,14 @@ class BoundMask {
   std::int64_t query_step() const { return query_step_; }
   std::int64_t query_block() const { return parts_.query_block(); }
 
+  // What each of the rows sees of the keys of one tile, but for what an additive part hides.
+  void see(const detail::RowGroup& rows, RowRange keys, detail::KeyBits* seen) const {
+    parts_.see(shape_, rows, keys, seen);
+  }
+  detail::GroupRanges ranges(const detail::RowGroup& rows) const {
+    return parts_.ranges(shape_, rows);
+  }
+
   // Whether some part adds to scores.
   bool adds() const { return adds_; }
   // Fills a tile with what is added to scores, −infinity for keys that an additive part hides.

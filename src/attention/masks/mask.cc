@@ -23,6 +23,7 @@ namespace heed::inline v0 {
 namespace {
 
 using detail::ScoreIndex;
+using kernels::kTileKeys;
 
 // Builds [batch, num_heads, q_len, kv_len] from what `value_of(bound mask, index)` says of each
 // score.
@@ -41,31 +42,77 @@ Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_o
   return result;
 }
 
-// How many keys one query of the batch sees.
-std::int64_t visible_keys(const BoundMask& mask, const detail::ScoreIndex& row) {
-  const ScoreShape& shape = mask.shape();
-  const RowRange range = mask.range({row.batch, row.head, row.q});
-  if (mask.is_structural()) return range.end - range.begin;
-  const auto head = static_cast<std::int32_t>(row.head);
-  const auto position = static_cast<std::int32_t>(row.q + shape.query_offset[row.batch]);
-  const detail::RowGroup rows{static_cast<std::int32_t>(row.batch), 1, &head, &position};
-  std::int64_t count = 0;
-  for (std::int64_t key =
-           mask.next_key(rows, range.begin / kernels::kTileKeys * kernels::kTileKeys);
-       key < range.end; key = mask.next_key(rows, key)) {
-    const std::int64_t tile = key / kernels::kTileKeys * kernels::kTileKeys;
-    const std::int64_t next = tile + kernels::kTileKeys;
-    const RowRange keys{std::max(key, range.begin), std::min(next, range.end)};
-    auto seen = detail::KeyBits::between(keys.begin - tile, keys.end - tile);
-    mask.hide(rows, keys, &seen);
-    for (std::int64_t j = 0; mask.adds() && j < kernels::kTileKeys; ++j) {
-      if (seen.has(j) && !mask.visible({row.batch, row.head, row.q, tile + j})) seen.clear(j);
+// Counts the keys that queries of a head see, as many at once as a panel has rows.
+class VisibleKeys {
+ public:
+  explicit VisibleKeys(const BoundMask& mask) : mask_(mask) {}
+
+  // Of the queries first.q ≤ q < end.
+  std::int64_t count(const ScoreIndex& first, std::int64_t end) {
+    std::int64_t sum = 0;
+    for (ScoreIndex at = first; at.q < end; at.q += kernels::kMaxPanelWidth) {
+      check_cancelled();
+      const auto rows = std::min<std::int64_t>(kernels::kMaxPanelWidth, end - at.q);
+      sum += mask_.is_structural() ? count_ranges(at, rows) : count_group(at, rows);
     }
-    count += seen.count();
-    key = next;
+    return sum;
   }
-  return count;
-}
+
+ private:
+  std::int64_t count_ranges(const ScoreIndex& first, std::int64_t num_rows) const {
+    std::int64_t sum = 0;
+    for (std::int64_t r = 0; r < num_rows; ++r) {
+      const RowRange keys = mask_.range({first.batch, first.head, first.q + r});
+      sum += keys.end - keys.begin;
+    }
+    return sum;
+  }
+
+  std::int64_t count_group(const ScoreIndex& first, std::int64_t num_rows) {
+    const ScoreShape& shape = mask_.shape();
+    for (std::int64_t r = 0; r < num_rows; ++r) {
+      heads_[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(first.head);
+      positions_[static_cast<std::size_t>(r)] =
+          static_cast<std::int32_t>(first.q + r + shape.query_offset[first.batch]);
+    }
+    const detail::RowGroup rows{static_cast<std::int32_t>(first.batch),
+                                static_cast<std::int32_t>(num_rows), heads_.data(),
+                                positions_.data()};
+    const auto [of_all, of_any] = mask_.ranges(rows);
+    std::int64_t sum = 0;
+    const std::int64_t begin = std::max<std::int64_t>(of_any.begin, 0);
+    const std::int64_t end = std::min(of_any.end, shape.kv_len);
+    for (std::int64_t key = mask_.next_key(rows, begin / kTileKeys * kTileKeys); key < end;) {
+      const std::int64_t tile = key / kTileKeys * kTileKeys;
+      const RowRange keys{std::max(tile, begin), std::min(tile + kTileKeys, end)};
+      const bool is_whole =
+          (keys & of_all) == keys && mask_.visibility(rows, keys) == kernels::Visibility::kAll;
+      sum += is_whole ? num_rows * (keys.end - keys.begin) : count_tile(first, rows, keys);
+      key = mask_.next_key(rows, tile + kTileKeys);
+    }
+    return sum;
+  }
+
+  std::int64_t count_tile(const ScoreIndex& first, const detail::RowGroup& rows, RowRange keys) {
+    const std::int64_t first_key = detail::tile_of(keys);
+    mask_.see(rows, keys, seen_.data());
+    std::int64_t sum = 0;
+    for (std::int64_t r = 0; r < rows.num_rows; ++r) {
+      detail::KeyBits& seen = seen_[static_cast<std::size_t>(r)];
+      for (std::int64_t j = 0; mask_.adds() && j < kTileKeys; ++j) {
+        const ScoreIndex at{first.batch, first.head, first.q + r, first_key + j};
+        if (seen.has(j) && !mask_.visible(at)) seen.clear(j);
+      }
+      sum += seen.count();
+    }
+    return sum;
+  }
+
+  const BoundMask& mask_;
+  std::array<std::int32_t, kernels::kMaxPanelWidth> heads_;
+  std::array<std::int32_t, kernels::kMaxPanelWidth> positions_;
+  detail::RowBits seen_;
+};
 
 void check_index(const char* name, std::int64_t index, std::int64_t extent) {
   if (index < 0 || index >= extent) {
@@ -109,12 +156,7 @@ std::int64_t count_visible(const Mask& mask, const ScoreShape& shape) {
   for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
     for (std::int64_t head = 0; head < shape.num_heads; ++head) {
       parallel_for(0, shape.q_len, 64, [&](std::int64_t first, std::int64_t last) {
-        std::int64_t some = 0;
-        for (std::int64_t q = first; q < last; ++q) {
-          check_cancelled();
-          some += visible_keys(bound, {batch, head, q, 0});
-        }
-        count += some;
+        count += VisibleKeys(bound).count({batch, head, first, 0}, last);
       });
     }
   }

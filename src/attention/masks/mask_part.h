@@ -25,14 +25,20 @@ inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
           static_cast<std::int32_t>(at.k)};
 }
 
-// Rows of one batch entry that are computed together, at most kMaxPanelWidth.
+// Rows of one batch entry that are computed together, at least one and at most kMaxPanelWidth:
+// query after query, of each the heads that share a key head.
 struct RowGroup {
   std::int32_t batch;
   std::int32_t num_rows;
   const std::int32_t* heads;  // [num_rows]
-  const std::int32_t* q_idx;  // [num_rows], positions: query_offset is included
+  const std::int32_t* q_idx;  // [num_rows], positions, which do not fall: query_offset is included
   // For the loops that call a user's function.
   TileTarget target = TileTarget::kBaseline;
+
+  // From the first row's to the last one's.
+  RowRange positions() const { return {q_idx[0], std::int64_t{q_idx[num_rows - 1]} + 1}; }
+  // Whether all rows are of one head: the second is, and so is each that begins a query.
+  bool has_one_head() const { return num_rows == 1 || heads[0] == heads[1]; }
 };
 
 // Keys that lie in the ranges of all rows of a group, and keys outside of which no row's range has

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -71,9 +70,9 @@ class PositionMask : public IrregularPart {
 
   // From that of the first row to that of the last one.
   RowRange positions(const ScoreShape& shape, const RowGroup& rows) const {
-    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    const RowRange given = rows.positions();
     const std::int64_t moved = shift(shape, rows.batch);
-    return {*first + moved, *last + moved + 1};
+    return {given.begin + moved, given.end + moved};
   }
 
  private:

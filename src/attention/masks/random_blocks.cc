@@ -46,7 +46,7 @@ class DrawnBlocks {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t last = available - count + i;
       const std::int64_t chosen = below(last + 1, i);
-      insert(contains(chosen) ? last : chosen);
+      insert(static_cast<std::int32_t>(contains(chosen) ? last : chosen));
     }
   }
 
@@ -65,9 +65,9 @@ class DrawnBlocks {
   }
 
  private:
-  const std::int64_t* end() const { return blocks_.data() + size_; }
+  const std::int32_t* end() const { return blocks_.data() + size_; }
 
-  void insert(std::int64_t block) {
+  void insert(std::int32_t block) {
     auto* place = std::upper_bound(blocks_.begin(), blocks_.begin() + size_, block);
     std::copy_backward(place, blocks_.begin() + size_, blocks_.begin() + size_ + 1);
     *place = block;
@@ -85,7 +85,7 @@ class DrawnBlocks {
 
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 3> row_;
-  std::array<std::int64_t, kMostDrawn> blocks_;
+  std::array<std::int32_t, kMostDrawn> blocks_;  // keys are fewer than 2³¹
   std::ptrdiff_t size_ = 0;
 };
 
@@ -153,18 +153,23 @@ class RandomBlocksMask final : public IrregularPart {
   }
 
  private:
-  // The last draw of a thread is kept: a panel asks for it again with every tile.
+  // A panel asks for the draws of its rows again with every tile: a thread keeps some.
   const DrawnBlocks& draw(const ScoreShape& shape, std::int64_t head, std::int64_t row) const {
     const std::int64_t all = (shape.kv_len + drawn_.block - 1) / drawn_.block;
     const std::int64_t available = drawn_.only_past ? std::min(row + 1, all) : all;
     const std::tuple wanted(drawn_.seed, drawn_.count, head, row, available);
-    thread_local std::remove_const_t<decltype(wanted)> drawn;
-    thread_local std::optional<DrawnBlocks> blocks;
-    if (!blocks || drawn != wanted) {
-      blocks.emplace(drawn_, head, row, available);
-      drawn = wanted;
+    struct Draw {
+      std::remove_const_t<decltype(wanted)> of;
+      std::optional<DrawnBlocks> blocks;
+    };
+    // Neighbouring heads, and neighbouring rows of one head, have places of their own.
+    thread_local std::array<Draw, 16> draws;
+    Draw& draw = draws[static_cast<std::uint64_t>(row + 5 * head) % draws.size()];
+    if (!draw.blocks || draw.of != wanted) {
+      draw.blocks.emplace(drawn_, head, row, available);
+      draw.of = wanted;
     }
-    return *blocks;
+    return *draw.blocks;
   }
 
   // Calls each(blocks, is_of) for what different rows see, where is_of(r) says whether row r does.
@@ -178,14 +183,17 @@ class RandomBlocksMask final : public IrregularPart {
       return rows.heads[r] == head && rows.q_idx[r] >= begin &&
              rows.q_idx[r] < begin + drawn_.block;
     };
+    // Then the rows of a block follow each other, for positions do not fall.
+    const bool is_one_head = rows.has_one_head();
     for (std::int32_t first = 0; first < rows.num_rows; ++first) {
       if (is_of(first)) continue;
       head = rows.heads[first];
       const std::int64_t row = detail::block_of(rows.q_idx[first] + moved, drawn_.block);
       begin = row * drawn_.block - moved;
       bool is_new = true;
-      for (std::int32_t r = first - 1; r >= 0 && is_new; --r) is_new = !is_of(r);
+      for (std::int32_t r = first - 1; r >= 0 && is_new && !is_one_head; --r) is_new = !is_of(r);
       if (is_new) each(draw(shape, head, row), is_of);
+      if (is_one_head && is_of(rows.num_rows - 1)) return;
     }
   }
 

@@ -51,15 +51,15 @@ class SinksAndWindow final : public IrregularPart {
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
                         std::int64_t key) const override {
     if (key < sinks_) return key;
-    const std::int64_t first = *std::min_element(rows.q_idx, rows.q_idx + rows.num_rows);
-    return std::max(key, begin(first + moved(shape, rows.batch)));
+    return std::max(key, begin(rows.positions().begin + moved(shape, rows.batch)));
   }
   Visibility visibility(const ScoreShape& shape, const RowGroup& rows,
                         RowRange keys) const override {
-    const auto [first, last] = std::minmax_element(rows.q_idx, rows.q_idx + rows.num_rows);
+    const RowRange positions = rows.positions();
     const std::int64_t offset = moved(shape, rows.batch);
-    if (keys.end <= sinks_ || keys.begin >= begin(*last + offset)) return Visibility::kAll;
-    const bool is_none = keys.begin >= sinks_ && keys.end <= begin(*first + offset);
+    if (keys.end <= sinks_ || keys.begin >= begin(positions.end - 1 + offset))
+      return Visibility::kAll;
+    const bool is_none = keys.begin >= sinks_ && keys.end <= begin(positions.begin + offset);
     return is_none ? Visibility::kNone : Visibility::kMixed;
   }
   void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
