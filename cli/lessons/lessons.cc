@@ -26,6 +26,7 @@ extern const Lesson kPositionLesson;
 extern const Lesson kRelativePositionsLesson;
 extern const Lesson kComplexityLesson;
 extern const Lesson kSparseAttentionLesson;
+extern const Lesson kFlashAttentionLesson;
 extern const Lesson kKvCacheLesson;
 extern const Lesson kVariationsLesson;
 extern const Lesson kRnnAgainstAttentionLesson;
@@ -59,6 +60,7 @@ std::span<const Lesson> all_lessons() {
       kRelativePositionsLesson,
       kComplexityLesson,
       kSparseAttentionLesson,
+      kFlashAttentionLesson,
       kKvCacheLesson,
       kVariationsLesson,
       kRnnAgainstAttentionLesson,
