@@ -217,11 +217,13 @@ void show_work_of_backward(Report& report, const std::vector<QueryNumbers>& quer
                              {"stored_weights", kTokens * kTokens},
                              {"stored_tiles", 2 * kTokens}});
   report.paragraph(
-      "What to notice: the derivative of softmax wants the mean of grad_out_i · v_j over a whole "
-      "row of weights, which a tile does not have; but it is D_i, for out_i is the mean of v_j: "
-      "{:.4f} both ways for query 0, the largest difference is {:.1e}. Scores are computed once "
-      "more: 5 products of N² d multiply-adds instead of 4, here {} instead of {}. In return 2 "
-      "numbers of each query, lse and D, take the place of a row of weights: {} instead of {}.",
+      "What to notice: the derivative of softmax needs the mean of grad_out_i · v_j, weighted by a "
+      "whole row, which a tile does not have; but it is D_i, for out_i is the mean of v_j with the "
+      "same weights: {:.4f} both ways for query 0, the largest difference is {:.1e}. Scores are "
+      "computed once more: 5 products of N² d multiply-adds instead of 4, here {} instead of {}. "
+      "In "
+      "return 2 numbers of each query, lse and D, take the place of a row of weights: {} instead "
+      "of {}.",
       queries[0].mean, most, grouped(5 * kProduct), grouped(4 * kProduct), grouped(2 * kTokens),
       grouped(kTokens * kTokens));
 }

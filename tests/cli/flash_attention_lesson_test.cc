@@ -309,8 +309,8 @@ TEST_F(FlashAttentionLesson, VisitedTilesApproachHalfAndTheDiagonalGrowsWithTheL
   }
 }
 
-// "Neither read nor computed": NaN in keys that no query sees changes no bit.
-TEST_F(FlashAttentionLesson, UnseenTilesAreNotComputed) {
+// NaN in tiles of keys that no query sees does not reach the output.
+TEST_F(FlashAttentionLesson, KeysThatNoQuerySeesChangeNoBit) {
   TorchGenerator generator(0);
   const auto query = generator.randn({1, 1, 256, 16});
   auto key = generator.randn({1, 1, 512, 16});
