@@ -115,11 +115,10 @@ void show_running_softmax(Report& report) {
   const double by_tiles = std::abs(state.out / state.sum - whole.out);
   const double in_reverse = std::abs(reversed.out / reversed.sum - whole.out);
   const double of_heed = std::abs(heed.out(0, 0, 0, 0) - whole.out);
-  report.record("whole", {{"out", whole.out},
-                          {"lse", whole.lse},
-                          {"by_tiles", by_tiles},
-                          {"in_reverse", in_reverse},
-                          {"of_heed", of_heed}});
+  report.record("whole_out", whole.out);
+  report.record("whole_lse", whole.lse);
+  report.record("differences",
+                {{"by_tiles", by_tiles}, {"in_reverse", in_reverse}, {"of_heed", of_heed}});
   report.say();
   report.say("    out = o / l = {:.4f}      lse = m + log l = {:.4f}", state.out / state.sum,
              state.largest + std::log(state.sum));
@@ -166,6 +165,7 @@ void show_parts(Report& report) {
   const double of_merge = std::abs(joined.out(0, 0, 0, 0) - whole.out);
   const double of_swapped = std::abs(swapped.out(0, 0, 0, 0) - whole.out);
   report.say("  {:<8} {:>8.4f} {:>8.4f}", "joined", by_hand, lse);
+  report.record("part_lse", nlohmann::json::array({a.lse(0, 0, 0), b.lse(0, 0, 0)}));
   report.record("parts", {{"rows", rows},
                           {"out", by_hand},
                           {"lse", lse},
@@ -264,7 +264,7 @@ void teach(Report& report) {
 }  // namespace flash_attention_lesson
 
 extern const Lesson kFlashAttentionLesson = {
-    "flash-attention", "attention in tiles: the running softmax, memory, traffic, gradients",
+    "flash-attention", "tiles, the running softmax, memory, traffic, gradients",
     flash_attention_lesson::teach};
 
 }  // namespace heed::cli

@@ -174,6 +174,7 @@ void show_differences(Report& report, const Operands& in, const AttentionOutput<
   report.say("  {:<12} {:>10} {:>10} {:>20} {:>12}", "gradient of", "largest", "by hand",
              "attention_backward()", "in float32");
   auto rows = nlohmann::json::array();
+  std::vector<double> largest_entries;
   const auto show_row = [&](const std::string& name, Tensor<double> Gradients::*member,
                             const Tensor<double>& of_heed, const Tensor<float>& of_floats) {
     const Tensor<double>& expected = plain.*member;
@@ -183,6 +184,7 @@ void show_differences(Report& report, const Operands& in, const AttentionOutput<
     const double in_float = difference(of_floats, expected);
     report.say("  {:<12} {:>10.4f} {:>10.1e} {:>20.1e} {:>12.1e}", name, largest_entry, by_hand,
                in_double, in_float);
+    largest_entries.push_back(largest_entry);
     rows.push_back({{"name", name},
                     {"largest", largest_entry},
                     {"by_hand", by_hand},
@@ -193,6 +195,7 @@ void show_differences(Report& report, const Operands& in, const AttentionOutput<
   show_row("key", &Gradients::key, heed.key, floats.key);
   show_row("value", &Gradients::value, heed.value, floats.value);
   report.record("gradients", rows);
+  report.record("largest_gradients", largest_entries);
   report.say();
 }
 
@@ -200,22 +203,27 @@ void show_work_of_backward(Report& report, const std::vector<QueryNumbers>& quer
                            const std::vector<double>& means) {
   constexpr std::int64_t kProduct = kTokens * kTokens * kDim;
   double most = 0;
+  std::vector<double> of_out;
+  of_out.reserve(queries.size());
   for (std::size_t q = 0; q < means.size(); ++q) {
+    of_out.push_back(queries[q].mean);
     most = std::max(most, std::abs(queries[q].mean - means[q]));
   }
-  report.record("backward", {{"mean", queries[0].mean},
-                             {"mean_of_weights", means[0]},
-                             {"difference_of_means", most},
+  report.record("row_means", of_out);
+  report.record("row_means_of_weights", means);
+  report.record("backward", {{"difference_of_means", most},
                              {"multiply_adds_stored", 4 * kProduct},
                              {"multiply_adds_tiles", 5 * kProduct},
                              {"stored_weights", kTokens * kTokens},
                              {"stored_tiles", 2 * kTokens}});
   report.paragraph(
-      "What to notice: the derivative of softmax wants the mean of grad_out_i · v_j over a whole "
-      "row of weights, which a tile does not have; but it is D_i, for out_i is the mean of v_j: "
-      "{:.4f} both ways for query 0, the largest difference is {:.1e}. Scores are computed once "
-      "more: 5 products of N² d multiply-adds instead of 4, here {} instead of {}. In return 2 "
-      "numbers of each query, lse and D, take the place of a row of weights: {} instead of {}.",
+      "What to notice: the derivative of softmax needs the mean of grad_out_i · v_j, weighted by a "
+      "whole row, which a tile does not have; but it is D_i, for out_i is the mean of v_j with the "
+      "same weights: {:.4f} both ways for query 0, the largest difference is {:.1e}. Scores are "
+      "computed once more: 5 products of N² d multiply-adds instead of 4, here {} instead of {}. "
+      "In "
+      "return 2 numbers of each query, lse and D, take the place of a row of weights: {} instead "
+      "of {}.",
       queries[0].mean, most, grouped(5 * kProduct), grouped(4 * kProduct), grouped(2 * kTokens),
       grouped(kTokens * kTokens));
 }

@@ -329,6 +329,25 @@ def sparse_attention() -> Numbers:
     return {"window_changes": torch.stack(changes)}
 
 
+@lesson("flash-attention")
+def flash_attention() -> Numbers:
+    scores = torch.tensor([1, 3, 2, 0, 5, 4, -1, 2], dtype=torch.float64)
+    values = torch.arange(1, 9, dtype=torch.float64)
+    torch.manual_seed(0)
+    query, key, value, grad_out = (torch.randn(1, 1, 70, 16, dtype=torch.float64) for _ in range(4))
+    for x in (query, key, value):
+        x.requires_grad_()
+    out = F.scaled_dot_product_attention(query, key, value)
+    gradients = torch.autograd.grad(out, (query, key, value), grad_out)
+    return {
+        "whole_out": (scores.softmax(0) * values).sum(),
+        "whole_lse": scores.logsumexp(0),
+        "part_lse": torch.stack([scores[:5].logsumexp(0), scores[5:].logsumexp(0)]),
+        "largest_gradients": torch.stack([g.abs().max() for g in gradients]),
+        "row_means": (grad_out * out).sum(-1),
+    }
+
+
 @lesson("kv-cache")
 def kv_cache() -> Numbers:
     torch.manual_seed(0)
