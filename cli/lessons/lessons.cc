@@ -27,6 +27,7 @@ extern const Lesson kRelativePositionsLesson;
 extern const Lesson kComplexityLesson;
 extern const Lesson kSparseAttentionLesson;
 extern const Lesson kFlashAttentionLesson;
+extern const Lesson kLinearAttentionLesson;
 extern const Lesson kKvCacheLesson;
 extern const Lesson kVariationsLesson;
 extern const Lesson kRnnAgainstAttentionLesson;
@@ -61,6 +62,7 @@ std::span<const Lesson> all_lessons() {
       kComplexityLesson,
       kSparseAttentionLesson,
       kFlashAttentionLesson,
+      kLinearAttentionLesson,
       kKvCacheLesson,
       kVariationsLesson,
       kRnnAgainstAttentionLesson,

@@ -348,6 +348,18 @@ def flash_attention() -> Numbers:
     }
 
 
+@lesson("linear-attention")
+def linear_attention() -> Numbers:
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(1, 1, 6, n, dtype=torch.float64) for n in (3, 3, 2))
+    weights = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
+    queries = torch.tensor([[1.0, 0], [0, 1], [-1, 0.5], [1, 1]])
+    keys = torch.tensor([[1.0, -1], [0, 1], [2, 0], [-1, 1]])
+    seen = ((F.elu(queries) + 1) @ (F.elu(keys) + 1).mT).tril()
+    values = torch.arange(1.0, 5)[:, None]
+    return {"order_out": weights @ value, "causal_out": seen @ values / seen.sum(-1, keepdim=True)}
+
+
 @lesson("kv-cache")
 def kv_cache() -> Numbers:
     torch.manual_seed(0)
