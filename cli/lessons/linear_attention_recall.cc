@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "heed/attention.h"
 #include "heed/random.h"
@@ -29,6 +30,21 @@ Tensor<float> drawn_directions(std::int64_t pairs, TorchGenerator& random) {
   return rows;
 }
 
+std::span<const float> row_of(const Tensor<float>& rows, std::int64_t text, std::int64_t row) {
+  return rows.elements().subspan(static_cast<std::size_t>((text * rows.extent(2) + row) * kPairDim),
+                                 kPairDim);
+}
+
+// Of rows and not of tensors, each of whose indices is checked where assertions are on: this is
+// most of the lesson's work.
+double product_of(std::span<const float> a, std::span<const float> b) {
+  const float* left = a.data();
+  const float* right = b.data();
+  double product = 0;
+  for (std::int64_t i = 0; i < kPairDim; ++i) product += static_cast<double>(left[i]) * right[i];
+  return product;
+}
+
 // The share of answers whose nearest value is the last one that was stored with the key. There are
 // as many keys as answers, and the last values are theirs.
 double share_right(const Tensor<float>& answers, const Tensor<float>& values) {
@@ -40,10 +56,7 @@ double share_right(const Tensor<float>& answers, const Tensor<float>& values) {
       std::int64_t best = 0;
       double nearest = -2;
       for (std::int64_t j = 0; j < pairs; ++j) {
-        double product = 0;
-        for (std::int64_t i = 0; i < kPairDim; ++i) {
-          product += static_cast<double>(answers(text, 0, asked, i)) * values(text, 0, j, i);
-        }
+        const double product = product_of(row_of(answers, text, asked), row_of(values, text, j));
         if (product > nearest) best = j;
         nearest = std::max(nearest, product);
       }
