@@ -64,8 +64,9 @@ void show_features(Report& report) {
   report.paragraph(
       "What to notice: all are weights, not negative and with the sum 1. With relu a key that "
       "shares no positive dimension with the query weighs 0. The order of the keys is not that of "
-      "q · k: elu+1 puts (1, 1) before (0.5, -1), softmax behind it. And no product of features "
-      "grows as fast as the exponential: these weights are spread wider.");
+      "q · k: elu+1 puts (1, 1) before (0.5, -1), softmax behind it. And these two products grow "
+      "more slowly than the exponential: the key with the largest q · k gets less than softmax "
+      "gives it.");
 }
 
 namespace {
@@ -137,6 +138,29 @@ std::vector<Products> products_of_lengths() {
   return all;
 }
 
+namespace {
+
+// Where T² (d + d_v) = 2 T d d_v.
+void show_crossings(Report& report) {
+  struct Dims {
+    std::int64_t of_keys;
+    std::int64_t of_values;
+  };
+  report.say("Both take the same work at T = 2 d d_v / (d + d_v):");
+  report.say();
+  report.say("  {:>6} {:>6} {:>8}", "d", "d_v", "T");
+  auto rows = nlohmann::json::array();
+  for (const Dims& dims : {Dims{16, 16}, {64, 64}, {128, 128}, {16, 64}, {64, 128}}) {
+    const double length = static_cast<double>(2 * dims.of_keys * dims.of_values) /
+                          static_cast<double>(dims.of_keys + dims.of_values);
+    report.say("  {:>6} {:>6} {:>8.4g}", dims.of_keys, dims.of_values, length);
+    rows.push_back({{"d", dims.of_keys}, {"d_v", dims.of_values}, {"length", length}});
+  }
+  report.record("crossings", rows);
+}
+
+}  // namespace
+
 void show_orders(Report& report) {
   report.step("Two orders of one product");
   report.paragraph(
@@ -175,6 +199,8 @@ void show_orders(Report& report) {
                     {"state_first", products.state_first}});
   }
   report.record("products", rows);
+  report.say();
+  show_crossings(report);
   report.say();
   report.paragraph(
       "What to notice: with d = d_v both take the same work at T = d. Beyond it the state wins by "

@@ -156,7 +156,9 @@ void show_replacement(Report& report) {
   report.say();
   report.paragraph(
       "What to notice: softmax and the sum give both values of a key the same weight and tell "
-      "them apart by chance. The delta rule has replaced the first.");
+      "them apart by chance. The delta rule has replaced the first, and fails only as it did "
+      "above, "
+      "where there are many keys.");
 }
 
 }  // namespace
@@ -193,9 +195,8 @@ void show_recall(Report& report) {
   show_replacement(report);
   report.say();
   report.paragraph(
-      "Models that keep such states therefore have some layers of softmax attention too, or see "
-      "the "
-      "last tokens through a window.");
+      "Some models that keep such states therefore have a few layers of softmax attention as well, "
+      "or attention to a window of the last tokens.");
 }
 
 }  // namespace heed::cli::linear_attention_lesson

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "heed/kv_cache.h"
 #include "lessons/linear_attention.h"
 #include "lessons/numbers.h"
 
@@ -100,6 +101,20 @@ bool continues_to_the_same_bits() {
                     whole.out.elements().begin() + kSteps / 2);
 }
 
+// Of a head that takes in no token: S is of one size, whatever was read. z has a number for each
+// row of S.
+std::int64_t bytes_of_state(std::int64_t head_dim) {
+  const Tensor<float> none({1, 1, 0, head_dim});
+  const Tensor<float> state = linear_attention(none, none, none).state;
+  return static_cast<std::int64_t>(sizeof(float)) * (state.num_elements() + head_dim);
+}
+
+// Of a key and a value, in a pool of one head.
+std::int64_t bytes_of_token(std::int64_t head_dim) {
+  const KvPool pool({.num_kv_heads = 1, .head_dim = head_dim});
+  return pool.page_bytes() / pool.config().page_size;
+}
+
 }  // namespace
 
 void show_recurrence(Report& report) {
@@ -122,38 +137,38 @@ void show_recurrence(Report& report) {
       "What to notice: the first out is the first value, for there is nothing else to see. A text "
       "may be cut anywhere: two tokens, and two more from the state that the first two left, have "
       "{} as all four at once in linear_attention(). This is a recurrent network with a matrix as "
-      "its state, which learns like attention, in parallel.",
+      "its state. The weights φ(q) · φ(k) under a causal mask give the same outputs for all tokens "
+      "at once.",
       same ? "the same bits" : "other bits");
 }
 
 void show_state_and_cache(Report& report) {
   constexpr std::int64_t kHeadDim = 64;
-  constexpr std::int64_t kState = 4 * (kHeadDim * kHeadDim + kHeadDim);
-  constexpr std::int64_t kToken = 4 * 2 * kHeadDim;
+  const std::int64_t state_bytes = bytes_of_state(kHeadDim);
+  const std::int64_t token_bytes = bytes_of_token(kHeadDim);
   report.step("The state beside a KV cache");
   report.paragraph(
       "To write the next token, softmax attention needs the keys and values of all before it; "
-      "linear attention needs S and z. Bytes of a head with d = d_v = {}, float32: {} for the "
-      "state, {} for each token in a cache.",
-      kHeadDim, grouped(kState), kToken);
+      "linear attention needs S and z. Bytes of a head with d = d_v = {}, float32: {} for S and z, "
+      "{} for each token in a KvPool.",
+      kHeadDim, grouped(state_bytes), token_bytes);
   report.say();
   report.say("  {:>6} {:>12} {:>8} {:>8}", "T", "cache", "state", "ratio");
   auto rows = nlohmann::json::array();
   for (const std::int64_t length : {16, 128, 1024, 8192, 65536}) {
-    const std::int64_t cache = length * kToken;
-    report.say("  {:>6} {:>12} {:>8} {:>8.4g}", length, grouped(cache), grouped(kState),
-               static_cast<double>(cache) / static_cast<double>(kState));
-    rows.push_back({{"length", length}, {"cache", cache}, {"state", kState}});
+    const std::int64_t cache = length * token_bytes;
+    report.say("  {:>6} {:>12} {:>8} {:>8.4g}", length, grouped(cache), grouped(state_bytes),
+               static_cast<double>(cache) / static_cast<double>(state_bytes));
+    rows.push_back({{"length", length}, {"cache", cache}, {"state", state_bytes}});
   }
-  const double equal = static_cast<double>(kState) / static_cast<double>(kToken);
+  const double equal = static_cast<double>(state_bytes) / static_cast<double>(token_bytes);
   report.record("bytes", rows);
   report.record("equal_length", equal);
   report.say();
   report.paragraph(
-      "What to notice: from {} tokens on a cache is the larger. The state is read and written "
-      "whole "
-      "for every token, however short the text.",
-      static_cast<std::int64_t>(std::ceil(equal)));
+      "What to notice: from {} tokens on a cache is the larger. The whole state is read and "
+      "written for every token, however short the text.",
+      static_cast<std::int64_t>(std::floor(equal)) + 1);
 }
 
 }  // namespace heed::cli::linear_attention_lesson
