@@ -63,6 +63,7 @@ void add_verbs(CLI::App& command) {
   command.formatter(std::make_shared<heed::cli::HelpFormatter>());
   heed::cli::add_demo(command);
   heed::cli::add_explain(command);
+  heed::cli::add_mask(command);
   heed::cli::add_serve(command);
   heed::cli::add_run(command);
   heed::cli::add_lesson(command);

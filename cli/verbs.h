@@ -15,6 +15,7 @@ class UsageError : public std::runtime_error {
 
 void add_demo(CLI::App& command);
 void add_explain(CLI::App& command);
+void add_mask(CLI::App& command);
 void add_run(CLI::App& command);
 void add_bench(CLI::App& command);
 void add_info(CLI::App& command);

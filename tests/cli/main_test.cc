@@ -47,17 +47,31 @@ TEST(Command, HelpNamesEveryVerbAndGivesExamples) {
   const auto result = run_command({"--help"});
   EXPECT_EQ(result.exit_code, 0);
   for (const char* verb :
-       {"demo  ", "explain  ", "run  ", "lesson  ", "bench  ", "info  ", "Examples:"}) {
+       {"demo  ", "explain  ", "mask  ", "run  ", "lesson  ", "bench  ", "info  ", "Examples:"}) {
     EXPECT_THAT(result.out, HasSubstr(verb));
   }
 }
 
 // Every verb of the command, "train copy" as two words.
 std::vector<std::vector<std::string>> all_verbs() {
-  return {{"demo"},     {"explain"},  {"serve"},         {"run"},         {"lesson"},
-          {"gallery"},  {"train"},    {"train", "copy"}, {"train", "lm"}, {"train", "translate"},
-          {"generate"}, {"diagnose"}, {"translate"},     {"evaluate"},    {"compare"},
-          {"bench"},    {"info"}};
+  return {{"demo"},
+          {"explain"},
+          {"mask"},
+          {"serve"},
+          {"run"},
+          {"lesson"},
+          {"gallery"},
+          {"train"},
+          {"train", "copy"},
+          {"train", "lm"},
+          {"train", "translate"},
+          {"generate"},
+          {"diagnose"},
+          {"translate"},
+          {"evaluate"},
+          {"compare"},
+          {"bench"},
+          {"info"}};
 }
 
 TEST(Command, HelpFitsEightyColumns) {
