@@ -12,15 +12,15 @@
 #include "heed/mask.h"
 #include "heed/reference.h"
 #include "support/fused.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::expect_refused;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::TargetTest;
@@ -87,11 +87,6 @@ TEST(CacheMask, MissingKeysAreHidden) {
   // Any strides.
   EXPECT_THAT(elements_of(pad_keys(allowed.view().permute({1, 0}), 3)),
               ElementsAre(true, false, false, false, true, false, true, true, false));
-}
-
-template <class Call>
-void expect_refused(const Call& call, const char* text) {
-  EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
 }
 
 TEST(CacheMask, RefusesMisuse) {

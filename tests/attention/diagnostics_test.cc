@@ -18,8 +18,8 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::normal;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 
 // One sequence, two heads, three queries, four keys: few enough to work out by hand.
 const Tensor<double> kWeights({1, 2, 3, 4}, {0.5, 0.5, 0,   0,    //

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
 
 ScoreShape lengths(std::int64_t q_len, std::int64_t kv_len, std::int64_t query_offset = 0) {
   return {1, 1, q_len, kv_len, query_offset};

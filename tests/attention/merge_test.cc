@@ -37,8 +37,8 @@ using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 
 // --- one row
 

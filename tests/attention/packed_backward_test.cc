@@ -39,10 +39,10 @@ void add(Tensor<float>& sum, const Tensor<float>& part) {
                  [](float a, float b) { return a + b; });
 }
 
-// Packed tensors of four heads, and one sequence after the other alone.
-class Packed {
+// PackedProblem tensors of four heads, and one sequence after the other alone.
+class PackedProblem {
  public:
-  Packed(Boundaries queries, Boundaries keys, Dims dims = {})
+  PackedProblem(Boundaries queries, Boundaries keys, Dims dims = {})
       : q_at(std::move(queries)),
         k_at(std::move(keys)),
         query(normal<float>({q_at.back(), 4, dims.head_dim}, 1)),
@@ -94,7 +94,7 @@ class Packed {
 };
 
 // What one thread makes, and any number of threads.
-AttentionGradients<float> gradients_of(const Packed& packed, const AttentionOptions& options,
+AttentionGradients<float> gradients_of(const PackedProblem& packed, const AttentionOptions& options,
                                        const std::string& what) {
   const auto forward = packed.forward(options);
   auto found = packed.backward(forward, options);
@@ -108,7 +108,7 @@ AttentionGradients<float> gradients_of(const Packed& packed, const AttentionOpti
 using OptionsOf = std::function<AttentionOptions(std::size_t)>;
 
 // The options of sequence i, where it is alone, may name what belongs to it in a batch.
-void expect_single_calls(const Packed& packed, const AttentionOptions& options,
+void expect_single_calls(const PackedProblem& packed, const AttentionOptions& options,
                          const OptionsOf& options_of, const std::string& what) {
   const auto found = gradients_of(packed, options, what);
   AttentionGradients<float> shared;
@@ -127,23 +127,23 @@ void expect_single_calls(const Packed& packed, const AttentionOptions& options,
   EXPECT_TRUE(same_bits(found.sinks, shared.sinks)) << what;
 }
 
-void expect_single_calls(const Packed& packed, const AttentionOptions& options,
+void expect_single_calls(const PackedProblem& packed, const AttentionOptions& options,
                          const std::string& what) {
   expect_single_calls(
       packed, options, [&](std::size_t) { return options; }, what);
 }
 
 // Lengths 0, 1 and primes; one whose queries are divided into parts; no keys, no queries.
-const Boundaries kQueries{0, 1, 1, 132, 389, 392, 392, 409};
-const Boundaries kKeys{0, 3, 10, 77, 208, 208, 208, 215};
+const Boundaries kQueryBounds{0, 1, 1, 132, 389, 392, 392, 409};
+const Boundaries kKeyBounds{0, 3, 10, 77, 208, 208, 208, 215};
 const Boundaries kFewQueries{0, 1, 1, 38, 57, 60};
 const Boundaries kFewKeys{0, 3, 10, 41, 84, 84};
 
 TEST(PackedBackward, IsEverySequenceForItself) {
   for (const std::int64_t kv_heads : {1, 2, 4}) {
     for (const std::int64_t dim : {7, 16}) {
-      const Packed packed(kQueries, kKeys,
-                          {.kv_heads = kv_heads, .head_dim = dim, .value_dim = 23 - dim});
+      const PackedProblem packed(kQueryBounds, kKeyBounds,
+                                 {.kv_heads = kv_heads, .head_dim = dim, .value_dim = 23 - dim});
       const std::string what = std::to_string(kv_heads) + ", " + std::to_string(dim) + ": ";
       expect_single_calls(packed, {}, what);
       expect_single_calls(packed, {.mask = causal_bottom_right()}, "causal, " + what);
@@ -152,7 +152,7 @@ TEST(PackedBackward, IsEverySequenceForItself) {
 }
 
 TEST(PackedBackward, EveryMask) {
-  const Packed packed(kQueries, kKeys);
+  const PackedProblem packed(kQueryBounds, kKeyBounds);
   expect_single_calls(packed, {.mask = causal_top_left()}, "top left ");
   expect_single_calls(packed, {.mask = sliding_window(20, 3, Alignment::bottom_right())},
                       "window ");
@@ -162,7 +162,7 @@ TEST(PackedBackward, EveryMask) {
 }
 
 TEST(PackedBackward, EveryOption) {
-  const Packed packed(kQueries, kKeys);
+  const PackedProblem packed(kQueryBounds, kKeyBounds);
   const auto slopes = alibi_slopes<float>(4);
   const auto sinks = normal<float>({4}, 5);
   const auto bias = normal<float>({4, 1, 1}, 6);
@@ -171,7 +171,7 @@ TEST(PackedBackward, EveryOption) {
   expect_single_calls(packed, {.bias = bias}, "bias ");
   expect_single_calls(packed, {.softcap = 1.5F}, "softcap ");
   expect_single_calls(packed, {.scale = -0.4F, .query_offset = 5}, "scale ");
-  const Packed few(kFewQueries, kFewKeys, {.kv_heads = 2});
+  const PackedProblem few(kFewQueries, kFewKeys, {.kv_heads = 2});
   const auto mod = [](auto score, int, int h, int q, int k) {
     return heed::tanh(score) * static_cast<float>(1 + h) + 0.1F * static_cast<float>((q - k) % 3);
   };
@@ -183,7 +183,7 @@ TEST(PackedBackward, EveryOption) {
 
 // Equally long sequences may have a bias of queries and keys, all the same or each its own.
 TEST(PackedBackward, ABiasOfAnyShape) {
-  const Packed packed({0, 53, 106, 159}, {0, 131, 262, 393});
+  const PackedProblem packed({0, 53, 106, 159}, {0, 131, 262, 393});
   for (const Shape& shape : {Shape{131}, Shape{53, 1}, Shape{53, 131}, Shape{4, 53, 131},
                              Shape{1, 4, 1, 131}, Shape{3, 1, 53, 131}, Shape{3, 4, 53, 1}}) {
     const auto bias = normal<float>(shape, 6);
@@ -203,7 +203,7 @@ TEST(PackedBackward, ABiasOfAnyShape) {
 }
 
 TEST(PackedBackward, SequencesAreEntriesOfABatch) {
-  const Packed packed(kFewQueries, kFewKeys, {.kv_heads = 2});
+  const PackedProblem packed(kFewQueries, kFewKeys, {.kv_heads = 2});
   const auto options_of = [](int added) {
     AttentionOptions options;
     options.mask = Mask::where([added](int b, int, int, int k) { return k % 5 <= b + added; });
@@ -218,7 +218,7 @@ TEST(PackedBackward, SequencesAreEntriesOfABatch) {
 }
 
 TEST(PackedBackward, DropsWhatABatchDrops) {
-  const Packed packed(kQueries, kKeys);
+  const PackedProblem packed(kQueryBounds, kKeyBounds);
   const AttentionOptions options{.dropout = {.probability = 0.25F, .seed = 3}};
   const auto found = gradients_of(packed, options, "dropout ");
   const auto count = static_cast<std::int64_t>(packed.count());
@@ -243,7 +243,7 @@ TEST(PackedBackward, DropsWhatABatchDrops) {
 }
 
 TEST(PackedBackward, IsCloseToTheReference) {
-  const Packed packed(kQueries, kKeys);
+  const PackedProblem packed(kQueryBounds, kKeyBounds);
   const auto sinks = normal<float>({4}, 5);
   const AttentionOptions options{.mask = causal_bottom_right(), .sinks = sinks, .softcap = 4};
   const auto found = packed.backward(options);
@@ -260,7 +260,7 @@ TEST(PackedBackward, IsCloseToTheReference) {
 
 // Rows longer than the kernels take are computed by the reference.
 TEST(PackedBackward, OfLongRows) {
-  const Packed packed({0, 1, 2}, {0, 2, 4}, {.head_dim = 65537, .value_dim = 2});
+  const PackedProblem packed({0, 1, 2}, {0, 2, 4}, {.head_dim = 65537, .value_dim = 2});
   const auto bias = normal<float>({2, 1, 1, 2}, 6);
   const auto shared = normal<float>({1, 2}, 6);
   const auto sinks = normal<float>({4}, 5);
@@ -272,7 +272,7 @@ TEST(PackedBackward, OfLongRows) {
 }
 
 TEST(PackedBackward, NoSequences) {
-  const Packed none({0}, {0});
+  const PackedProblem none({0}, {0});
   const auto sinks = normal<float>({4}, 5);
   const auto found = none.backward({.sinks = sinks});
   EXPECT_EQ(found.query.shape(), (Shape{0, 4, 16}));
@@ -280,7 +280,7 @@ TEST(PackedBackward, NoSequences) {
 }
 
 struct Call {
-  Packed packed{{0, 2, 5}, {0, 3, 7}};
+  PackedProblem packed{{0, 2, 5}, {0, 3, 7}};
   Boundaries q_at = packed.q_at;
   Boundaries k_at = packed.k_at;
   AttentionOptions options;

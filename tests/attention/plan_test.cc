@@ -33,10 +33,10 @@ AttentionShapes shapes_of(std::int64_t length, std::int64_t dim) {
 }
 
 template <class T>
-struct BasicInputs {
+struct BasicPlanInputs {
   Tensor<T> query, key, value, grad_out;
 
-  explicit BasicInputs(const AttentionShapes& s)
+  explicit BasicPlanInputs(const AttentionShapes& s)
       : query(drawn({s.batch, s.num_heads, s.q_len, s.head_dim}, 1)),
         key(drawn({s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2)),
         value(drawn({s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3)),
@@ -50,7 +50,7 @@ struct BasicInputs {
     }
   }
 };
-using Inputs = BasicInputs<float>;
+using PlanInputs = BasicPlanInputs<float>;
 
 template <class T>
 AttentionShapes shapes_in(std::int64_t length, std::int64_t dim) {
@@ -66,7 +66,7 @@ using OptionsFor =
 TEST(Plan, RunsToTheSameBitsAsAttention) {
   for (const std::int64_t length : {0, 1, 16, 129, 1100}) {
     const AttentionShapes shapes = shapes_of(length, 20);
-    const Inputs in(shapes);
+    const PlanInputs in(shapes);
     const AttentionOptions options{.mask = causal()};
     EXPECT_TRUE(same_bits(plan(shapes, options).run(in.query, in.key, in.value),
                           attention(in.query, in.key, in.value, options)))
@@ -76,7 +76,7 @@ TEST(Plan, RunsToTheSameBitsAsAttention) {
 
 TEST(Plan, WritesIntoTheCallersMemory) {
   const AttentionShapes shapes = shapes_of(200, 16);
-  const Inputs in(shapes);
+  const PlanInputs in(shapes);
   const AttentionPlan planned = plan(shapes, {.mask = causal()});
   const auto expected = attention_with_lse(in.query, in.key, in.value, {.mask = causal()});
   // The output's rows lie apart, and the workspace is not aligned.
@@ -101,7 +101,7 @@ TYPED_TEST(PlanOf, RunsToTheSameBitsAsAttention) {
   using T = TypeParam;
   for (const std::int64_t length : {0, 1, 129, 1100}) {
     const AttentionShapes shapes = shapes_in<T>(length, 20);
-    const BasicInputs<T> in(shapes);
+    const BasicPlanInputs<T> in(shapes);
     const OptionsFor<T> options{.mask = causal(), .softcap = 30};
     const AttentionPlan planned = plan(shapes, options);
     const auto expected = attention_with_lse(in.query, in.key, in.value, options);
@@ -125,7 +125,7 @@ TYPED_TEST(PlanOf, RunsBackwardToTheSameBitsAsAttentionBackward) {
   options.bias = bias;
   options.sinks = sinks;
   const AttentionShapes shapes = shapes_in<T>(150, 20);
-  const BasicInputs<T> in(shapes);
+  const BasicPlanInputs<T> in(shapes);
   const AttentionPlan planned = plan(shapes, options);
   const auto forward = attention_with_lse(in.query, in.key, in.value, options);
   const auto expected =
@@ -148,7 +148,7 @@ TEST(Plan, RunsBackwardInTheCallersMemory) {
   const AttentionShapes shapes = shapes_of(700, 64);
   const AttentionPlan planned = plan(shapes);
   if (planned.target() == "reference") GTEST_SKIP() << "the reference has no workspace";
-  const Inputs in(shapes);
+  const PlanInputs in(shapes);
   const auto forward = attention_with_lse(in.query, in.key, in.value);
   const std::size_t bytes = planned.backward_workspace_bytes();
   std::vector<std::byte> workspace(bytes);
@@ -163,8 +163,8 @@ TEST(Plan, RunsBackwardInTheCallersMemory) {
 
 TEST(Plan, RefusesOtherTensorsBackward) {
   const AttentionPlan planned = plan(shapes_of(9, 4));
-  const Inputs in(shapes_of(9, 4));
-  const Inputs other(shapes_of(8, 4));
+  const PlanInputs in(shapes_of(9, 4));
+  const PlanInputs other(shapes_of(8, 4));
   const auto forward = attention_with_lse(in.query, in.key, in.value);
   EXPECT_THAT(
       ([&] { planned.run_backward(other.grad_out, other.query, other.key, other.value, forward); }),
@@ -184,12 +184,12 @@ TEST(Plan, RefusesOtherTensorsBackward) {
 
 TEST(Plan, RefusesOtherTypes) {
   const AttentionPlan planned = plan(shapes_of(9, 4));
-  const BasicInputs<double> in(shapes_of(9, 4));
+  const BasicPlanInputs<double> in(shapes_of(9, 4));
   EXPECT_THAT(([&] { (void)planned.run(in.query, in.key, in.value); }),
               ThrowsMessage<InvalidArgument>(HasSubstr(
                   "AttentionPlan::run: the tensors are float64, but float32 was planned")));
   const AttentionPlan in_double = plan(shapes_in<double>(9, 4), AttentionOptions64{});
-  const Inputs floats(shapes_of(9, 4));
+  const PlanInputs floats(shapes_of(9, 4));
   EXPECT_THAT(([&] { (void)in_double.run(floats.query, floats.key, floats.value); }),
               ThrowsMessage<InvalidArgument>(
                   HasSubstr("the tensors are float32, but float64 was planned")));
@@ -197,7 +197,7 @@ TEST(Plan, RefusesOtherTypes) {
 
 TEST(Plan, RunsOnManyThreadsAtOnce) {
   const AttentionShapes shapes = shapes_of(150, 16);
-  const Inputs in(shapes);
+  const PlanInputs in(shapes);
   const AttentionPlan planned = plan(shapes);
   const Tensor<float> expected = planned.run(in.query, in.key, in.value);
   std::vector<Tensor<float>> found(4);
@@ -212,10 +212,10 @@ TEST(Plan, RunsOnManyThreadsAtOnce) {
 
 TEST(Plan, RefusesOtherTensors) {
   const AttentionPlan planned = plan(shapes_of(9, 4));
-  const Inputs other(shapes_of(8, 4));
+  const PlanInputs other(shapes_of(8, 4));
   EXPECT_THAT(([&] { (void)planned.run(other.query, other.key, other.value); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("q_len is 8, but 9 was planned")));
-  const Inputs in(shapes_of(9, 4));
+  const PlanInputs in(shapes_of(9, 4));
   Tensor<float> out({1, 4, 9, 5});
   EXPECT_THAT(([&] { planned.run_into({.out = out}, in.query, in.key, in.value); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("out has shape [1, 4, 9, 5], expected")));
@@ -365,7 +365,7 @@ TEST(Plan, WritesNothingWhenMemoryIsShort) {
   const AttentionPlan planned = plan(shapes);
   const auto bytes = static_cast<std::int64_t>(planned.workspace_bytes());
   if (planned.target() == "reference") GTEST_SKIP();
-  const Inputs in(shapes);
+  const PlanInputs in(shapes);
   Tensor<float> out(in.query.shape());
   Tensor<float> lse({shapes.batch, shapes.num_heads, shapes.q_len});
   for (float& element : out.elements()) element = 7;

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "heed/parallel.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using testing_support::expect_refused;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
@@ -163,11 +163,6 @@ TEST(Rotary, TakesNothing) {
             (Shape{2, 0, 4, 8}));
   EXPECT_EQ(rotary_embedding(Tensor<float>({2, 3, 0, 8}), caches.cos, caches.sin, kHalves).shape(),
             (Shape{2, 3, 0, 8}));
-}
-
-template <class Call>
-void expect_refused(const Call& call, const char* text) {
-  EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
 }
 
 TEST(Rotary, RefusesMisuse) {

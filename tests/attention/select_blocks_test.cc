@@ -33,7 +33,7 @@ using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using testing_support::kNaN;
 
 std::int64_t blocks_in(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;

@@ -22,7 +22,7 @@ using testing_support::normal;
 using testing_support::same_bits;
 
 // Whatever computes here: kernels, or the reference where HEED_TARGET says so.
-struct Inputs {
+struct StatisticsInputs {
   Tensor<float> query = normal<float>({2, 4, 30, 16}, 1);
   Tensor<float> key = normal<float>({2, 2, 40, 16}, 2);
   Tensor<float> sinks = normal<float>({4}, 3);
@@ -38,14 +38,14 @@ struct Inputs {
 };
 
 TEST(AttentionWeights, AgreeWithTheReference) {
-  const Inputs in;
+  const StatisticsInputs in;
   const auto found = attention_weights(in.query, in.key, in.rows, in.options());
   const auto expected = reference::attention_weights(in.query, in.key, in.rows, in.options());
   EXPECT_LT(max_difference(found, expected), 2e-7);
 }
 
 TEST(AttentionStatistics, AgreeWithTheReference) {
-  const Inputs in;
+  const StatisticsInputs in;
   const auto found = attention_statistics(in.query, in.key, in.options(), {.top_k = 3});
   const auto expected =
       reference::attention_statistics(in.query, in.key, in.options(), {.top_k = 3});
@@ -72,7 +72,7 @@ TEST(AttentionStatistics, AgreeWithTheReferenceInDouble) {
 
 template <class Half>
 void expect_halves_are_floats() {
-  const Inputs in;
+  const StatisticsInputs in;
   Tensor<Half> half[] = {Tensor<Half>(in.query.shape()), Tensor<Half>(in.key.shape())};
   Tensor<float> wide[] = {in.query, in.key};
   for (int i = 0; i < 2; ++i) {
@@ -95,7 +95,7 @@ TEST(AttentionStatistics, HalvesAreTheFloatsTheyStandFor) {
 }
 
 TEST(AttentionStatistics, ReadsABroadcastBatch) {
-  const Inputs in;
+  const StatisticsInputs in;
   const auto one = in.key.view().slice(0, 1, 2);
   const auto repeated = one.broadcast_to({2, 2, 40, 16});
   Tensor<float> copies = to_tensor(repeated);
@@ -104,7 +104,7 @@ TEST(AttentionStatistics, ReadsABroadcastBatch) {
 }
 
 TEST(AttentionStatistics, TheWeightsTimesTheValuesAreAttention) {
-  const Inputs in;
+  const StatisticsInputs in;
   const auto value = normal<float>({2, 2, 40, 1}, 4);
   const auto out = attention(in.query, in.key, value);
   const auto weights = attention_weights(in.query, in.key, in.rows);
@@ -145,7 +145,7 @@ TEST(AttentionWeights, TakeNoMemoryBesideWhatIsAskedFor) {
 }
 
 TEST(AttentionStatistics, ChecksBeforeItComputes) {
-  const Inputs in;
+  const StatisticsInputs in;
   const auto narrow = normal<float>({2, 2, 40, 15}, 2);
   const AttentionRow beyond{0, 3, 30};
   const AttentionRow before{-1, 0, 0};

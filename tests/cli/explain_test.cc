@@ -40,7 +40,7 @@ Weights weights_of(const std::vector<std::string>& arguments) {
   return explain_json(arguments).at("weights").get<Weights>();
 }
 
-void expect_usage_error(const std::vector<std::string>& options, const std::string& text) {
+void expect_explain_refuses(const std::vector<std::string>& options, const std::string& text) {
   std::vector<std::string> arguments{"explain", kSentence};
   arguments.insert(arguments.end(), options.begin(), options.end());
   const CommandResult result = run_command(arguments);
@@ -221,26 +221,27 @@ TEST(Explain, NothingIsWrittenOnError) {
 }
 
 TEST(Explain, RefusesSettingsThatMakeNoSense) {
-  expect_usage_error({"--heads", "0"}, "--heads is 0, expected 1 to 64");
-  expect_usage_error({"--heads", "many"}, "many");
-  expect_usage_error({"--heads", "3"}, "--d-model is 64, expected a multiple of --heads, 3");
-  expect_usage_error({"--heads", "3", "--d-model", "9"}, "expected an even number");
-  expect_usage_error({"--head", "4"}, "--head is 4, expected 0 to 3");
-  expect_usage_error({"--temperature", "0"}, "--temperature is 0");
-  expect_usage_error({"--temperature", "nan"}, "--temperature: 'nan' is not a finite number");
-  expect_usage_error({"--seed", "-1"}, "--seed");
-  expect_usage_error({"--out", "a.gif"},
-                     "'a.gif' does not end in .png, .svg, .pdf, .html, .json, .npy, .npz or .txt");
+  expect_explain_refuses({"--heads", "0"}, "--heads is 0, expected 1 to 64");
+  expect_explain_refuses({"--heads", "many"}, "many");
+  expect_explain_refuses({"--heads", "3"}, "--d-model is 64, expected a multiple of --heads, 3");
+  expect_explain_refuses({"--heads", "3", "--d-model", "9"}, "expected an even number");
+  expect_explain_refuses({"--head", "4"}, "--head is 4, expected 0 to 3");
+  expect_explain_refuses({"--temperature", "0"}, "--temperature is 0");
+  expect_explain_refuses({"--temperature", "nan"}, "--temperature: 'nan' is not a finite number");
+  expect_explain_refuses({"--seed", "-1"}, "--seed");
+  expect_explain_refuses(
+      {"--out", "a.gif"},
+      "'a.gif' does not end in .png, .svg, .pdf, .html, .json, .npy, .npz or .txt");
 }
 
 TEST(Explain, RefusesUnknownMasksAndListsTheKnown) {
-  expect_usage_error({"--mask", "future"},
-                     "--mask: there is no mask 'future', expected one of none, causal, ");
-  expect_usage_error({"--mask", "causal & future"},
-                     ", at character 10\n  causal & future\n           ^\n");
+  expect_explain_refuses({"--mask", "future"},
+                         "--mask: there is no mask 'future', expected one of none, causal, ");
+  expect_explain_refuses({"--mask", "causal & future"},
+                         ", at character 10\n  causal & future\n           ^\n");
   for (const char* mask : {"", "causal &", "prefix()", "prefix(2x)", "sliding_window(3)",
                            "sliding_window(1, -1)", "prefix(-1)", "window:2,0"}) {
-    expect_usage_error({"--mask", mask}, "--mask");
+    expect_explain_refuses({"--mask", mask}, "--mask");
   }
 }
 

@@ -52,7 +52,7 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
 class SafetensorsFile : public IoTest {};
 
 template <class T>
-void expect_round_trip(const std::filesystem::path& path) {
+void expect_same_bytes_again(const std::filesystem::path& path) {
   const Tensor<T> written({2, 3}, {T(0), T(1), T(0), T(1), T(1), T(0)});
   write_safetensors(path, {{"x", written.view()}});
   const Safetensors read = read_safetensors(path);
@@ -61,17 +61,17 @@ void expect_round_trip(const std::filesystem::path& path) {
 }
 
 TEST_F(SafetensorsFile, KeepsEveryType) {
-  expect_round_trip<float>(path("t"));
-  expect_round_trip<double>(path("t"));
-  expect_round_trip<bool>(path("t"));
-  expect_round_trip<std::int8_t>(path("t"));
-  expect_round_trip<std::int16_t>(path("t"));
-  expect_round_trip<std::int32_t>(path("t"));
-  expect_round_trip<std::int64_t>(path("t"));
-  expect_round_trip<std::uint8_t>(path("t"));
-  expect_round_trip<std::uint16_t>(path("t"));
-  expect_round_trip<std::uint32_t>(path("t"));
-  expect_round_trip<std::uint64_t>(path("t"));
+  expect_same_bytes_again<float>(path("t"));
+  expect_same_bytes_again<double>(path("t"));
+  expect_same_bytes_again<bool>(path("t"));
+  expect_same_bytes_again<std::int8_t>(path("t"));
+  expect_same_bytes_again<std::int16_t>(path("t"));
+  expect_same_bytes_again<std::int32_t>(path("t"));
+  expect_same_bytes_again<std::int64_t>(path("t"));
+  expect_same_bytes_again<std::uint8_t>(path("t"));
+  expect_same_bytes_again<std::uint16_t>(path("t"));
+  expect_same_bytes_again<std::uint32_t>(path("t"));
+  expect_same_bytes_again<std::uint64_t>(path("t"));
   const Tensor<Float16> half({2}, {Float16(1.5F), Float16(-0.0F)});
   const Tensor<BFloat16> brain({1}, {BFloat16(3.0F)});
   write_safetensors(path("t"), {{"half", half.view()}, {"brain", brain.view()}});

@@ -7,22 +7,17 @@
 #include <cstdint>
 
 #include "heed/reference.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::expect_refused;
 using testing_support::max_difference;
 using testing_support::normal;
-
-template <class Function>
-void expect_refused(Function function, const char* text) {
-  EXPECT_THAT(function, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
-}
 
 TEST(Linear, MultipliesByTheTransposedWeight) {
   const Tensor<float> x({1, 2, 2}, {1, 2, 3, 4});

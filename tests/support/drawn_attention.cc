@@ -16,9 +16,6 @@ namespace heed::testing_support {
 
 namespace {
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 // What the reference does in some ten milliseconds, and what keeps several threads busy.
 constexpr std::int64_t kMostProducts = 8'000'000;
 constexpr std::int64_t kMostScores = 80'000;

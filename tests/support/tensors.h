@@ -14,6 +14,9 @@
 
 namespace heed::testing_support {
 
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
 // Standard normal numbers, the same for the same seed.
 template <class Real>
 Tensor<Real> normal(const Shape& shape, std::uint32_t seed) {

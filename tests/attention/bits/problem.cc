@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "heed/detail/float_math.h"
+#include "support/tensors.h"
 
 namespace heed::bits {
 
 namespace {
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 constexpr std::int64_t kMostProducts = 1'500'000;
 
 using Names = std::array<const char*, kNumFeatures>;

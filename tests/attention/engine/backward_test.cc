@@ -202,7 +202,7 @@ TEST_P(FusedBackward, StridedTensors) {
   EXPECT_TRUE(same_bits(found, expected));
 }
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using testing_support::kNaN;
 
 bool is_finite(const Tensor<float>& tensor) {
   for (const float x : tensor.elements()) {

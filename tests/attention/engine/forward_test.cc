@@ -26,7 +26,7 @@ using testing_support::run_on_threads;
 using testing_support::same_bits;
 using testing_support::TargetTest;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
 
 class OnEveryTarget : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(OnEveryTarget);

@@ -20,7 +20,7 @@ using testing_support::Inputs;
 using testing_support::normal;
 using testing_support::WeightJob;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
 
 template <class T>
 AttentionDiagnostics diagnose(const kernels::KernelTable& table, TensorView<const T> query,

@@ -20,8 +20,8 @@ using testing_support::run;
 using testing_support::same_bits;
 using testing_support::TargetTest;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 constexpr std::int64_t kBatch = 2;
 constexpr std::int64_t kHeads = 2;
 constexpr std::int64_t kQueries = 70;

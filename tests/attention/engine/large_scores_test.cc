@@ -35,7 +35,7 @@ using testing_support::TargetTest;
 using testing_support::weights_of;
 
 constexpr float kLowest = std::numeric_limits<float>::lowest();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
 constexpr Sizes kSizes{.num_heads = 2, .num_kv_heads = 1, .q_len = 21, .kv_len = 2300};
 
 class LargeScores : public TargetTest {};

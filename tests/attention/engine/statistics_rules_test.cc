@@ -25,8 +25,8 @@ using testing_support::TargetTest;
 using testing_support::WeightJob;
 using testing_support::weights_of;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 
 class StatisticsRules : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(StatisticsRules);

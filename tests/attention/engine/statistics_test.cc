@@ -22,7 +22,7 @@ using testing_support::Inputs;
 using testing_support::normal;
 using testing_support::statistics_of;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
 
 TEST(FusedStatistics, AwkwardLengths) {
   for (const std::int64_t q_len : {1, 2, 7, 15, 17, 47, 49, 97, 193}) {

@@ -14,13 +14,13 @@
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/fused.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using testing_support::expect_refused;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
@@ -37,10 +37,10 @@ struct Sizes {
 
 // Keys of length 1, gates and rates between 0 and 1, as models make them.
 template <class Real>
-struct Inputs {
+struct RecurrentInputs {
   Tensor<Real> query, key, value, decay, beta, state;
 
-  explicit Inputs(const Sizes& s)
+  explicit RecurrentInputs(const Sizes& s)
       : query(normal<Real>({s.batch, s.num_heads, s.length, s.head_dim}, 1)),
         key(normal<Real>({s.batch, s.num_kv_heads, s.length, s.head_dim}, 2)),
         value(normal<Real>({s.batch, s.num_kv_heads, s.length, s.value_dim}, 3)),
@@ -84,7 +84,7 @@ class LinearKernels : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(LinearKernels);
 
 void expect_close(const kernels::KernelTable& table, const Sizes& sizes, const std::string& what) {
-  const Inputs<float> in(sizes);
+  const RecurrentInputs<float> in(sizes);
   int rule = 0;
   for (const auto& options : in.rules()) {
     const auto found =
@@ -147,7 +147,8 @@ TEST_P(LinearKernels, ViewsAreTheirTensors) {
 }
 
 TEST_P(LinearKernels, TokensMayComeInManyCalls) {
-  const Inputs<float> in({.num_heads = 2, .num_kv_heads = 1, .length = 11, .value_dim = 40});
+  const RecurrentInputs<float> in(
+      {.num_heads = 2, .num_kv_heads = 1, .length = 11, .value_dim = 40});
   for (const auto& options : in.rules()) {
     const auto whole =
         recurrent::attend_by_kernels(table(), problem_of(in.query, in.key, in.value, options));
@@ -223,7 +224,7 @@ TEST(LinearAttention, IsItsEquations) {
 
 // Without gates and rates it is causal attention whose weights are the products themselves.
 TEST(LinearAttention, LinearRuleIsAttentionWithoutSoftmax) {
-  const Inputs<double> in({.num_heads = 2, .num_kv_heads = 1, .length = 5});
+  const RecurrentInputs<double> in({.num_heads = 2, .num_kv_heads = 1, .length = 5});
   const auto found = linear_attention(in.query, in.key, in.value);
   for (std::int64_t t = 0; t < 5; ++t) {
     double expected = 0;
@@ -237,7 +238,7 @@ TEST(LinearAttention, LinearRuleIsAttentionWithoutSoftmax) {
 }
 
 TEST(LinearAttention, HalfPrecisionIsRoundedOnce) {
-  const Inputs<float> in({.length = 4});
+  const RecurrentInputs<float> in({.length = 4});
   Tensor<BFloat16> half[3];
   Tensor<float> wide[3];
   const Tensor<float>* tensors[] = {&in.query, &in.key, &in.value};
@@ -276,11 +277,6 @@ TEST(FeatureMapAttention, WeightsSumToOne) {
     const auto out = feature_map_attention(query, key, ones, {.causal = causal});
     for (const float x : out.elements()) EXPECT_NEAR(x, 1, 1e-6);
   }
-}
-
-template <class Call>
-void expect_refused(const Call& call, const char* text) {
-  EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
 }
 
 TEST(LinearAttention, RefusesMisuse) {

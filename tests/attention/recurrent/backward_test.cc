@@ -18,12 +18,12 @@ using testing_support::normal;
 using testing_support::same_bits;
 
 template <class Real>
-struct Case {
+struct RecurrentCase {
   Tensor<Real> query, key, value, decay, beta, state, grad_out, grad_state;
   bool gated;
   bool delta;
 
-  Case(std::int64_t length, const Shape& decay_shape, const Shape& beta_shape, int rule)
+  RecurrentCase(std::int64_t length, const Shape& decay_shape, const Shape& beta_shape, int rule)
       : query(normal<Real>({2, 4, length, 3}, 1)),
         key(normal<Real>({2, 2, length, 3}, 2)),
         value(normal<Real>({2, 2, length, 5}, 3)),
@@ -66,8 +66,8 @@ struct Case {
   }
 };
 
-void expect_central_differences(Case<double>& c, Tensor<double>& at, const Tensor<double>& grad,
-                                const std::string& what) {
+void expect_central_differences(RecurrentCase<double>& c, Tensor<double>& at,
+                                const Tensor<double>& grad, const std::string& what) {
   ASSERT_EQ(grad.shape(), at.shape()) << what;
   double largest = 0;
   for (std::size_t i = 0; i < at.elements().size(); ++i) {
@@ -88,8 +88,8 @@ void expect_central_differences(Case<double>& c, Tensor<double>& at, const Tenso
 TEST(LinearAttentionBackward, IsTheDerivative) {
   for (const int rule : {0, 1, 2, 3}) {
     for (const bool is_shared : {false, true}) {
-      Case<double> c(4, is_shared ? Shape{2, 4, 1} : Shape{2, 2, 4, 3},
-                     is_shared ? Shape{2, 1, 4} : Shape{2, 2, 4}, rule);
+      RecurrentCase<double> c(4, is_shared ? Shape{2, 4, 1} : Shape{2, 2, 4, 3},
+                              is_shared ? Shape{2, 1, 4} : Shape{2, 2, 4}, rule);
       const auto gradients = c.gradients();
       const std::string what = "rule " + std::to_string(rule) + (is_shared ? ", shared " : ", ");
       expect_central_differences(c, c.query, gradients.query, what + "query");
@@ -107,19 +107,19 @@ TEST(LinearAttentionBackward, IsTheDerivative) {
 // Over several chunks of kept states, whole and broken.
 TEST(LinearAttentionBackward, LongSequences) {
   for (const std::int64_t length : {32, 64, 71}) {
-    Case<double> c(length, {2, 2, length, 3}, {2, 2, length}, 3);
+    RecurrentCase<double> c(length, {2, 2, length, 3}, {2, 2, length}, 3);
     expect_central_differences(c, c.state, c.gradients().state, std::to_string(length));
   }
 }
 
 TEST(LinearAttentionBackward, NoTokensPassTheStateThrough) {
-  const Case<double> c(0, {2, 2, 0, 3}, {2, 2, 0}, 3);
+  const RecurrentCase<double> c(0, {2, 2, 0, 3}, {2, 2, 0}, 3);
   EXPECT_TRUE(same_bits(c.gradients().state, c.grad_state));
 }
 
 TEST(LinearAttentionBackward, FloatIsCloseAndTheSameOnAnyThreads) {
-  const Case<float> c(40, {2, 2, 40, 3}, {2, 2, 40}, 3);
-  const Case<double> exact(40, {2, 2, 40, 3}, {2, 2, 40}, 3);
+  const RecurrentCase<float> c(40, {2, 2, 40, 3}, {2, 2, 40}, 3);
+  const RecurrentCase<double> exact(40, {2, 2, 40, 3}, {2, 2, 40}, 3);
   const auto found = c.gradients();
   const auto expected = exact.gradients();
   double largest = 0;

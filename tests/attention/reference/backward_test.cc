@@ -60,12 +60,12 @@ void expect_central_differences(Loss& loss, Tensor<double>& wiggled, const Tenso
   }
 }
 
-struct Case {
+struct GradcheckCase {
   std::string name;
   std::function<void(Loss&)> set_up;
 };
 
-class Gradcheck : public testing::TestWithParam<Case> {};
+class Gradcheck : public testing::TestWithParam<GradcheckCase> {};
 
 TEST_P(Gradcheck, AgreesWithCentralDifferences) {
   Loss loss;
@@ -99,8 +99,8 @@ void score_mod(Loss& loss) {
   };
 }
 
-std::vector<Case> cases() {
-  const std::vector<Case> alone = {
+std::vector<GradcheckCase> cases() {
+  const std::vector<GradcheckCase> alone = {
       {"Plain", [](Loss&) {}},
       {"Scale", [](Loss& loss) { loss.options.scale = 1.7; }},
       {"Bias", bias},
@@ -120,9 +120,9 @@ std::vector<Case> cases() {
          loss.options.mask = Mask::rows({{0, 5}, {2, 2}, {1, 3}});
        }},
   };
-  std::vector<Case> all = alone;
-  const std::vector<Case> pairable = {alone[2], alone[5], alone[6], alone[7],
-                                      alone[8], alone[9], alone[10]};
+  std::vector<GradcheckCase> all = alone;
+  const std::vector<GradcheckCase> pairable = {alone[2], alone[5], alone[6], alone[7],
+                                               alone[8], alone[9], alone[10]};
   for (std::size_t i = 0; i < pairable.size(); ++i) {
     for (std::size_t j = i + 1; j < pairable.size(); ++j) {
       all.push_back({pairable[i].name + "And" + pairable[j].name,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/reference.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -14,28 +15,27 @@ namespace {
 
 using reference::Keep;
 using testing::Each;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::expect_refused;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 
-struct Inputs {
+struct ForwardInputs {
   Tensor<double> query = normal<double>({2, 4, 5, 3}, 1);
   Tensor<double> key = normal<double>({2, 2, 6, 3}, 2);
   Tensor<double> value = normal<double>({2, 2, 6, 7}, 3);
 };
 
-reference::Result<double> run(const Inputs& in, const AttentionOptions64& options = {}) {
+reference::Result<double> run(const ForwardInputs& in, const AttentionOptions64& options = {}) {
   return reference::attention(in.query, in.key, in.value, options, Keep::kEverything);
 }
 
 TEST(Attention, IsTheFormula) {
-  const Inputs in;
+  const ForwardInputs in;
   const auto result = run(in);
   ASSERT_EQ(result.out.shape(), (Shape{2, 4, 5, 7}));
   const std::int64_t b = 1;
@@ -61,7 +61,7 @@ TEST(Attention, IsTheFormula) {
 }
 
 TEST(Attention, KeepsOnlyWhatWasAskedFor) {
-  const Inputs in;
+  const ForwardInputs in;
   const auto result = reference::attention(in.query, in.key, in.value, {}, Keep::kWeights);
   EXPECT_TRUE(result.scores.empty() && result.capped.empty() && result.modified.empty());
   EXPECT_TRUE(result.masked.empty() && result.dropped.empty());
@@ -70,7 +70,7 @@ TEST(Attention, KeepsOnlyWhatWasAskedFor) {
 }
 
 TEST(Attention, AppliesTheStepsInOrder) {
-  const Inputs in;
+  const ForwardInputs in;
   const Tensor<double> bias = normal<double>({4, 1, 6}, 9);
   AttentionOptions64 options;
   options.scale = 0.7;
@@ -101,7 +101,7 @@ TEST(Attention, AppliesTheStepsInOrder) {
 }
 
 TEST(Attention, SinksAreLogitsWithoutValue) {
-  const Inputs in;
+  const ForwardInputs in;
   const Tensor<double> sinks({4}, {0.5, -kInfinity, 100, 0});
   const auto plain = run(in);
   const auto result = run(in, {.sinks = sinks});
@@ -114,7 +114,7 @@ TEST(Attention, SinksAreLogitsWithoutValue) {
 }
 
 TEST(Attention, DropoutZeroesAndScalesWeights) {
-  const Inputs in;
+  const ForwardInputs in;
   const auto result = run(in, {.dropout = {.probability = 0.5F, .seed = 3}});
   int dropped = 0;
   for (std::size_t i = 0; i < result.weights.elements().size(); ++i) {
@@ -133,7 +133,7 @@ TEST(Attention, DropoutZeroesAndScalesWeights) {
 }
 
 TEST(Attention, ARowThatSeesNothingIsZero) {
-  const Inputs in;
+  const ForwardInputs in;
   const auto result = run(in, {.mask = Mask::rows({{0, 0}, {0, 6}, {3, 3}, {2, 1}, {0, 1}})});
   for (const std::int64_t q : {0, 2, 3}) {
     for_each_element(result.out.view().select(2, q), [](double out) { EXPECT_EQ(out, 0); });
@@ -146,7 +146,7 @@ TEST(Attention, ARowThatSeesNothingIsZero) {
 }
 
 TEST(Attention, ARowThatSeesOnlyASinkHasItsLse) {
-  const Inputs in;
+  const ForwardInputs in;
   const Tensor<double> sinks({4}, {1, 2, 3, 4});
   const auto result =
       run(in, {.mask = Mask::rows({{0, 0}, {0, 6}, {0, 6}, {0, 6}, {0, 6}}), .sinks = sinks});
@@ -155,7 +155,7 @@ TEST(Attention, ARowThatSeesOnlyASinkHasItsLse) {
 }
 
 TEST(Attention, ScoresOfMinusInfinitySeeNothing) {
-  Inputs in;
+  ForwardInputs in;
   in.value(0, 0, 2, 0) = kNaN;  // Behind the key whose score becomes −infinity.
   AttentionOptions64 options;
   options.score_mod = [](auto score, int, int, int q_idx, int kv_idx) {
@@ -170,7 +170,7 @@ TEST(Attention, ScoresOfMinusInfinitySeeNothing) {
 }
 
 TEST(Attention, MaskedKeysChangeNoBit) {
-  Inputs in;
+  ForwardInputs in;
   const Mask mask = causal_top_left() & sliding_window(2, 0, Alignment::top_left());
   const auto clean = run(in, {.mask = mask});
   for (const double poison : {kNaN, kInfinity, -kInfinity}) {
@@ -185,7 +185,7 @@ TEST(Attention, MaskedKeysChangeNoBit) {
 }
 
 TEST(Attention, SeenNaNStaysInItsRow) {
-  Inputs in;
+  ForwardInputs in;
   in.query(0, 1, 2, 0) = kNaN;
   const auto result = run(in);
   for (std::int64_t q = 0; q < 5; ++q) {
@@ -232,7 +232,7 @@ TEST(Attention, EmptySizes) {
 }
 
 TEST(Attention, ReadsStridedViews) {
-  const Inputs in;
+  const ForwardInputs in;
   // [B, T, H, D] memory, permuted.
   const auto stored = [](const Tensor<double>& tensor) {
     return to_tensor(tensor.view().permute({0, 2, 1, 3}));
@@ -245,11 +245,6 @@ TEST(Attention, ReadsStridedViews) {
   };
   EXPECT_TRUE(same_bits(attention(permuted(query), permuted(key), permuted(value)),
                         attention(in.query, in.key, in.value)));
-}
-
-template <class Function>
-void expect_refused(Function function, const char* text) {
-  EXPECT_THAT(function, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
 }
 
 TEST(Attention, RefusesShapesThatDoNotFit) {
@@ -280,7 +275,7 @@ TEST(Attention, RefusesShapesThatDoNotFit) {
 }
 
 TEST(Attention, RefusesOptionsThatDoNotFit) {
-  const Inputs in;
+  const ForwardInputs in;
   const auto with = [&](const AttentionOptions64& options) {
     return [&in, options] { run(in, options); };
   };

@@ -24,10 +24,10 @@ using testing_support::elements_of;
 using testing_support::normal;
 using testing_support::same_bits;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+using testing_support::kInfinity;
+using testing_support::kNaN;
 
-struct Inputs {
+struct ReferenceInputs {
   Tensor<double> query = normal<double>({2, 4, 9, 3}, 1);
   Tensor<double> key = normal<double>({2, 2, 11, 3}, 2);
   Tensor<double> sinks = normal<double>({4}, 3);
@@ -38,7 +38,7 @@ struct Inputs {
 };
 
 TEST(ReferenceWeights, AreRowsOfTheMatrix) {
-  const Inputs in;
+  const ReferenceInputs in;
   AttentionOptions64 options{.mask = causal_bottom_right()};
   options.sinks = in.sinks;
   options.dropout.probability = 0.5F;
@@ -56,7 +56,7 @@ TEST(ReferenceWeights, AreRowsOfTheMatrix) {
 
 // Every number again, from the matrix and by its definition.
 TEST(ReferenceStatistics, AreThoseOfTheMatrix) {
-  const Inputs in;
+  const ReferenceInputs in;
   AttentionOptions64 options{.mask = sliding_window(4, 1, Alignment::top_left())};
   options.sinks = in.sinks;
   const auto found = reference::attention_statistics(in.query, in.key, options, {.top_k = 2});
@@ -106,7 +106,7 @@ TEST(ReferenceStatistics, OfEqualWeights) {
 }
 
 TEST(ReferenceStatistics, NaNStaysInTheRowsAndKeysThatSeeIt) {
-  Inputs in;
+  ReferenceInputs in;
   in.key(0, 0, 6, 1) = kNaN;
   in.query(1, 2, 8, 0) = kInfinity;
   const AttentionOptions64 options{.mask = causal_top_left()};
@@ -147,7 +147,7 @@ TEST(ReferenceStatistics, OfNothing) {
 }
 
 TEST(ReferenceStatistics, NamesWhatIsWrong) {
-  const Inputs in;
+  const ReferenceInputs in;
   const auto wide = normal<double>({2, 2, 11, 5}, 4);
   const AttentionRow row{0, 4, 0};
   EXPECT_THAT([&] { reference::attention_statistics(in.query, wide); },

@@ -71,13 +71,14 @@ TEST(RelativeBuckets, RefusesWhatIsNoTable) {
 
 // Four heads that share some key heads, with tables of all three kinds.
 template <class Real>
-struct Case {
+struct TermCase {
   Tensor<Real> query, key, value, grad_out, bias, key_table, value_table;
   BasicAttentionOptions<Real> options;
 
   // `heads` is 1 for vectors that all heads share, or 4.
-  explicit Case(const RelativeBuckets& buckets = RelativeBuckets::clip(3), std::int64_t q_len = 60,
-                std::int64_t kv_len = 300, std::int64_t num_kv_heads = 2, std::int64_t heads = 4)
+  explicit TermCase(const RelativeBuckets& buckets = RelativeBuckets::clip(3),
+                    std::int64_t q_len = 60, std::int64_t kv_len = 300,
+                    std::int64_t num_kv_heads = 2, std::int64_t heads = 4)
       : query(normal<Real>({2, 4, q_len, 12}, 1)),
         key(normal<Real>({2, num_kv_heads, kv_len, 12}, 2)),
         value(normal<Real>({2, num_kv_heads, kv_len, 7}, 3)),
@@ -132,7 +133,7 @@ struct Case {
 
 // The formulas, from scores that are written down whole.
 TEST(RelativePosition, TheReferenceIsThePlainFormula) {
-  Case<double> c(RelativeBuckets::clip(3), 5, 9);
+  TermCase<double> c(RelativeBuckets::clip(3), 5, 9);
   c.options.query_offset = std::vector<std::int64_t>{0, 2};
   c.options.mask = {};
   const auto found = reference::forward(c.problem(), {0, 2}).out;
@@ -167,7 +168,7 @@ TEST(RelativePosition, TheReferenceIsThePlainFormula) {
   EXPECT_LT(largest, 1e-13);
 }
 
-void expect_gradients(Case<double>& c) {
+void expect_gradients(TermCase<double>& c) {
   const auto found = reference::backward<double>(c.problem(), c.grad_out.view(), {0, 2});
   const auto expect_differences = [&](Tensor<double>& input, const Tensor<double>& gradient) {
     ASSERT_EQ(gradient.shape(), input.shape());
@@ -190,15 +191,15 @@ void expect_gradients(Case<double>& c) {
 }
 
 TEST(RelativePosition, TheReferenceHasItsGradients) {
-  Case<double> c(RelativeBuckets::clip(3), 5, 9);
+  TermCase<double> c(RelativeBuckets::clip(3), 5, 9);
   expect_gradients(c);
-  Case<double> shared(RelativeBuckets::t5(6, 5), 5, 9, 2, 1);
+  TermCase<double> shared(RelativeBuckets::t5(6, 5), 5, 9, 2, 1);
   shared.options.dropout = {.probability = 0.25F, .seed = 3};
   expect_gradients(shared);
 }
 
 TEST(RelativePosition, RefusesTablesThatDoNotFit) {
-  const auto message_of = [](const Case<float>& c) -> std::string {
+  const auto message_of = [](const TermCase<float>& c) -> std::string {
     try {
       attention(c.query, c.key, c.value, c.options);
     } catch (const InvalidArgument& error) {
@@ -206,16 +207,16 @@ TEST(RelativePosition, RefusesTablesThatDoNotFit) {
     }
     return "";
   };
-  Case<float> c;
+  TermCase<float> c;
   EXPECT_EQ(message_of(c), "");
   const auto narrow = normal<float>({4, 6}, 1);
   c.options.relative_bias->table = narrow;
   EXPECT_EQ(message_of(c), "attention: relative_bias.table has shape [4, 6], expected [4, 7]");
-  Case<float> keys;
+  TermCase<float> keys;
   keys.options.relative_vectors->key = narrow;
   EXPECT_EQ(message_of(keys),
             "attention: relative_vectors.key has shape [4, 6], expected [7, 12] or [4, 7, 12]");
-  Case<float> values;
+  TermCase<float> values;
   values.options.relative_vectors->value = values.key_table;
   EXPECT_EQ(message_of(values),
             "attention: relative_vectors.value has shape [4, 7, 12], expected [7, 7] or [4, 7, 7]");
@@ -223,7 +224,7 @@ TEST(RelativePosition, RefusesTablesThatDoNotFit) {
 
 // They do not depend on values, nor on what is added to these.
 TEST(RelativePosition, WeightsLeaveTheTableOfValuesOut) {
-  const Case<float> c;
+  const TermCase<float> c;
   AttentionOptions options = c.options;
   options.relative_vectors->value.reset();
   const std::vector<AttentionRow> rows{{1, 3, 59}, {0, 0, 0}};
@@ -238,7 +239,7 @@ TEST(RelativePosition, WeightsLeaveTheTableOfValuesOut) {
 }
 
 TEST(RelativePosition, APlanPrintsIt) {
-  const Case<float> c;
+  const TermCase<float> c;
   const auto shapes = check_shapes("test", c.query.view(), c.key.view(), c.value.view());
   EXPECT_NE(plan(shapes, c.options)
                 .to_string()
@@ -251,7 +252,8 @@ class RelativePositionOn : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(RelativePositionOn);
 
 template <class Real>
-void expect_reference(const Case<Real>& c, const Backend<Real>& backend, const std::string& what) {
+void expect_reference(const TermCase<Real>& c, const Backend<Real>& backend,
+                      const std::string& what) {
   const double unit = sizeof(Real) == 4 ? 1e-6 : 4e-15;
   const auto expected = reference::forward(c.problem(), {0, 2});
   const auto found = c.forward(backend);
@@ -284,7 +286,7 @@ void expect_reference(const Backend<Real>& backend) {
         if (kv_len == 1100 && (num_kv_heads != 2 || rule.count() > 9)) continue;
         const std::string what = rule.description() + " of " + std::to_string(kv_len) +
                                  " keys and key heads " + std::to_string(num_kv_heads);
-        Case<Real> c(rule, 60, kv_len, num_kv_heads, kv_len == 300 ? 4 : 1);
+        TermCase<Real> c(rule, 60, kv_len, num_kv_heads, kv_len == 300 ? 4 : 1);
         if (kv_len == 1100) c.options.query_offset = std::vector<std::int64_t>{1040, 400};
         if (kv_len == 300) c.options.mask = sliding_window(80, 30, Alignment::top_left());
         if (kv_len == 128) c.options.dropout = {.probability = 0.2F, .seed = 3};
@@ -303,7 +305,7 @@ TEST_P(RelativePositionOn, IsTheReference) {
 TEST_P(RelativePositionOn, EachAloneIsTheReference) {
   const auto& backend = fused_backend<double>(&table());
   for (int which = 0; which < 3; ++which) {
-    Case<double> c(RelativeBuckets::clip(5), 77, 200);
+    TermCase<double> c(RelativeBuckets::clip(5), 77, 200);
     if (which != 0) c.options.relative_bias.reset();
     if (which != 1) c.options.relative_vectors->key.reset();
     if (which != 2) c.options.relative_vectors->value.reset();
@@ -323,7 +325,7 @@ TEST_P(RelativePositionOn, EachAloneIsTheReference) {
 
 // The rows of attention_weights are no neighbours.
 TEST_P(RelativePositionOn, RowsByThemselvesHaveTheWeightsOfAll) {
-  const Case<double> c(RelativeBuckets::t5(8, 40), 60, 300);
+  const TermCase<double> c(RelativeBuckets::t5(8, 40), 60, 300);
   const auto& backend = fused_backend<double>(&table());
   const auto request = c.request();
   const auto call = call_of<double, double>(request, c.query.view(), c.key.view(), c.value.view());
@@ -342,7 +344,7 @@ TEST_P(RelativePositionOn, RowsByThemselvesHaveTheWeightsOfAll) {
 TEST_P(RelativePositionOn, WhatSeesNothingAddsNothing) {
   const auto& backend = fused_backend<float>(&table());
   for (const std::int64_t heads : {1, 4}) {
-    Case<float> c(RelativeBuckets::clip(5), 60, 300, 2, heads);
+    TermCase<float> c(RelativeBuckets::clip(5), 60, 300, 2, heads);
     c.options.mask = causal(-2);
     const auto output = c.forward(backend);
     const auto before = c.backward(backend, output);
@@ -376,7 +378,7 @@ TEST_P(RelativePositionOn, WhatSeesNothingAddsNothing) {
 
 TEST_P(RelativePositionOn, ThreadsChangeNoBit) {
   const auto& backend = fused_backend<float>(&table());
-  const Case<float> c(RelativeBuckets::clip(20), 600, 700, 2, 1);
+  const TermCase<float> c(RelativeBuckets::clip(20), 600, 700, 2, 1);
   const auto output = c.forward(backend, 1);
   const auto gradients = c.backward(backend, output, 1);
   for (const int threads : {2, 3, 7}) {

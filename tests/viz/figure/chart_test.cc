@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/error.h"
+#include "support/tensors.h"
 
 namespace heed {
 namespace {
@@ -17,7 +18,7 @@ using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using testing_support::kInfinity;
 
 template <class Call>
 void expect_refusal(const Call& call, const std::string& text) {
