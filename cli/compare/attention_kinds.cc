@@ -83,7 +83,7 @@ std::string SizedAttention::text(std::int64_t length) const {
   const AttentionKind kind = at(length);
   if (kind.is_linear) return "φ(q) · φ(k), φ = elu + 1";
   if (!kind.selected_blocks) return kind.mask.description();
-  return fmt::format("the {} likest blocks of {}, the own one among them",
+  return fmt::format("the {} best blocks of {}, the own one among them",
                      kind.selected_blocks->top_k, kind.selected_blocks->block);
 }
 

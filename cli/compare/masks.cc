@@ -98,7 +98,7 @@ void add_compare_masks(CLI::App& compare) {
       "full: all earlier tokens. local: a window. strided, columns: it, and every so many-th\n"
       "token. global: it, and the first 4 tokens, which in these tasks hold nothing. bigbird:\n"
       "blocks of a window, the first tokens, blocks drawn at random. selected: the block of\n"
-      "earlier tokens whose mean key is likest to the query, and its own. linear: a state\n"
+      "earlier tokens whose mean key is most like the query, and its own. linear: a state\n"
       "instead of a softmax.");
   verb->callback([arguments] { run_masks(*arguments); });
 }
