@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "heed/parallel.h"
@@ -13,6 +14,11 @@
 namespace heed::peers {
 
 inline constexpr std::int64_t kBlockRows = 192;
+
+// These loops know two masks, "causal" and "none".
+inline bool is_causal(const PeersProblem& problem) {
+  return std::strcmp(problem.mask, "causal") == 0;
+}
 
 // One block of rows of one head.
 struct Block {
@@ -27,7 +33,7 @@ struct Block {
   Block(const PeersProblem& problem, std::int64_t head, std::int64_t row, float* all_out)
       : first_row(row),
         rows(std::min(kBlockRows, problem.length - row)),
-        keys(problem.is_causal != 0 ? row + rows : problem.length) {
+        keys(is_causal(problem) ? row + rows : problem.length) {
     const std::int64_t start = head * problem.length * problem.dim;
     query = problem.query + start + row * problem.dim;
     key = problem.key + start;

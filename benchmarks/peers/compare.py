@@ -15,7 +15,7 @@ import numpy as np
 import decode
 from library import Library
 from measure import Measured, measure, print_aligned, ratio, summarize
-from peers import all_peers, backward_peers, versions
+from peers import Mask, all_peers, backward_peers, versions
 
 LARGEST_ERROR = 2e-5
 
@@ -23,59 +23,59 @@ LARGEST_ERROR = 2e-5
 @dataclass(frozen=True)
 class Case:
     threads: int
-    is_causal: bool
+    mask: Mask
     dim: int
-    length: int
     heads: int
     is_backward: bool = False
 
+    @property
+    def length(self):
+        return self.mask.visible.shape[1]
+
     def __str__(self):
-        mask = "causal" if self.is_causal else "full"
         way = "backward, " if self.is_backward else ""
-        return f"{self.threads} threads, {way}{mask}, d = {self.dim}, T = {self.length}"
+        return f"{self.threads} threads, {way}{self.mask.text}, d = {self.dim}, T = {self.length}"
 
     def operations(self):
-        pairs = self.length * (self.length + 1) // 2 if self.is_causal else self.length**2
-        return (10 if self.is_backward else 4) * self.heads * pairs * self.dim
+        heads = self.mask.visible.shape[0]
+        pairs = int(np.count_nonzero(self.mask.visible)) * self.heads // heads
+        return (10 if self.is_backward else 4) * pairs * self.dim
 
     def describe(self):
         return {
             "pass": "backward" if self.is_backward else "forward",
-            "mask": "causal" if self.is_causal else "none",
+            "mask": self.mask.text,
             "head_dim": self.dim,
             "seq": self.length,
             "heads": self.heads,
         }
 
 
-def weights_of_rows(query, key, is_causal, row):
+def weights_of_rows(query, key, visible, row):
     """Weights in double of some rows, which begin at `row`."""
-    _, length, dim = query.shape
-    scores = query[:, row : row + 256] @ key.transpose(0, 2, 1) / np.sqrt(dim)
-    if is_causal:
-        rows = np.arange(row, row + scores.shape[1])
-        scores[:, np.arange(length) > rows[:, None]] = -np.inf
+    scores = query[:, row : row + 256] @ key.transpose(0, 2, 1) / np.sqrt(query.shape[2])
+    scores = np.where(visible[:, row : row + 256], scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def expected(arrays, is_causal):
+def expected(arrays, visible):
     """Attention in double, a block of rows at a time."""
     query, key, value = (array.astype(np.float64) for array in arrays)
     out = np.empty(query.shape)
     for row in range(0, query.shape[1], 256):
-        out[:, row : row + 256] = weights_of_rows(query, key, is_causal, row) @ value
+        out[:, row : row + 256] = weights_of_rows(query, key, visible, row) @ value
     return out
 
 
-def expected_gradients(arrays, is_causal):
+def expected_gradients(arrays, visible):
     """Its gradients in the same way."""
     query, key, value, grad_out = (array.astype(np.float64) for array in arrays)
     scale = 1 / np.sqrt(query.shape[2])
     gradients = np.zeros((3, *query.shape))
     for row in range(0, query.shape[1], 256):
         rows = np.s_[:, row : row + 256]
-        weights = weights_of_rows(query, key, is_causal, row)
+        weights = weights_of_rows(query, key, visible, row)
         grad_weights = grad_out[rows] @ value.transpose(0, 2, 1)
         grad_scores = scale * weights * (grad_weights - (weights * grad_weights).sum(axis=-1, keepdims=True))
         gradients[0][rows] = grad_scores @ key
@@ -99,12 +99,12 @@ def run(library, cases, repetitions, is_wanted):
         random = np.random.default_rng(0)
         shape = (case.heads, case.length, case.dim)
         arrays = [random.standard_normal(shape, np.float32) for _ in range(4 if case.is_backward else 3)]
-        right = (expected_gradients if case.is_backward else expected)(arrays, case.is_causal)
+        right = (expected_gradients if case.is_backward else expected)(arrays, case.mask.visible)
         contestants = []
         for peer in (backward_peers if case.is_backward else all_peers)(library):
-            if not peer.can(case.is_causal) or not is_wanted(peer):
+            if not peer.can(case.mask) or not is_wanted(peer):
                 continue
-            call, result = peer.prepare(arrays, case.is_causal, case.threads)
+            call, result = peer.prepare(arrays, case.mask, case.threads)
             check(peer, case, result(), right)
             contestants.append((Measured(case, peer.title), call))
         measure(library, case, contestants, repetitions)
@@ -159,8 +159,7 @@ def print_groups(results):
         case = result["case"]
         groups.setdefault((case["threads"], case["pass"], case["mask"], case["head_dim"]), []).append(result)
     for (threads, way, mask, dim), group in groups.items():
-        shown_mask = "causal" if mask == "causal" else "full"
-        print_group(f"{threads} thread{'s'[: threads > 1]}, {way}, {shown_mask}, d = {dim}", group)
+        print_group(f"{threads} thread{'s'[: threads > 1]}, {way}, mask {mask}, d = {dim}", group)
 
 
 def print_warnings(report):
@@ -190,7 +189,7 @@ def parse_arguments():
     parser.add_argument("--kv-heads", type=numbers, default=[8, 2], help="key heads of decode")
     parser.add_argument("--storage", type=names, default=decode.STORAGES, help="how decode's keys and values are kept")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
-    parser.add_argument("--mask", choices=["none", "causal", "both"], default="both")
+    parser.add_argument("--mask", nargs="+", default=["none", "causal"], metavar="MASK", help="as heed prints them")
     parser.add_argument("--only", default="", help="peers whose names contain this, and heed")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--json", action="store_true", help="print one object in the form of `heed bench`")
@@ -200,16 +199,24 @@ def parse_arguments():
     return arguments
 
 
-def cases_of(arguments):
+def mask_of(library, text, heads, length):
+    try:
+        return Mask(text, library.visible(text, heads, length))
+    except ValueError as error:
+        sys.exit(f"compare.py: --mask: {error}")
+
+
+def cases_of(arguments, library):
     if arguments.way == "decode":
         return decode.cases_of(arguments)
-    masks = {"none": [False], "causal": [True], "both": [False, True]}[arguments.mask]
+    heads = arguments.heads
+    masks = [[mask_of(library, text, heads, length) for length in arguments.seq] for text in arguments.mask]
     return [
-        Case(threads, is_causal, dim, length, arguments.heads, arguments.way == "backward")
+        Case(threads, mask, dim, heads, arguments.way == "backward")
         for threads in arguments.threads
-        for is_causal in masks
+        for of_lengths in masks
         for dim in arguments.head_dim
-        for length in arguments.seq
+        for mask in of_lengths
     ]
 
 
@@ -226,7 +233,7 @@ def main():
     compute = decode.run if arguments.way == "decode" else run
     measured = compute(
         library,
-        cases_of(arguments),
+        cases_of(arguments, library),
         arguments.repeat,
         lambda peer: peer.title == "heed" or wanted in peer.title.lower(),
     )

@@ -13,7 +13,7 @@ class _Problem(ctypes.Structure):
         ("num_heads", ctypes.c_int64),
         ("length", ctypes.c_int64),
         ("dim", ctypes.c_int64),
-        ("is_causal", ctypes.c_int32),
+        ("mask", ctypes.c_char_p),
         ("query", ctypes.c_void_p),
         ("key", ctypes.c_void_p),
         ("value", ctypes.c_void_p),
@@ -52,6 +52,8 @@ class Library:
         self._library.peers_probe.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
         self._library.peers_version.restype = ctypes.c_char_p
         self._library.peers_attention_target.restype = ctypes.c_char_p
+        self._library.peers_visible.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        self._library.peers_visible.restype = ctypes.c_char_p
         self._library.peers_decode_sequence.restype = ctypes.c_void_p
         self._library.peers_decode_free.argtypes = [ctypes.c_void_p]
         self._library.peers_decode_heed.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
@@ -74,10 +76,19 @@ class Library:
     def attention_target(self):
         return self._library.peers_attention_target().decode()
 
+    def visible(self, mask, num_heads, length):
+        """Which of the [num_heads, length, length] pairs of a query and a key a mask shows; of one head where all see the
+        same. ValueError where the mask cannot be."""
+        shown = np.empty((num_heads, length, length), bool)
+        problem = self._library.peers_visible(mask.encode(), num_heads, length, shown.ctypes.data)
+        if problem is not None:
+            raise ValueError(problem.decode())
+        return shown[:1] if (shown == shown[:1]).all() else shown
+
     def has(self, name):
         return hasattr(self._library, "peers_" + name)
 
-    def prepare(self, name, arrays, is_causal):
+    def prepare(self, name, arrays, mask):
         """Two functions without arguments: one computes, the other computes and returns the result. Arrays are query,
         key and value, [num_heads, length, dim], for attention; with grad_out behind them for the gradients, which are
         returned as [3, num_heads, length, dim]."""
@@ -85,7 +96,7 @@ class Library:
         function.restype = None
         pointers = dict(zip(("query", "key", "value", "grad_out"), (array.ctypes.data for array in arrays)))
         shape = arrays[0].shape
-        timed = _Problem(*shape, is_causal, **pointers)
+        timed = _Problem(*shape, mask.encode(), **pointers)
         is_backward = "grad_out" in pointers
 
         def call(_kept=arrays):  # the arrays live as long as the function
@@ -94,7 +105,7 @@ class Library:
         def result():
             out = np.empty((3, *shape) if is_backward else shape, np.float32)
             wanted = {"gradients" if is_backward else "out": out.ctypes.data}
-            function(ctypes.byref(_Problem(*shape, is_causal, **pointers, **wanted)))
+            function(ctypes.byref(_Problem(*shape, mask.encode(), **pointers, **wanted)))
             return out
 
         return call, result

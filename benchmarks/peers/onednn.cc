@@ -92,7 +92,7 @@ void compute(const PeersProblem& problem, const Block& block, float* scores) {
     found = primitives.emplace(size, Primitives(engine, block.rows, block.keys, problem.dim)).first;
   }
   found->second.run(stream, block, scores, [&] {
-    if (problem.is_causal == 0) return;
+    if (!is_causal(problem)) return;
     for (std::int64_t r = 0; r < block.rows; ++r) {
       float* row = scores + r * block.keys;
       std::fill(row + block.first_row + r + 1, row + block.keys,

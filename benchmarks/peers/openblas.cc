@@ -35,9 +35,10 @@ void compute(const PeersProblem& problem, const Block& block, float* scores) {
   const float scale = 1 / std::sqrt(static_cast<float>(dim));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, keys, dim, scale, block.query, dim,
               block.key, dim, 0, scores, keys);
+  const bool hides_the_future = is_causal(problem);
   float factors[kBlockRows];
   for (int r = 0; r < rows; ++r) {
-    const std::int64_t visible = problem.is_causal != 0 ? block.first_row + r + 1 : keys;
+    const std::int64_t visible = hides_the_future ? block.first_row + r + 1 : keys;
     factors[r] = 1 / exponentiate(scores + std::int64_t{r} * keys, visible, keys);
   }
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dim, keys, 1, scores, keys,

@@ -2,11 +2,33 @@
 functions without arguments, one that computes and one that computes and returns [heads, length, dim]. For the gradients
 it takes grad_out too, and what is returned is [3, heads, length, dim], those of query, key and value."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import onnx
 import onnxruntime
 import torch
 from onnx import TensorProto, helper
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """text is heed's; visible says it of each pair, [heads or 1, length, length]."""
+
+    text: str
+    visible: np.ndarray
+
+    @property
+    def is_dense(self):
+        """No pairs are hidden, or only those of the future: what every peer knows by name."""
+        return self.text in ("none", "causal")
+
+    def in_torch(self):
+        """Arguments of scaled_dot_product_attention."""
+        if self.is_dense:
+            return {"is_causal": self.text == "causal"}
+        return {"attn_mask": torch.from_numpy(self.visible)[None]}
 
 
 class FromLibrary:
@@ -17,27 +39,28 @@ class FromLibrary:
         self._library = library
         self._name = name
 
-    def can(self, is_causal):
-        return True
+    def can(self, mask):
+        return mask.is_dense or self.title == "heed"
 
-    def prepare(self, arrays, is_causal, threads):
-        return self._library.prepare(self._name, arrays, is_causal)
+    def prepare(self, arrays, mask, threads):
+        return self._library.prepare(self._name, arrays, mask.text)
 
 
 class PyTorch:
     title = "PyTorch SDPA"
 
-    def can(self, is_causal):
+    def can(self, mask):
         return True
 
-    def prepare(self, arrays, is_causal, threads):
+    def prepare(self, arrays, mask, threads):
         torch.set_num_threads(threads)
         query, key, value = (torch.from_numpy(array)[None] for array in arrays)
         attend = torch.nn.functional.scaled_dot_product_attention
+        options = mask.in_torch()
 
         def call():
             with torch.inference_mode():
-                return attend(query, key, value, is_causal=is_causal)
+                return attend(query, key, value, **options)
 
         return call, lambda: call().numpy()[0]
 
@@ -45,16 +68,46 @@ class PyTorch:
 class PyTorchBackward(PyTorch):
     """The way back alone: the graph of one forward pass is kept."""
 
-    def prepare(self, arrays, is_causal, threads):
+    def prepare(self, arrays, mask, threads):
         torch.set_num_threads(threads)
         *inputs, grad_out = (torch.from_numpy(array)[None] for array in arrays)
         inputs = [tensor.requires_grad_() for tensor in inputs]
-        out = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=is_causal)
+        out = torch.nn.functional.scaled_dot_product_attention(*inputs, **mask.in_torch())
 
         def call():
             return torch.autograd.grad(out, inputs, grad_out, retain_graph=True)
 
         return call, lambda: torch.cat(call()).numpy()
+
+
+class FlexAttention:
+    """Compiled, with a mask that reads the pair's own entry where a block of pairs is neither hidden nor shown as a whole.
+    PyTorch has no gradients of it on a CPU."""
+
+    title = "PyTorch flex_attention"
+
+    def can(self, mask):
+        return not mask.is_dense
+
+    def prepare(self, arrays, mask, threads):
+        torch.set_num_threads(threads)
+        torch.compiler.reset()
+        query, key, value = (torch.from_numpy(array)[None] for array in arrays)
+        visible = torch.from_numpy(mask.visible)
+        heads, length, _ = mask.visible.shape
+        visible = visible[0] if heads == 1 else visible
+
+        def sees(_, head, q, k):
+            return visible[q, k] if heads == 1 else visible[head, q, k]
+
+        shown = create_block_mask(sees, None, None if heads == 1 else heads, length, length, device="cpu")
+        attend = torch.compile(flex_attention)
+
+        def call():
+            with torch.inference_mode():
+                return attend(query, key, value, block_mask=shown)
+
+        return call, lambda: call().numpy()[0]
 
 
 def options_of(threads):
@@ -70,7 +123,11 @@ def options_of(threads):
 def session_of(node, inputs, outputs, domain, threads):
     """An ONNX Runtime session of one node, on that many threads."""
     opsets = [helper.make_opsetid("", 23)] + ([helper.make_opsetid(domain, 1)] if domain else [])
-    types = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32}
+    types = {
+        np.dtype(np.float32): TensorProto.FLOAT,
+        np.dtype(np.int32): TensorProto.INT32,
+        np.dtype(bool): TensorProto.BOOL,
+    }
     graph = helper.make_graph(
         [node],
         "attention",
@@ -97,12 +154,12 @@ def separated(array, shape):
 class OnnxRuntime:
     """One operator in a session of its own."""
 
-    def can(self, is_causal):
-        return True
+    def can(self, mask):
+        return mask.is_dense
 
-    def prepare(self, arrays, is_causal, threads):
+    def prepare(self, arrays, mask, threads):
         shape = arrays[0].shape
-        node, inputs, outputs, domain = self.model(arrays, is_causal)
+        node, inputs, outputs, domain = self.model(arrays, mask)
         session = session_of(node, inputs, outputs, domain, threads)
         binding = session.io_binding()
         for name, array in inputs.items():
@@ -126,7 +183,7 @@ class OnnxRuntime:
 class MultiHeadAttention(OnnxRuntime):
     title = "ORT MultiHeadAttention"
 
-    def model(self, arrays, is_causal):
+    def model(self, arrays, mask):
         inputs = dict(zip(("query", "key", "value"), map(interleaved, arrays)))
         node = helper.make_node(
             "MultiHeadAttention",
@@ -134,7 +191,7 @@ class MultiHeadAttention(OnnxRuntime):
             ["out"],
             domain="com.microsoft",
             num_heads=arrays[0].shape[0],
-            unidirectional=int(is_causal),
+            unidirectional=int(mask.text == "causal"),
         )
         return node, inputs, ["out"], "com.microsoft"
 
@@ -142,10 +199,10 @@ class MultiHeadAttention(OnnxRuntime):
 class GroupQueryAttention(OnnxRuntime):
     title = "ORT GroupQueryAttention"
 
-    def can(self, is_causal):
-        return is_causal  # it knows nothing else
+    def can(self, mask):
+        return mask.text == "causal"  # it knows nothing else
 
-    def model(self, arrays, is_causal):
+    def model(self, arrays, mask):
         heads, length, _ = arrays[0].shape
         inputs = dict(zip(("query", "key", "value"), map(interleaved, arrays)))
         inputs["seqlens_k"] = np.array([length - 1], np.int32)
@@ -168,9 +225,14 @@ class StandardAttention(OnnxRuntime):
 
     title = "ORT Attention (ONNX)"
 
-    def model(self, arrays, is_causal):
+    def can(self, mask):
+        return True
+
+    def model(self, arrays, mask):
         inputs = {name: array[None] for name, array in zip(("query", "key", "value"), arrays)}
-        node = helper.make_node("Attention", list(inputs), ["out"], is_causal=int(is_causal))
+        if not mask.is_dense:
+            inputs["attn_mask"] = mask.visible[None]
+        node = helper.make_node("Attention", list(inputs), ["out"], is_causal=int(mask.text == "causal"))
         return node, inputs, ["out"], ""
 
     def separate(self, out, shape):
@@ -187,6 +249,7 @@ def all_peers(library):
     peers = [
         FromLibrary(library, "heed", "heed"),
         PyTorch(),
+        FlexAttention(),
         MultiHeadAttention(),
         GroupQueryAttention(),
         StandardAttention(),

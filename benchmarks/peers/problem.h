@@ -11,7 +11,7 @@ struct PeersProblem {
   std::int64_t num_heads;
   std::int64_t length;
   std::int64_t dim;
-  std::int32_t is_causal;
+  const char* mask;  // in words that heed::parse_mask reads
   const float* query;
   const float* key;
   const float* value;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -11,6 +12,8 @@
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
 #include "heed/config.h"
+#include "heed/mask.h"
+#include "heed/mask_text.h"
 #include "heed/parallel.h"
 #include "heed/plan.h"
 #include "heed/tensor.h"
@@ -24,10 +27,10 @@ class PlannedCall {
   // Plans anew when this problem is not like the last.
   void prepare(const PeersProblem& problem) {
     const auto key = std::make_tuple(problem.num_heads, problem.length, problem.dim,
-                                     problem.is_causal, heed::num_threads());
+                                     std::string(problem.mask), heed::num_threads());
     if (plan_ && key == key_) return;
     heed::AttentionOptions options;
-    if (problem.is_causal != 0) options.mask = heed::causal();
+    options.mask = heed::parse_mask(problem.mask);
     plan_ = heed::plan({.num_heads = problem.num_heads,
                         .num_kv_heads = problem.num_heads,
                         .q_len = problem.length,
@@ -50,7 +53,7 @@ class PlannedCall {
  private:
   heed::FloatView view(const float* data) const { return {data, out_.shape()}; }
 
-  std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int32_t, int> key_;
+  std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, int> key_;
   std::optional<heed::AttentionPlan> plan_;
   heed::Tensor<float> out_;
   std::vector<std::byte> workspace_;
@@ -63,10 +66,10 @@ class GradientsCall {
   // wanted: then the tensors may be others at the same place.
   void prepare(const PeersProblem& problem) {
     const auto key = std::make_tuple(problem.num_heads, problem.length, problem.dim,
-                                     problem.is_causal, problem.query);
+                                     std::string(problem.mask), problem.query);
     if (problem.gradients == nullptr && key == key_) return;
     shape_ = {1, problem.num_heads, problem.length, problem.dim};
-    options_.mask = problem.is_causal != 0 ? heed::causal() : heed::Mask();
+    options_.mask = heed::parse_mask(problem.mask);
     forward_ = heed::attention_with_lse(view(problem.query), view(problem.key), view(problem.value),
                                         options_);
     key_ = key;
@@ -86,7 +89,7 @@ class GradientsCall {
  private:
   heed::FloatView view(const float* data) const { return {data, shape_}; }
 
-  std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int32_t, const float*> key_;
+  std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, const float*> key_;
   heed::Shape shape_;
   heed::AttentionOptions options_;
   heed::AttentionOutput<float> forward_;
@@ -110,6 +113,22 @@ extern "C" const char* peers_version() { return heed::version(); }
 extern "C" const char* peers_attention_target() {
   static const std::string name = heed::attention_target();
   return name.c_str();
+}
+
+// Writes which of the [num_heads, length, length] pairs a mask shows. What is wrong with its text
+// or the length, valid until the next call; null: nothing.
+extern "C" const char* peers_visible(const char* mask, std::int64_t num_heads, std::int64_t length,
+                                     bool* visible) {
+  static std::string problem;
+  try {
+    const auto found = heed::materialize_allow(
+        heed::parse_mask(mask), {.num_heads = num_heads, .q_len = length, .kv_len = length});
+    std::copy(found.elements().begin(), found.elements().end(), visible);
+  } catch (const std::exception& error) {
+    problem = error.what();
+    return problem.c_str();
+  }
+  return nullptr;
 }
 
 extern "C" void peers_heed(const PeersProblem* problem) {
