@@ -42,7 +42,7 @@ if(HEED_WARNINGS_AS_ERRORS)
 endif()
 if(HEED_SANITIZE)
   target_compile_options(heed_flags INTERFACE
-    -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE})
 endif()
 if(HEED_BUILD_FUZZERS)
