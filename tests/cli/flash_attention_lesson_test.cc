@@ -47,12 +47,12 @@ const std::vector<double>& scores() {
 }
 
 // softmax(scores) · (1, 2, …) over keys begin to end, without any shift.
-struct Row {
+struct SoftmaxRow {
   double sum = 0;
   double out = 0;
 };
-Row row_of(std::size_t begin, std::size_t end) {
-  Row row;
+SoftmaxRow row_of(std::size_t begin, std::size_t end) {
+  SoftmaxRow row;
   for (std::size_t k = begin; k < end; ++k) {
     row.sum += std::exp(scores()[k]);
     row.out += std::exp(scores()[k]) * static_cast<double>(k + 1);
@@ -74,7 +74,7 @@ TEST_F(FlashAttentionLesson, EveryTileHasTheSoftmaxOfTheKeysSoFar) {
     }
     const double largest = *std::max_element(
         scores().begin(), scores().begin() + static_cast<std::ptrdiff_t>(2 * i + 2));
-    const Row so_far = row_of(0, 2 * i + 2);
+    const SoftmaxRow so_far = row_of(0, 2 * i + 2);
     EXPECT_EQ(tile["largest"], largest);
     EXPECT_NEAR(tile["sum"], so_far.sum * std::exp(-largest), 1e-14);
     EXPECT_NEAR(tile["mean"], so_far.out, 1e-14);
@@ -90,7 +90,7 @@ TEST_F(FlashAttentionLesson, EveryTileHasTheSoftmaxOfTheKeysSoFar) {
 }
 
 TEST_F(FlashAttentionLesson, AtTheEndItIsSoftmaxAtOnceInEitherOrder) {
-  const Row all = row_of(0, 8);
+  const SoftmaxRow all = row_of(0, 8);
   EXPECT_NEAR(values["whole_out"], all.out, 1e-14);
   EXPECT_NEAR(values["whole_lse"], std::log(all.sum), 1e-14);
   for (const char* difference : {"by_tiles", "in_reverse", "of_heed"}) {
@@ -101,7 +101,7 @@ TEST_F(FlashAttentionLesson, AtTheEndItIsSoftmaxAtOnceInEitherOrder) {
 
 TEST_F(FlashAttentionLesson, PartsAreWeighedByTheirSums) {
   const json& parts = values["parts"];
-  const std::vector<Row> expected{row_of(0, 5), row_of(5, 8)};
+  const std::vector<SoftmaxRow> expected{row_of(0, 5), row_of(5, 8)};
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_NEAR(parts["rows"][i]["out"], expected[i].out, 1e-14);
     EXPECT_NEAR(parts["rows"][i]["lse"], std::log(expected[i].sum), 1e-14);

@@ -26,7 +26,7 @@ using testing::ThrowsMessage;
 using Ids = std::vector<std::int64_t>;
 
 constexpr std::int64_t kVocabulary = 9;
-constexpr std::int64_t kWidth = 16;
+constexpr std::int64_t kEmbedDim = 16;
 constexpr std::int64_t kEnd = 4;
 constexpr std::int64_t kNever = 0;
 constexpr std::int64_t kLayers = 2;
@@ -36,7 +36,7 @@ constexpr std::int64_t kHeads = 2;
 class Decoder : public Module<> {
  public:
   explicit Decoder(bool has_rotary) {
-    AttentionConfig config{.embed_dim = kWidth, .num_heads = kHeads};
+    AttentionConfig config{.embed_dim = kEmbedDim, .num_heads = kHeads};
     if (has_rotary) config.rotary = {.max_len = 200, .pairing = RotaryPairing::kHalves};
     config.mask = causal() & Mask::where([this](auto, auto, auto, auto) {
                     ++pairs_;
@@ -63,16 +63,16 @@ class Decoder : public Module<> {
   }
 
   KvConfig cache(std::int64_t page_size) const {
-    return {.num_kv_heads = kHeads, .head_dim = kWidth / kHeads, .page_size = page_size};
+    return {.num_kv_heads = kHeads, .head_dim = kEmbedDim / kHeads, .page_size = page_size};
   }
   // Since it was asked last.
   std::int64_t pairs() { return pairs_.exchange(0); }
   std::string class_name() const override { return "Decoder"; }
 
  private:
-  TokenEmbedding<>& tokens_ = make_module<TokenEmbedding<>>("tokens", kVocabulary, kWidth);
+  TokenEmbedding<>& tokens_ = make_module<TokenEmbedding<>>("tokens", kVocabulary, kEmbedDim);
   std::vector<MultiHeadAttention<>*> layers_;
-  Linear<>& out_ = make_module<Linear<>>("out", kWidth, kVocabulary);
+  Linear<>& out_ = make_module<Linear<>>("out", kEmbedDim, kVocabulary);
   std::atomic<std::int64_t> pairs_{0};
 };
 
