@@ -57,16 +57,17 @@ class AnyOf final : public IrregularPart {
                        [&](const AllOf& mask) { return mask.visible(shape, at); });
   }
 
+  // The last alternative first: in the published masks it is the one that reaches furthest, and
+  // shows most tiles; one that shows the tile itself spares the question to the others.
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
                         std::int64_t key) const override {
     std::int64_t next = shape.kv_len;
-    for (const AllOf& mask : masks_) {
-      const RowRange keys = mask.ranges(shape, rows).of_any;
+    for (auto mask = masks_.rbegin(); mask != masks_.rend() && next > key; ++mask) {
+      const RowRange keys = mask->ranges(shape, rows).of_any;
       const std::int64_t from = std::max(key, keys.begin / kTileKeys * kTileKeys);
-      if (from >= keys.end) continue;
-      const std::int64_t found = mask.next_key(shape, rows, from);
+      if (from >= std::min(keys.end, next)) continue;
+      const std::int64_t found = mask->next_key(shape, rows, from);
       if (found < keys.end) next = std::min(next, found);
-      if (next <= key) break;
     }
     return next;
   }

@@ -114,9 +114,10 @@ class RandomBlocksMask final : public IrregularPart {
   }
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
                         std::int64_t key) const override {
+    const std::int64_t first = key / drawn_.block;
     std::int64_t next = shape.kv_len;
     for_each_draw(shape, rows, [&](const DrawnBlocks& blocks, const auto&) {
-      const std::int64_t block = blocks.next(key / drawn_.block);
+      const std::int64_t block = blocks.next(first);
       if (block != kUnbounded) next = std::min(next, std::max(key, block * drawn_.block));
     });
     return next;
@@ -155,9 +156,8 @@ class RandomBlocksMask final : public IrregularPart {
  private:
   // A panel asks for the draws of its rows again with every tile: a thread keeps some.
   const DrawnBlocks& draw(const ScoreShape& shape, std::int64_t head, std::int64_t row) const {
-    const std::int64_t all = (shape.kv_len + drawn_.block - 1) / drawn_.block;
-    const std::int64_t available = drawn_.only_past ? std::min(row + 1, all) : all;
-    const std::tuple wanted(drawn_.seed, drawn_.count, head, row, available);
+    const std::tuple wanted(drawn_.seed, drawn_.count, drawn_.block, drawn_.only_past, head, row,
+                            shape.kv_len);
     struct Draw {
       std::remove_const_t<decltype(wanted)> of;
       std::optional<DrawnBlocks> blocks;
@@ -166,7 +166,8 @@ class RandomBlocksMask final : public IrregularPart {
     thread_local std::array<Draw, 16> draws;
     Draw& draw = draws[static_cast<std::uint64_t>(row + 5 * head) % draws.size()];
     if (!draw.blocks || draw.of != wanted) {
-      draw.blocks.emplace(drawn_, head, row, available);
+      const std::int64_t all = (shape.kv_len + drawn_.block - 1) / drawn_.block;
+      draw.blocks.emplace(drawn_, head, row, drawn_.only_past ? std::min(row + 1, all) : all);
       draw.of = wanted;
     }
     return *draw.blocks;
