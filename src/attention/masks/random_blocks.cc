@@ -31,22 +31,26 @@ constexpr std::int64_t kMostDrawn = 256;
 // Tells these numbers from those of dropout with the same seed.
 constexpr std::uint32_t kDrawnKey = 0x6D61736BU;
 
-// The blocks of keys that one block of queries sees in one head, rising.
+// The blocks of keys that one block of queries sees in one head, rising. Of one thread.
 class DrawnBlocks {
  public:
   DrawnBlocks(const RandomBlocks& drawn, std::int64_t head, std::int64_t row,
-              std::int64_t available)
-      : key_{static_cast<std::uint32_t>(drawn.seed) ^ kDrawnKey,
-             static_cast<std::uint32_t>(drawn.seed >> 32)},
-        row_{static_cast<std::uint32_t>(row),
-             static_cast<std::uint32_t>(static_cast<std::uint64_t>(row) >> 32),
-             static_cast<std::uint32_t>(head)} {
+              std::int64_t available) {
+    const auto random_words = [&](std::int64_t i) {
+      return philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(row),
+                     static_cast<std::uint32_t>(static_cast<std::uint64_t>(row) >> 32),
+                     static_cast<std::uint32_t>(head)},
+                    {static_cast<std::uint32_t>(drawn.seed) ^ kDrawnKey,
+                     static_cast<std::uint32_t>(drawn.seed >> 32)});
+    };
     // Floyd's algorithm: Bentley, "Programming Pearls: A Sample of Brilliance", 1987.
     const std::int64_t count = std::min(drawn.count, std::max<std::int64_t>(available, 0));
+    std::array<std::uint32_t, 4> words{};
     for (std::int64_t i = 0; i < count; ++i) {
+      if (i % 2 == 0) words = random_words(i / 2);
       const std::int64_t last = available - count + i;
-      const std::int64_t chosen = below(last + 1, i);
-      insert(static_cast<std::int32_t>(contains(chosen) ? last : chosen));
+      const std::size_t at = i % 2 == 0 ? 0 : 2;
+      insert(below(last + 1, words[at], words[at + 1]), last);
     }
   }
 
@@ -58,35 +62,39 @@ class DrawnBlocks {
     return std::lower_bound(blocks_.begin(), end(), range.end) -
            std::lower_bound(blocks_.begin(), end(), range.begin);
   }
-  // The first from `block` on; kUnbounded where there is none.
+  // The first from `block` on; kUnbounded where there is none. Walks ask in rising order: it is
+  // looked for behind the last one found.
   std::int64_t next(std::int64_t block) const {
-    const auto* found = std::lower_bound(blocks_.begin(), end(), block);
-    return found == end() ? kUnbounded : *found;
+    const auto* last = blocks_.begin() + found_;
+    if (found_ > 0 && last[-1] >= block) last = std::lower_bound(blocks_.begin(), last, block);
+    while (last != end() && *last < block) ++last;
+    found_ = last - blocks_.begin();
+    return last == end() ? kUnbounded : *last;
   }
 
  private:
   const std::int32_t* end() const { return blocks_.data() + size_; }
 
-  void insert(std::int32_t block) {
-    auto* place = std::upper_bound(blocks_.begin(), blocks_.begin() + size_, block);
-    std::copy_backward(place, blocks_.begin() + size_, blocks_.begin() + size_ + 1);
-    *place = block;
+  // `chosen`, or `last`, which exceeds all of them, where it is there already.
+  void insert(std::int64_t chosen, std::int64_t last) {
+    auto* behind = blocks_.begin() + size_;
+    auto* place = std::lower_bound(blocks_.begin(), behind, chosen);
+    const bool is_there = place != behind && *place == chosen;
+    if (is_there) place = behind;
+    std::copy_backward(place, behind, behind + 1);
+    *place = static_cast<std::int32_t>(is_there ? last : chosen);
     ++size_;
   }
 
-  // The i-th random number, from 0 to bound − 1, which is below 2³²: the high half of a product of
-  // 64 random bits.
-  std::int64_t below(std::int64_t bound, std::int64_t i) const {
-    const auto words = philox({static_cast<std::uint32_t>(i / 2), row_[0], row_[1], row_[2]}, key_);
-    const std::size_t at = i % 2 == 0 ? 0 : 2;
+  // From 0 to bound − 1, which is below 2³²: the high half of a product of 64 random bits.
+  static std::int64_t below(std::int64_t bound, std::uint32_t high, std::uint32_t low) {
     const auto factor = static_cast<std::uint64_t>(bound);
-    return static_cast<std::int64_t>((words[at] * factor + (words[at + 1] * factor >> 32)) >> 32);
+    return static_cast<std::int64_t>((high * factor + (low * factor >> 32)) >> 32);
   }
 
-  std::array<std::uint32_t, 2> key_;
-  std::array<std::uint32_t, 3> row_;
   std::array<std::int32_t, kMostDrawn> blocks_;  // keys are fewer than 2³¹
   std::ptrdiff_t size_ = 0;
+  mutable std::ptrdiff_t found_ = 0;  // where next() ended last
 };
 
 class RandomBlocksMask final : public IrregularPart {
