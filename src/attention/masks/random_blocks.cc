@@ -31,7 +31,8 @@ constexpr std::int64_t kMostDrawn = 256;
 // Tells these numbers from those of dropout with the same seed.
 constexpr std::uint32_t kDrawnKey = 0x6D61736BU;
 
-// The blocks of keys that one block of queries sees in one head, rising. Of one thread.
+// The blocks of keys that one block of queries sees in one head, rising. Not to be shared by
+// threads: next() keeps where it ended.
 class DrawnBlocks {
  public:
   DrawnBlocks(const RandomBlocks& drawn, std::int64_t head, std::int64_t row,
