@@ -87,13 +87,14 @@ fuzz-coverage: ## Say which branches of the parsers the fuzz targets reach (afte
 	$(install) build fuzz
 	@scripts/fuzz-coverage
 
-differential: ## Compare CASES (10000) drawn problems over instruction sets, threads, chunks and the reference, from SEED (0)
+differential: ## Hold CASES (10000) drawn problems and as many of each property to the reference, from SEED (0)
 	$(install) build test
 	$(say) 'building the tests'
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_tests
 	@HEED_DIFFERENTIAL_CASES=$(CASES) HEED_DIFFERENTIAL_SEED=$(SEED) \
-		build/release/tests/heed_tests --gtest_filter='Differential.*'
+		RC_PARAMS='seed=$(SEED) max_success=$(CASES)' \
+		build/release/tests/heed_tests --gtest_filter='Differential.*:*Properties.*'
 
 format: ## Lay out every source file as .clang-format says
 	$(install) lint

@@ -91,10 +91,14 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
     const auto elements = static_cast<double>(std::max<std::int64_t>(sums.num_elements(), 1));
     return std::sqrt(n * static_cast<double>(dim) / elements);
   };
+  // So do those of the sum itself, each as large as the sum has become by then.
+  const auto sum_of_steps = [&steps, dim = exact.value.extent(3)](const Tensor<double>& sums) {
+    return steps(sums, dim) * std::max(1.0, largest_magnitude(sums));
+  };
   const double values = steps(exact.value, exact.value.extent(3));
   return judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
          judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
-         judge("value", found.value, plain.value, exact.value, values) +
+         judge("value", found.value, plain.value, exact.value, sum_of_steps(exact.value)) +
          judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
                2 * term * longest * steps(exact.alibi_slopes, 1)) +
          judge("bias", found.bias, plain.bias, exact.bias, 2 * term * steps(exact.bias, 1)) +
@@ -104,7 +108,7 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
          judge("relative_key", found.relative_key, plain.relative_key, exact.relative_key,
                2 * term_of_key * steps(exact.relative_key, exact.query.extent(3))) +
          judge("relative_value", found.relative_value, plain.relative_value, exact.relative_value,
-               steps(exact.relative_value, exact.value.extent(3)));
+               sum_of_steps(exact.relative_value));
 }
 
 bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {
