@@ -35,6 +35,11 @@ class StoredSide {
     }
   }
 
+  // Puts the groups behind each other.
+  void join() {
+    for (const auto& group : bytes_) joined_.insert(joined_.end(), group.begin(), group.end());
+  }
+
   // As the kernel of few rows reads the positions of a tile.
   kernels::StoredNumbers tile(std::int32_t first_key, std::int32_t num_keys) const {
     kernels::StoredNumbers numbers;
@@ -44,7 +49,10 @@ class StoredSide {
     for (std::int32_t key = 0; key < num_keys; key += kernels::kGroupKeys) {
       const auto i = static_cast<std::size_t>(key / kernels::kGroupKeys);
       const auto group = static_cast<std::size_t>((first_key + key) / kernels::kGroupKeys);
-      numbers.groups[i] = bytes_[group].data();
+      numbers.groups[i] =
+          joined_.empty() ? bytes_[group].data()
+                          : joined_.data() +
+                                group * static_cast<std::size_t>(kernels::kGroupKeys * row_bytes());
       numbers.scales[i] = scales_[group].data();
     }
     return numbers;
@@ -150,6 +158,7 @@ class StoredSide {
   std::int64_t dim_;
   std::int64_t scale_dims_;
   std::vector<std::vector<std::byte>> bytes_;
+  std::vector<std::byte> joined_;  // all of bytes_, or nothing
   std::vector<std::vector<float>> scales_;
 };
 

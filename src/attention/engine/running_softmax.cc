@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/kernels/processor.h"
 
 namespace heed::inline v0::engine {
 
@@ -22,7 +23,9 @@ RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
 template <class Real>
 void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
   rows_.start(job, block, staged_rows);
-  options_ = {.dropout = rows_.dropout(), .has_mask = rows_.keeps_scores()};
+  options_ = {.reads_in_order = kernels::reads_stretches_best(),
+              .dropout = rows_.dropout(),
+              .has_mask = rows_.keeps_scores()};
   part_ = first_state_;
   total_ = second_state_;
   has_part_ = has_total_ = false;

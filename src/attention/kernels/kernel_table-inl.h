@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attention/kernels/attend_rows-inl.h"
 #include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/panel-inl.h"
-#include "attention/kernels/rows-inl.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/transpose-inl.h"

@@ -130,6 +130,9 @@ struct BasicPanelOptions {
   // Values are multiplied only by weights of keys that are seen: slower, and needed only where a
   // hidden value is not finite.
   bool guarded = false;
+  // Known to a panel of few rows alone: floats that lie behind each other are read from the first
+  // byte to the last, which not every processor does best.
+  bool reads_in_order = false;
   // Null where every weight is kept.
   const BasicDropoutRows<Real>* dropout = nullptr;
   // Known to a panel of few rows alone, which takes the place of score(), add_mask() and absorb()

@@ -1,41 +1,98 @@
 // Fetching ahead of the kernel of few rows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "attention/kernels/stored_tile.h"
+#include "hwy/base.h"
 
 namespace heed::inline v0::kernels {
 
-// Fetches one side of a tile into the second-level cache while something else is computed, a line
+// The keys or the values of a tile, and how many bytes a position has.
+struct TileSide {
+  const StoredNumbers& numbers;
+  std::int32_t num_keys = 0;
+  std::int64_t row_bytes = 0;
+
+  // `dim` numbers for each position; float32 stands for the type that is computed with.
+  HWY_INLINE TileSide(const StoredNumbers& n, std::int32_t keys, std::int64_t dim,
+                      std::int64_t real_bytes)
+      : numbers(n), num_keys(keys) {
+    switch (numbers.storage) {
+      case KvStorage::kFloat32:
+        row_bytes = dim * real_bytes;
+        break;
+      case KvStorage::kFloat16:
+      case KvStorage::kBFloat16:
+        row_bytes = dim * 2;
+        break;
+      case KvStorage::kInt8:
+        row_bytes = dim;
+        break;
+      case KvStorage::kInt4:
+        row_bytes = blocks(dim) * (kScaleDims / 2);
+        break;
+    }
+  }
+  static std::int64_t blocks(std::int64_t dim) { return (dim - 1) / kScaleDims + 1; }
+
+  std::int32_t num_groups() const { return (num_keys - 1) / kGroupKeys + 1; }
+  std::int64_t group_bytes() const { return row_bytes * kGroupKeys; }
+  // Whether the positions of a group lie behind each other.
+  bool is_whole() const { return numbers.is_columns || numbers.row_stride == row_bytes; }
+  const std::byte* begin() const { return numbers.groups[0]; }
+  const std::byte* end() const { return begin() + num_groups() * group_bytes(); }
+  // Whether all groups lie behind each other.
+  bool is_one_stretch() const {
+    if (!is_whole()) return false;
+    for (std::int32_t g = 1; g < num_groups(); ++g) {
+      if (numbers.groups[static_cast<std::size_t>(g)] != begin() + g * group_bytes()) return false;
+    }
+    return true;
+  }
+};
+
+// Fetches one side of a tile into the second-level cache while the other is computed with, a line
 // of every group in turn. So memory is read as fast as by a plain loop or faster, whatever the
-// order in which the kernel takes the numbers: left alone, the processor foresees too little of
-// streams that are short, or share a page, and waits at the beginning of each page.
+// order in which the kernel takes the numbers: left alone, most processors foresee too little of
+// streams that are short, or share a page, and wait at the beginning of each page.
 class Prefetch {
  public:
   // Fetches nothing.
   Prefetch() = default;
-  // Of positions of `dim` numbers, each of `number_bytes` unless it is an int4, in so many steps.
-  Prefetch(const StoredNumbers& numbers, std::int32_t num_keys, std::int32_t dim,
-           std::int64_t number_bytes, std::int64_t steps)
-      : numbers_(&numbers), groups_((num_keys - 1) / kGroupKeys + 1), steps_(steps) {
-    const bool is_int4 = numbers.storage == KvStorage::kInt4;
-    const std::int64_t blocks = (dim - 1) / kScaleDims + 1;
-    const std::int64_t row_bytes = is_int4 ? blocks * (kScaleDims / 2) : dim * number_bytes;
-    const bool is_whole = numbers.is_columns || numbers.row_stride == row_bytes;
-    const std::int64_t rows = is_whole ? 1 : kGroupKeys;
-    row_lines_ = (row_bytes * kGroupKeys / rows + kLine - 1) / kLine;
-    row_stride_ = numbers.row_stride;
-    lines_ = groups_ * rows * row_lines_;
-    if (is_int4 || numbers.storage == KvStorage::kInt8) fetch_scales(is_int4 ? blocks : 1);
+  // All of `side`, in so many steps. Inlined, or the members would be kept in memory.
+  HWY_INLINE Prefetch(const TileSide& side, std::int64_t steps)
+      : groups_(side.numbers.groups.data()), num_groups_(side.num_groups()), steps_(steps) {
+    const std::int64_t rows = side.is_whole() ? 1 : kGroupKeys;
+    row_lines_ = (side.group_bytes() / rows + kLine - 1) / kLine;
+    row_stride_ = side.numbers.row_stride;
+    lines_ = num_groups_ * rows * row_lines_;
+    if (side.numbers.storage == KvStorage::kInt8) fetch_scales(side, 1);
+    if (side.numbers.storage == KvStorage::kInt4) {
+      fetch_scales(side, side.row_bytes / (kScaleDims / 2));
+    }
+  }
+  // Of one stretch the beginning: what a processor needs to see that it is read in order. Nothing
+  // where the stretch goes on behind `reached`, up to which memory is read before.
+  static HWY_INLINE Prefetch beginning(const TileSide& side, const std::byte* reached,
+                                       std::int64_t steps) {
+    Prefetch result;
+    if (side.begin() == reached) return result;
+    result.groups_ = side.numbers.groups.data();
+    result.num_groups_ = 1;
+    result.steps_ = steps;
+    result.lines_ = result.row_lines_ =
+        std::min(kBeginning, (side.end() - side.begin() + kLine - 1) / kLine);
+    return result;
   }
 
   // What belongs to one step.
-  void step() {
+  HWY_INLINE void step() {
     for (due_ += lines_; due_ > 0; due_ -= steps_) {
-      __builtin_prefetch(numbers_->groups[static_cast<std::size_t>(group_)] + offset_, 0, 2);
-      if (++group_ < groups_) continue;
+      __builtin_prefetch(groups_[group_] + offset_, 0, 2);
+      if (++group_ < num_groups_) continue;
       group_ = 0;
       offset_ += kLine;
       if (++line_ < row_lines_) continue;
@@ -47,16 +104,17 @@ class Prefetch {
 
  private:
   static constexpr std::int64_t kLine = 64;
+  static constexpr std::int64_t kBeginning = 128;  // lines
 
-  void fetch_scales(std::int64_t blocks) const {
-    for (std::int32_t g = 0; g < groups_; ++g) {
-      const float* scales = numbers_->scales[static_cast<std::size_t>(g)];
+  static HWY_INLINE void fetch_scales(const TileSide& side, std::int64_t blocks) {
+    for (std::int32_t g = 0; g < side.num_groups(); ++g) {
+      const float* scales = side.numbers.scales[static_cast<std::size_t>(g)];
       for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(scales + b * kGroupKeys, 0, 2);
     }
   }
 
-  const StoredNumbers* numbers_ = nullptr;
-  std::int32_t groups_ = 0;
+  const std::byte* const* groups_ = nullptr;
+  std::int32_t num_groups_ = 0;
   std::int32_t group_ = 0;
   std::int64_t steps_ = 1;
   std::int64_t lines_ = 0;      // of all groups

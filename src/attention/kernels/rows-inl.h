@@ -33,22 +33,16 @@ constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_N
 // Rows whose sums fit the registers.
 constexpr int kMostRowsAtOnce = kHasManyRegisters ? 8 : 6;
 
-// Bytes of a number, where it has whole ones.
-HWY_INLINE std::int64_t bytes_of(const StoredNumbers& numbers) {
-  switch (numbers.storage) {
-    case KvStorage::kFloat32:
-      return sizeof(Real);
-    case KvStorage::kFloat16:
-    case KvStorage::kBFloat16:
-      return 2;
-    default:
-      return 1;
-  }
-}
+// How keys and values are read. Whatever the way, the bits are the same.
+enum class Reading {
+  kAhead,    // several groups side by side; what comes next is fetched meanwhile
+  kInOrder,  // each side of a tile from its first byte to its last
+  kGuarded,  // as kAhead, but keys that a row does not see are left out
+};
 
 // kRows rows of a panel of few rows. Every chain is that of PanelKernel, step by step, and so is
 // every bit; a tile is always taken in two passes.
-template <int kRows, bool kGuarded = false>
+template <int kRows, Reading kReading>
 struct RowsKernel {
   const StoredTile& tile;
   const StoredTile* next;  // null where there is none, or it is not to be fetched
@@ -63,6 +57,10 @@ struct RowsKernel {
   // Vectors of keys, or of columns, beside all rows: their sums are chains that do not wait for
   // each other, and what is broadcast of a row serves all of them.
   static constexpr int kVectors = kRows <= (kHasManyRegisters ? 6 : 2) ? 4 : 2;
+  static constexpr bool kInOrder = kReading == Reading::kInOrder;
+  static constexpr bool kGuarded = kReading == Reading::kGuarded;
+  static constexpr int kKeyVectors = kInOrder ? kGroupKeys / kLanes : kVectors;
+  static constexpr int kMostValueVectors = kInOrder ? 8 : kVectors;
 
   HWY_INLINE RowsKernel(const StoredTile& t, const StoredTile* n, const Panel& p,
                         const PanelOptions& o, PanelState& s, Real* w, std::int32_t first)
@@ -71,13 +69,28 @@ struct RowsKernel {
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
   }
 
+  HWY_INLINE TileSide keys_of(const StoredTile& t) const {
+    return {t.key, t.num_keys, panel.head_dim, sizeof(Real)};
+  }
+  HWY_INLINE TileSide values_of(const StoredTile& t) const {
+    return {t.value, t.num_keys, panel.value_dim, sizeof(Real)};
+  }
+
   void attend() const {
     if (begin >= end) return;
-    find_exponents();
+    if constexpr (kInOrder) {
+      find_exponents<PlainColumns<RealNumbers>>();
+    } else {
+      find_exponents();
+    }
     for (int r = 0; r < kRows; ++r) {
       weigh(r, move(r, options.has_mask ? largest_of_scores(r) : largest_exponent(r)));
     }
-    add_values();
+    if constexpr (kInOrder) {
+      add_groups<PlainValues<RealNumbers>>();
+    } else {
+      add_values();
+    }
   }
 
   // sums[row][v] += query · key for the dimension d of these vectors of keys.
@@ -112,14 +125,15 @@ struct RowsKernel {
   // Columns is PlainColumns, KeyRows or one of those with scales.
   template <class Columns>
   HWY_INLINE void find_exponents() const {
-    constexpr int kCount = std::min(kVectors, Columns::kMostVectors);
+    constexpr int kCount = std::min(kKeyVectors, Columns::kMostVectors);
     constexpr int kStep = kCount * kLanes;
     // Beyond the last group it is repeated.
     const std::int32_t last_group = (tile.num_keys - 1) / kGroupKeys;
     const std::int32_t first_key = begin / kStep * kStep;
     const std::int64_t steps =
         std::int64_t{(end - first_key - 1) / kStep + 1} * ((panel.head_dim + 1) / 2);
-    Prefetch values(tile.value, tile.num_keys, panel.value_dim, bytes_of(tile.value), steps);
+    Prefetch values = kInOrder ? Prefetch::beginning(values_of(tile), keys_of(tile).end(), steps)
+                               : Prefetch(values_of(tile), steps);
     for (std::int32_t key = first_key; key < end; key += kStep) {
       Columns columns[kCount];
       for (int v = 0; v < kCount; ++v) {
@@ -307,29 +321,44 @@ struct RowsKernel {
     ((value[kVector] = values.template load<kVector, kCount>()), ...);
   }
 
+  // How many vectors of columns are added at once from `column` on.
+  HWY_INLINE std::int32_t vectors_at(std::int32_t column) const {
+    const std::int32_t left = (panel.value_dim - column) / kLanes;
+    return left >= kMostValueVectors ? kMostValueVectors : left >= kVectors ? kVectors : 1;
+  }
+  HWY_INLINE std::int64_t passes() const {
+    std::int64_t count = 0;
+    for (std::int32_t column = 0; column < panel.value_dim; ++count) {
+      column += vectors_at(column) * kLanes;
+    }
+    return count;
+  }
+
   // A group at a time, so that its values are read in about the order in which they lie and come
   // from the nearest cache where one pass over them is not enough.
   template <class Values>
   HWY_INLINE void add_groups() const {
-    constexpr int kStep = kVectors * kLanes;
     Prefetch keys;
     if (next != nullptr) {
-      const std::int32_t passes =
-          panel.value_dim / kStep + (panel.value_dim % kStep + kLanes - 1) / kLanes;
-      keys = Prefetch(next->key, next->num_keys, panel.head_dim, bytes_of(next->key),
-                      std::int64_t{end - begin} * passes);
+      const std::int64_t steps = std::int64_t{end - begin} * passes();
+      keys = kInOrder ? Prefetch::beginning(keys_of(*next), values_of(tile).end(), steps)
+                      : Prefetch(keys_of(*next), steps);
     }
     Real sums[kRows] = {};
     for (std::int32_t group = begin / kGroupKeys; group * kGroupKeys < end; ++group) {
       const std::int32_t from = std::max(begin - group * kGroupKeys, 0);
       const std::int32_t to = std::min(end - group * kGroupKeys, kGroupKeys);
       add_weights(group, from, to, sums);
-      std::int32_t column = 0;
-      for (; column + kStep <= panel.value_dim; column += kStep) {
-        add_columns<Values, kVectors>(group, from, to, column, keys);
-      }
-      for (; column < panel.value_dim; column += kLanes) {
-        add_columns<Values, 1>(group, from, to, column, keys);
+      for (std::int32_t column = 0; column < panel.value_dim;) {
+        const std::int32_t count = vectors_at(column);
+        if (kInOrder && count == kMostValueVectors) {
+          add_columns<Values, kMostValueVectors>(group, from, to, column, keys);
+        } else if (count == kVectors) {
+          add_columns<Values, kVectors>(group, from, to, column, keys);
+        } else {
+          add_columns<Values, 1>(group, from, to, column, keys);
+        }
+        column += count * kLanes;
       }
     }
     for (int r = 0; r < kRows; ++r) state.sum[first_row + r] += sums[r];
@@ -353,48 +382,6 @@ struct RowsKernel {
     add_groups<PlainValues<RealNumbers>>();
   }
 };
-
-inline void unpack_rows(const Real* out, std::int32_t num_rows, std::int32_t value_dim,
-                        const Real* factors, Real* const* rows) {
-  const std::int32_t stride = (value_dim + kLanes - 1) / kLanes * kLanes;
-  for (std::int32_t r = 0; r < num_rows; ++r) {
-    for (std::int32_t d = 0; d < value_dim; ++d) {
-      rows[r][d] = out[r * stride + d] * factors[r] + 0.0F;  // never −0
-    }
-  }
-}
-
-// Calls RowsKernel<kRows> for a number of rows that is known as the program runs.
-template <int kRows = kMostRowsAtOnce>
-HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
-                                 const PanelOptions& options, PanelState& state, Real* weights,
-                                 std::int32_t first_row, std::int32_t rows) {
-  if (rows == kRows) {
-    return RowsKernel<kRows>(tile, next, panel, options, state, weights, first_row).attend();
-  }
-  if constexpr (kRows > 1) {
-    attend_some_rows<kRows - 1>(tile, next, panel, options, state, weights, first_row, rows);
-  }
-}
-
-// In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
-// rare, one by one.
-inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
-                        const PanelOptions& options, PanelState& state, Real* weights) {
-  if (options.guarded) {
-    for (std::int32_t r = 0; r < panel.num_rows; ++r) {
-      RowsKernel<1, true>(tile, nullptr, panel, options, state, weights, r).attend();
-    }
-    return;
-  }
-  const std::int32_t parts = (panel.num_rows - 1) / kMostRowsAtOnce + 1;
-  for (std::int32_t part = 0; part < parts; ++part) {
-    const std::int32_t first = panel.num_rows * part / parts;
-    const std::int32_t last = panel.num_rows * (part + 1) / parts;
-    attend_some_rows(tile, part == 0 ? next : nullptr, panel, options, state, weights, first,
-                     last - first);
-  }
-}
 
 }  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -135,8 +135,8 @@ class RowsCase {
   }
 
   void attend(const kernels::StoredTile& stored, const kernels::BasicTile<Real>& tile,
-              const kernels::StoredTile* next = nullptr, bool is_guarded = false) {
-    const kernels::BasicPanelOptions<Real> options{.guarded = is_guarded};
+              const kernels::StoredTile* next = nullptr,
+              const kernels::BasicPanelOptions<Real>& options = {}) {
     auto few = few_.get();
     auto wide = wide_.get();
     table_.attend_rows(stored, next, few_panel_, options, few, few_.weights.data());
@@ -244,13 +244,13 @@ kernels::StoredTile stored_tile_of(const StoredSide& key, const StoredSide& valu
 
 // All tiles of what is stored, by the rows of the case.
 void attend_stored(RowsCase<float>& in, const StoredSide& key, const StoredSide& value,
-                   bool is_guarded = false) {
+                   const kernels::PanelOptions& options = {}) {
   const auto kv_len = static_cast<std::int32_t>(key.stored().extent(0));
   for (std::int32_t first = 0; first < kv_len; first += kTileKeys) {
     const bool has_next = first + kTileKeys < kv_len;
     const auto next = stored_tile_of(key, value, has_next ? first + kTileKeys : first);
     in.attend(stored_tile_of(key, value, first), tile_of(key.stored(), value.stored(), first),
-              has_next ? &next : nullptr, is_guarded);
+              has_next ? &next : nullptr, options);
   }
 }
 
@@ -293,6 +293,27 @@ TEST_P(RowKernels, EveryStorageOfValuesHasTheBitsOfAPanel) {
         attend_stored(in, stored_key, stored_value);
         ASSERT_EQ(in.difference(), "")
             << form.name << " " << sizes.value_dim << " " << sizes.kv_len << ", rows " << rows;
+      }
+    }
+  }
+}
+
+// Keys that are columns and values whose rows lie behind each other.
+TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
+  for (const Sizes& sizes : kSizes) {
+    const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
+    const Tensor<float> value = normal<float>({sizes.kv_len, sizes.value_dim}, 2);
+    StoredSide stored_value(value, KvStorage::kFloat32, false);
+    stored_value.join();
+    for (const bool is_columns : {true, false}) {
+      StoredSide stored_key(key, KvStorage::kFloat32, is_columns);
+      stored_key.join();
+      for (const std::int32_t rows : row_counts()) {
+        RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
+                           random_ranges(rows, sizes.kv_len), sizes.value_dim);
+        attend_stored(in, stored_key, stored_value, {.reads_in_order = true});
+        ASSERT_EQ(in.difference(), "")
+            << sizes.head_dim << " " << sizes.value_dim << " " << sizes.kv_len << ", rows " << rows;
       }
     }
   }
@@ -355,7 +376,7 @@ TEST_P(RowKernels, GuardedValuesDoNotLeak) {
       ranges.begin[0] = 30;
       ranges.end[0] = 120;
       RowsCase<float> in(table(), queries(rows, 16, 1), ranges, 40);
-      attend_stored(in, stored_key, stored_value, true);
+      attend_stored(in, stored_key, stored_value, {.guarded = true});
       ASSERT_EQ(in.difference(), "") << rows;
     }
   }

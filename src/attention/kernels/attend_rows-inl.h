@@ -1,0 +1,85 @@
+// Panels of few rows: which kernels take them, and how these read memory.
+#if defined(HEED_ATTEND_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_ATTEND_ROWS_INL_H_
+#undef HEED_ATTEND_ROWS_INL_H_
+#else
+#define HEED_ATTEND_ROWS_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "attention/kernels/kernels.h"
+#include "attention/kernels/prefetch.h"
+#include "attention/kernels/rows-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+inline void unpack_rows(const Real* out, std::int32_t num_rows, std::int32_t value_dim,
+                        const Real* factors, Real* const* rows) {
+  const std::int32_t stride = (value_dim + kLanes - 1) / kLanes * kLanes;
+  for (std::int32_t r = 0; r < num_rows; ++r) {
+    for (std::int32_t d = 0; d < value_dim; ++d) {
+      rows[r][d] = out[r * stride + d] * factors[r] + 0.0F;  // never −0
+    }
+  }
+}
+
+// Calls RowsKernel<kRows> for a number of rows that is known as the program runs.
+template <Reading kReading, int kRows>
+HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+                                 const PanelOptions& options, PanelState& state, Real* weights,
+                                 std::int32_t first_row, std::int32_t rows) {
+  if (rows == kRows) {
+    return RowsKernel<kRows, kReading>(tile, next, panel, options, state, weights, first_row)
+        .attend();
+  }
+  if constexpr (kRows > 1) {
+    attend_some_rows<kReading, kRows - 1>(tile, next, panel, options, state, weights, first_row,
+                                          rows);
+  }
+}
+
+// Most rows where memory may be read in order: beside the sums of more no whole row of values fits
+// the registers.
+constexpr int kMostRowsInOrder = HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX3 ? 2 : 0;
+
+// Whether keys and values are floats that lie behind each other.
+inline bool are_stretches(const StoredTile& tile, const Panel& panel) {
+  const TileSide keys(tile.key, tile.num_keys, panel.head_dim, sizeof(Real));
+  const TileSide values(tile.value, tile.num_keys, panel.value_dim, sizeof(Real));
+  return tile.key.storage == KvStorage::kFloat32 && tile.key.is_columns && keys.is_one_stretch() &&
+         tile.value.storage == KvStorage::kFloat32 && values.is_one_stretch();
+}
+
+// In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
+// rare, one by one.
+inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+                        const PanelOptions& options, PanelState& state, Real* weights) {
+  if (options.guarded) {
+    for (std::int32_t r = 0; r < panel.num_rows; ++r) {
+      attend_some_rows<Reading::kGuarded, 1>(tile, nullptr, panel, options, state, weights, r, 1);
+    }
+    return;
+  }
+  if constexpr (kMostRowsInOrder > 0) {
+    if (options.reads_in_order && panel.num_rows <= kMostRowsInOrder &&
+        are_stretches(tile, panel)) {
+      return attend_some_rows<Reading::kInOrder, kMostRowsInOrder>(
+          tile, next, panel, options, state, weights, 0, panel.num_rows);
+    }
+  }
+  const std::int32_t parts = (panel.num_rows - 1) / kMostRowsAtOnce + 1;
+  for (std::int32_t part = 0; part < parts; ++part) {
+    const std::int32_t first = panel.num_rows * part / parts;
+    const std::int32_t last = panel.num_rows * (part + 1) / parts;
+    attend_some_rows<Reading::kAhead, kMostRowsAtOnce>(
+        tile, part == 0 ? next : nullptr, panel, options, state, weights, first, last - first);
+  }
+}
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_ATTEND_ROWS_INL_H_

@@ -1,0 +1,17 @@
+#include "attention/kernels/processor.h"
+
+namespace heed::inline v0::kernels {
+
+bool reads_stretches_best() {
+#if defined(__x86_64__) || defined(__i386__)
+  static const bool is_amd = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") != 0;
+  }();
+  return is_amd;
+#else
+  return false;
+#endif
+}
+
+}  // namespace heed::inline v0::kernels
