@@ -6,6 +6,7 @@
 #define HEED_ATTEND_ROWS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 
 #include "attention/kernels/kernels.h"
@@ -41,16 +42,23 @@ HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next,
   }
 }
 
-// Most rows where memory may be read in order: beside the sums of more no whole row of values fits
-// the registers.
+// Most rows of floats that may be read in order: beside the sums of more no whole row of values
+// fits the registers.
 constexpr int kMostRowsInOrder = HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX3 ? 2 : 0;
 
-// Whether keys and values are floats that lie behind each other.
-inline bool are_stretches(const StoredTile& tile, const Panel& panel) {
+// How many rows are to be read in order: 0 unless the keys, as columns, and the values lie behind
+// each other. Of half precision one row; two take longer to add up than memory to bring them. None
+// where scales lie elsewhere.
+inline int rows_in_order(const StoredTile& tile, const Panel& panel) {
   const TileSide keys(tile.key, tile.num_keys, panel.head_dim, sizeof(Real));
   const TileSide values(tile.value, tile.num_keys, panel.value_dim, sizeof(Real));
-  return tile.key.storage == KvStorage::kFloat32 && tile.key.is_columns && keys.is_one_stretch() &&
-         tile.value.storage == KvStorage::kFloat32 && values.is_one_stretch();
+  if (!tile.key.is_columns || !keys.is_one_stretch() || !values.is_one_stretch()) return 0;
+  int rows = kMostRowsInOrder;
+  for (const KvStorage storage : {tile.key.storage, tile.value.storage}) {
+    if (storage == KvStorage::kInt8 || storage == KvStorage::kInt4) return 0;
+    if (storage != KvStorage::kFloat32) rows = std::min(rows, 1);
+  }
+  return rows;
 }
 
 // In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
@@ -64,8 +72,7 @@ inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Pa
     return;
   }
   if constexpr (kMostRowsInOrder > 0) {
-    if (options.reads_in_order && panel.num_rows <= kMostRowsInOrder &&
-        are_stretches(tile, panel)) {
+    if (options.reads_in_order && panel.num_rows <= rows_in_order(tile, panel)) {
       return attend_some_rows<Reading::kInOrder, kMostRowsInOrder>(
           tile, next, panel, options, state, weights, 0, panel.num_rows);
     }

@@ -78,19 +78,11 @@ struct RowsKernel {
 
   void attend() const {
     if (begin >= end) return;
-    if constexpr (kInOrder) {
-      find_exponents<PlainColumns<RealNumbers>>();
-    } else {
-      find_exponents();
-    }
+    find_exponents();
     for (int r = 0; r < kRows; ++r) {
       weigh(r, move(r, options.has_mask ? largest_of_scores(r) : largest_exponent(r)));
     }
-    if constexpr (kInOrder) {
-      add_groups<PlainValues<RealNumbers>>();
-    } else {
-      add_values();
-    }
+    add_values();
   }
 
   // sums[row][v] += query · key for the dimension d of these vectors of keys.
@@ -160,7 +152,9 @@ struct RowsKernel {
   }
   template <class Numbers>
   HWY_INLINE void find_plain_exponents() const {
-    if (tile.key.is_columns) {
+    if constexpr (kInOrder) {
+      find_exponents<PlainColumns<Numbers>>();
+    } else if (tile.key.is_columns) {
       find_exponents<PlainColumns<Numbers>>();
     } else {
       find_exponents<KeyRows<Numbers>>();
@@ -173,12 +167,12 @@ struct RowsKernel {
         return find_plain_exponents<HalfNumbers<Float16Format>>();
       case KvStorage::kBFloat16:
         return find_plain_exponents<HalfNumbers<BFloat16Format>>();
-      case KvStorage::kInt8:
-        return find_exponents<Int8Columns>();
-      case KvStorage::kInt4:
-        return find_exponents<Int4Columns>();
-      case KvStorage::kFloat32:
+      default:
         break;
+    }
+    if constexpr (!kInOrder) {
+      if (tile.key.storage == KvStorage::kInt8) return find_exponents<Int8Columns>();
+      if (tile.key.storage == KvStorage::kInt4) return find_exponents<Int4Columns>();
     }
 #endif
     find_plain_exponents<RealNumbers>();
@@ -371,12 +365,12 @@ struct RowsKernel {
         return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
       case KvStorage::kBFloat16:
         return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
-      case KvStorage::kInt8:
-        return add_groups<Int8Values>();
-      case KvStorage::kInt4:
-        return add_groups<Int4Values>();
-      case KvStorage::kFloat32:
+      default:
         break;
+    }
+    if constexpr (!kInOrder) {
+      if (tile.value.storage == KvStorage::kInt8) return add_groups<Int8Values>();
+      if (tile.value.storage == KvStorage::kInt4) return add_groups<Int4Values>();
     }
 #endif
     add_groups<PlainValues<RealNumbers>>();

@@ -298,22 +298,35 @@ TEST_P(RowKernels, EveryStorageOfValuesHasTheBitsOfAPanel) {
   }
 }
 
-// Keys that are columns and values whose rows lie behind each other.
+// Groups that lie behind each other, of what can be read in order and what cannot.
+struct Joined {
+  KvStorage key;
+  bool is_columns;
+  KvStorage value;
+};
+constexpr std::array<Joined, 7> kJoined{{{KvStorage::kFloat32, true, KvStorage::kFloat32},
+                                         {KvStorage::kFloat16, true, KvStorage::kFloat16},
+                                         {KvStorage::kBFloat16, true, KvStorage::kBFloat16},
+                                         {KvStorage::kFloat16, true, KvStorage::kFloat32},
+                                         {KvStorage::kInt8, true, KvStorage::kFloat32},
+                                         {KvStorage::kBFloat16, true, KvStorage::kInt4},
+                                         {KvStorage::kFloat32, false, KvStorage::kFloat32}}};
+
 TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
   for (const Sizes& sizes : kSizes) {
     const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
     const Tensor<float> value = normal<float>({sizes.kv_len, sizes.value_dim}, 2);
-    StoredSide stored_value(value, KvStorage::kFloat32, false);
-    stored_value.join();
-    for (const bool is_columns : {true, false}) {
-      StoredSide stored_key(key, KvStorage::kFloat32, is_columns);
+    for (std::size_t i = 0; i < kJoined.size(); ++i) {
+      StoredSide stored_key(key, kJoined[i].key, kJoined[i].is_columns);
+      StoredSide stored_value(value, kJoined[i].value, false);
       stored_key.join();
+      stored_value.join();
       for (const std::int32_t rows : row_counts()) {
         RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
                            random_ranges(rows, sizes.kv_len), sizes.value_dim);
         attend_stored(in, stored_key, stored_value, {.reads_in_order = true});
-        ASSERT_EQ(in.difference(), "")
-            << sizes.head_dim << " " << sizes.value_dim << " " << sizes.kv_len << ", rows " << rows;
+        ASSERT_EQ(in.difference(), "") << sizes.head_dim << " " << sizes.value_dim << " "
+                                       << sizes.kv_len << ", rows " << rows << ", storages " << i;
       }
     }
   }
