@@ -1,0 +1,64 @@
+/// GGUF files: a model's tensors, often quantised, and everything else about it, in one file.
+/// Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/shape.h"
+
+namespace heed::inline v0 {
+
+/// A value of a GGUF file's metadata: integers of every width as std::int64_t (an unsigned one
+/// above 2⁶³ − 1 is refused), numbers of both widths as double, arrays of one kind.
+using GgufValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<bool>,
+                 std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>>;
+
+/// A tensor of a GGUF file.
+struct GgufTensor {
+  std::uint32_t type = 0;            ///< ggml's number of the type: 0 F32, 1 F16, 2 Q4_0, …
+  Shape shape;                       ///< row-major: ggml's dimensions in reverse
+  std::span<const std::byte> bytes;  ///< where the file is mapped
+};
+
+/// A GGUF file, mapped. A handle: copies share the mapping. Immutable.
+class HEED_API GgufFile {
+ public:
+  /// @throws FormatError naming the file, the byte and what is wrong; IoError.
+  static GgufFile open(const std::filesystem::path& path);
+  /// The same of the bytes of a file, which must outlive it. `name` stands for it in errors.
+  static GgufFile parse(std::span<const std::byte> bytes, const std::string& name);
+
+  const std::string& name() const noexcept;
+  const std::map<std::string, GgufValue, std::less<>>& metadata() const noexcept;
+  const std::map<std::string, GgufTensor, std::less<>>& tensors() const noexcept;
+
+  /// The value of a key. @throws FormatError naming the file and the key when it is missing or of
+  /// another kind; an integer serves as a double.
+  bool boolean(std::string_view key) const;
+  std::int64_t integer(std::string_view key) const;
+  double number(std::string_view key) const;
+  const std::string& string(std::string_view key) const;
+  const std::vector<std::int64_t>& integers(std::string_view key) const;
+  const std::vector<double>& numbers(std::string_view key) const;
+  const std::vector<std::string>& strings(std::string_view key) const;
+  bool contains(std::string_view key) const noexcept;
+
+ private:
+  struct Contents;
+  explicit GgufFile(std::shared_ptr<const Contents> contents);
+  std::shared_ptr<const Contents> contents_;
+};
+
+}  // namespace heed::inline v0

@@ -1,0 +1,69 @@
+/// The tensors of a trained model as its files store them: folders of safetensors files, GGUF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/shape.h"
+#include "heed/tensor.h"
+
+/// Trained models: their files, their graphs, and the texts that they write.
+namespace heed::inline v0::models {
+
+/// How elements of a tensor are stored. The quantised types store blocks of 32 neighbours of a row:
+///   Q8_0: Float16 scale d, 32 int8 q:                     x = d · q
+///   Q4_0: Float16 scale d, 32 nibbles q:                  x = d · (q − 8)
+///   Q4_1: Float16 scale d, Float16 minimum m, 32 nibbles: x = d · q + m
+/// Nibble i < 16 is the low half of byte i, nibble i + 16 its high half.
+/// Source: ggml, https://github.com/ggml-org/ggml (block_q8_0, block_q4_0, block_q4_1).
+enum class WeightType { kFloat32, kFloat16, kBFloat16, kQ8_0, kQ4_0, kQ4_1 };
+
+/// "float32", "q4_1".
+HEED_API std::string_view to_string(WeightType type);
+/// Bytes of a row of `columns` elements. @throws InvalidArgument when a quantised row has a length
+/// that is no multiple of 32, or sizes overflow.
+HEED_API std::int64_t row_bytes(WeightType type, std::int64_t columns);
+
+/// A tensor of a checkpoint, where its file is mapped. Valid as long as the Checkpoint, or a copy
+/// of it.
+struct StoredTensor {
+  std::string name;
+  WeightType type = WeightType::kFloat32;
+  Shape shape;                       ///< row-major, the innermost dimension last
+  std::span<const std::byte> bytes;  ///< may have any alignment
+};
+
+/// The elements as floats. @throws InvalidArgument when the shape does not fit the bytes.
+HEED_API Tensor<float> to_float(const StoredTensor& tensor);
+
+/// The tensors of a model. A handle: copies share the mapped files, which stay mapped as long as
+/// one of them lives. Immutable.
+class HEED_API Checkpoint {
+ public:
+  /// Opens model.safetensors of a folder, or the shards that its model.safetensors.index.json
+  /// names, or a .safetensors or .gguf file. Nothing is read but the headers.
+  /// @throws FormatError naming the file and the byte; IoError.
+  static Checkpoint open(const std::filesystem::path& path);
+
+  /// In the order of their names.
+  std::vector<std::string> names() const;
+  bool contains(std::string_view name) const;
+  /// @throws FormatError naming the checkpoint and the tensor when there is none of this name.
+  StoredTensor tensor(std::string_view name) const;
+  /// What errors call it: the path.
+  const std::string& name() const;
+
+ private:
+  struct Files;
+  explicit Checkpoint(std::shared_ptr<const Files> files);
+  std::shared_ptr<const Files> files_;
+};
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,56 @@
+/// A matrix of weights that stays as it is stored, and its product with rows of activations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "heed/config.h"
+#include "heed/models/checkpoint.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::models {
+
+/// W [rows, columns], as float32, Float16, BFloat16 or quantised blocks. A handle: copies share the
+/// elements. Immutable; any number of threads may use one.
+class HEED_API WeightMatrix {
+ public:
+  WeightMatrix() = default;
+  /// Of a tensor [rows, columns] of a checkpoint, whose bytes are read where they are mapped.
+  /// @param checkpoint keeps the bytes mapped
+  /// @throws InvalidArgument when the tensor is not of rank 2.
+  WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& tensor);
+  /// Of numbers that it takes over. @throws InvalidArgument when the tensor is not of rank 2.
+  explicit WeightMatrix(Tensor<float> elements);
+
+  std::int64_t rows() const noexcept;
+  std::int64_t columns() const noexcept;
+  WeightType type() const noexcept;
+  /// Bytes that its elements take as they are stored.
+  std::int64_t num_bytes() const noexcept;
+  /// Rows begin ≤ i < end, sharing the elements. @throws InvalidArgument when there are fewer.
+  WeightMatrix slice_rows(std::int64_t begin, std::int64_t end) const;
+
+  /// out[i] = W[row] as floats. @param out [columns]
+  void row(std::int64_t index, std::span<float> out) const;
+  /// All of it. [rows, columns]
+  Tensor<float> to_float() const;
+
+  /// out = x · Wᵀ (+ bias): a row of x for each row of out, W's elements taken as the floats that
+  /// they stand for, sums in float32. One to a few rows of x read W once as it is stored; more of
+  /// them multiply blocks of it as floats by BLAS. The same bits for any number of threads.
+  ///
+  /// @param x    [n, columns], rows contiguous
+  /// @param bias [rows], or empty
+  /// @param out  [n, rows], must not overlap x
+  /// @throws InvalidArgument when shapes do not fit.
+  void multiply(FloatView x, std::span<const float> bias, TensorView<float> out) const;
+
+ private:
+  struct Elements;
+  std::shared_ptr<const Elements> elements_;
+  std::int64_t first_row_ = 0;
+  std::int64_t num_rows_ = 0;
+};
+
+}  // namespace heed::inline v0::models

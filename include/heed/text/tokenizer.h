@@ -1,0 +1,110 @@
+/// Text to the token ids of a model and back: one interface for every kind of tokenizer.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config.h"
+
+/// Tokenizers and what goes with them.
+namespace heed::inline v0::text {
+
+/// The bytes of a text that became a token: begin ≤ i < end. Empty for tokens that stand for no
+/// text, such as [CLS].
+struct TextRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  friend bool operator==(const TextRange&, const TextRange&) = default;
+};
+
+/// A text as a model reads it.
+struct Encoding {
+  std::vector<std::int64_t> ids;
+  std::vector<TextRange> ranges;       ///< of the text, one for each id
+  std::vector<std::int64_t> type_ids;  ///< 0, or 1 for the second text of a pair
+};
+
+/// How a text is encoded.
+struct EncodeOptions {
+  /// Whether the tokens that a model expects around a text are added, e.g. [CLS] and [SEP].
+  bool add_special_tokens = true;
+  /// Whether "<|im_end|>" in a text is the token of that name. Texts of strangers want false: they
+  /// are then encoded as any other characters.
+  bool parse_special_tokens = true;
+};
+
+/// How ids become a text.
+struct DecodeOptions {
+  bool skip_special_tokens = true;
+};
+
+/// The special tokens that a tokenizer knows by their roles.
+struct SpecialTokens {
+  std::optional<std::int64_t> begin = std::nullopt;      ///< bos, or [CLS]
+  std::optional<std::int64_t> end = std::nullopt;        ///< eos, or [SEP]
+  std::optional<std::int64_t> separator = std::nullopt;  ///< between the texts of a pair
+  std::optional<std::int64_t> padding = std::nullopt;
+  std::optional<std::int64_t> unknown = std::nullopt;
+  std::optional<std::int64_t> mask = std::nullopt;
+};
+
+/// Who says what in a conversation.
+struct ChatMessage {
+  std::string role;  ///< "system", "user" or "assistant"
+  std::string content;
+};
+
+/// Splits texts into tokens and numbers them. Immutable: any number of threads may use one.
+class HEED_API Tokenizer {
+ public:
+  Tokenizer() = default;
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+  virtual ~Tokenizer();
+
+  /// The number of ids.
+  virtual std::int64_t vocab_size() const = 0;
+  /// @throws InvalidArgument when a text is not valid UTF-8, with the offset of the offending byte.
+  virtual Encoding encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
+  /// Two texts as one input, e.g. [CLS] a [SEP] b [SEP]. Ranges are of the text they belong to.
+  /// @throws InvalidArgument as encode(), and when the tokenizer has no form for pairs.
+  virtual Encoding encode_pair(std::string_view first, std::string_view second,
+                               const EncodeOptions& options = {}) const = 0;
+  /// The text of ids. Of byte-level tokenizers exactly the bytes, whether or not they make valid
+  /// UTF-8. @throws InvalidArgument when an id is not in [0, vocab_size()).
+  virtual std::string decode(std::span<const std::int64_t> ids,
+                             const DecodeOptions& options = {}) const = 0;
+  /// The token as its file writes it: "##ing", "Ġthe".
+  /// @throws InvalidArgument when id is not in [0, vocab_size()).
+  virtual std::string token(std::int64_t id) const = 0;
+  /// The token as people should see it: "ing", "the". Control characters and bytes that are not
+  /// UTF-8 as escapes. @throws InvalidArgument when id is not in [0, vocab_size()).
+  virtual std::string label(std::int64_t id) const = 0;
+  /// The id of a token as its file writes it.
+  virtual std::optional<std::int64_t> id(std::string_view token) const = 0;
+  /// Whether an id stands for no text, e.g. [CLS]. @throws InvalidArgument when there is no such
+  /// id.
+  virtual bool is_special(std::int64_t id) const = 0;
+  virtual const SpecialTokens& special_tokens() const = 0;
+
+  /// A conversation as the text that the model was trained on, with the beginning of the
+  /// assistant's answer at its end.
+  /// @throws InvalidArgument when the tokenizer has no template, or one that heed does not know,
+  /// or a role that the template refuses.
+  virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const;
+};
+
+/// The tokenizer of a folder as transformers saves it (tokenizer.json, or vocab.txt with
+/// tokenizer_config.json), of such a file, or of a GGUF file.
+/// @throws FormatError naming the file and what is wrong, or which part (normaliser, pre-tokenizer,
+/// model, post-processor, decoder) heed does not know; IoError.
+HEED_API std::unique_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& path);
+
+}  // namespace heed::inline v0::text
