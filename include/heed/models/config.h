@@ -1,0 +1,84 @@
+/// What a transformer is made of: the numbers in a model's config.json or GGUF metadata.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/io/gguf.h"
+#include "heed/rotary.h"
+#include "heed/rotary_frequencies.h"
+
+namespace heed::inline v0::models {
+
+/// The graphs that heed knows.
+enum class Family {
+  kBert,   ///< encoder: every token sees every other, norms after each sum, GELU
+  kGpt2,   ///< decoder: learned positions, norms before each part, GELU
+  kLlama,  ///< decoder: rotary positions, RMS norms, gated SiLU; also Mistral, Qwen2, SmolLM2
+};
+
+/// "bert", "gpt2", "llama".
+HEED_API std::string_view to_string(Family family);
+
+/// The function between the two products of a feed-forward layer.
+enum class Activation {
+  kGelu,      ///< x · Φ(x)
+  kGeluTanh,  ///< its approximation by tanh, as in GPT-2
+  kSilu,      ///< x · sigmoid(x)
+  kRelu,
+};
+
+/// How the vectors of a text's tokens become one.
+struct Pooling {
+  enum class Kind { kMean, kFirstToken };
+  Kind kind = Kind::kMean;
+  bool normalize = false;                ///< to length 1
+  std::int64_t max_tokens = kUnbounded;  ///< longer texts are cut off
+};
+
+/// A rotary embedding of query and key.
+struct RotaryPositions {
+  double base = 10000;
+  std::int64_t rotary_dim = 0;
+  RotaryPairing pairing = RotaryPairing::kHalves;
+  RotaryScaling scaling = std::monostate{};
+};
+
+/// The sizes and kinds of a transformer's parts.
+struct ModelConfig {
+  Family family = Family::kLlama;
+  std::string architecture;  ///< as the file names it: "BertModel", "LlamaForCausalLM", "qwen2"
+  std::int64_t vocab_size = 0;
+  std::int64_t num_layers = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t hidden_size = 0;
+  std::int64_t intermediate_size = 0;
+  std::int64_t max_positions = 0;    ///< tokens that a text may have
+  std::int64_t num_token_types = 0;  ///< BERT's; otherwise 0
+  double norm_epsilon = 1e-5;
+  Activation activation = Activation::kSilu;
+  std::optional<RotaryPositions> rotary = std::nullopt;
+  std::optional<std::int64_t> window = std::nullopt;  ///< positions that a query sees, its own too
+  bool has_tied_head = true;                          ///< the scores' matrix is that of the tokens
+  std::vector<std::int64_t> end_ids = {};             ///< tokens that end a text
+  std::optional<Pooling> pooling = std::nullopt;      ///< where the folder says how
+
+  bool is_causal() const noexcept { return family != Family::kBert; }
+};
+
+/// Of the config.json of a folder as transformers saves it, and of what sentence-transformers adds
+/// (modules.json, 1_Pooling/config.json, sentence_bert_config.json).
+/// @throws FormatError naming the file and the member that is missing, of a wrong kind, out of
+/// range or means something that heed's graphs lack; IoError.
+HEED_API ModelConfig read_config(const std::filesystem::path& folder);
+/// Of a GGUF file's metadata. @throws FormatError naming the key.
+HEED_API ModelConfig read_config(const GgufFile& file);
+
+}  // namespace heed::inline v0::models

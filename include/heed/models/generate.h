@@ -1,0 +1,66 @@
+/// Texts that a causal model writes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/models/model.h"
+#include "heed/random.h"
+
+namespace heed::inline v0::models {
+
+/// How the next token is chosen from its logits.
+struct Sampling {
+  double temperature = 0;  ///< logits are divided by it; 0: always the likeliest token
+  std::int64_t top_k = 0;  ///< only the so many likeliest tokens; 0: all
+  double top_p = 1;        ///< only the likeliest tokens whose probabilities sum up to this
+};
+
+/// The index of the chosen token; of equal ones the first. The same numbers of `random` give the
+/// same choice. @param logits [vocab_size]
+/// @throws InvalidArgument when an option means nothing, or a logit is NaN or all are −∞.
+HEED_API std::int64_t choose_token(std::span<const float> logits, const Sampling& sampling,
+                                   TorchGenerator& random);
+
+/// How a text is written.
+struct GenerateOptions {
+  std::int64_t max_tokens = 100;
+  Sampling sampling = {};
+  std::uint64_t seed = 0;
+  std::vector<std::string> stop = {};  ///< the text ends before the first of these
+  PastOptions past = {};
+  /// Called with each piece of the text as it comes, in whole characters; false ends the text.
+  std::function<bool(std::string_view piece)> on_text = {};
+};
+
+/// Why a text ended.
+enum class EndReason { kMaxTokens, kEndToken, kStopText, kContextFull, kCaller };
+
+/// "max_tokens", "end_token", "stop_text", "context_full", "caller".
+HEED_API std::string_view to_string(EndReason reason);
+
+/// A text that was written.
+struct Generated {
+  std::vector<std::int64_t> ids;  ///< without the token that ended it
+  std::string text;
+  EndReason reason = EndReason::kMaxTokens;
+  std::int64_t prompt_tokens = 0;
+  double prefill_seconds = 0;  ///< until the prompt was read
+  double decode_seconds = 0;   ///< from there to the end
+};
+
+/// Goes on after the tokens of a prompt.
+/// @throws InvalidArgument when the model is not causal or has no head, the prompt is empty or does
+/// not fit into the model's positions, or an option means nothing.
+HEED_API Generated generate(const Model& model, std::span<const std::int64_t> prompt,
+                            const GenerateOptions& options = {});
+/// The same of a text. @throws InvalidArgument also when it is not valid UTF-8.
+HEED_API Generated generate(const Model& model, std::string_view prompt,
+                            const GenerateOptions& options = {});
+
+}  // namespace heed::inline v0::models
