@@ -14,6 +14,7 @@
 #include "heed/function_ref.h"
 #include "heed/half.h"
 #include "heed/io/any_tensor.h"
+#include "heed/io/gguf.h"
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "heed/io/safetensors.h"
@@ -59,6 +60,8 @@
 #ifndef HEED_WITHOUT_NN
 #include "heed/blas.h"
 #include "heed/demonstrate.h"
+#include "heed/models/checkpoint.h"
+#include "heed/models/weight_matrix.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/attention_config.h"
 #include "heed/nn/attention_layers.h"
