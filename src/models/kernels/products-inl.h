@@ -27,8 +27,10 @@ HWY_INLINE float sum_of_lanes(Vec sums) { return hn::GetLane(hn::SumOfLanes(kFlo
 template <class Stored, int kRows>
 class FloatProduct {
  public:
-  static HWY_INLINE void compute(const std::byte* w, const InputRows& x, std::int64_t columns,
+  static HWY_INLINE void compute(const WeightRows& rows, std::int64_t row, const InputRows& x,
                                  float* out, std::int64_t out_stride) {
+    const std::byte* const w = rows.bytes + row * rows.row_bytes;
+    const std::int64_t columns = rows.columns;
     Sums<Vec, kRows> even;
     Sums<Vec, kRows> odd;
     for (int i = 0; i < kRows; ++i) even.row[i] = odd.row[i] = hn::Zero(kFloats);
@@ -69,39 +71,42 @@ class FloatProduct {
   }
 };
 
-// A row of weights in blocks: Σ over the blocks of scale · Σ q x + minimum · Σ x.
-template <class Stored, int kRows>
+// kWeights neighbouring rows of weights in blocks: Σ over the blocks of scale · Σ q x + minimum ·
+// Σ x.
+template <class Stored, int kWeights, int kRows>
 class BlockProduct {
  public:
-  static HWY_INLINE void compute(const std::byte* w, const InputRows& x, std::int64_t columns,
+  static HWY_INLINE void compute(const WeightRows& w, std::int64_t row, const InputRows& x,
                                  float* out, std::int64_t out_stride) {
-    Sums<Vec, kRows> sums;
-    Sums<HeadVec, kRows> added;  // Σ scale · Σ x and Σ minimum · Σ x
-    for (int i = 0; i < kRows; ++i) {
+    Sums<Vec, kWeights * kRows> sums;
+    Sums<HeadVec, kWeights * kRows> added;  // Σ scale · Σ x and Σ minimum · Σ x
+    for (int i = 0; i < kWeights * kRows; ++i) {
       sums.row[i] = hn::Zero(kFloats);
       added.row[i] = hn::Zero(kHeads);
     }
-    const float* at = x.data;
-    for (std::int64_t b = 0; b < columns / kWeightBlock; ++b) {
-      const HeadVec head = load_head<Stored::kHeadNumbers>(w);
-      add_block(w, head, at, x.stride, sums);
-      if constexpr (Stored::kHasMinimum) {
-        for (int i = 0; i < kRows; ++i) {
-          const float sum = x.block_sums[i * x.sums_stride + b];
-          added.row[i] = hn::MulAdd(head, hn::Set(kHeads, sum), added.row[i]);
+    const std::byte* block = w.bytes + row * w.row_bytes;
+    const float* numbers = x.data;
+    for (std::int64_t b = 0; b < w.columns / kWeightBlock; ++b) {
+      for (int k = 0; k < kWeights; ++k) {
+        const HeadVec head = load_head<Stored::kHeadNumbers>(block + k * w.row_bytes);
+        add_block(block + k * w.row_bytes, head, numbers, x.stride, &sums.row[k * kRows]);
+        if constexpr (Stored::kHasMinimum) {
+          add_minimum(head, x.block_sums + b, x.sums_stride, &added.row[k * kRows]);
         }
       }
-      w += Stored::kBlockBytes;
-      at += kWeightBlock;
+      block += Stored::kBlockBytes;
+      numbers += kWeightBlock;
     }
-    for (int i = 0; i < kRows; ++i) {
-      out[i * out_stride] = total(sums.row[i], added.row[i]);
+    for (int k = 0; k < kWeights; ++k) {
+      for (int i = 0; i < kRows; ++i) {
+        out[i * out_stride + k] = total(sums.row[k * kRows + i], added.row[k * kRows + i]);
+      }
     }
   }
 
  private:
   static HWY_INLINE void add_block(const std::byte* block, HeadVec head, const float* x,
-                                   std::int64_t stride, Sums<Vec, kRows>& sums) {
+                                   std::int64_t stride, Vec* sums) {
     const Vec scale = hn::Set(kFloats, hn::GetLane(head));
     Sums<Vec, kRows> products;
     Stored::visit(block, [&](int column, Vec integers) HWY_ATTR {
@@ -111,8 +116,13 @@ class BlockProduct {
                                       : hn::MulAdd(integers, numbers, products.row[i]);
       }
     });
+    for (int i = 0; i < kRows; ++i) sums[i] = hn::MulAdd(products.row[i], scale, sums[i]);
+  }
+
+  static HWY_INLINE void add_minimum(HeadVec head, const float* block_sums, std::int64_t stride,
+                                     HeadVec* added) {
     for (int i = 0; i < kRows; ++i) {
-      sums.row[i] = hn::MulAdd(products.row[i], scale, sums.row[i]);
+      added[i] = hn::MulAdd(head, hn::Set(kHeads, block_sums[i * stride]), added[i]);
     }
   }
 
@@ -122,25 +132,36 @@ class BlockProduct {
   }
 };
 
-template <template <class, int> class Product, class Stored, int kRows>
+// Two rows of weights at a time for one row of numbers: with sums that do not wait for each other a
+// row of 576 takes 0.93 of the time.
+template <class Stored, int kRows>
 void multiply_rows(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
-  for (std::int64_t r = 0; r < w.num_rows; ++r) {
-    Product<Stored, kRows>::compute(w.bytes + r * w.row_bytes, x, w.columns, out + r, out_stride);
+  constexpr int kWeights = kRows == 1 ? 2 : 1;
+  std::int64_t r = 0;
+  if constexpr (Stored::kHasBlocks) {
+    for (; r + kWeights <= w.num_rows; r += kWeights) {
+      BlockProduct<Stored, kWeights, kRows>::compute(w, r, x, out + r, out_stride);
+    }
+    if (r < w.num_rows) BlockProduct<Stored, 1, kRows>::compute(w, r, x, out + r, out_stride);
+  } else {
+    for (; r < w.num_rows; ++r) {
+      FloatProduct<Stored, kRows>::compute(w, r, x, out + r, out_stride);
+    }
   }
 }
 
-template <template <class, int> class Product, class Stored>
+template <class Stored>
 void multiply_type(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
   static_assert(kMostInputRows == 4);
   switch (x.num_rows) {
     case 1:
-      return multiply_rows<Product, Stored, 1>(w, x, out, out_stride);
+      return multiply_rows<Stored, 1>(w, x, out, out_stride);
     case 2:
-      return multiply_rows<Product, Stored, 2>(w, x, out, out_stride);
+      return multiply_rows<Stored, 2>(w, x, out, out_stride);
     case 3:
-      return multiply_rows<Product, Stored, 3>(w, x, out, out_stride);
+      return multiply_rows<Stored, 3>(w, x, out, out_stride);
     case 4:
-      return multiply_rows<Product, Stored, 4>(w, x, out, out_stride);
+      return multiply_rows<Stored, 4>(w, x, out, out_stride);
     default:
       return;
   }
@@ -150,17 +171,17 @@ inline void multiply_few_rows(const WeightRows& w, const InputRows& x, float* ou
                               std::int64_t out_stride) {
   switch (w.type) {
     case WeightType::kFloat32:
-      return multiply_type<FloatProduct, StoredFloat32>(w, x, out, out_stride);
+      return multiply_type<StoredFloat32>(w, x, out, out_stride);
     case WeightType::kFloat16:
-      return multiply_type<FloatProduct, StoredFloat16>(w, x, out, out_stride);
+      return multiply_type<StoredFloat16>(w, x, out, out_stride);
     case WeightType::kBFloat16:
-      return multiply_type<FloatProduct, StoredBFloat16>(w, x, out, out_stride);
+      return multiply_type<StoredBFloat16>(w, x, out, out_stride);
     case WeightType::kQ8_0:
-      return multiply_type<BlockProduct, StoredQ8_0>(w, x, out, out_stride);
+      return multiply_type<StoredQ8_0>(w, x, out, out_stride);
     case WeightType::kQ4_0:
-      return multiply_type<BlockProduct, StoredQ4_0>(w, x, out, out_stride);
+      return multiply_type<StoredQ4_0>(w, x, out, out_stride);
     case WeightType::kQ4_1:
-      return multiply_type<BlockProduct, StoredQ4_1>(w, x, out, out_stride);
+      return multiply_type<StoredQ4_1>(w, x, out, out_stride);
   }
 }
 

@@ -64,11 +64,13 @@ HWY_INLINE Vec load_floats(const std::byte* at) {
 // Types without blocks: load(at) is kLanes weights.
 
 struct StoredFloat32 {
+  static constexpr bool kHasBlocks = false;
   static constexpr std::int64_t kBytes = 4;
   static HWY_INLINE Vec load(const std::byte* at) { return load_floats(at); }
 };
 
 struct StoredFloat16 {
+  static constexpr bool kHasBlocks = false;
   static constexpr std::int64_t kBytes = 2;
   static HWY_INLINE Vec load(const std::byte* at) {
 #if HWY_TARGET <= HWY_AVX2
@@ -84,6 +86,7 @@ struct StoredFloat16 {
 };
 
 struct StoredBFloat16 {
+  static constexpr bool kHasBlocks = false;
   static constexpr std::int64_t kBytes = 2;
   static HWY_INLINE Vec load(const std::byte* at) {
     const auto bits = hn::LoadU(Halves(), reinterpret_cast<const std::uint16_t*>(at));
@@ -95,6 +98,7 @@ struct StoredBFloat16 {
 // time. A weight is q · scale, and where kHasMinimum + minimum.
 
 struct StoredQ8_0 {
+  static constexpr bool kHasBlocks = true;
   static constexpr std::int64_t kBlockBytes = 34;
   static constexpr int kHeadNumbers = 1;
   static constexpr bool kHasMinimum = false;
@@ -112,6 +116,7 @@ struct StoredQ8_0 {
 // q = nibble + kAdded.
 template <int kHead, int kAdded>
 struct StoredNibbles {
+  static constexpr bool kHasBlocks = true;
   static constexpr std::int64_t kBlockBytes = 2 * kHead + kWeightBlock / 2;
   static constexpr int kHeadNumbers = kHead;
   static constexpr bool kHasMinimum = kHead == 2;
