@@ -14,6 +14,7 @@
 #include "heed/function_ref.h"
 #include "heed/half.h"
 #include "heed/io/any_tensor.h"
+#include "heed/io/gguf.h"
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "heed/io/safetensors.h"
@@ -53,8 +54,7 @@
 #ifndef HEED_WITHOUT_FIGURES
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/chart.h"
-#include "heed/viz/figure.h"
-#endif
+#include "heed/viz/figure.h"#endif
 
 // What a library built with HEED_BUILD_NN=OFF lacks.
 #ifndef HEED_WITHOUT_NN
@@ -68,7 +68,9 @@
 #include "heed/models/causal_config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/models/character_model.h"
+#include "heed/models/checkpoint.h"
 #include "heed/models/text_writer.h"
+#include "heed/models/weight_matrix.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/attention_config.h"
 #include "heed/nn/attention_layers.h"
@@ -104,5 +106,4 @@
 #include "heed/train/translation_settings.h"
 #include "heed/train/translator.h"
 #include "heed/train/translator_scores.h"
-#include "heed/train/translator_training.h"
-#endif
+#include "heed/train/translator_training.h"#endif

@@ -10,8 +10,6 @@
 
 namespace heed::inline v0::io {
 
-namespace {
-
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
   check_path("read", path);
   // O_NONBLOCK keeps a named pipe without a writer from waiting; regular files ignore it.
@@ -29,8 +27,6 @@ std::int64_t regular_file_size(const FileDescriptor& file, const std::filesystem
   }
   return status.st_size;
 }
-
-}  // namespace
 
 void MemorySource::read(std::int64_t offset, std::span<std::byte> out) {
   const auto chosen = bytes_.subspan(static_cast<std::size_t>(offset), out.size());

@@ -41,6 +41,12 @@ class MemorySource : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
+// Throws IoError when the system refuses. Never waits: not for the writer of a named pipe either.
+FileDescriptor open_for_reading(const std::filesystem::path& path);
+
+// In bytes. Throws IoError when the file, opened by that path, is not a regular one.
+std::int64_t regular_file_size(const FileDescriptor& file, const std::filesystem::path& path);
+
 // A regular file. Throws IoError when it is not one or cannot be read.
 class FileSource : public ByteSource {
  public:

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -28,32 +27,8 @@ using io::kSafetensorsPrefix;
 // Elements go between file and memory as they are.
 static_assert(std::endian::native == std::endian::little);
 
-std::string read_header(io::ByteSource& file) {
-  if (file.size() < kSafetensorsPrefix) {
-    throw FormatError(file.name(), file.size(),
-                      "truncated: a safetensors file has at least 8 bytes");
-  }
-  std::array<std::byte, kSafetensorsPrefix> prefix{};
-  file.read(0, prefix);
-  const auto length = io::FieldReader(prefix).next<std::uint64_t>();
-  if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeaderBytes)) {
-    throw FormatError(file.name(), 0,
-                      fmt::format("the header has {} bytes, at most {} are read", length,
-                                  kMaxSafetensorsHeaderBytes));
-  }
-  const std::int64_t remaining = file.size() - kSafetensorsPrefix;
-  if (static_cast<std::int64_t>(length) > remaining) {
-    throw FormatError(
-        file.name(), file.size(),
-        fmt::format("truncated: the header has {} bytes but only {} follow", length, remaining));
-  }
-  std::string text(length, '\0');
-  file.read(kSafetensorsPrefix, std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
 Safetensors read_file(io::ByteSource& file) {
-  const std::string text = read_header(file);
+  const std::string text = io::read_safetensors_header(file);
   const std::int64_t data_begin = kSafetensorsPrefix + static_cast<std::int64_t>(text.size());
   io::SafetensorsHeader header =
       io::parse_safetensors_header(text, file.name(), file.size() - data_begin);

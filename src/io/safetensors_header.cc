@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "heed/error.h"
+#include "heed/io/safetensors.h"
 #include "io/json.h"
+#include "io/little_endian.h"
 #include "io/printable.h"
 
 namespace heed::inline v0::io {
@@ -250,6 +252,30 @@ void check_tiling(const SafetensorsHeader& header, const std::string& file, std:
 }
 
 }  // namespace
+
+std::string read_safetensors_header(ByteSource& file) {
+  if (file.size() < kSafetensorsPrefix) {
+    throw FormatError(file.name(), file.size(),
+                      "truncated: a safetensors file has at least 8 bytes");
+  }
+  std::array<std::byte, kSafetensorsPrefix> prefix{};
+  file.read(0, prefix);
+  const auto length = FieldReader(prefix).next<std::uint64_t>();
+  if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeaderBytes)) {
+    throw FormatError(file.name(), 0,
+                      fmt::format("the header has {} bytes, at most {} are read", length,
+                                  kMaxSafetensorsHeaderBytes));
+  }
+  const std::int64_t remaining = file.size() - kSafetensorsPrefix;
+  if (static_cast<std::int64_t>(length) > remaining) {
+    throw FormatError(
+        file.name(), file.size(),
+        fmt::format("truncated: the header has {} bytes but only {} follow", length, remaining));
+  }
+  std::string text(length, '\0');
+  file.read(kSafetensorsPrefix, std::as_writable_bytes(std::span(text)));
+  return text;
+}
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file,
                                            std::int64_t data_bytes) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "heed/shape.h"
+#include "io/byte_source.h"
 #include "io/element_type.h"
 
 namespace heed::inline v0::io {
@@ -28,6 +29,10 @@ struct SafetensorsHeader {
   std::map<std::string, SafetensorsEntry> entries;
   std::map<std::string, std::string> metadata;
 };
+
+// The text of a file's header. Throws FormatError when the file is too short for it, or it is
+// longer than kMaxSafetensorsHeaderBytes.
+std::string read_safetensors_header(ByteSource& file);
 
 // Reads a header that is followed by `data_bytes` bytes. Every entry's elements take exactly the
 // bytes between its offsets, and the entries' bytes are those that follow, each once. `file` is for

@@ -232,6 +232,81 @@ def checkpoint_inputs():
         write("checkpoint", f"step_{name}.safetensors", safetensors(header | {"__metadata__": metadata}, rest))
 
 
+def gguf_text(text):
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+class Gguf:
+    """Keys and tensors; the data is aligned to 8 bytes where a key says so."""
+
+    def __init__(self, alignment=8):
+        self.keys, self.tensors, self.data = [], [], b""
+        if alignment != 32:
+            self.add("general.alignment", 4, struct.pack("<I", alignment))
+
+    def add(self, key, kind, value):
+        self.keys.append(gguf_text(key) + struct.pack("<I", kind) + value)
+        return self
+
+    def tensor(self, name, dims, kind, data=b"", offset=None):
+        self.data += b"\0" * (-len(self.data) % 8)
+        offset = len(self.data) if offset is None else offset
+        self.tensors.append(gguf_text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, offset))
+        self.data += data
+        return self
+
+    def end(self, version=3, alignment=8):
+        head = b"GGUF" + struct.pack("<IQQ", version, len(self.tensors), len(self.keys)) + b"".join(self.keys + self.tensors)
+        return head + b"\0" * (-len(head) % alignment) + self.data
+
+
+def gguf_inputs():
+    def array(kind, count, data):
+        return struct.pack("<IQ", kind, count) + data
+
+    numbers = Gguf()
+    for kind, code in enumerate("BbHhIif?"):
+        numbers.add(f"k{kind}", kind, struct.pack("<" + code, 1))
+        numbers.add(f"a{kind}", 9, array(kind, 2, struct.pack("<2" + code, 0, 1)))
+    for kind, code in [(10, "Q"), (11, "q"), (12, "d")]:
+        numbers.add(f"k{kind}", kind, struct.pack("<" + code, 1))
+    write("gguf", "numbers", numbers.end())
+    write("gguf", "texts", Gguf().add("text", 8, gguf_text("größe")).add("texts", 9, array(8, 2, gguf_text("a") + gguf_text(""))).end())
+    tensors = Gguf().tensor("a", [3, 2], 0, b"a" * 24).tensor("q", [32, 1, 1, 2], 3, b"q" * 40).tensor("x", [5], 99).tensor("none", [0], 24)
+    write("gguf", "tensors", tensors.end())
+    write("gguf", "version2", tensors.end(version=2))
+    write("gguf", "big_endian", tensors.end(version=3 << 24))
+    write("gguf", "default_alignment", Gguf(32).tensor("a", [1], 24, b"a").end(alignment=32))
+    one = Gguf().tensor("a", [8], 24, b"a" * 8)
+    for name, dims, kind, offset in [("scalar", [], 0, 0), ("five", [1] * 5, 0, 0), ("wraps", [1 << 31, 1 << 31, 4], 0, 0),
+                                     ("wide", [1 << 62], 0, 0), ("rows", [33], 3, 0), ("overlaps", [8], 24, 0), ("outside", [1], 24, 8),
+                                     ("unaligned", [1], 24, 1), ("far", [64], 24, (1 << 63) - 8)]:
+        other = Gguf().tensor("a", [8], 24, b"a" * 8).tensor("b", dims, kind, offset=offset)
+        write("gguf", f"tensor_{name}", other.end())
+    write("gguf", "tensor_twice", one.tensor("a", [8], 24, b"a" * 8).end())
+    for name, kind, value in [("nested", 9, array(9, 1, b"")), ("unknown", 13, b"1"), ("half_true", 7, b"\2"), ("beyond", 10, b"\xff" * 8)]:
+        write("gguf", f"value_{name}", Gguf().add("k", kind, value + b" " * 8).end())
+    write("gguf", "alignment_48", Gguf(48).end())
+    write("gguf", "alignment_wide", Gguf(32).add("general.alignment", 10, struct.pack("<Q", 8)).end())
+    write("gguf", "key_twice", Gguf().add("general.alignment", 4, struct.pack("<I", 8)).end())
+    write("gguf", "key_empty", Gguf().add("", 4, struct.pack("<I", 8)).end())
+
+
+def checkpoint_index_inputs():
+    write("checkpoint_index", "two", '{"metadata": {"total_size": 8, "more": [{"weight_map": null}]}, "weight_map": {"a": "x", "b": "y"}}')
+    for name, value in [("array", "[]"), ("number", "1"), ("negative", "-1"), ("real", "0.5"), ("truth", "true"), ("null", "null"), ("text", '"x"')]:
+        write("checkpoint_index", f"is_{name}", value)
+        write("checkpoint_index", f"map_{name}", '{"weight_map": %s}' % value)
+        write("checkpoint_index", f"file_{name}", '{"weight_map": {"a": %s, "a": "x"}}' % value)
+    write("checkpoint_index", "map_twice", '{"weight_map": {}, "weight_map": {}}')
+    write("checkpoint_index", "file_object", '{"weight_map": {"a": {}}}')
+    write("checkpoint_index", "no_map", "{}")
+    for name, file in [("parent", ".."), ("here", "."), ("path", "a/b"), ("empty", "")]:
+        write("checkpoint_index", f"file_{name}", json.dumps({"weight_map": {"a": file}}))
+    write("checkpoint_index", "overflow", '{"weight_map": {}, "x": 1e999}')
+
+
 for make in [npy_inputs, npz_inputs, safetensors_inputs, tokenizer_inputs, vocabulary_inputs, parallel_text_inputs, settings_inputs,
-             request_inputs, checkpoint_inputs]:
+             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs]:
     make()

@@ -1,5 +1,10 @@
 /// GGUF files: a model's tensors, often quantised, and everything else about it, in one file.
-/// Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3).
+///
+/// Versions 2 and 3, little-endian. A file is refused when a length or a number of things is more
+/// than its bytes can hold, a key or a tensor's name is empty or occurs twice, text is not UTF-8, a
+/// bool is neither 0 nor 1, an array holds arrays, a tensor has no dimension or more than 4, rows
+/// that do not fill their type's blocks, or bytes that are unaligned, another tensor's or outside.
+/// Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
 #include <cstddef>
@@ -29,13 +34,16 @@ using GgufValue =
 struct GgufTensor {
   std::uint32_t type = 0;            ///< ggml's number of the type: 0 F32, 1 F16, 2 Q4_0, …
   Shape shape;                       ///< row-major: ggml's dimensions in reverse
-  std::span<const std::byte> bytes;  ///< where the file is mapped
+  std::span<const std::byte> bytes;  ///< in the file; none of a type whose size heed does not know
+  std::int64_t offset = 0;           ///< of the first byte in the file
 };
 
 /// A GGUF file, mapped. A handle: copies share the mapping. Immutable.
 class HEED_API GgufFile {
  public:
-  /// @throws FormatError naming the file, the byte and what is wrong; IoError.
+  /// Only the header is read; it takes some ten times its bytes in memory at most.
+  /// @throws FormatError naming the file, the byte and what is wrong; IoError when it cannot be
+  ///     read, is empty or no regular file.
   static GgufFile open(const std::filesystem::path& path);
   /// The same of the bytes of a file, which must outlive it. `name` stands for it in errors.
   static GgufFile parse(std::span<const std::byte> bytes, const std::string& name);

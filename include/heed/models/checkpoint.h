@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/io/gguf.h"
 #include "heed/shape.h"
 #include "heed/tensor.h"
 
@@ -47,18 +49,29 @@ HEED_API Tensor<float> to_float(const StoredTensor& tensor);
 /// one of them lives. Immutable.
 class HEED_API Checkpoint {
  public:
-  /// Opens model.safetensors of a folder, or the shards that its model.safetensors.index.json
-  /// names, or a .safetensors or .gguf file. Nothing is read but the headers.
-  /// @throws FormatError naming the file and the byte; IoError.
+  /// Opens model.safetensors of a folder, or else the shards that its model.safetensors.index.json
+  /// names, or a .safetensors or .gguf file. Nothing is read but the headers. A file must not
+  /// change while it is mapped: a process that reads what has been cut off is ended by the system.
+  /// @throws FormatError naming the file and the byte: what GgufFile and read_safetensors() refuse;
+  ///     an index that names a file outside the folder, a tensor that its shard lacks, or lacks one
+  ///     that a shard has; a tensor in two shards; a GGUF file that is one of several parts.
+  ///     IoError when a file cannot be read, is empty or no regular file, or the folder has
+  ///     neither.
   static Checkpoint open(const std::filesystem::path& path);
+  /// The tensors of a GGUF file that is open already. @throws FormatError when it is one of several
+  /// parts.
+  static Checkpoint of(const GgufFile& file);
 
   /// In the order of their names.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const;
-  /// @throws FormatError naming the checkpoint and the tensor when there is none of this name.
+  /// @throws FormatError naming the checkpoint and the tensor when there is none of this name, and
+  ///     naming its type when it is not one of WeightType.
   StoredTensor tensor(std::string_view name) const;
   /// What errors call it: the path.
   const std::string& name() const;
+  /// The file with its metadata, where the tensors are a GGUF file's.
+  std::optional<GgufFile> gguf() const;
 
  private:
   struct Files;

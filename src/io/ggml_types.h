@@ -1,0 +1,50 @@
+// The types of tensors in GGUF files.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace heed::inline v0::io {
+
+// Neighbours of a row are stored in blocks, each of so many elements and bytes.
+struct GgmlType {
+  std::uint32_t number;
+  std::string_view name;
+  std::int64_t block_elements;
+  std::int64_t block_bytes;
+};
+
+// Source: ggml's enum ggml_type and the sizes of its blocks; those that files hold.
+inline constexpr std::array kGgmlTypes = std::to_array<GgmlType>({
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
+    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},      {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},
+    {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},   {14, "Q6_K", 256, 210},
+    {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98},
+    {19, "IQ1_S", 256, 50},   {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},
+    {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},
+    {25, "I16", 1, 2},        {26, "I32", 1, 4},        {27, "I64", 1, 8},
+    {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},
+    {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
+});
+
+// Null for a type that is not among them.
+inline const GgmlType* find_ggml_type(std::uint32_t number) {
+  const auto* const found =
+      std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(),
+                   [number](const GgmlType& type) { return type.number == number; });
+  return found == kGgmlTypes.end() ? nullptr : found;
+}
+
+// "Q6_K", or "ggml's type 99".
+inline std::string ggml_type_name(std::uint32_t number) {
+  const GgmlType* const type = find_ggml_type(number);
+  return type == nullptr ? fmt::format("ggml's type {}", number) : std::string(type->name);
+}
+
+}  // namespace heed::inline v0::io

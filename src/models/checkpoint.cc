@@ -1,0 +1,244 @@
+#include "heed/models/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "heed/error.h"
+#include "io/byte_source.h"
+#include "io/ggml_types.h"
+#include "io/mapped_file.h"
+#include "io/printable.h"
+#include "io/safetensors_header.h"
+#include "models/checkpoint_index.h"
+#include "models/decode.h"
+#include "models/weight_format.h"
+
+namespace heed::inline v0::models {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kModelFile = "model.safetensors";
+constexpr std::string_view kIndexFile = "model.safetensors.index.json";
+constexpr std::string_view kPartsKey = "split.count";
+
+// A larger index is none: 2²⁰ tensors of 100 bytes.
+constexpr std::int64_t kMaxIndexBytes = std::int64_t{100} << 20;
+
+// A tensor of any type, where a file holds it.
+struct Entry {
+  std::optional<WeightType> type;
+  std::string type_name;  // as the file calls it
+  Shape shape;
+  std::span<const std::byte> bytes;
+  std::string file;
+  std::int64_t offset;  // in the file
+};
+
+std::optional<WeightType> type_called(std::string_view name,
+                                      std::string_view WeightFormat::*called) {
+  const auto found = std::find_if(
+      kWeightFormats.begin(), kWeightFormats.end(),
+      [&](const WeightFormat& format) { return !name.empty() && format.*called == name; });
+  if (found == kWeightFormats.end()) return std::nullopt;
+  return static_cast<WeightType>(found - kWeightFormats.begin());
+}
+
+std::string read_index(const fs::path& path) {
+  io::FileSource file(path);
+  if (file.size() > kMaxIndexBytes) {
+    throw FormatError(
+        file.name(), 0,
+        fmt::format("it has {} bytes, an index has at most {}", file.size(), kMaxIndexBytes));
+  }
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+bool is_gguf(const fs::path& path) {
+  if (path.extension() == ".gguf") return true;
+  if (path.extension() == ".safetensors") return false;
+  constexpr std::string_view kMagic = "GGUF";
+  io::FileSource file(path);
+  std::string begin(kMagic.size(), '\0');
+  if (file.size() < static_cast<std::int64_t>(begin.size())) return false;
+  file.read(0, std::as_writable_bytes(std::span(begin)));
+  return begin == kMagic;
+}
+
+}  // namespace
+
+std::string_view to_string(WeightType type) { return format_of(type).name; }
+
+std::int64_t row_bytes(WeightType type, std::int64_t columns) {
+  const WeightFormat& format = format_of(type);
+  if (columns % format.block_elements != 0) {
+    throw InvalidArgument(fmt::format("row_bytes: columns is {}, {} has blocks of {}", columns,
+                                      format.name, format.block_elements));
+  }
+  return checked_multiply(columns / format.block_elements, format.block_bytes);
+}
+
+Tensor<float> to_float(const StoredTensor& tensor) {
+  const bool is_scalar = tensor.shape.rank() == 0;
+  const std::int64_t columns = is_scalar ? 1 : tensor.shape[-1];
+  const std::int64_t count = tensor.shape.num_elements();
+  const std::int64_t rows = count == 0 ? 0 : count / columns;
+  const std::int64_t expected = checked_multiply(rows, row_bytes(tensor.type, columns));
+  if (expected != static_cast<std::int64_t>(tensor.bytes.size())) {
+    throw InvalidArgument(
+        fmt::format("to_float: tensor '{}' of shape {} takes {} bytes as {}, but has {}",
+                    io::printable(tensor.name), heed::to_string(tensor.shape), expected,
+                    to_string(tensor.type), tensor.bytes.size()));
+  }
+  auto result = Tensor<float>::uninitialized(tensor.shape);
+  decode(tensor.type, tensor.bytes.data(), count, result.data());
+  return result;
+}
+
+struct Checkpoint::Files {
+  std::string name;
+  std::vector<std::unique_ptr<const io::MappedFile>> mapped;
+  std::optional<GgufFile> gguf;
+  std::map<std::string, Entry, std::less<>> tensors;
+
+  void add_safetensors(const fs::path& path);
+  void add_gguf(const GgufFile& file);
+  void add_folder(const fs::path& folder);
+  void add_shards(const fs::path& folder, const fs::path& index);
+  void check_shards(const std::map<std::string, std::string>& shard_of, const fs::path& folder,
+                    const fs::path& index) const;
+};
+
+void Checkpoint::Files::add_safetensors(const fs::path& path) {
+  const auto& file = *mapped.emplace_back(std::make_unique<const io::MappedFile>(path));
+  io::MemorySource source(file.name(), file.bytes());
+  const std::string text = io::read_safetensors_header(source);
+  const std::int64_t begin = io::kSafetensorsPrefix + static_cast<std::int64_t>(text.size());
+  const auto header = io::parse_safetensors_header(text, file.name(), source.size() - begin);
+  for (const auto& [tensor, entry] : header.entries) {
+    const auto bytes = file.bytes().subspan(static_cast<std::size_t>(begin + entry.begin),
+                                            static_cast<std::size_t>(entry.end - entry.begin));
+    const std::string_view code = entry.type->safetensors_code;
+    const auto [place, is_new] = tensors.emplace(
+        tensor, Entry{type_called(code, &WeightFormat::safetensors_code), std::string(code),
+                      entry.shape, bytes, file.name(), begin + entry.begin});
+    if (!is_new) {
+      throw FormatError(
+          file.name(), begin + entry.begin,
+          fmt::format("tensor '{}' is in '{}' too", io::printable(tensor), place->second.file));
+    }
+  }
+}
+
+void Checkpoint::Files::add_gguf(const GgufFile& file) {
+  if (file.contains(kPartsKey) && file.integer(kPartsKey) > 1) {
+    throw FormatError(file.name(), 0,
+                      fmt::format("it is one of {} parts, which have to be joined into one file",
+                                  file.integer(kPartsKey)));
+  }
+  gguf = file;
+  for (const auto& [tensor, stored] : file.tensors()) {
+    const std::string type = io::ggml_type_name(stored.type);
+    tensors.emplace(tensor, Entry{type_called(type, &WeightFormat::ggml_name), type, stored.shape,
+                                  stored.bytes, file.name(), stored.offset});
+  }
+}
+
+// Every tensor must lie in the shard that the index names, and the shards hold no others.
+void Checkpoint::Files::check_shards(const std::map<std::string, std::string>& shard_of,
+                                     const fs::path& folder, const fs::path& index) const {
+  for (const auto& [tensor, shard] : shard_of) {
+    const auto found = tensors.find(tensor);
+    if (found != tensors.end() && found->second.file == (folder / shard).string()) continue;
+    throw FormatError(
+        index.string(), 0,
+        fmt::format("tensor '{}' is not in '{}'", io::printable(tensor), io::printable(shard)));
+  }
+  for (const auto& [tensor, entry] : tensors) {
+    if (shard_of.contains(tensor)) continue;
+    throw FormatError(
+        entry.file, entry.offset,
+        fmt::format("tensor '{}' is not in '{}'", io::printable(tensor), index.string()));
+  }
+}
+
+void Checkpoint::Files::add_shards(const fs::path& folder, const fs::path& index) {
+  const auto shard_of = parse_checkpoint_index(read_index(index), index.string());
+  std::vector<std::string> shards;
+  for (const auto& [tensor, shard] : shard_of) shards.push_back(shard);
+  std::sort(shards.begin(), shards.end());
+  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+  for (const std::string& shard : shards) add_safetensors(folder / shard);
+  check_shards(shard_of, folder, index);
+}
+
+void Checkpoint::Files::add_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / kModelFile, error)) return add_safetensors(folder / kModelFile);
+  if (fs::exists(folder / kIndexFile, error)) return add_shards(folder, folder / kIndexFile);
+  throw IoError(fmt::format("cannot read '{}': it has neither {} nor {}", folder.string(),
+                            kModelFile, kIndexFile));
+}
+
+Checkpoint::Checkpoint(std::shared_ptr<const Files> files) : files_(std::move(files)) {}
+
+Checkpoint Checkpoint::open(const fs::path& path) {
+  io::check_path("read", path);
+  auto files = std::make_shared<Files>();
+  files->name = path.string();
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    files->add_folder(path);
+  } else if (is_gguf(path)) {
+    files->add_gguf(GgufFile::open(path));
+  } else {
+    files->add_safetensors(path);
+  }
+  return Checkpoint(std::move(files));
+}
+
+Checkpoint Checkpoint::of(const GgufFile& file) {
+  auto files = std::make_shared<Files>();
+  files->name = file.name();
+  files->add_gguf(file);
+  return Checkpoint(std::move(files));
+}
+
+std::vector<std::string> Checkpoint::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : files_->tensors) names.push_back(name);
+  return names;
+}
+
+bool Checkpoint::contains(std::string_view name) const { return files_->tensors.contains(name); }
+
+StoredTensor Checkpoint::tensor(std::string_view name) const {
+  const auto found = files_->tensors.find(name);
+  if (found == files_->tensors.end()) {
+    throw FormatError(
+        files_->name, 0,
+        fmt::format("none of the {} tensors is '{}'", files_->tensors.size(), io::printable(name)));
+  }
+  const Entry& entry = found->second;
+  if (!entry.type) {
+    throw FormatError(entry.file, entry.offset,
+                      fmt::format("tensor '{}' is of type {}; read are F32, F16, BF16 and GGUF's "
+                                  "Q8_0, Q4_0 and Q4_1",
+                                  io::printable(name), entry.type_name));
+  }
+  return {found->first, *entry.type, entry.shape, entry.bytes};
+}
+
+const std::string& Checkpoint::name() const { return files_->name; }
+
+std::optional<GgufFile> Checkpoint::gguf() const { return files_->gguf; }
+
+}  // namespace heed::inline v0::models

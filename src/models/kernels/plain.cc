@@ -1,0 +1,44 @@
+#include <vector>
+
+#include "models/decode.h"
+#include "models/kernels/weight_kernels.h"
+#include "models/weight_format.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+void sum_blocks_plainly(const float* x, std::int64_t count, float* sums) {
+  for (std::int64_t i = 0; i < count; i += kWeightBlock) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < kWeightBlock; ++j) sum += x[i + j];
+    *sums++ = sum;
+  }
+}
+
+void multiply_plainly(const WeightRows& w, const InputRows& x, float* out,
+                      std::int64_t out_stride) {
+  std::vector<float> row(static_cast<std::size_t>(w.columns));
+  for (std::int64_t r = 0; r < w.num_rows; ++r) {
+    decode(w.type, w.bytes + r * w.row_bytes, w.columns, row.data());
+    for (std::int64_t i = 0; i < x.num_rows; ++i) {
+      float sum = 0;
+      for (std::int64_t c = 0; c < w.columns; ++c) {
+        sum += x.data[i * x.stride + c] * row[static_cast<std::size_t>(c)];
+      }
+      out[i * out_stride + r] = sum;
+    }
+  }
+}
+
+}  // namespace
+
+const WeightKernels& plain_weight_kernels() {
+  static constexpr WeightKernels kKernels{.name = "reference",
+                                          .decode = decode,
+                                          .sum_blocks = sum_blocks_plainly,
+                                          .multiply = multiply_plainly};
+  return kKernels;
+}
+
+}  // namespace heed::inline v0::models

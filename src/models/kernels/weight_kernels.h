@@ -1,0 +1,71 @@
+// Products of few rows of numbers with weights as they are stored, and stored weights as floats, on
+// each instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "heed/models/checkpoint.h"
+
+namespace heed::inline v0::models {
+
+// The most rows of numbers that are multiplied in one pass over the weights.
+inline constexpr std::int64_t kMostInputRows = 4;
+
+// Rows of a matrix of weights, one behind the other.
+struct WeightRows {
+  WeightType type = WeightType::kFloat32;
+  const std::byte* bytes = nullptr;  // of any alignment
+  std::int64_t num_rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_bytes = 0;
+
+  WeightRows slice(std::int64_t first, std::int64_t last) const {
+    return {type, bytes + first * row_bytes, last - first, columns, row_bytes};
+  }
+};
+
+// Rows of numbers: row i is at data + i · stride.
+struct InputRows {
+  const float* data = nullptr;
+  std::int64_t num_rows = 0;
+  std::int64_t stride = 0;
+  const float* block_sums = nullptr;  // [num_rows][columns / kWeightBlock]; for Q4_1 alone
+  std::int64_t sums_stride = 0;
+
+  InputRows slice(std::int64_t first, std::int64_t last) const {
+    const float* const sums = block_sums == nullptr ? nullptr : block_sums + first * sums_stride;
+    return {data + first * stride, last - first, stride, sums, sums_stride};
+  }
+};
+
+struct WeightKernels {
+  const char* name;  // as the table of attention's kernels for the same instruction set is called
+
+  // out[i] = the element that is stored at place i: the bits of models::decode().
+  void (*decode)(WeightType type, const std::byte* bytes, std::int64_t count, float* out);
+
+  // sums[b] = Σ x over the b-th kWeightBlock numbers.
+  void (*sum_blocks)(const float* x, std::int64_t count, float* sums);
+
+  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x. A result
+  // has the same bits whatever rows are computed beside it.
+  //
+  // Quantised weights are not rounded to floats: the sum of q · x over a block is multiplied by the
+  // scale, and that of x by the minimum. The error is of as many roundings as decoding first would
+  // take, where there is a minimum of numbers up to twice as large.
+  void (*multiply)(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride);
+};
+
+// In plain loops.
+const WeightKernels& plain_weight_kernels();
+
+// Those of this processor, the best first, and the plain ones last.
+const std::vector<const WeightKernels*>& supported_weight_kernels();
+
+// Those of the instruction set that attention uses, which HEED_TARGET may name. Throws
+// InvalidArgument as attention does.
+const WeightKernels& weight_kernels_in_use();
+
+}  // namespace heed::inline v0::models

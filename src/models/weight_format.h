@@ -1,0 +1,37 @@
+// How the types of weights lie in memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "heed/models/checkpoint.h"
+
+namespace heed::inline v0::models {
+
+// Elements of a row that share a scale, where there is one.
+inline constexpr std::int64_t kWeightBlock = 32;
+
+struct WeightFormat {
+  std::string_view name;
+  std::string_view safetensors_code;  // empty: not in such files
+  std::string_view ggml_name;
+  std::int64_t block_elements;
+  std::int64_t block_bytes;
+};
+
+// In the order of WeightType.
+inline constexpr auto kWeightFormats = std::to_array<WeightFormat>({
+    {"float32", "F32", "F32", 1, 4},
+    {"float16", "F16", "F16", 1, 2},
+    {"bfloat16", "BF16", "BF16", 1, 2},
+    {"q8_0", "", "Q8_0", kWeightBlock, 34},
+    {"q4_0", "", "Q4_0", kWeightBlock, 18},
+    {"q4_1", "", "Q4_1", kWeightBlock, 20},
+});
+
+constexpr const WeightFormat& format_of(WeightType type) {
+  return kWeightFormats[static_cast<std::size_t>(type)];
+}
+
+}  // namespace heed::inline v0::models

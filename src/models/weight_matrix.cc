@@ -1,0 +1,139 @@
+#include "heed/models/weight_matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "heed/error.h"
+#include "io/printable.h"
+#include "models/weight_product.h"
+
+namespace heed::inline v0::models {
+
+struct WeightMatrix::Elements {
+  WeightRows rows;
+  std::optional<Checkpoint> checkpoint;  // keeps the bytes mapped
+  Tensor<float> floats;                  // or these are the bytes
+};
+
+namespace {
+
+std::int64_t checked_rank(const std::string& what, const Shape& shape) {
+  if (shape.rank() == 2) return shape[0];
+  throw InvalidArgument(fmt::format("WeightMatrix: {} has shape {}, [rows, columns] is expected",
+                                    what, heed::to_string(shape)));
+}
+
+WeightRows checked_rows(const StoredTensor& tensor) {
+  const std::string what = fmt::format("tensor '{}'", io::printable(tensor.name));
+  WeightRows rows{.type = tensor.type, .bytes = tensor.bytes.data()};
+  rows.num_rows = checked_rank(what, tensor.shape);
+  rows.columns = tensor.shape[1];
+  rows.row_bytes = row_bytes(tensor.type, rows.columns);
+  const std::int64_t expected = checked_multiply(rows.num_rows, rows.row_bytes);
+  if (expected != std::ssize(tensor.bytes)) {
+    throw InvalidArgument(fmt::format(
+        "WeightMatrix: {} of shape {} takes {} bytes as {}, but has {}", what,
+        heed::to_string(tensor.shape), expected, to_string(tensor.type), tensor.bytes.size()));
+  }
+  return rows;
+}
+
+template <class T>
+void check_layout(const char* name, const TensorView<T>& view) {
+  if (view.rank() == 2 && (view.extent(1) <= 1 || view.stride(1) == 1)) return;
+  throw InvalidArgument(fmt::format(
+      "WeightMatrix::multiply: {} has shape {}, rank 2 and contiguous rows are expected", name,
+      heed::to_string(view.shape())));
+}
+
+}  // namespace
+
+WeightMatrix::WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& tensor) {
+  elements_ = std::make_shared<const Elements>(
+      Elements{.rows = checked_rows(tensor), .checkpoint = checkpoint, .floats = {}});
+  num_rows_ = elements_->rows.num_rows;
+}
+
+WeightMatrix::WeightMatrix(Tensor<float> elements) {
+  WeightRows rows{.num_rows = checked_rank("elements", elements.shape()),
+                  .columns = elements.extent(1)};
+  rows.row_bytes = row_bytes(rows.type, rows.columns);
+  rows.bytes = std::as_bytes(elements.elements()).data();
+  elements_ = std::make_shared<const Elements>(
+      Elements{.rows = rows, .checkpoint = std::nullopt, .floats = std::move(elements)});
+  num_rows_ = rows.num_rows;
+}
+
+std::int64_t WeightMatrix::rows() const noexcept { return num_rows_; }
+
+std::int64_t WeightMatrix::columns() const noexcept {
+  return elements_ == nullptr ? 0 : elements_->rows.columns;
+}
+
+WeightType WeightMatrix::type() const noexcept {
+  return elements_ == nullptr ? WeightType::kFloat32 : elements_->rows.type;
+}
+
+std::int64_t WeightMatrix::num_bytes() const noexcept {
+  return elements_ == nullptr ? 0 : num_rows_ * elements_->rows.row_bytes;
+}
+
+WeightMatrix WeightMatrix::slice_rows(std::int64_t begin, std::int64_t end) const {
+  if (begin < 0 || begin > end || end > num_rows_) {
+    throw InvalidArgument(fmt::format(
+        "WeightMatrix::slice_rows: [{}, {}) is not within the {} rows", begin, end, num_rows_));
+  }
+  WeightMatrix result = *this;
+  result.first_row_ += begin;
+  result.num_rows_ = end - begin;
+  return result;
+}
+
+void WeightMatrix::row(std::int64_t index, std::span<float> out) const {
+  if (index < 0 || index >= num_rows_) {
+    throw InvalidArgument(
+        fmt::format("WeightMatrix::row: index is {}, there are {} rows", index, num_rows_));
+  }
+  if (std::ssize(out) != columns()) {
+    throw InvalidArgument(fmt::format("WeightMatrix::row: out has {} elements, {} are expected",
+                                      out.size(), columns()));
+  }
+  const WeightRows& w = elements_->rows;
+  weight_kernels_in_use().decode(w.type, w.bytes + (first_row_ + index) * w.row_bytes, w.columns,
+                                 out.data());
+}
+
+Tensor<float> WeightMatrix::to_float() const {
+  auto result = Tensor<float>::uninitialized({rows(), columns()});
+  const auto elements = result.elements();
+  const auto width = static_cast<std::size_t>(columns());
+  for (std::int64_t i = 0; i < num_rows_; ++i) {
+    row(i, elements.subspan(static_cast<std::size_t>(i) * width, width));
+  }
+  return result;
+}
+
+void WeightMatrix::multiply(FloatView x, std::span<const float> bias, TensorView<float> out) const {
+  check_layout("x", x);
+  check_layout("out", out);
+  if (x.extent(1) != columns()) {
+    throw InvalidArgument(fmt::format("WeightMatrix::multiply: x has {} columns, the weights {}",
+                                      x.extent(1), columns()));
+  }
+  if (const Shape expected{x.extent(0), rows()}; out.shape() != expected) {
+    throw InvalidArgument(fmt::format("WeightMatrix::multiply: out has shape {}, {} is expected",
+                                      heed::to_string(out.shape()), heed::to_string(expected)));
+  }
+  if (!bias.empty() && std::ssize(bias) != rows()) {
+    throw InvalidArgument(fmt::format(
+        "WeightMatrix::multiply: bias has {} elements, {} are expected", bias.size(), rows()));
+  }
+  if (out.empty()) return;
+  models::multiply(weight_kernels_in_use(),
+                   elements_->rows.slice(first_row_, first_row_ + num_rows_), x, bias, out);
+}
+
+}  // namespace heed::inline v0::models

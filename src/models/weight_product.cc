@@ -1,0 +1,129 @@
+#include "models/weight_product.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/blas.h"
+#include "heed/parallel.h"
+#include "models/weight_format.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+// Bytes of W, times rows of x, that a thread takes at a time: some 7 µs.
+constexpr std::int64_t kChunkBytes = std::int64_t{64} << 10;
+
+// Bytes of W that stay in the nearest cache while further rows of x are multiplied.
+constexpr std::int64_t kTileBytes = std::int64_t{8} << 10;
+
+// Floats that W is decoded to at a time: half of a cache of 512 KB.
+constexpr std::int64_t kDecodedFloats = std::int64_t{64} << 10;
+constexpr std::int64_t kMinDecodedRows = 32;
+constexpr std::int64_t kMaxDecodedRows = 256;
+
+// So many rows of so many units make up about `wanted`, a multiple of `step`.
+std::int64_t rows_of(std::int64_t wanted, std::int64_t row, std::int64_t step) {
+  return std::max<std::int64_t>(wanted / std::max<std::int64_t>(row, 1) / step, 1) * step;
+}
+
+// Rows of W that a thread takes at a time: an even number of equal chunks, so that two threads have
+// the same to do.
+std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
+  const std::int64_t row = std::max<std::int64_t>(w.row_bytes * num_inputs, 1);
+  const std::int64_t chunks = w.num_rows / std::max<std::int64_t>(kChunkBytes / row, 1);
+  const std::int64_t even = chunks <= 1 ? 1 : (chunks + 1) / 2 * 2;
+  return (w.num_rows + even - 1) / even;
+}
+
+void fill(std::span<const float> bias, TensorView<float> out) {
+  for (std::int64_t i = 0; i < out.extent(0); ++i) {
+    float* const row = out.data() + i * out.stride(0);
+    if (bias.empty()) {
+      std::fill_n(row, out.extent(1), 0.0F);
+    } else {
+      std::copy(bias.begin(), bias.end(), row);
+    }
+  }
+}
+
+// The sums of x over each block, [n, columns / kWeightBlock].
+std::vector<float> block_sums(const WeightKernels& kernels, FloatView x) {
+  const std::int64_t num_blocks = x.extent(1) / kWeightBlock;
+  std::vector<float> sums(static_cast<std::size_t>(checked_multiply(x.extent(0), num_blocks)));
+  for (std::int64_t i = 0; i < x.extent(0); ++i) {
+    kernels.sum_blocks(x.data() + i * x.stride(0), x.extent(1), sums.data() + i * num_blocks);
+  }
+  return sums;
+}
+
+void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x,
+                  std::span<const float> bias, TensorView<float> out) {
+  const std::vector<float> sums =
+      w.type == WeightType::kQ4_1 ? block_sums(kernels, x) : std::vector<float>();
+  const InputRows inputs{x.data(), x.extent(0), x.stride(0), sums.empty() ? nullptr : sums.data(),
+                         w.columns / kWeightBlock};
+  const std::int64_t tile = rows_of(kTileBytes, w.row_bytes, 1);
+  const auto multiply_tile = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = 0; i < inputs.num_rows; i += kMostInputRows) {
+      const std::int64_t end = std::min(i + kMostInputRows, inputs.num_rows);
+      kernels.multiply(w.slice(first, last), inputs.slice(i, end),
+                       out.data() + i * out.stride(0) + first, out.stride(0));
+    }
+    if (bias.empty()) return;
+    for (std::int64_t i = 0; i < inputs.num_rows; ++i) {
+      float* const row = out.data() + i * out.stride(0);
+      for (std::int64_t r = first; r < last; ++r) row[r] += bias[static_cast<std::size_t>(r)];
+    }
+  };
+  parallel_for(0, w.num_rows, chunk_rows(w, inputs.num_rows),
+               [&](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t row = first; row < last; row += tile) {
+                   multiply_tile(row, std::min(row + tile, last));
+                 }
+               });
+}
+
+bool is_aligned(const std::byte* bytes) {
+  return reinterpret_cast<std::uintptr_t>(bytes) % alignof(float) == 0;
+}
+
+// Adds x · Wᵀ to `out`.
+void add_product(FloatView x, FloatView w, TensorView<float> out) {
+  matmul(x, w.permute({1, 0}), out, {.alpha = 1, .beta = 1});
+}
+
+void multiply_many(const WeightKernels& kernels, const WeightRows& w, FloatView x,
+                   std::span<const float> bias, TensorView<float> out) {
+  fill(bias, out);
+  if (w.type == WeightType::kFloat32 && is_aligned(w.bytes)) {
+    const auto* const elements = reinterpret_cast<const float*>(w.bytes);
+    return add_product(x, FloatView(elements, {w.num_rows, w.columns}), out);
+  }
+  constexpr std::int64_t kStep = 16;
+  const std::int64_t rows =
+      std::clamp(rows_of(kDecodedFloats, w.columns, kStep), kMinDecodedRows, kMaxDecodedRows);
+  parallel_for(0, w.num_rows, rows, [&](std::int64_t first, std::int64_t last) {
+    auto decoded = Tensor<float>::uninitialized({last - first, w.columns});
+    for (std::int64_t r = first; r < last; ++r) {
+      kernels.decode(w.type, w.bytes + r * w.row_bytes, w.columns,
+                     decoded.data() + (r - first) * w.columns);
+    }
+    add_product(x, decoded, out.slice(1, first, last));
+  });
+}
+
+}  // namespace
+
+void multiply(const WeightKernels& kernels, const WeightRows& w, FloatView x,
+              std::span<const float> bias, TensorView<float> out) {
+  if (out.empty()) return;
+  if (w.columns == 0) return fill(bias, out);
+  if (x.extent(0) <= kFewInputRows) {
+    multiply_few(kernels, w, x, bias, out);
+  } else {
+    multiply_many(kernels, w, x, bias, out);
+  }
+}
+
+}  // namespace heed::inline v0::models
