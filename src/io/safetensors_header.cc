@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "heed/error.h"
 #include "heed/io/safetensors.h"
+#include "io/counted_characters.h"
 #include "io/json.h"
 #include "io/little_endian.h"
 #include "io/printable.h"
@@ -19,32 +19,6 @@
 namespace heed::inline v0::io {
 
 namespace {
-
-// Characters, and how many of them the parser has taken so far.
-class CountedCharacters {
- public:
-  // NOLINTBEGIN(readability-identifier-naming): std::iterator_traits wants these names
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-  // NOLINTEND(readability-identifier-naming)
-
-  CountedCharacters(const char* at, std::int64_t& taken) : at_(at), taken_(&taken) {}
-  const char& operator*() const { return *at_; }
-  CountedCharacters& operator++() {
-    ++at_;
-    ++*taken_;
-    return *this;
-  }
-  bool operator==(const CountedCharacters& other) const { return at_ == other.at_; }
-  bool operator!=(const CountedCharacters& other) const { return at_ != other.at_; }
-
- private:
-  const char* at_;
-  std::int64_t* taken_;
-};
 
 // Follows the parser's events, so that a name that occurs twice is seen, and nothing is built that
 // is not part of a header, however deep it is nested.

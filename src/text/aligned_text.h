@@ -1,0 +1,63 @@
+// A text on its way to tokens, which knows where in the original each of its bytes comes from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/text/tokenizer.h"
+
+namespace heed::inline v0::text {
+
+// Valid UTF-8.
+class AlignedText {
+ public:
+  AlignedText() = default;
+  // Bytes of the original, which begin there at `begin`.
+  AlignedText(std::string_view bytes, std::size_t begin) : bytes_(bytes), begin_(begin) {}
+
+  std::string_view bytes() const noexcept { return bytes_; }
+  std::size_t size() const noexcept { return bytes_.size(); }
+
+  // The bytes of the original that byte `at` stands for.
+  TextRange origin(std::size_t at) const noexcept {
+    if (!origins_.empty()) return origins_[at];
+    const auto begin = static_cast<std::int64_t>(begin_ + at);
+    return {begin, begin + 1};
+  }
+  // Of begin ≤ i < end, which holds a byte at least.
+  TextRange origin(std::size_t begin, std::size_t end) const noexcept {
+    return {origin(begin).begin, origin(end - 1).end};
+  }
+
+  AlignedText slice(std::size_t begin, std::size_t end) const;
+
+ private:
+  friend class AlignedWriter;
+
+  std::string bytes_;
+  std::vector<TextRange> origins_;  // one for each byte; none when they are the original's
+  std::size_t begin_ = 0;
+};
+
+// Makes one aligned text of another, from its beginning to its end.
+class AlignedWriter {
+ public:
+  explicit AlignedWriter(const AlignedText& from);
+
+  // Bytes [begin, end) of the text as they are.
+  void copy(std::size_t begin, std::size_t end);
+  // Other bytes, all of which stand for `origin`.
+  void put(std::string_view bytes, TextRange origin);
+  void put(char32_t value, TextRange origin);
+
+  AlignedText take() { return std::move(to_); }
+
+ private:
+  const AlignedText& from_;
+  AlignedText to_;
+};
+
+}  // namespace heed::inline v0::text

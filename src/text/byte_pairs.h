@@ -1,0 +1,61 @@
+// Byte-pair encoding: of all neighbours in a piece those are merged first that the model learned to
+// merge first. Source: https://arxiv.org/abs/1508.07909
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/model.h"
+#include "text/split_patterns.h"
+
+namespace heed::inline v0::text {
+
+struct BytePairOptions {
+  std::optional<std::int64_t> unknown;  // of a character without a token; without it they go
+  bool fuses_unknown = false;           // unknown characters that follow each other are one
+  bool falls_back = false;              // unknown characters become the tokens <0x00> … <0xFF>
+  bool ignores_merges = false;          // a piece that is a token is that token
+  std::string prefix;                   // of the tokens of characters but the first of a piece
+  std::string suffix;                   // of the token of its last character
+};
+
+class BytePairs : public Model {
+ public:
+  // Two tokens, from the ones merged first to the ones merged last, and the token that they make.
+  struct Merge {
+    std::int64_t first;
+    std::int64_t second;
+    std::int64_t made;
+  };
+
+  // `tokens` must outlive it.
+  BytePairs(const TokenTable& tokens, const std::vector<Merge>& merges,
+            const BytePairOptions& options);
+  // In O(n log n) of the bytes of a piece.
+  void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const override;
+
+ private:
+  struct Rank {
+    std::uint32_t rank;
+    std::uint32_t made;
+  };
+  class Merging;
+
+  void append_characters(std::string_view piece, std::vector<PieceToken>& tokens) const;
+  std::optional<std::int64_t> token_of(std::string_view piece, std::size_t begin,
+                                       std::size_t end) const;
+  void append_unknown(Span part, std::vector<PieceToken>& tokens) const;
+  const Rank* find(std::int64_t first, std::int64_t second) const;
+
+  const TokenTable& tokens_;
+  BytePairOptions options_;
+  std::unordered_map<std::uint64_t, Rank> ranks_;  // by first << 32 | second
+  std::array<std::int64_t, 256> bytes_;            // of the tokens <0x00> … <0xFF>; -1: none
+};
+
+}  // namespace heed::inline v0::text

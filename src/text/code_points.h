@@ -1,0 +1,50 @@
+// Characters of valid UTF-8 and their kinds, as tokenizers ask for them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace heed::inline v0::text {
+
+struct Character {
+  char32_t value;
+  std::size_t size;  // in bytes of UTF-8
+};
+
+// The character that begins at `at`, where the text has one; the text is valid UTF-8.
+inline Character character_at(std::string_view text, std::size_t at) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
+  };
+  const char32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  if (first < 0xE0) return {(first & 0x1F) << 6 | (byte(1) & 0x3F), 2};
+  if (first < 0xF0) {
+    return {(first & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 3};
+  }
+  return {(first & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F),
+          4};
+}
+
+// The character that ends at `end` > 0.
+Character character_before(std::string_view text, std::size_t end) noexcept;
+
+std::size_t count_characters(std::string_view text) noexcept;
+
+void append_character(std::string& text, char32_t value);
+
+bool is_letter(char32_t value) noexcept;      // general category L
+bool is_number(char32_t value) noexcept;      // N
+bool is_space(char32_t value) noexcept;       // White_Space
+bool is_control(char32_t value) noexcept;     // C, without code points that are not assigned
+bool is_mark(char32_t value) noexcept;        // M
+bool is_nonspacing(char32_t value) noexcept;  // Mn
+bool is_word_part(char32_t value) noexcept;   // \w of regular expressions
+// P, and the other visible characters of ASCII that are neither letters nor digits.
+bool is_punctuation(char32_t value) noexcept;
+
+// The lower case of one character, which may be two characters.
+void append_lower(std::string& text, char32_t value);
+
+}  // namespace heed::inline v0::text

@@ -1,0 +1,70 @@
+#include "text/framing.h"
+
+#include <algorithm>
+
+#include "text/code_points.h"
+
+namespace heed::inline v0::text {
+namespace {
+
+constexpr char32_t kVisibleSpace = 0x120;  // how byte-level tokens write ' '
+
+// The bytes that a character of white space stands for, 0 of others.
+std::int64_t space_size(Character character) {
+  if (character.value == kVisibleSpace) return 1;
+  return is_space(character.value) ? static_cast<std::int64_t>(character.size) : 0;
+}
+
+std::int64_t leading_spaces(std::string_view token) {
+  std::int64_t sum = 0;
+  for (std::size_t at = 0; at < token.size();) {
+    const Character character = character_at(token, at);
+    if (space_size(character) == 0) break;
+    sum += space_size(character);
+    at += character.size;
+  }
+  return sum;
+}
+
+std::int64_t trailing_spaces(std::string_view token) {
+  std::int64_t sum = 0;
+  for (std::size_t end = token.size(); end > 0;) {
+    const Character character = character_before(token, end);
+    if (space_size(character) == 0) break;
+    sum += space_size(character);
+    end -= character.size;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TextRange trimmed(TextRange range, std::string_view token, bool is_first,
+                  const RangeTrimming& trimming) {
+  std::int64_t leading = leading_spaces(token);
+  if (leading > 0 && (is_first || range.begin == 0) && trimming.adds_space) --leading;
+  range.begin = std::min(range.begin + leading, range.end);
+  range.end = std::max(range.end - trailing_spaces(token), range.begin);
+  return range;
+}
+
+Encoding framed(const std::vector<FramePart>& parts, const Encoding& first, const Encoding* second,
+                bool adds_tokens) {
+  Encoding result;
+  for (const FramePart& part : parts) {
+    if (part.kind == FramePart::Kind::kToken) {
+      if (!adds_tokens) continue;
+      result.ids.push_back(part.id);
+      result.ranges.emplace_back();
+      result.type_ids.push_back(part.type);
+      continue;
+    }
+    const Encoding& text = part.kind == FramePart::Kind::kFirstText ? first : *second;
+    result.ids.insert(result.ids.end(), text.ids.begin(), text.ids.end());
+    result.ranges.insert(result.ranges.end(), text.ranges.begin(), text.ranges.end());
+    result.type_ids.insert(result.type_ids.end(), text.ids.size(), part.type);
+  }
+  return result;
+}
+
+}  // namespace heed::inline v0::text

@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "heed/error.h"
+#include "heed/text/tokenizer.h"
+#include "io/byte_source.h"
+#include "text/formats.h"
+
+namespace heed::inline v0::text {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents_of(const fs::path& path) {
+  io::FileSource file(path);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+bool is_gguf(const fs::path& path) {
+  io::FileSource file(path);
+  std::string magic(static_cast<std::size_t>(std::min<std::int64_t>(file.size(), 4)), '\0');
+  file.read(0, std::as_writable_bytes(std::span(magic)));
+  return magic == "GGUF";
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;  // what cannot be looked at cannot be read either, which says why
+  return fs::exists(path, error);
+}
+
+// What the files beside a tokenizer say of it.
+TokenizerConfig config_in(const fs::path& folder) {
+  TokenizerConfig config;
+  const fs::path path = folder / "tokenizer_config.json";
+  if (is_there(path)) config = parse_tokenizer_config(contents_of(path), path.string());
+  const fs::path jinja = folder / "chat_template.jinja";
+  if (is_there(jinja)) config.chat_template = contents_of(jinja);
+  return config;
+}
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& path) {
+  fs::path file = path;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    file = path / "tokenizer.json";
+    if (!is_there(file) && is_there(path / "vocab.txt")) file = path / "vocab.txt";
+  }
+  if (is_gguf(file)) return tokenizer_from_gguf(GgufFile::open(file));
+  const TokenizerConfig config = config_in(file.parent_path());
+  const std::string text = contents_of(file);
+  return file.extension() == ".txt" ? tokenizer_from_vocabulary(text, file.string(), config)
+                                    : tokenizer_from_json(text, file.string(), config);
+}
+
+}  // namespace heed::inline v0::text

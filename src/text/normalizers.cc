@@ -1,0 +1,138 @@
+#include "text/normalizers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "text/code_points.h"
+
+namespace heed::inline v0::text {
+namespace {
+
+// Calls `each` with every character and the byte at which it begins.
+template <class Each>
+void for_each_character(std::string_view bytes, const Each& each) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const Character character = character_at(bytes, at);
+    each(character, at);
+    at += character.size;
+  }
+}
+
+// What is_kept is true of.
+template <class IsKept>
+AlignedText keep_if(const AlignedText& text, const IsKept& is_kept) {
+  AlignedWriter writer(text);
+  for_each_character(text.bytes(), [&](Character character, std::size_t at) {
+    if (is_kept(character.value)) writer.copy(at, at + character.size);
+  });
+  return writer.take();
+}
+
+struct Block {
+  char32_t first;
+  char32_t last;
+};
+
+// The blocks that BERT calls Chinese: the ideographs of Unicode 8.
+bool is_han(char32_t value) noexcept {
+  constexpr std::array<Block, 8> kBlocks{{{0x4E00, 0x9FFF},
+                                          {0x3400, 0x4DBF},
+                                          {0x20000, 0x2A6DF},
+                                          {0x2A700, 0x2B73F},
+                                          {0x2B740, 0x2B81F},
+                                          {0x2B920, 0x2CEAF},
+                                          {0xF900, 0xFAFF},
+                                          {0x2F800, 0x2FA1F}}};
+  return std::any_of(kBlocks.begin(), kBlocks.end(), [value](const Block& block) {
+    return value >= block.first && value <= block.last;
+  });
+}
+
+AlignedText clean(const AlignedText& text) {
+  constexpr char32_t kReplacement = 0xFFFD;
+  AlignedWriter writer(text);
+  for_each_character(text.bytes(), [&](Character character, std::size_t at) {
+    const char32_t value = character.value;
+    const bool is_blank = value == '\t' || value == '\n' || value == '\r';
+    if (value == kReplacement || (is_control(value) && !is_blank)) return;
+    if (is_space(value)) {
+      writer.put(" ", text.origin(at, at + character.size));
+    } else {
+      writer.copy(at, at + character.size);
+    }
+  });
+  return writer.take();
+}
+
+AlignedText space_han(const AlignedText& text) {
+  AlignedWriter writer(text);
+  for_each_character(text.bytes(), [&](Character character, std::size_t at) {
+    const std::size_t end = at + character.size;
+    if (!is_han(character.value)) {
+      writer.copy(at, end);
+      return;
+    }
+    const TextRange origin = text.origin(at, end);
+    writer.put(" ", {origin.begin, origin.begin});
+    writer.copy(at, end);
+    writer.put(" ", {origin.end, origin.end});
+  });
+  return writer.take();
+}
+
+}  // namespace
+
+AlignedText lower_case(AlignedText text) {
+  AlignedWriter writer(text);
+  std::string lower;
+  for_each_character(text.bytes(), [&](Character character, std::size_t at) {
+    const std::size_t end = at + character.size;
+    lower.clear();
+    append_lower(lower, character.value);
+    if (lower == text.bytes().substr(at, character.size)) {
+      writer.copy(at, end);
+    } else {
+      writer.put(lower, text.origin(at, end));
+    }
+  });
+  return writer.take();
+}
+
+AlignedText strip_marks(AlignedText text) {
+  return keep_if(text, [](char32_t value) { return value < 0x80 || !is_mark(value); });
+}
+
+AlignedText replace_all(AlignedText text, const std::string& pattern, const std::string& content) {
+  AlignedWriter writer(text);
+  std::size_t done = 0;
+  std::size_t found = text.bytes().find(pattern);
+  for (; found != std::string_view::npos; found = text.bytes().find(pattern, done)) {
+    writer.copy(done, found);
+    done = found + pattern.size();
+    writer.put(content, text.origin(found, done));
+  }
+  writer.copy(done, text.size());
+  return writer.take();
+}
+
+AlignedText prepend(AlignedText text, const std::string& prefix) {
+  if (text.size() == 0) return text;
+  AlignedWriter writer(text);
+  const std::int64_t begin = text.origin(0).begin;
+  writer.put(prefix, {begin, begin});
+  writer.copy(0, text.size());
+  return writer.take();
+}
+
+AlignedText normalize_bert(AlignedText text, const BertNormalization& options) {
+  if (options.cleans) text = clean(text);
+  if (options.spaces_han) text = space_han(text);
+  if (options.strips_accents) {
+    text = normalize_unicode(std::move(text), {});
+    text = keep_if(text, [](char32_t value) { return !is_nonspacing(value); });
+  }
+  if (options.lowers) text = lower_case(std::move(text));
+  return text;
+}
+
+}  // namespace heed::inline v0::text

@@ -1,0 +1,184 @@
+#include "text/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "heed/error.h"
+#include "io/unicode.h"
+
+namespace heed::inline v0::text {
+namespace {
+
+void check_utf8(const char* function, std::string_view text) {
+  if (const auto offset = unicode::find_invalid(text)) {
+    throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",
+                                      function, *offset,
+                                      static_cast<unsigned char>(text[*offset])));
+  }
+}
+
+// " the" as "the", "  " as "␣␣".
+std::string visible_label(std::string_view text) {
+  const bool is_blank = text.find_first_not_of(' ') == std::string_view::npos;
+  if (!is_blank) {
+    if (text.front() == ' ' && text.size() > 1 && text[1] != ' ') text.remove_prefix(1);
+    return unicode::legible(text);
+  }
+  std::string label;
+  for (std::size_t i = 0; i < text.size(); ++i) label += "␣";
+  return label;
+}
+
+class Pipeline : public Tokenizer {
+ public:
+  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
+    is_special_.resize(static_cast<std::size_t>(vocab_size()), false);
+    for (const AddedToken& token : parts_.added) {
+      if (token.is_special) is_special_[static_cast<std::size_t>(token.id)] = true;
+      if (!token.is_normalized) {
+        raw_.add(token, token.content);
+        continue;
+      }
+      AlignedText content(token.content, 0);
+      if (parts_.normalizer) content = parts_.normalizer(std::move(content));
+      normalized_.add(token, content.bytes());
+    }
+  }
+
+  std::int64_t vocab_size() const override { return parts_.tokens->size(); }
+
+  Encoding encode(std::string_view text, const EncodeOptions& options) const override {
+    check_utf8("Tokenizer::encode", text);
+    return framed(parts_.framing.single, encode_text(text, options), nullptr,
+                  options.add_special_tokens);
+  }
+
+  Encoding encode_pair(std::string_view first, std::string_view second,
+                       const EncodeOptions& options) const override {
+    if (parts_.framing.pair.empty()) {
+      throw InvalidArgument("Tokenizer::encode_pair: this tokenizer has no form for pairs");
+    }
+    check_utf8("Tokenizer::encode_pair", first);
+    check_utf8("Tokenizer::encode_pair", second);
+    const Encoding behind = encode_text(second, options);
+    return framed(parts_.framing.pair, encode_text(first, options), &behind,
+                  options.add_special_tokens);
+  }
+
+  std::string decode(std::span<const std::int64_t> ids,
+                     const DecodeOptions& options) const override {
+    TokenTexts tokens;
+    for (const std::int64_t id : ids) {
+      check_id("Tokenizer::decode", id);
+      if (options.skip_special_tokens && special(id)) continue;
+      tokens.push_back(parts_.tokens->token(id));
+    }
+    return decode_fused(parts_.decoder(std::move(tokens))).front();
+  }
+
+  std::string token(std::int64_t id) const override {
+    check_id("Tokenizer::token", id);
+    return parts_.tokens->token(id);
+  }
+
+  std::string label(std::int64_t id) const override {
+    check_id("Tokenizer::label", id);
+    std::string_view token = parts_.tokens->token(id);
+    const std::string& prefix = parts_.continuing_prefix;
+    if (special(id)) return unicode::legible(token);
+    if (!prefix.empty() && token.size() > prefix.size() && token.starts_with(prefix)) {
+      return unicode::legible(token.substr(prefix.size()));
+    }
+    return visible_label(decode_fused(parts_.decoder({std::string(token)})).front());
+  }
+
+  std::optional<std::int64_t> id(std::string_view token) const override {
+    return parts_.tokens->find(token);
+  }
+
+  bool is_special(std::int64_t id) const override {
+    check_id("Tokenizer::is_special", id);
+    return special(id);
+  }
+
+  const SpecialTokens& special_tokens() const override { return parts_.special; }
+
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
+    return render(parts_.chat, messages);
+  }
+
+ private:
+  void check_id(const char* function, std::int64_t id) const {
+    if (id >= 0 && id < vocab_size()) return;
+    throw InvalidArgument(
+        fmt::format("{}: the id is {}, expected 0 <= id < {}", function, id, vocab_size()));
+  }
+
+  bool special(std::int64_t id) const { return is_special_[static_cast<std::size_t>(id)]; }
+
+  // Without the tokens around it.
+  Encoding encode_text(std::string_view text, const EncodeOptions& options) const {
+    Encoding encoding;
+    for (const auto& [span, token] : raw_.find(text, options.parse_special_tokens)) {
+      AlignedText part(text.substr(span.begin, span.end - span.begin), span.begin);
+      if (token != nullptr) {
+        append(encoding, token->id, part.bytes(), part.origin(0, part.size()));
+        continue;
+      }
+      if (parts_.normalizer) part = parts_.normalizer(std::move(part));
+      encode_normalized(encoding, part, options);
+    }
+    return encoding;
+  }
+
+  void encode_normalized(Encoding& encoding, const AlignedText& text,
+                         const EncodeOptions& options) const {
+    for (const auto& [span, token] : normalized_.find(text.bytes(), options.parse_special_tokens)) {
+      if (token != nullptr) {
+        append(encoding, token->id, text.bytes().substr(span.begin, span.end - span.begin),
+               text.origin(span.begin, span.end));
+        continue;
+      }
+      PreTokenized part{text.slice(span.begin, span.end), {{0, span.end - span.begin}}};
+      if (parts_.pre_tokenizer) parts_.pre_tokenizer(part);
+      encode_pieces(encoding, part);
+    }
+  }
+
+  void encode_pieces(Encoding& encoding, const PreTokenized& text) const {
+    std::vector<PieceToken> tokens;
+    for (const Span piece : text.pieces) {
+      tokens.clear();
+      parts_.model->tokenize(text.text.bytes().substr(piece.begin, piece.end - piece.begin),
+                             tokens);
+      for (const auto& [id, begin, end] : tokens) {
+        append(encoding, id, parts_.tokens->token(id),
+               text.text.origin(piece.begin + begin, piece.begin + end));
+      }
+    }
+  }
+
+  // A token that is written as `token`.
+  void append(Encoding& encoding, std::int64_t id, std::string_view token, TextRange range) const {
+    if (parts_.framing.trimming) {
+      range = trimmed(range, token, encoding.ids.empty(), *parts_.framing.trimming);
+    }
+    encoding.ids.push_back(id);
+    encoding.ranges.push_back(range);
+  }
+
+  PipelineParts parts_;
+  std::vector<bool> is_special_;
+  AddedTokenFinder raw_;
+  AddedTokenFinder normalized_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> make_pipeline(PipelineParts parts) {
+  return std::make_unique<const Pipeline>(std::move(parts));
+}
+
+}  // namespace heed::inline v0::text

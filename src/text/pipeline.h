@@ -1,0 +1,38 @@
+// A tokenizer put together of parts, as files describe them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/text/tokenizer.h"
+#include "text/added_tokens.h"
+#include "text/chat_template.h"
+#include "text/decoders.h"
+#include "text/framing.h"
+#include "text/model.h"
+#include "text/normalizers.h"
+#include "text/pre_tokenizers.h"
+#include "text/token_table.h"
+
+namespace heed::inline v0::text {
+
+// A function that is empty does nothing.
+struct PipelineParts {
+  std::unique_ptr<const TokenTable> tokens;
+  std::unique_ptr<const Model> model;
+  std::vector<AddedToken> added;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
+  Framing framing;
+  Decoder decoder = decode_spaced;
+  std::string continuing_prefix;  // "##" of WordPiece, which labels leave out
+  SpecialTokens special;
+  ChatTemplate chat;
+};
+
+std::unique_ptr<const Tokenizer> make_pipeline(PipelineParts parts);
+
+}  // namespace heed::inline v0::text

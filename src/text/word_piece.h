@@ -1,0 +1,40 @@
+// WordPiece: the longest token that a word begins with, then the longest that continues it, …
+// Source: WordpieceTokenizer of
+// https://github.com/google-research/bert/blob/master/tokenization.py
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/model.h"
+
+namespace heed::inline v0::text {
+
+struct WordPieceOptions {
+  std::int64_t unknown = 0;           // of a word that cannot be put together
+  std::string prefix = "##";          // of tokens that continue a word
+  std::int64_t max_characters = 100;  // longer words are unknown
+};
+
+class WordPiece : public Model {
+ public:
+  WordPiece(const TokenTable& tokens, const WordPieceOptions& options);
+  void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const override;
+
+ private:
+  using Node = std::uint32_t;
+
+  void add(Node root, std::string_view token, std::int64_t id);
+  // The longest token below `root` that piece[begin…] starts with; its end is `begin` when there is
+  // none.
+  PieceToken longest(Node root, std::string_view piece, std::size_t begin) const;
+
+  WordPieceOptions options_;
+  std::unordered_map<std::uint64_t, Node> children_;  // by node << 8 | byte
+  std::vector<std::int64_t> ids_{-1, -1};             // of the tokens that end at a node; -1: none
+};
+
+}  // namespace heed::inline v0::text
