@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
@@ -175,6 +176,9 @@ TEST(ExplorerModel, LayersThatIntegersWouldChangeAreStoredAsFloats) {
   EXPECT_FALSE(first.contains("queryScales"));
   EXPECT_EQ(first.at("query"), explorer::base64(std::as_bytes(model.layers[0].query.elements())));
   EXPECT_TRUE(data_of(page, "layer-1").contains("keyScales"));
+  // Scores that no float holds.
+  model.layers[0].query(0, 0, 0) = std::numeric_limits<float>::max();
+  EXPECT_FALSE(data_of(explorer_model_page(model), "layer-0").contains("queryScales"));
 }
 
 TEST(ExplorerModel, GivenWeightsAreThoseThatAreSeenInHalfPrecision) {

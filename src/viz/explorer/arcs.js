@@ -182,7 +182,7 @@ function wordReadout(sentence, weights, {q, k}) {
   const word = wordOf(sentence, k);
   if (word.length === 0) return [];
   const sum = word.reduce((all, token) => all + weights[q * sentence.length + token], 0);
-  const text = word.map((token) => sentence.tokens[token]).join('');
+  const text = word.map((token) => sentence.tokens[token].replace(/^##/, '')).join('');
   return [', and to all of ', make('b', {textContent: text, className: 'key', dir: 'auto'}), ` with ${numberText(sum, 4)}`];
 }
 

@@ -50,12 +50,12 @@ Tensor<float> weights_of_rows(const LayerAttention& layer, FloatView query, Floa
   return attention_weights(query.to_rank(4), key.to_rank(4), wanted, options);
 }
 
-float largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
-  float largest = 0;
+// Whether no weight differs by more than may be; NaN, of scores that no float holds, differs.
+bool are_close(const Tensor<float>& a, const Tensor<float>& b) {
   for (std::int64_t i = 0; i < a.num_elements(); ++i) {
-    largest = std::max(largest, std::abs(a.data()[i] - b.data()[i]));
+    if (!(std::abs(a.data()[i] - b.data()[i]) <= kMostStorageError)) return false;
   }
-  return largest;
+  return true;
 }
 
 void add_query_and_key(Members& members, const LayerAttention& layer, std::int64_t index) {
@@ -73,7 +73,7 @@ void add_query_and_key(Members& members, const LayerAttention& layer, std::int64
   const StoredVectors key = store_vectors(layer.key);
   const Tensor<float> shown_weights = weights_of_rows(layer, restored(query, layer.query.shape()),
                                                       restored(key, layer.key.shape()), rows);
-  if (largest_difference(weights, shown_weights) > kMostStorageError) {
+  if (!are_close(weights, shown_weights)) {
     members["query"] = encoded(layer.query);
     members["key"] = encoded(layer.key);
     return;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "heed/config.h"
 #include "heed/viz/explorer.h"
@@ -11,8 +12,8 @@ namespace heed::inline v0::explorer {
 
 // Vectors as integers: element = scales[row] · numbers[row · width + i], off by at most half of
 // scales[row], which is the row's largest magnitude over 32767. Half precision takes as many bytes
-// for numbers that are off by up to 2⁻¹² of themselves, which is 8 times as much for a row's
-// largest: those decide scores where a few dimensions of a model are much larger than the others.
+// and is off by up to 2⁻¹¹ of each number: of a row's largest, which decide scores where a few
+// dimensions of a model are much larger than the others, 16 times as much and more.
 struct StoredVectors {
   std::vector<std::int16_t> numbers;
   std::vector<float> scales;

@@ -24,10 +24,11 @@ const halfOf = Float32Array.from({length: 1 << 16}, (_, bits) => {
 function vectorsOf(numbers, scales, width) {
   if (scales === undefined) return floatsOf(numbers);
   const integers = new Int16Array(bytesOf(numbers).buffer);
+  const factors = floatsOf(scales);
   const vectors = new Float32Array(integers.length);
-  floatsOf(scales).forEach((scale, row) => {
-    for (let i = row * width; i < (row + 1) * width; ++i) vectors[i] = scale * integers[i];
-  });
+  for (let row = 0, i = 0; row < factors.length; ++row) {
+    for (const end = i + width; i < end; ++i) vectors[i] = factors[row] * integers[i];
+  }
   return vectors;
 }
 

@@ -127,8 +127,19 @@ function renderMap(theme) {
     mapCells.forEach((button, cell) => button.setAttribute('aria-pressed', String(cell === open)));
     if (!mapCells.includes(document.activeElement)) setRover(mapCells, open);
     mapOpen = open;
+    revealCell(mapCells[open]);
   }
   renderMapSettings(open);
+}
+
+// Scrolls the map, and nothing else, to a cell that is out of its sight.
+function revealCell(button) {
+  const box = byId('map-box');
+  const label = state.order === 'natural' ? 24 : 0;
+  const place = button.offsetTop - box.scrollTop;
+  if (place < label || place + button.offsetHeight > box.clientHeight) {
+    box.scrollTop = button.offsetTop - (box.clientHeight - button.offsetHeight) / 2;
+  }
 }
 
 // A text that is announced is set only when it is another.

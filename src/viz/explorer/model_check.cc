@@ -34,7 +34,8 @@ void check_numbers(const Place& place, const Tensor<float>& array) {
 }
 
 void check_query_and_key(const Place& place, const LayerAttention& layer, const ModelShape& shape) {
-  const auto& [heads, tokens] = std::pair(shape.num_heads, shape.num_tokens);
+  const std::int64_t heads = shape.num_heads;
+  const std::int64_t tokens = shape.num_tokens;
   const Shape& query = layer.query.shape();
   if (query.rank() != 3 || query[0] != heads || query[1] != tokens || query[2] < 1) {
     place.member(".query").refuse(to_string(query),

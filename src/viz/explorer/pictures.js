@@ -39,7 +39,8 @@ function compareRow(sentence, head, weights) {
   const {length} = sentence;
   const {checkWeights} = arraysOf(sentence);
   for (let k = 0; k < length; ++k) {
-    comparison.difference = Math.max(comparison.difference, Math.abs(weights[k] - checkWeights[head * length + k]));
+    const difference = Math.abs(weights[k] - checkWeights[head * length + k]);
+    if (difference > comparison.difference) comparison.difference = difference;
   }
   ++comparison.rows;
 }

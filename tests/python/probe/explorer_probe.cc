@@ -33,7 +33,7 @@ Tensor<float> layer_of(const Arrays& arrays, const std::string& name, std::int64
 ModelAttention model_of(const Arrays& arrays, const std::vector<Mask>& masks) {
   ModelAttention model;
   model.title = "A model";
-  model.note = "Random numbers.";
+  model.note = "Made-up numbers.";
   const Shape& all = shape(arrays.at(arrays.contains("query") ? "query" : "weights"));
   for (std::int64_t t = 0; t < all[2]; ++t) model.tokens.push_back(fmt::format("t{}", t));
   for (std::int64_t layer = 0; layer < all[0]; ++layer) {
