@@ -1,8 +1,8 @@
 # The explorer's page as one C++ source: the files of src/viz/explorer joined, with the SHA-256 of what the page's
 # Content-Security-Policy allows to run. The order is that of use: a script may call those above it as it starts.
 set(heed_explorer_dir ${CMAKE_CURRENT_SOURCE_DIR}/src/viz/explorer)
-set(heed_explorer_scripts dom data attention color state painter figure heatmap arcs heads steps positions table
-  controls export server main)
+set(heed_explorer_scripts dom layers data attention color state painter figure heatmap arcs heads steps positions table
+  controls export server pictures map main)
 
 set(heed_explorer_files page.html style.css)
 foreach(script IN LISTS heed_explorer_scripts)

@@ -1,9 +1,10 @@
-"""How smooth the explorer is while the pointer moves and the slider is dragged, at 512 tokens and 12 heads: the time from
-one frame to the next, and the page's processor time for each, which other programs on the machine hardly change.
+"""How smooth the explorer is while the pointer moves and the slider is dragged, at 512 tokens and 12 heads, and while heads
+of a model of 12 layers are opened, another in each frame, or the page is scrolled: the time from one frame to the next, and
+the page's processor time for each, which other programs on the machine hardly change.
 
 Usage: .venv/bin/python tests/browser/frame_times.py HEED CHROMIUM [SCREENSHOTS]
-HEED is the command, CHROMIUM the browser; into the folder SCREENSHOTS, where it is given, the pictures of
-docs/explorer.md are written.
+HEED is the command in a build folder that has the tests too, CHROMIUM the browser; into the folder SCREENSHOTS, where it is
+given, the pictures of docs/explorer.md are written.
 """
 
 import pathlib
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 FRAMES = 120
@@ -30,6 +32,8 @@ MEASURE = """async ([act, frames]) => {
       slider.value = String(200 + 5 * i);
       slider.dispatchEvent(new Event('input', {bubbles: true}));
     },
+    open: (i) => document.querySelector(`#map-cells button[data-cell="${(i * 13) % 144}"]`).click(),
+    scroll: (i) => window.scrollTo(0, 15 * i),
   };
   const times = [];
   let last = 0;
@@ -47,6 +51,27 @@ def explain(heed: str, sentence: str, *arguments: object) -> pathlib.Path:
     path = pathlib.Path(tempfile.mkdtemp()) / "page.html"
     subprocess.run([heed, "explain", "--out", path, *map(str, arguments), "--", sentence], check=True, capture_output=True)
     return path
+
+
+def model(heed: str, layers: int, tokens: int, width: int) -> pathlib.Path:
+    """The page of a model of 12 heads a layer: the first look a few tokens back, each further than the one before it, some
+    at the first token, the others here and there."""
+    random = np.random.default_rng(0)
+    query, key = random.standard_normal((2, layers, 12, tokens, width), dtype=np.float32)
+    angles = np.arange(tokens)[:, None] / 3 ** (np.arange(width // 2) / (width // 8))
+    for layer in range(layers):
+        for head in random.permutation(12)[:7]:
+            back = int(random.integers(0, 5))
+            key[layer, head] = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) * random.uniform(1, 4)
+            query[layer, head] = np.concatenate([np.cos(angles - back), np.sin(angles - back)], axis=1)
+            if back == 4:
+                query[layer, head], key[layer, head] = 1, random.standard_normal((tokens, width)) / 4
+                key[layer, head, 0] += random.uniform(0.2, 1)
+    folder = pathlib.Path(tempfile.mkdtemp())
+    np.savez(folder / "arrays.npz", query=query, key=key)
+    probe = pathlib.Path(heed).parent / "tests/python/probe/explorer_probe"
+    subprocess.run([probe, folder / "arrays.npz", folder / "page.html"], check=True)
+    return folder / "page.html"
 
 
 def processor_seconds(session: CDPSession) -> float:
@@ -68,6 +93,10 @@ def screenshots(browser: Browser, heed: str, folder: pathlib.Path) -> None:
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         page.goto(path.as_uri())
         page.screenshot(path=folder / f"{name}.png")
+    page = browser.new_page(viewport={"width": 1280, "height": 620}, color_scheme="light")
+    page.goto(model(heed, 6, 20, 32).as_uri() + "#s=2&head=4")
+    page.wait_for_timeout(5000)
+    page.screenshot(path=folder / "explorer-model.png")
 
 
 def main() -> None:
@@ -83,6 +112,14 @@ def main() -> None:
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         for act in ("hover", "slider"):
+            print(f"{act:7} {measure(page, session, act)}")
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(model(heed, 12, 512, 64).as_uri())
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        print(f"scroll  {measure(page, session, 'scroll')} (while pictures are made)")
+        page.wait_for_timeout(60000)
+        for act in ("open", "scroll"):
             print(f"{act:7} {measure(page, session, act)}")
         browser.close()
 

@@ -109,7 +109,8 @@ TEST(Explorer, ThePageIsOneFileWithAPolicy) {
   EXPECT_THAT(page, HasSubstr("connect-src 'none'"));
   EXPECT_THAT(page, HasSubstr("<script>" + std::string(explorer::script_source()) + "</script>"));
   EXPECT_THAT(page, HasSubstr("<style>" + std::string(explorer::style_source()) + "</style>"));
-  for (const char* name : {"@POLICY@", "@STYLE@", "@DATA@", "@SCRIPT@", "src=", "@import"}) {
+  for (const char* name :
+       {"@POLICY@", "@STYLE@", "@DATA@", "@LAYERS@", "@SCRIPT@", "src=", "@import"}) {
     EXPECT_THAT(page, Not(HasSubstr(name)));
   }
   EXPECT_THAT(explorer_page({{explorer_example()}, true}), HasSubstr("connect-src 'self'"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/mask.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0 {
@@ -64,5 +65,62 @@ HEED_API std::string explorer_page(const ExplorerData& data);
 /// One sentence as the page's script reads it: a JSON object in ASCII without <, > and &.
 /// @throws InvalidArgument as explorer_page.
 HEED_API std::string explorer_json(const ExplorerSentence& sentence);
+
+/// The attention of one layer of a model over a sequence of T tokens: query and key, from which the
+/// page computes the weights of a head when it is opened, or weights alone.
+///
+///     weights = softmax(mask(cap(scale · query · key))),  cap(s) = softcap · tanh(s / softcap)
+///
+/// A layer that adds anything else to its scores (biases, slopes of ALiBi, sinks) gives weights.
+struct LayerAttention {
+  /// [num_heads, T, head_dim], what the scores are made of: after rotary embeddings and norms.
+  Tensor<float> query = {};
+  /// [num_key_heads, T, head_dim]: query head h reads key head h / (num_heads / num_key_heads).
+  Tensor<float> key = {};
+  Tensor<float> weights = {};       ///< [num_heads, T, T] instead of query and key
+  Mask mask = {};                   ///< the same for all heads; `causal()`, for example
+  std::optional<float> scale = {};  ///< 1/√head_dim when not given
+  float softcap = 0;                ///< 0 leaves the scores as they are
+};
+
+/// A number for each head of a model, by which the page colours and sorts them.
+struct HeadScore {
+  std::string name;         ///< "previous token"
+  std::string explanation;  ///< one line: what is measured, and what a high number means
+  Tensor<float> values;     ///< [num_layers, num_heads], finite
+};
+
+/// What a model makes of a sequence of tokens, layer by layer. All layers have the same number of
+/// heads. Texts are shown as ExplorerSentence's are.
+struct ModelAttention {
+  std::string title;
+  std::string note = {};            ///< a sentence or two: what there is to see
+  std::vector<std::string> tokens;  ///< 1 to 1024 of them; T is their number
+  /// The number of the word that each token is part of; negative: of none. Neighbours with the same
+  /// number stand together, and their weights are also given as one. Empty: not shown.
+  std::vector<std::int64_t> words = {};
+  std::vector<LayerAttention> layers;  ///< at least one
+  std::vector<HeadScore> scores = {};  ///< empty: those of pattern_scores(layers)
+  std::int64_t opening_layer = 0;
+  std::int64_t opening_head = 0;
+  std::optional<std::int64_t> opening_query = {};  ///< held as the page opens; else the last
+};
+
+/// What attention_diagnostics measures of each head: the mean weight on the first token, on the
+/// previous token, on the token itself, on the next, and the entropy.
+/// @throws InvalidArgument as explorer_model_page.
+HEED_API std::vector<HeadScore> pattern_scores(const std::vector<LayerAttention>& layers);
+
+/// One HTML file as explorer_page makes it, with a map of all layers and heads, from which a head
+/// is opened.
+///
+/// Queries and keys are stored as 16-bit integers, each vector with a factor of its own. In a layer
+/// where that changes a weight of one of eight rows of each head by more than 5e-4 they are stored
+/// as floats. Of each head one row of heed's weights is stored too: the page compares it with its
+/// own and says how far they differ. Weights that were given are stored in half precision.
+/// @throws InvalidArgument when there is no token or no layer, there are more than 1024 tokens,
+/// shapes do not fit each other, a number is not finite, a weight is negative or lies where the
+/// mask hides it, or what the page opens with does not exist.
+HEED_API std::string explorer_model_page(const ModelAttention& model);
 
 }  // namespace heed::inline v0

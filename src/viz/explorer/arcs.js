@@ -2,6 +2,8 @@
 
 const arcHeight = 150;
 const arcsPerToken = 3;       // where the rows of all tokens are shown at once
+const mostDressed = 128;      // tokens that are all dressed, in sight or not
+const sightMargin = 600;      // pixels
 const roomyTokens = 10;       // so few stand further apart, which spreads their arcs
 let stripSentence = null;
 let stripTokens = [];
@@ -19,6 +21,7 @@ function buildStrip(sentence) {
     const button = make('button', {type: 'button', textContent: token, dir: 'auto', tabIndex: index ? -1 : 0});
     button.dataset.index = index;
     button.classList.toggle('first-query', index > 0 && index === sentence.firstQuery);
+    button.classList.toggle('same-word', index > 0 && wordOf(sentence, index).includes(index - 1));
     return button;
   });
   strip.replaceChildren(...stripTokens);
@@ -94,6 +97,15 @@ function drawArcLabels(painter, labels, theme) {
   }
 }
 
+// Which tokens are dressed: of a long sentence those on show and a little beyond. Scrolling draws again.
+function tokensInSight({length}) {
+  if (length <= mostDressed) return () => true;
+  const box = byId('strip-box');
+  const middles = middlesOfTokens(box, box.clientWidth);
+  return (index) => (middles[index] > -sightMargin && middles[index] < box.clientWidth + sightMargin) ||
+    index === state.q || !stripLooks[index] || stripLooks[index].includes('true');
+}
+
 // Where the tokens' middles are in the box.
 function middlesOfTokens(box, width) {
   const name = `${box.scrollLeft}|${width}`;
@@ -109,13 +121,15 @@ function middlesOfTokens(box, width) {
 
 function renderStrip(theme) {
   const sentence = shown();
-  if (sentence !== stripSentence) buildStrip(sentence);
+  if (sentence.tokens !== stripSentence?.tokens) buildStrip(sentence);
   const weights = weightsOf(sentence, state.head, state.mask, state.temperature);
   const query = shownQuery();
   const cell = query === null ? null : chosenCell();
   const table = tableOf(mapOf(state));
   const scale = colorScale(state.scale, [weights], sentence.length, state.hidesSink);
+  const isInSight = tokensInSight(sentence);
   stripTokens.forEach((button, index) => {
+    if (!isInSight(index)) return;
     const isAttended = query !== null && !(state.hidesSink && index === 0);
     const weight = isAttended ? weights[query * sentence.length + index] : 0;
     const color = weight > 0 ? colorAt(table, scale.position(weight, query, 0)) : null;
@@ -150,7 +164,26 @@ function readoutOf(sentence, weights, cell) {
   const query = make('b', {textContent: sentence.tokens[q], className: 'query', dir: 'auto'});
   const key = make('b', {textContent: sentence.tokens[k], className: 'key', dir: 'auto'});
   if (!visibleOf(sentence, state.mask)[index]) return [query, ' does not see ', key, ': the mask hides it.'];
-  return [query, ' attends to ', key, ` with ${numberText(weights[index], 4)}.`];
+  return [query, ' attends to ', key, ` with ${numberText(weights[index], 4)}`, ...wordReadout(sentence, weights, cell), '.'];
+}
+
+// The tokens of the word that a token is part of; none where it is one alone.
+function wordOf({words = []}, token) {
+  const word = words[token] ?? -1;
+  if (word < 0) return [];
+  let [first, end] = [token, token + 1];
+  while (words[first - 1] === word) --first;
+  while (words[end] === word) ++end;
+  return end - first < 2 ? [] : Array.from({length: end - first}, (_, i) => first + i);
+}
+
+// How much the whole word gets of which the key is a part.
+function wordReadout(sentence, weights, {q, k}) {
+  const word = wordOf(sentence, k);
+  if (word.length === 0) return [];
+  const sum = word.reduce((all, token) => all + weights[q * sentence.length + token], 0);
+  const text = word.map((token) => sentence.tokens[token].replace(/^##/, '')).join('');
+  return [', and to all of ', make('b', {textContent: text, className: 'key', dir: 'auto'}), ` with ${numberText(sum, 4)}`];
 }
 
 function setUpStrip() {

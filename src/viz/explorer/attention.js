@@ -1,26 +1,41 @@
 // Attention: weights = softmax(scale · query · key / temperature) over the keys that the mask shows.
 
-// query · key of one head, [T, T] for all T tokens. Where only weights are known, their logarithms at temperature 1:
-// the constant that each row lacks makes no difference to a softmax.
+// What the products of one head are made of: its queries and keys, or its weights alone.
+function sourceOf(sentence, head) {
+  const {length, headDim, query, key, weights} = sentence;
+  if (!query) {
+    const own = weights ? weights.subarray(head * length ** 2, (head + 1) * length ** 2) : givenWeights(sentence, head);
+    return {length, weights: own, temperature: sentence.temperature};
+  }
+  const size = length * headDim;
+  const keyHead = Math.floor(head / (sentence.headsPerKey ?? 1));
+  return {length, headDim, cap: sentence.softcap ? sentence.softcap / sentence.scale : 0,
+    query: query.subarray(head * size, (head + 1) * size), key: key.subarray(keyHead * size, (keyHead + 1) * size)};
+}
+
+// The products of query q and the keys before `end`, to products[first …]. Where scores are capped, what gives the capped
+// score when scaled. Where only weights are known, their logarithms at temperature 1: the constant that each row lacks
+// makes no difference to a softmax.
+function fillProducts({length, headDim, cap, query, key, weights, temperature}, q, products, first, end) {
+  if (!query) {
+    for (let k = 0; k < end; ++k) products[first + k] = Math.log(weights[q * length + k]) * temperature;
+    return;
+  }
+  const row = new Float64Array(query.subarray(q * headDim, (q + 1) * headDim));
+  for (let k = 0; k < end; ++k) {
+    let product = 0;
+    for (let i = 0, from = k * headDim; i < headDim; ++i) product += row[i] * key[from + i];
+    products[first + k] = cap ? cap * Math.tanh(product / cap) : product;
+  }
+}
+
+// The products of one head, [T, T] for all T tokens.
 function productsOf(sentence, head) {
   if (sentence.products[head]) return sentence.products[head];
-  const {length, headDim, query, key, weights} = sentence;
+  const {length} = sentence;
   const products = new Float64Array(length * length);
-  const first = head * length;
-  for (let q = 0; q < length; ++q) {
-    for (let k = 0; k < length; ++k) {
-      const cell = q * length + k;
-      if (!query) {
-        products[cell] = Math.log(weights[first * length + cell]) * sentence.temperature;
-        continue;
-      }
-      let sum = 0;
-      for (let i = 0, a = (first + q) * headDim, b = (first + k) * headDim; i < headDim; ++i) {
-        sum += query[a + i] * key[b + i];
-      }
-      products[cell] = sum;
-    }
-  }
+  const source = sourceOf(sentence, head);
+  for (let q = 0; q < length; ++q) fillProducts(source, q, products, q * length, length);
   return (sentence.products[head] = products);
 }
 
@@ -83,6 +98,7 @@ function kept(weights, slot, settings, compute) {
 // [T, T] of one head at the given settings; the last is kept.
 function weightsOf(sentence, head, mask, temperature) {
   const name = `${maskKey(mask)}@${temperature}`;
+  keepHead(sentence, head);
   const known = sentence.computed[head];
   if (known && known.name === name) return known.weights;
   const {length} = sentence;

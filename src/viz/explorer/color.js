@@ -11,6 +11,13 @@ function colorAt(table, position) {
   return [table[at], table[at + 1], table[at + 2]];
 }
 
+// The 256 colours as the words that an image's pixels are made of.
+const wordsOf = (table) => {
+  const bytes = new Uint8Array(1024).fill(255);
+  for (let i = 0; i < 256; ++i) bytes.set(table.subarray(3 * i, 3 * i + 3), 4 * i);
+  return new Uint32Array(bytes.buffer);
+};
+
 const cssOf = ([red, green, blue]) => `rgb(${red}, ${green}, ${blue})`;
 
 // Black or white, whichever contrasts more by WCAG 2's relative luminance.
@@ -28,6 +35,13 @@ function roundUp(value) {
   return [1, 2, 5, 10].map((digit) => digit * power).find((end) => end >= value * 0.999999);
 }
 
+// Where a linear scale ends, of the largest weights of rows.
+function linearEnd(rowEnds, length) {
+  if (length <= manyTokens) return 1;
+  const sorted = [...rowEnds].sort((a, b) => a - b);
+  return Math.min(1, roundUp(sorted[sorted.length >> 1] || 1));
+}
+
 // How the weights of matrices [T, T] become positions on a colour map. Linear ends at 1 where tokens
 // are few; where they are many, at what a row's largest weight typically is. Per row, every row's
 // largest weight is at the end. The sink, when hidden, counts for nothing.
@@ -39,11 +53,7 @@ function colorScale(kind, matrices, length, hidesSink) {
     }
     return ends;
   }));
-  let end = 1;
-  if (kind === 'linear' && length > manyTokens) {
-    const sorted = rowEnds.flatMap((ends) => [...ends]).filter((most) => most > 0).sort((a, b) => a - b);
-    end = Math.min(1, roundUp(sorted[sorted.length >> 1] || 1));
-  }
+  const end = kind === 'linear' ? linearEnd(rowEnds.flatMap((ends) => [...ends]).filter((most) => most > 0), length) : 1;
   const position = {
     linear: (weight) => weight / end,
     log: (weight) => (weight > 0 ? 1 - Math.log10(weight) / Math.log10(smallestLogWeight) : 0),

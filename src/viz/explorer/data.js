@@ -1,6 +1,7 @@
 // What heed embedded in the page, unpacked.
 
 function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
@@ -43,21 +44,27 @@ function sentenceOf(json) {
     computed: [],      // weights by head, with the settings they are of
   };
   sentence.openingMask = {causal: json.mask === 'causal', window: null, padding: 0, given: false};
-  if (json.mask.bits !== undefined) {
-    const bits = bytesOf(json.mask.bits);
-    sentence.given = (q, k) => {
-      const cell = q * numKeys + k;
-      return (bits[cell >> 3] >> (7 - (cell & 7))) & 1;
-    };
-    sentence.openingMask.given = true;
-  }
+  takeMask(sentence, json.mask);
   return sentence;
 }
 
-const headName = (sentence, head) =>
-  sentence.headNames.length ? `Head ${head} · ${sentence.headNames[head]}` : `Head ${head}`;
+// A mask that is neither full nor causal came as a bit for each query and key.
+function takeMask(sentence, {bits}) {
+  if (bits === undefined) return;
+  const bytes = bytesOf(bits);
+  sentence.given = (q, k) => {
+    const cell = q * sentence.numKeys + k;
+    return (bytes[cell >> 3] >> (7 - (cell & 7))) & 1;
+  };
+  sentence.openingMask.given = true;
+}
+
+function headName(sentence, head) {
+  const name = sentence.headNames.length ? `Head ${head} · ${sentence.headNames[head]}` : `Head ${head}`;
+  return sentence.layer === undefined ? name : `Layer ${sentence.layer} · ${name}`;
+}
 
 const embedded = JSON.parse(byId('data').textContent);
 const colorTables = Object.fromEntries(
   Object.entries(embedded.maps).map(([name, base64]) => [name, bytesOf(base64)]));
-const sentences = embedded.sentences.map(sentenceOf);
+const sentences = embedded.model ? layersOf(embedded.model) : embedded.sentences.map(sentenceOf);

@@ -57,22 +57,24 @@ function pictureOf(model, view, theme, pixels) {
   Object.assign(canvas, {width: wide, height: high});
   const image = canvas.getContext('2d').createImageData(wide, high);
   const largest = new Float64Array(wide * high).fill(-1);
+  const {visible, hidesSink} = model;
+  const pixelOf = Int32Array.from({length: view.columns}, (_, column) => Math.floor(column * wide / view.columns));
   for (let row = 0; row < view.rows; ++row) {
     const q = view.q + row;
     const base = Math.floor(row * high / view.rows) * wide;
     for (let column = 0; column < view.columns; ++column) {
       const k = view.k + column;
       const cell = q * length + k;
-      if (hides(model, cell, k)) continue;
-      const pixel = base + Math.floor(column * wide / view.columns);
+      if (!visible[cell] || (hidesSink && k === 0)) continue;
+      const pixel = base + pixelOf[column];
       const position = scale.position(weights[cell], q, index);
       if (position > largest[pixel]) largest[pixel] = position;
     }
   }
+  const colors = wordsOf(table);
+  const words = new Uint32Array(image.data.buffer);
   for (let pixel = 0; pixel < wide * high; ++pixel) {
-    if (largest[pixel] < 0) continue;
-    image.data.set(colorAt(table, largest[pixel]), 4 * pixel);
-    image.data[4 * pixel + 3] = 255;
+    if (largest[pixel] >= 0) words[pixel] = colors[Math.round(255 * Math.min(1, largest[pixel]))];
   }
   canvas.getContext('2d').putImageData(image, 0, 0);
   return canvas;

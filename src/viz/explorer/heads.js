@@ -13,14 +13,16 @@ let headNamesDrawn = [];     // by head, the settings its picture is of
 function buildHeads(sentence) {
   headsSentence = sentence;
   headNamesDrawn = [];
-  headButtons = Array.from({length: sentence.numHeads}, (_, head) => make('button', {type: 'button', title: headName(sentence, head)},
+  // In a model the map shows the heads.
+  const {length} = sentence.layer === undefined ? {length: sentence.numHeads} : [];
+  headButtons = Array.from({length}, (_, head) => make('button', {type: 'button', title: headName(sentence, head)},
     make('canvas', {width: thumbnailPixels, height: thumbnailPixels}),
     make('span', {textContent: `Head ${head}`}), make('span', {className: 'hint'})));
   headButtons.forEach((button, head) => button.addEventListener('click', () => update({head})));
   byId('heads').replaceChildren(...headButtons);
   byId('heads').classList.toggle('few', sentence.numHeads <= 4);
   const none = make('option', {value: '', textContent: 'no other'});
-  byId('other').replaceChildren(none, ...headButtons.map((_, head) =>
+  byId('other').replaceChildren(none, ...Array.from({length: sentence.numHeads}, (_, head) =>
     make('option', {value: String(head), textContent: headName(sentence, head)})));
 }
 
@@ -69,7 +71,11 @@ function renderHeads(theme) {
 }
 
 function moveHead(step) {
-  update({head: (state.head + step + shown().numHeads) % shown().numHeads});
+  const {numHeads} = shown();
+  if (!embedded.model) return update({head: (state.head + step + numHeads) % numHeads});
+  const count = numHeads * sentences.length;
+  const next = (state.sentence * numHeads + state.head + step + count) % count;
+  return openHead(Math.floor(next / numHeads), next % numHeads);
 }
 
 function setUpHeads() {

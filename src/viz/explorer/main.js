@@ -4,16 +4,18 @@ function render() {
   renderControls();
   const theme = themeColors();
   renderSentences();
+  renderMap(theme);
   renderStrip(theme);
   renderHeatmaps(theme);
   renderSteps(theme);
   renderFigures();
   renderHeads(theme);
-  renderPositions(theme);
+  if (!embedded.model) renderPositions(theme);
   renderTable();
 }
 
 function showAgreement() {
+  if (embedded.model) return;
   const own = sentences.map(agreementOf).filter((difference) => difference !== null);
   if (own.length === 0) return;
   const largest = Math.max(...own);
@@ -21,6 +23,7 @@ function showAgreement() {
     `Its weights and heed’s differ by at most ${largest.toExponential(0).replace('-', '−')}.`;
 }
 
+setUpMap();
 setUpStrip();
 setUpHeatmaps();
 setUpHeads();
@@ -36,11 +39,12 @@ renderer = render;
 readFragment();
 render();
 showAgreement();
+if (embedded.model) makePictures();
 setUpServer();
 
 // For the console, and for tests: the numbers behind the pictures.
 window.heed = {
-  state, sentences, update,
+  state, sentences, update, openHead,
   weights: (head = state.head) => Array.from(weightsOf(shown(), head, state.mask, state.temperature)),
   svg: svgOfView,
 };

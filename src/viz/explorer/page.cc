@@ -1,3 +1,5 @@
+#include "viz/explorer/page.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -26,20 +28,6 @@ std::string colors_of(ColorMap map) {
   return explorer::base64(std::as_bytes(std::span(channels)));
 }
 
-std::string color_maps() {
-  constexpr std::array<std::pair<std::string_view, ColorMap>, 5> kMaps{
-      {{"viridis", ColorMap::kViridis},
-       {"Blues", ColorMap::kBlues},
-       {"YlOrRd", ColorMap::kYlOrRd},
-       {"RdBu", ColorMap::kRdBu},
-       {"Greys", ColorMap::kGreys}}};
-  std::string json;
-  for (const auto& [name, map] : kMaps) {
-    json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":\"" + colors_of(map) + '"';
-  }
-  return json + '}';
-}
-
 std::string data_json(const ExplorerData& data) {
   if (data.sentences.empty()) {
     throw InvalidArgument("explorer_page: sentences is empty, expected at least one");
@@ -49,7 +37,7 @@ std::string data_json(const ExplorerData& data) {
     sentences += (sentences.empty() ? "" : ",\n") + explorer_json(sentence);
   }
   return std::string("{\"hasServer\":") + (data.has_server ? "true" : "false") +
-         ",\"maps\":" + color_maps() + ",\n\"sentences\":[" + sentences + "]}";
+         ",\"maps\":" + explorer::color_maps_json() + ",\n\"sentences\":[" + sentences + "]}";
 }
 
 // Nothing is loaded; pictures come from the page itself, which makes them for export.
@@ -63,21 +51,53 @@ std::string policy(bool has_server) {
 
 }  // namespace
 
-std::string explorer_page(const ExplorerData& data) {
-  const std::array<std::pair<std::string_view, std::string>, 4> parts{
-      {{"@POLICY@", policy(data.has_server)},
-       {"@STYLE@", std::string(explorer::style_source())},
-       {"@DATA@", data_json(data)},
-       {"@SCRIPT@", std::string(explorer::script_source())}}};
-  std::string_view rest = explorer::page_source();
-  std::string page;
-  // In the order of the page, so that nothing is looked for in what was put in.
-  for (const auto& [name, text] : parts) {
-    const std::size_t at = rest.find(name);
-    page.append(rest.substr(0, at)).append(text);
-    rest.remove_prefix(at + name.size());
+std::string explorer::color_maps_json() {
+  constexpr std::array<std::pair<std::string_view, ColorMap>, 5> kMaps{
+      {{"viridis", ColorMap::kViridis},
+       {"Blues", ColorMap::kBlues},
+       {"YlOrRd", ColorMap::kYlOrRd},
+       {"RdBu", ColorMap::kRdBu},
+       {"Greys", ColorMap::kGreys}}};
+  std::string json;
+  for (const auto& [name, map] : kMaps) {
+    json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":\"" + colors_of(map) + '"';
   }
-  return page.append(rest);
+  return json + '}';
+}
+
+std::string explorer::assembled_page(const std::string& data,
+                                     const std::vector<std::string>& layers, bool has_server) {
+  const std::array<std::pair<std::string_view, std::string>, 3> parts{
+      {{"@POLICY@", policy(has_server)},
+       {"@STYLE@", std::string(style_source())},
+       {"@DATA@", data}}};
+  std::size_t size = page_source().size() + style_source().size() + script_source().size();
+  for (const auto& [name, text] : parts) size += text.size();
+  for (const std::string& layer : layers) size += layer.size() + 80;
+  std::string_view rest = page_source();
+  std::string page;
+  page.reserve(size);
+  // In the order of the page, so that nothing is looked for in what was put in.
+  const auto copy_until = [&](std::string_view name) {
+    const std::size_t at = rest.find(name);
+    page.append(rest.substr(0, at));
+    rest.remove_prefix(at + name.size());
+  };
+  for (const auto& [name, text] : parts) {
+    copy_until(name);
+    page.append(text);
+  }
+  copy_until("@LAYERS@");
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    page.append("\n<script type=\"application/json\" id=\"layer-" + std::to_string(i) + "\">");
+    page.append(layers[i]).append("</script>");
+  }
+  copy_until("@SCRIPT@");
+  return page.append(script_source()).append(rest);
+}
+
+std::string explorer_page(const ExplorerData& data) {
+  return explorer::assembled_page(data_json(data), {}, data.has_server);
 }
 
 }  // namespace heed::inline v0

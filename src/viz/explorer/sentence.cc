@@ -1,26 +1,20 @@
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "heed/error.h"
 #include "heed/viz/explorer.h"
-#include "heed/viz/terminal.h"
-#include "io/json.h"
-#include "viz/explorer/base64.h"
-
-static_assert(std::endian::native == std::endian::little, "the page reads little-endian floats");
+#include "viz/explorer/page_json.h"
 
 namespace heed::inline v0 {
 
 namespace {
+
+using explorer::encoded;
+using explorer::to_json;
 
 constexpr std::int64_t kMaxEmbeddedWeights = 1 << 16;
 
@@ -111,55 +105,6 @@ void check(const ExplorerSentence& sentence) {
   }
 }
 
-// As JSON. What a browser could take for markup stands only inside strings, where an escape means
-// the same.
-std::string to_json(std::string_view text) {
-  std::string json;
-  for (const char character :
-       io::json_string(sanitize_for_terminal(text), io::JsonCharacters::kAscii)) {
-    if (character == '<' || character == '>' || character == '&') {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
-    } else {
-      json += character;
-    }
-  }
-  return json;
-}
-
-std::string to_json(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) {
-    if (!list.empty()) list += ',';
-    list += to_json(text);
-  }
-  return fmt::format("[{}]", list);
-}
-
-// With a point, as many digits as tell it from its neighbours, and no more.
-std::string to_json(double number) { return nlohmann::json(number).dump(); }
-
-std::string encoded(std::span<const std::byte> bytes) {
-  return fmt::format("\"{}\"", explorer::base64(bytes));
-}
-std::string encoded(const Tensor<float>& array) { return encoded(std::as_bytes(array.elements())); }
-
-// "none", "causal", or one bit a cell, row after row, the first in the highest bit of a byte.
-std::string encoded(const Tensor<bool>& visible) {
-  bool is_full = true;
-  bool is_causal = true;
-  std::vector<std::byte> bits(static_cast<std::size_t>((visible.num_elements() + 7) / 8));
-  const std::int64_t keys = visible.empty() ? 0 : visible.extent(1);
-  for (std::int64_t cell = 0; cell < visible.num_elements(); ++cell) {
-    const bool sees = visible.data()[cell];
-    is_full = is_full && sees;
-    is_causal = is_causal && sees == (cell % keys <= cell / keys);
-    if (sees) bits[static_cast<std::size_t>(cell / 8)] |= std::byte{0x80} >> (cell % 8);
-  }
-  if (is_full) return R"("none")";
-  if (is_causal) return R"("causal")";
-  return fmt::format(R"({{"bits":{}}})", encoded(bits));
-}
-
 }  // namespace
 
 std::string explorer_json(const ExplorerSentence& sentence) {
@@ -192,11 +137,7 @@ std::string explorer_json(const ExplorerSentence& sentence) {
       (sentence.query.empty() || sentence.weights.num_elements() <= kMaxEmbeddedWeights)) {
     members["weights"] = encoded(sentence.weights);
   }
-  std::string text;
-  for (const auto& [name, value] : members) {
-    text += fmt::format("{}\"{}\":{}", text.empty() ? '{' : ',', name, value);
-  }
-  return text + '}';
+  return explorer::to_json(members);
 }
 
 }  // namespace heed::inline v0

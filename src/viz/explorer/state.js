@@ -8,6 +8,7 @@ const state = {
   temperature: 1, mask: {causal: false, window: null, padding: 0, given: false},
   scale: 'linear', hidesSink: false, map: 'auto', theme: 'auto',
   positions: 64, pair: 4,
+  shows: 'pictures', score: 0, order: 'natural',   // the map of a model
 };
 // Where the pointer or the focus is, which is nobody's choice yet.
 const pointer = {q: null, k: null};
@@ -49,7 +50,7 @@ function choose(index) {
   const sentence = sentences[index];
   Object.assign(pointer, {q: null, k: null});
   zoom.span = Infinity;
-  update({sentence: index, head: 0, other: null, q: sentence.openingQuery, k: null, held: true,
+  update({sentence: index, head: sentence.openingHead ?? 0, other: null, q: sentence.openingQuery, k: null, held: true,
     temperature: sentence.temperature, mask: {...sentence.openingMask}});
 }
 
@@ -69,6 +70,7 @@ function writeFragment() {
   if (!state.held) parts.held = 0;
   if (state.hidesSink) parts.sink = 'hidden';
   if (shown().asked) parts.text = shown().title;
+  if (embedded.model) Object.assign(parts, {shows: state.shows, score: state.score, order: state.order});
   history.replaceState(null, '', '#' + new URLSearchParams(parts));
 }
 
@@ -90,7 +92,7 @@ function parseMask(text, sentence) {
 // Takes over what the fragment says, as far as it makes sense.
 function readFragment() {
   const parts = new URLSearchParams(location.hash.slice(1));
-  choose(countIn(parts.get('s'), sentences.length) ?? 0);
+  choose(countIn(parts.get('s'), sentences.length) ?? embedded.model?.openingLayer ?? 0);
   const sentence = shown();
   const changes = {};
   const take = (name, value) => { if (value !== null && value !== undefined) changes[name] = value; };
@@ -106,6 +108,9 @@ function readFragment() {
   if (parts.get('held') === '0') changes.held = false;
   if (parts.has('sink')) changes.hidesSink = parts.get('sink') === 'hidden';
   take('positions', Math.max(2, countIn(parts.get('positions'), 513) ?? 64));
+  if (Object.hasOwn(mapKinds, parts.get('shows'))) changes.shows = parts.get('shows');
+  take('score', countIn(parts.get('score'), modelScores.length));
+  if (['natural', 'score'].includes(parts.get('order'))) changes.order = parts.get('order');
   take('pair', countIn(parts.get('pair'), sentence.dModel / 2));
   update(changes);
 }

@@ -22,6 +22,16 @@ function step(number, title, ...content) {
   return make('li', {}, make('h3', {}, make('i', {textContent: String(number)}), title), ...content);
 }
 
+const keyVectorOf = (sentence, head, k) =>
+  vectorOf(sentence.key, sentence, Math.floor(head / (sentence.headsPerKey ?? 1)), k, sentence.headDim);
+
+// query · key of a layer that caps its scores; null where the known products are just that.
+function productOf(sentence, head, q, k) {
+  if (!sentence.softcap) return null;
+  const key = keyVectorOf(sentence, head, k);
+  return vectorOf(sentence.query, sentence, head, q, sentence.headDim).reduce((sum, number, i) => sum + number * key[i], 0);
+}
+
 // The numbers of one cell at the present settings; what is not known is null.
 function pathOf(sentence, head, q, k) {
   const {length} = sentence;
@@ -32,7 +42,7 @@ function pathOf(sentence, head, q, k) {
   const [scores, sees] = [products, visible].map((cells) => cells.subarray(first, first + length));
   const {largest, sum} = softmaxRow(scores, sees, 0, length, scaleOf(sentence), state.temperature, row);
   const scaled = products[first + k] * scaleOf(sentence);
-  return {product: products[first + k], scale: scaleOf(sentence), scaled, isVisible: visible[first + k] === 1,
+  return {product: productOf(sentence, head, q, k) ?? products[first + k], scale: scaleOf(sentence), scaled, isVisible: visible[first + k] === 1,
     visibleKeys: sees.reduce((count, one) => count + one, 0), largest, sum, weight: row[k], row};
 }
 
@@ -63,9 +73,9 @@ function productStep(sentence, head, q, k, path) {
     return step(1, 'The score', line('Only weights are known; the score is log(weight), right up to a constant.', 'formula'),
       line(numberText(path.product, 4), 'result'));
   }
-  const {query, key, headDim} = sentence;
+  const {query, headDim} = sentence;
   return step(1, 'Query · key', ...vectorBox(vectorOf(query, sentence, head, q, headDim), `query of ${sentence.tokens[q]}`),
-    ...vectorBox(vectorOf(key, sentence, head, k, headDim), `key of ${sentence.tokens[k]}`),
+    ...vectorBox(keyVectorOf(sentence, head, k), `key of ${sentence.tokens[k]}`),
     line('multiplied and added up:', 'formula'), line(numberText(path.product, 4), 'result'));
 }
 
@@ -90,6 +100,7 @@ function renderSteps(theme) {
   byId('steps').replaceChildren(
     productStep(sentence, head, q, k, path),
     step(2, 'Scale', line(`× ${numberText(path.scale, 4)}${sentence.query ? `, by default 1/√${sentence.headDim}` : ''}`, 'formula'),
+      ...(sentence.softcap ? [line(`capped: ${numberText(sentence.softcap, 1)} · tanh(score / ${numberText(sentence.softcap, 1)})`, 'formula')] : []),
       line(numberText(path.scaled, 4), 'result'),
       line('Without it long vectors would make large scores, and the softmax would pick one key.', 'hint')),
     step(3, 'Mask', line(path.isVisible ? 'The query sees this key: the score stays.' : 'Hidden from this query: the score becomes', 'formula'),

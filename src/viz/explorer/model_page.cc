@@ -1,0 +1,109 @@
+// The page of a model: what all layers have in common, and each layer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/viz/explorer.h"
+#include "viz/explorer/layer_json.h"
+#include "viz/explorer/model_check.h"
+#include "viz/explorer/page.h"
+#include "viz/explorer/page_json.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using explorer::to_json;
+
+std::string joined(const std::vector<std::string>& items) {
+  return fmt::format("[{}]", fmt::join(items, ","));
+}
+
+// Each mask once: most models have one, or two that take turns.
+class MaskList {
+ public:
+  explicit MaskList(std::int64_t num_tokens) : num_tokens_(num_tokens) {}
+
+  std::size_t index_of(const LayerAttention& layer) {
+    const std::string mask =
+        to_json({{"name", to_json(layer.mask.description())},
+                 {"sees", explorer::encoded(explorer::visible_keys(layer, num_tokens_))}});
+    const auto found = std::find(masks_.begin(), masks_.end(), mask);
+    const auto index = static_cast<std::size_t>(found - masks_.begin());
+    if (found == masks_.end()) masks_.push_back(mask);
+    return index;
+  }
+  std::string json() const { return joined(masks_); }
+
+ private:
+  std::int64_t num_tokens_;
+  std::vector<std::string> masks_;
+};
+
+std::string about_json(const LayerAttention& layer, std::size_t mask) {
+  std::map<std::string, std::string> members{{"mask", fmt::to_string(mask)}};
+  if (!layer.query.empty()) {
+    const std::int64_t head_dim = layer.query.extent(2);
+    const float scale = layer.scale.value_or(1 / std::sqrt(static_cast<float>(head_dim)));
+    members["headDim"] = fmt::to_string(head_dim);
+    members["headsPerKey"] = fmt::to_string(layer.query.extent(0) / layer.key.extent(0));
+    members["scale"] = to_json(static_cast<double>(scale));
+    members["softcap"] = to_json(static_cast<double>(layer.softcap));
+  }
+  return to_json(members);
+}
+
+std::string score_json(const HeadScore& score) {
+  std::vector<std::string> values;
+  for (const float value : score.values.elements()) values.push_back(fmt::format("{:.6g}", value));
+  return to_json({{"name", to_json(score.name)},
+                  {"explanation", to_json(score.explanation)},
+                  {"values", joined(values)}});
+}
+
+std::string model_json(const ModelAttention& model, const explorer::ModelShape& shape) {
+  MaskList masks(shape.num_tokens);
+  std::vector<std::string> layers;
+  for (const LayerAttention& layer : model.layers) {
+    layers.push_back(about_json(layer, masks.index_of(layer)));
+  }
+  std::vector<std::string> scores;
+  for (const HeadScore& score :
+       model.scores.empty() ? pattern_scores(model.layers) : model.scores) {
+    scores.push_back(score_json(score));
+  }
+  return to_json(
+      {{"title", to_json(model.title)},
+       {"note", to_json(model.note)},
+       {"tokens", to_json(model.tokens)},
+       {"words", fmt::format("[{}]", fmt::join(model.words, ","))},
+       {"numHeads", fmt::to_string(shape.num_heads)},
+       {"layers", joined(layers)},
+       {"masks", masks.json()},
+       {"scores", joined(scores)},
+       {"openingLayer", fmt::to_string(model.opening_layer)},
+       {"openingHead", fmt::to_string(model.opening_head)},
+       {"openingQuery", fmt::to_string(model.opening_query.value_or(shape.num_tokens - 1))}});
+}
+
+}  // namespace
+
+std::string explorer_model_page(const ModelAttention& model) {
+  const explorer::ModelShape shape = explorer::check_model("explorer_model_page", model);
+  const std::string data =
+      fmt::format(R"({{"hasServer":false,"maps":{},"sentences":[],"model":{}}})",
+                  explorer::color_maps_json(), model_json(model, shape));
+  std::vector<std::string> layers;
+  for (const LayerAttention& layer : model.layers) {
+    layers.push_back(explorer::layer_json(layer, static_cast<std::int64_t>(layers.size())));
+  }
+  return explorer::assembled_page(data, layers, false);
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,19 @@
+// The page around its data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::explorer {
+
+// The colour maps by name, each 256 colours in base64: a JSON object.
+std::string color_maps_json();
+
+// The whole file. `data` and `layers` are JSON: each layer is an element of its own, so that a
+// layer is read when one of its heads is opened.
+std::string assembled_page(const std::string& data, const std::vector<std::string>& layers,
+                           bool has_server);
+
+}  // namespace heed::inline v0::explorer
