@@ -23,6 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
+from ._attention import attention
 from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
 from ._sdpa import compute
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "attention",
     "attention_packed",
     "disable",
     "enable",
