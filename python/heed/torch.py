@@ -40,6 +40,7 @@ __all__ = [
     "enabled",
     "feature_map_attention",
     "linear_attention",
+    "register_transformers",
     "rotary_embedding",
     "scaled_dot_product_attention",
 ]
@@ -287,3 +288,17 @@ def enabled() -> Iterator[None]:
         yield
     finally:
         _switch.set(blocks=-1)
+
+
+def register_transformers() -> None:
+    """Makes attn_implementation="heed" of the package transformers compute the attention of any model: with any cache or
+    none, in training too. Softcaps, sinks, windows, position biases, grouped and cross attention are heed's; masks are
+    those that transformers makes for its "sdpa". Where past_key_values is a heed.transformers.KvCache, everything is
+    as importing heed.transformers makes it. With output_attentions=True a model returns its weights.
+
+    >>> heed.torch.register_transformers()
+    >>> model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="heed")  # doctest: +SKIP
+    """
+    from . import _any_model  # takes transformers, which not everybody has
+
+    _any_model.register()
