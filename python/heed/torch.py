@@ -23,6 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
+from . import _encoder
 from ._attention import attention
 from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
 from ._sdpa import compute
@@ -254,8 +255,10 @@ class _Switch:
                 self.had_fastpath = torch.backends.mha.get_fastpath_enabled()
                 torch.backends.mha.set_fastpath_enabled(False)
                 torch.nn.functional.scaled_dot_product_attention = scaled_dot_product_attention
+                torch.nn.TransformerEncoder.forward = _encoder.forward
             elif was_wanted and not is_wanted:
                 torch.nn.functional.scaled_dot_product_attention = _pytorch_attention
+                torch.nn.TransformerEncoder.forward = _encoder.pytorch_forward
                 torch.backends.mha.set_fastpath_enabled(self.had_fastpath)
 
 
@@ -267,7 +270,8 @@ if hasattr(os, "register_at_fork"):
 
 def enable() -> None:
     """Makes torch.nn.functional.scaled_dot_product_attention heed's, for code that calls it by this name, PyTorch's own
-    modules among it. Their fast path for inference, which does not call it, is switched off meanwhile."""
+    modules among it. Their fast path for inference, which does not call it, is switched off meanwhile; where
+    nn.TransformerEncoder would have taken it to leave padding out, padding is left out by attention_packed()."""
     _switch.set(is_on=True)
 
 
