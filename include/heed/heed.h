@@ -74,6 +74,7 @@
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/attention_config.h"
 #include "heed/nn/attention_layers.h"
+#include "heed/nn/attention_weights.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"

@@ -28,13 +28,13 @@ namespace heed::inline v0 {
 template <class Real>
 struct BasicLinearAttentionOptions {
   /// g, the logarithm of what is kept of each row of the state; broadcasts, aligned at the right,
-  /// to [batch, num_kv_heads, length, head_dim]: [batch, num_kv_heads, length, 1] is one number a
+  /// to [batch, num_states, length, head_dim]: [batch, num_states, length, 1] is one number a
   /// head. Any strides but in the innermost dimension, which is contiguous.
   std::optional<TensorView<const Real>> decay = std::nullopt;
   /// β, how much of what the state had stored for the key is replaced; broadcasts to
-  /// [batch, num_kv_heads, length]. Any strides.
+  /// [batch, num_states, length]. Any strides.
   std::optional<TensorView<const Real>> beta = std::nullopt;
-  /// The state before the first token, [batch, num_kv_heads, head_dim, value_dim]; 0 when not
+  /// The state before the first token, [batch, num_states, head_dim, value_dim]; 0 when not
   /// given.
   std::optional<TensorView<const Real>> state = std::nullopt;
   /// 1/√head_dim when not given.
@@ -47,20 +47,23 @@ using LinearAttentionOptions64 = BasicLinearAttentionOptions<double>;
 /// The state of half-precision tensors is float.
 template <class T, class Real = T>
 struct LinearAttentionOutput {
-  Tensor<T> out;       ///< [batch, num_heads, length, value_dim]
-  Tensor<Real> state;  ///< [batch, num_kv_heads, head_dim, value_dim], after the last token
+  Tensor<T> out;       ///< [batch, out_heads, length, value_dim]
+  Tensor<Real> state;  ///< [batch, num_states, head_dim, value_dim], after the last token
 };
 
 /// out_t = scale · S_tᵀ q_t, where S_t is the state after token t.
 /// @param query [batch, num_heads, length, head_dim]
 /// @param key [batch, num_kv_heads, length, head_dim]; the delta rules want rows of length 1
-/// @param value [batch, num_kv_heads, length, value_dim]
-/// num_heads is a multiple of num_kv_heads; query head h reads the state of key head
-/// h / (num_heads / num_kv_heads). Any strides but in the innermost dimension, which is contiguous;
-/// any extent may be 0.
+/// @param value [batch, num_states, length, value_dim]
+/// num_heads is a multiple of num_kv_heads, and so is num_states: each head of values has a state,
+/// and key head s / (num_states / num_kv_heads) writes to state s. Of num_heads and num_states the
+/// larger is a multiple of the other and counts the heads of the output: head h reads state
+/// h / (out_heads / num_states) by query head h / (out_heads / num_heads). Models have as many
+/// heads of values as of keys, or, as Qwen3-Next, a multiple. Any strides but in the innermost
+/// dimension, which is contiguous; any extent may be 0.
 ///
 /// Tokens may come in one call or in many, each continuing from the other's state: the bits are the
-/// same, whatever the number of threads. Time is proportional to length · num_heads · head_dim ·
+/// same, whatever the number of threads. Time is proportional to length · out_heads · head_dim ·
 /// value_dim, memory beside the result to a state a thread. Half-precision tensors are read as the
 /// floats they stand for. Double tensors are computed by the reference.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
@@ -92,8 +95,8 @@ struct LinearAttentionGradients {
 /// What a loss says about the results of linear_attention.
 template <class Real>
 struct LinearAttentionLoss {
-  TensorView<const Real> grad_out;  ///< [batch, num_heads, length, value_dim]
-  /// [batch, num_kv_heads, head_dim, value_dim]: of the state after the last token; 0 when not
+  TensorView<const Real> grad_out;  ///< [batch, out_heads, length, value_dim]
+  /// [batch, num_states, head_dim, value_dim]: of the state after the last token; 0 when not
   /// given
   std::optional<TensorView<const Real>> grad_state = std::nullopt;
 };

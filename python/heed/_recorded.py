@@ -23,14 +23,14 @@ def rows_of(tensor: Tensor) -> Tensor:
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] <= 1 else tensor.contiguous()
 
 
-def _real(tensor: Tensor | None) -> Tensor | None:
+def as_real(tensor: Tensor | None) -> Tensor | None:
     """In the type that a way back is computed in: half precision in float32."""
     if tensor is None:
         return None
     return rows_of(tensor if tensor.dtype == torch.float64 else tensor.float())
 
 
-def _like(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+def as_given(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     """The gradients in the types of what they belong to, None for what is not there."""
     return tuple(None if to is None else gradient.to(to.dtype) for gradient, to in zip(gradients, tensors))
 
@@ -40,7 +40,7 @@ def is_batched(gradient: Tensor) -> bool:
     return torch._C._functorch.is_legacy_batchedtensor(gradient) or torch._C._are_functorch_transforms_active()
 
 
-def _check_gradients(function: str, *gradients: Tensor) -> None:
+def check_gradients(function: str, *gradients: Tensor) -> None:
     if torch.is_grad_enabled():
         raise RuntimeError(f"heed.torch.{function} has no gradient of a gradient")
     if any(map(is_batched, gradients)):
@@ -56,9 +56,9 @@ class _Rotary(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        _check_gradients("rotary_embedding", grad_out)
+        check_gradients("rotary_embedding", grad_out)
         cos, sin = ctx.saved_tensors
-        gradient = _heed.rotary_embedding_backward(_real(grad_out), cos, sin, **ctx.options)
+        gradient = _heed.rotary_embedding_backward(as_real(grad_out), cos, sin, **ctx.options)
         return gradient.to(grad_out.dtype), None, None, None
 
 
@@ -72,13 +72,13 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out, grad_state):
-        _check_gradients("linear_attention", grad_out, grad_state)
+        check_gradients("linear_attention", grad_out, grad_state)
         tensors = ctx.saved_tensors
-        query, key, value, *extras = map(_real, tensors)
+        query, key, value, *extras = map(as_real, tensors)
         found = _heed.linear_attention_backward(
-            _real(grad_out), query, key, value, _real(grad_state), tuple(extras), ctx.scale
+            as_real(grad_out), query, key, value, as_real(grad_state), tuple(extras), ctx.scale
         )
-        return *_like(found, tensors), None
+        return *as_given(found, tensors), None
 
 
 class _FeatureMap(torch.autograd.Function):
@@ -92,17 +92,17 @@ class _FeatureMap(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        _check_gradients("feature_map_attention", grad_out)
+        check_gradients("feature_map_attention", grad_out)
         tensors = ctx.saved_tensors
-        found = _heed.feature_map_attention_backward(*map(_real, (grad_out, *tensors)), *ctx.options)
-        return *_like(found, tensors), None, None, None
+        found = _heed.feature_map_attention_backward(*map(as_real, (grad_out, *tensors)), *ctx.options)
+        return *as_given(found, tensors), None, None, None
 
 
 # The options of attention that are a tensor with a gradient, in their order. Behind them come the tables of RELATIVE.
 _LEARNED = ("alibi_slopes", "bias", "sinks")
 
 
-def _taken_apart(function: str, options: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
+def taken_apart(function: str, options: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
     """The tensors that have gradients, in the order of theirs, and the options without them: of a keyword of RELATIVE
     its buckets are left."""
     rest = dict(options)
@@ -113,7 +113,7 @@ def _taken_apart(function: str, options: dict[str, Any]) -> tuple[list[Tensor | 
     return learned, rest
 
 
-def _put_together(learned: Sequence[Tensor | None], rest: dict[str, Any]) -> dict[str, Any]:
+def put_together(learned: Sequence[Tensor | None], rest: dict[str, Any]) -> dict[str, Any]:
     """The options of which these were taken."""
     options, tables = rest | dict(zip(_LEARNED, learned)), iter(learned[len(_LEARNED) :])
     for name, names in RELATIVE.items():
@@ -127,7 +127,7 @@ class _Packed(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, boundaries, options, *learned):
         operands = [rows_of(tensor) for tensor in (query, key, value)]
-        given = _put_together(learned, options)
+        given = put_together(learned, options)
         with_lse = query.dtype == torch.float32
         found = _relatives.attention_packed(*operands, *boundaries, return_lse=with_lse, **given)
         made = (*found, found.lse_low) if with_lse else (found, None, None)
@@ -137,18 +137,18 @@ class _Packed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        _check_gradients("attention_packed", grad_out)
+        check_gradients("attention_packed", grad_out)
         *tensors, out, lse, low = ctx.saved_tensors
-        operands = [_real(tensor) for tensor in tensors[:3]]
-        given = _put_together(tensors[3:], ctx.options)
+        operands = [as_real(tensor) for tensor in tensors[:3]]
+        given = put_together(tensors[3:], ctx.options)
         if lse is None:
             # The rounded output of half precision would cost the gradients most of their digits.
             made = _relatives.attention_packed(*operands, *ctx.boundaries, return_lse=True, **given)
             out, lse, low = (*made, made.lse_low)
         found = _relatives.attention_packed_backward(
-            _real(grad_out), *operands, out, lse, *ctx.boundaries, lse_low=low, **given
+            as_real(grad_out), *operands, out, lse, *ctx.boundaries, lse_low=low, **given
         )
-        gradients = _like(found, tensors)
+        gradients = as_given(found, tensors)
         return *gradients[:3], None, None, *gradients[3:]
 
 
@@ -231,7 +231,7 @@ def attention_packed(
     >>> tokens = torch.randn(7, 8, 64, requires_grad=True)
     >>> heed.torch.attention_packed(tokens, tokens, tokens, [0, 3, 7], causal=True).sum().backward()
     """
-    learned, rest = _taken_apart("attention_packed", options)
+    learned, rest = taken_apart("attention_packed", options)
     boundaries = _relatives.both_boundaries(cu_seqlens_q, cu_seqlens_k)
     threads = {"num_threads": torch.get_num_threads()}
     return _Packed.apply(query, key, value, boundaries, rest | threads, *learned)

@@ -52,7 +52,7 @@ def linear_attention_backward(
     scale: float | None = None,
 ) -> LinearAttentionGradients:
     """The gradients of linear_attention(query, key, value, …), given grad_out [batch, num_heads, length, value_dim] and,
-    where the state after the last token matters, grad_state [batch, num_kv_heads, head_dim, value_dim], the derivatives
+    where the state after the last token matters, grad_state [batch, num_states, head_dim, value_dim], the derivatives
     of the loss with respect to out and that state. float32 or float64.
 
     >>> out, state = heed.linear_attention(x, x, x)

@@ -23,6 +23,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
+from . import _encoder
+from ._attention import attention
 from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
 from ._sdpa import compute
 
@@ -32,12 +34,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "attention",
     "attention_packed",
     "disable",
     "enable",
     "enabled",
     "feature_map_attention",
     "linear_attention",
+    "register_transformers",
     "rotary_embedding",
     "scaled_dot_product_attention",
 ]
@@ -251,8 +255,10 @@ class _Switch:
                 self.had_fastpath = torch.backends.mha.get_fastpath_enabled()
                 torch.backends.mha.set_fastpath_enabled(False)
                 torch.nn.functional.scaled_dot_product_attention = scaled_dot_product_attention
+                torch.nn.TransformerEncoder.forward = _encoder.forward
             elif was_wanted and not is_wanted:
                 torch.nn.functional.scaled_dot_product_attention = _pytorch_attention
+                torch.nn.TransformerEncoder.forward = _encoder.pytorch_forward
                 torch.backends.mha.set_fastpath_enabled(self.had_fastpath)
 
 
@@ -264,7 +270,8 @@ if hasattr(os, "register_at_fork"):
 
 def enable() -> None:
     """Makes torch.nn.functional.scaled_dot_product_attention heed's, for code that calls it by this name, PyTorch's own
-    modules among it. Their fast path for inference, which does not call it, is switched off meanwhile."""
+    modules among it. Their fast path for inference, which does not call it, is switched off meanwhile; where
+    nn.TransformerEncoder would have taken it to leave padding out, padding is left out by attention_packed()."""
     _switch.set(is_on=True)
 
 
@@ -285,3 +292,17 @@ def enabled() -> Iterator[None]:
         yield
     finally:
         _switch.set(blocks=-1)
+
+
+def register_transformers() -> None:
+    """Makes attn_implementation="heed" of the package transformers compute the attention of any model: with any cache or
+    none, in training too. Softcaps, sinks, windows, position biases, grouped and cross attention are heed's; masks are
+    those that transformers makes for its "sdpa". Where past_key_values is a heed.transformers.KvCache, everything is
+    as importing heed.transformers makes it. With output_attentions=True a model returns its weights.
+
+    >>> heed.torch.register_transformers()
+    >>> model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="heed")  # doctest: +SKIP
+    """
+    from . import _any_model  # takes transformers, which not everybody has
+
+    _any_model.register()

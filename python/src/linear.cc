@@ -154,10 +154,10 @@ void bind_linear(nb::module_& module) {
              nb::arg("beta") = nb::none(), nb::arg("state") = nb::none(),
              nb::arg("scale") = nb::none(),
              "(out, state) of the recurrence S = exp(decay) S + k v, out = scale S q; with beta, "
-             "the delta rule. query [batch, num_heads, length, head_dim], key and value "
-             "[batch, num_kv_heads, length, ...], decay [batch, num_kv_heads, length, head_dim or "
-             "1], beta [batch, num_kv_heads, length], state [batch, num_kv_heads, head_dim, "
-             "value_dim].");
+             "the delta rule. query [batch, num_heads, length, head_dim], key [batch, "
+             "num_kv_heads, length, head_dim], value [batch, num_states, length, value_dim], decay "
+             "[batch, num_states, length, head_dim or 1], beta [batch, num_states, length], state "
+             "[batch, num_states, head_dim, value_dim]; num_states is num_kv_heads or a multiple.");
   module.def("reference_linear_attention", &linear_by_reference, nb::arg("query").none(),
              nb::arg("key").none(), nb::arg("value").none(), nb::kw_only(),
              nb::arg("decay") = nb::none(), nb::arg("beta") = nb::none(),

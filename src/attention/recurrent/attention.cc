@@ -94,7 +94,7 @@ class Scratch {
 
 // What a slice's tokens write.
 void set_writes(const Problem<float>& problem, const Slice& slice, Recurrence& recurrence) {
-  recurrence.key = row_of(problem.key, slice.batch, slice.kv_head);
+  recurrence.key = row_of(problem.key, slice.batch, problem.key_head(slice.kv_head));
   recurrence.key_stride = problem.key.stride(2);
   recurrence.value = row_of(problem.value, slice.batch, slice.kv_head) + slice.first_column;
   recurrence.value_stride = problem.value.stride(2);
@@ -115,7 +115,7 @@ void set_reads(const Problem<float>& problem, const Slice& slice, TensorView<flo
   const std::int64_t first_head = slice.kv_head * problem.heads_per_kv_head;
   recurrence.num_heads = static_cast<std::int32_t>(problem.heads_per_kv_head);
   recurrence.scale = problem.scale;
-  recurrence.query = row_of(problem.query, slice.batch, first_head);
+  recurrence.query = row_of(problem.query, slice.batch, problem.query_head(first_head));
   recurrence.query_stride = problem.query.stride(2);
   recurrence.query_head_stride = problem.query.stride(1);
   recurrence.out =

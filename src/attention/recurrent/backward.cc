@@ -2,6 +2,7 @@
 // to the first.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "attention/recurrent/problem.h"
@@ -42,7 +43,7 @@ struct Sums {
   std::optional<TensorView<Real>> beta;   // broadcast to [batch, num_kv_heads, length]
 };
 
-// One key head of one batch entry.
+// One state of one batch entry.
 template <class Real>
 class HeadBackward {
  public:
@@ -92,7 +93,7 @@ class HeadBackward {
 
  private:
   Real* grad_row(std::int64_t i) { return grad_state_.data() + i * in_.value_dim; }
-  const Real* key(std::int64_t t) const { return row(in_.key, batch_, kv_head_, t); }
+  const Real* key(std::int64_t t) const { return row(in_.key, batch_, in_.key_head(kv_head_), t); }
   Real beta(std::int64_t t) const { return (*in_.beta)(batch_, kv_head_, t); }
   Real gate(std::int64_t t, std::int64_t i) const {
     return std::exp((*in_.decay)(batch_, kv_head_, t, i));
@@ -135,11 +136,11 @@ class HeadBackward {
   void read_backward(std::int64_t t, const Real* state) {
     for (std::int64_t g = 0; g < in_.heads_per_kv_head; ++g) {
       const std::int64_t head = kv_head_ * in_.heads_per_kv_head + g;
-      const Real* query = row(in_.query, batch_, head, t);
+      const Real* query = row(in_.query, batch_, in_.query_head(head), t);
       const Real* grad_out = row(grad_out_, batch_, head, t);
-      Real* grad_query = row(sums_.query, batch_, head, t);
+      Real* grad_query = row(sums_.query, batch_, in_.query_head(head), t);
       for (std::int64_t i = 0; i < in_.head_dim; ++i) {
-        grad_query[i] = in_.scale * dot(state + i * in_.value_dim, grad_out, in_.value_dim);
+        grad_query[i] += in_.scale * dot(state + i * in_.value_dim, grad_out, in_.value_dim);
         add(grad_row(i), in_.scale * query[i], grad_out, in_.value_dim);
       }
     }
@@ -151,11 +152,11 @@ class HeadBackward {
     const Real* state = forgotten_.data();
     forget(t, forgotten_.data());
     find_written(t, state);
-    Real* grad_key = row(sums_.key, batch_, kv_head_, t);
+    Real* grad_key = row(sums_.key, batch_, in_.key_head(kv_head_), t);
     std::fill(grad_written_.begin(), grad_written_.end(), Real{0});
     for (std::int64_t i = 0; i < in_.head_dim; ++i) {
       add(grad_written_.data(), key(t)[i], grad_row(i), in_.value_dim);
-      grad_key[i] = dot(grad_row(i), written_.data(), in_.value_dim);
+      grad_key[i] += dot(grad_row(i), written_.data(), in_.value_dim);
     }
     if (in_.beta) difference_backward(t, state, grad_key);
     std::copy(grad_written_.begin(), grad_written_.end(), row(sums_.value, batch_, kv_head_, t));
@@ -225,11 +226,13 @@ LinearAttentionGradients<Real> backward(const LinearAttentionLoss<Real>& loss,
   if (problem.decay) sums.decay = gradients.decay.view().broadcast_to(problem.decay->shape());
   if (problem.beta) sums.beta = gradients.beta.view().broadcast_to(problem.beta->shape());
 
+  // States that share a key or a query add to its gradient one after the other.
   const std::int64_t heads = sizes.batch * sizes.num_kv_heads;
+  const std::int64_t together = std::lcm(sizes.states_per_key, sizes.states_per_query);
   const bool in_order = is_shared(sums.decay) || is_shared(sums.beta);
-  parallel_for(0, heads, in_order ? std::max<std::int64_t>(heads, 1) : 1,
+  parallel_for(0, heads / together, in_order ? std::max<std::int64_t>(heads, 1) : 1,
                [&](std::int64_t first, std::int64_t last) {
-                 for (std::int64_t i = first; i < last; ++i) {
+                 for (std::int64_t i = first * together; i < last * together; ++i) {
                    HeadBackward<Real>(problem, loss.grad_out, sums, i / sizes.num_kv_heads,
                                       i % sizes.num_kv_heads)
                        .run(loss.grad_state);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "attention/request.h"
@@ -21,25 +22,45 @@ TensorView<const Real> broadcast(const char* function, const char* name,
   }
 }
 
+// Whether there are more heads of values than of keys, each key belonging to as many.
+template <class T>
+bool has_multiple_of_heads(TensorView<const T> key, TensorView<const T> value) {
+  return key.rank() == 4 && value.rank() == 4 && key.extent(1) > 0 &&
+         value.extent(1) > key.extent(1) && value.extent(1) % key.extent(1) == 0;
+}
+
 }  // namespace
 
 template <class T>
 Sizes check_sizes(const char* function, TensorView<const T> query, TensorView<const T> key,
                   TensorView<const T> value) {
-  const AttentionShapes shapes = check_shapes(function, query, key, value);
+  // All but the heads of values must fit as in attention.
+  const bool shares_keys = has_multiple_of_heads(key, value);
+  const AttentionShapes shapes =
+      check_shapes(function, query, key, shares_keys ? value.slice(1, 0, key.extent(1)) : value);
   if (shapes.q_len != shapes.kv_len) {
     throw InvalidArgument(fmt::format("{}: query has {} tokens but key {}; a token is both",
                                       function, shapes.q_len, shapes.kv_len));
   }
   check_heads(function, shapes);
-  return {
-      .batch = shapes.batch,
-      .num_heads = shapes.num_heads,
-      .num_kv_heads = shapes.num_kv_heads,
-      .length = shapes.q_len,
-      .head_dim = shapes.head_dim,
-      .value_dim = shapes.value_dim,
-      .heads_per_kv_head = shapes.num_kv_heads == 0 ? 0 : shapes.num_heads / shapes.num_kv_heads};
+  const std::int64_t values = value.extent(1);
+  const std::int64_t heads = shapes.num_heads == 0 ? 0 : std::max(shapes.num_heads, values);
+  if (values > 0 && heads > 0 && (heads % values != 0 || heads % shapes.num_heads != 0)) {
+    throw InvalidArgument(
+        fmt::format("{}: query has {} heads and value {}, expected one to be a multiple of the "
+                    "other",
+                    function, shapes.num_heads, values));
+  }
+  const auto ratio = [](std::int64_t a, std::int64_t b) { return b == 0 ? 1 : a / b; };
+  return {.batch = shapes.batch,
+          .num_heads = heads,
+          .num_kv_heads = values,
+          .length = shapes.q_len,
+          .head_dim = shapes.head_dim,
+          .value_dim = shapes.value_dim,
+          .heads_per_kv_head = values == 0 ? 0 : heads / values,
+          .states_per_key = ratio(values, shapes.num_kv_heads),
+          .states_per_query = ratio(heads, shapes.num_heads)};
 }
 
 template <class Real>

@@ -12,12 +12,18 @@ namespace heed::inline v0::recurrent {
 
 struct Sizes {
   std::int64_t batch;
-  std::int64_t num_heads;
-  std::int64_t num_kv_heads;
+  std::int64_t num_heads;     // of the output: those of the query, or of the value if more
+  std::int64_t num_kv_heads;  // of the value, each of which has a state
   std::int64_t length;
   std::int64_t head_dim;
   std::int64_t value_dim;
   std::int64_t heads_per_kv_head;
+  // How many states a key, or a query, belongs to.
+  std::int64_t states_per_key = 1;
+  std::int64_t states_per_query = 1;
+
+  std::int64_t key_head(std::int64_t kv_head) const { return kv_head / states_per_key; }
+  std::int64_t query_head(std::int64_t head) const { return head / states_per_query; }
 
   Shape out() const { return {batch, num_heads, length, value_dim}; }
   Shape state() const { return {batch, num_kv_heads, head_dim, value_dim}; }
@@ -35,8 +41,8 @@ struct Terms {
 
 template <class Real>
 struct Problem : Sizes, Terms<Real> {
-  TensorView<const Real> query;  // [batch, num_heads, length, head_dim]
-  TensorView<const Real> key;    // [batch, num_kv_heads, length, head_dim]
+  TensorView<const Real> query;  // [batch, num_heads / states_per_query, length, head_dim]
+  TensorView<const Real> key;    // [batch, num_kv_heads / states_per_key, length, head_dim]
   TensorView<const Real> value;  // [batch, num_kv_heads, length, value_dim]
 };
 

@@ -9,7 +9,7 @@ namespace heed::inline v0 {
 
 namespace {
 
-// The recurrence of one key head in one batch entry.
+// The recurrence of one state in one batch entry.
 template <class Real>
 class Head {
  public:
@@ -42,14 +42,16 @@ class Head {
     for (std::int64_t j = 0; j < problem_.value_dim; ++j) {
       Real sum = 0;
       for (std::int64_t i = 0; i < problem_.head_dim; ++i) {
-        sum += problem_.query(batch_, head, t, i) * state_(i, j);
+        sum += problem_.query(batch_, problem_.query_head(head), t, i) * state_(i, j);
       }
       out(j) = problem_.scale * sum;
     }
   }
 
  private:
-  Real key(std::int64_t t, std::int64_t i) const { return problem_.key(batch_, kv_head_, t, i); }
+  Real key(std::int64_t t, std::int64_t i) const {
+    return problem_.key(batch_, problem_.key_head(kv_head_), t, i);
+  }
 
   const recurrent::Problem<Real>& problem_;
   std::int64_t batch_;

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -33,6 +35,9 @@ struct Sizes {
   std::int64_t length = 1;
   std::int64_t head_dim = 8;
   std::int64_t value_dim = 8;
+  std::int64_t num_states = 0;  // as many as num_kv_heads when 0
+
+  std::int64_t states() const { return num_states == 0 ? num_kv_heads : num_states; }
 };
 
 // Keys of length 1, gates and rates between 0 and 1, as models make them.
@@ -43,10 +48,10 @@ struct RecurrentInputs {
   explicit RecurrentInputs(const Sizes& s)
       : query(normal<Real>({s.batch, s.num_heads, s.length, s.head_dim}, 1)),
         key(normal<Real>({s.batch, s.num_kv_heads, s.length, s.head_dim}, 2)),
-        value(normal<Real>({s.batch, s.num_kv_heads, s.length, s.value_dim}, 3)),
-        decay(normal<Real>({s.batch, s.num_kv_heads, s.length, s.head_dim}, 4)),
-        beta(normal<Real>({s.batch, s.num_kv_heads, s.length}, 5)),
-        state(normal<Real>({s.batch, s.num_kv_heads, s.head_dim, s.value_dim}, 6)) {
+        value(normal<Real>({s.batch, s.states(), s.length, s.value_dim}, 3)),
+        decay(normal<Real>({s.batch, s.states(), s.length, s.head_dim}, 4)),
+        beta(normal<Real>({s.batch, s.states(), s.length}, 5)),
+        state(normal<Real>({s.batch, s.states(), s.head_dim, s.value_dim}, 6)) {
     for (Real& g : decay.elements()) g = -std::abs(g) / 4;
     for (Real& rate : beta.elements()) rate = 1 / (1 + std::exp(-rate));
     for (std::int64_t row = 0; s.head_dim > 0 && row < key.num_elements() / s.head_dim; ++row) {
@@ -108,6 +113,43 @@ TEST_P(LinearKernels, AwkwardShapes) {
                      std::to_string(length) + ", " + std::to_string(head_dim) + ", " +
                          std::to_string(value_dim));
       }
+    }
+  }
+}
+
+// Copies of heads, each as often as needed: [batch, heads · times, …].
+Tensor<float> repeated_heads(const Tensor<float>& tensor, std::int64_t times) {
+  const std::int64_t heads = tensor.extent(1);
+  Tensor<float> result({tensor.extent(0), heads * times, tensor.extent(2), tensor.extent(3)});
+  const std::int64_t size = tensor.extent(2) * tensor.extent(3);
+  for (std::int64_t i = 0; i < result.extent(0) * heads * times; ++i) {
+    std::copy_n(tensor.data() + i / times * size, size, result.data() + i * size);
+  }
+  return result;
+}
+
+// Qwen3-Next has 16 heads of queries and keys and 32 of values.
+TEST_P(LinearKernels, MoreHeadsOfValuesThanOfKeys) {
+  for (const auto& [num_heads, num_kv_heads, num_states] :
+       {std::array<std::int64_t, 3>{2, 2, 6}, {4, 2, 4}, {2, 1, 4}, {4, 1, 2}, {6, 2, 6}}) {
+    const Sizes sizes{.batch = 2,
+                      .num_heads = num_heads,
+                      .num_kv_heads = num_kv_heads,
+                      .length = 9,
+                      .value_dim = 20,
+                      .num_states = num_states};
+    expect_close(table(), sizes, std::to_string(num_states) + " states");
+    const RecurrentInputs<float> in(sizes);
+    const std::int64_t out_heads = std::max(num_heads, num_states);
+    const Tensor<float> query = repeated_heads(in.query, out_heads / num_heads);
+    const Tensor<float> key = repeated_heads(in.key, num_states / num_kv_heads);
+    for (const auto& options : in.rules()) {
+      const auto found =
+          recurrent::attend_by_kernels(table(), problem_of(in.query, in.key, in.value, options));
+      const auto expected =
+          recurrent::attend_by_kernels(table(), problem_of(query, key, in.value, options));
+      EXPECT_TRUE(same_bits(found.out, expected.out)) << num_states;
+      EXPECT_TRUE(same_bits(found.state, expected.state)) << num_states;
     }
   }
 }
@@ -289,6 +331,9 @@ TEST(LinearAttention, RefusesMisuse) {
                  "linear_attention: query has 4 tokens but key 3");
   expect_refused([&] { linear_attention(x, two_heads, two_heads); },
                  "num_heads is 3, expected a multiple of num_kv_heads, 2");
+  const Tensor<float> six({2, 6, 4, 8});
+  expect_refused([&] { linear_attention(six, two_heads, six.view().slice(1, 0, 4)); },
+                 "query has 6 heads and value 4, expected one to be a multiple of the other");
   expect_refused([&] { linear_attention(x.view().select(0, 0), x, x); },
                  "query has shape [3, 4, 8], expected 4 dimensions");
   const Tensor<float> other({2, 3, 4, 7});

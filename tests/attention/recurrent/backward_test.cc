@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -83,6 +84,30 @@ void expect_central_differences(RecurrentCase<double>& c, Tensor<double>& at,
                        std::abs(grad.elements()[i] - expected) / std::max(1.0, std::abs(expected)));
   }
   EXPECT_LE(largest, 1e-7) << what;
+}
+
+TEST(LinearAttentionBackward, IsTheDerivativeWhereStatesShareKeysAndQueries) {
+  for (const auto& [num_heads, num_kv_heads] :
+       {std::array<std::int64_t, 2>{2, 2}, {2, 1}, {1, 1}, {8, 2}}) {
+    RecurrentCase<double> c(5, {2, 4, 5, 3}, {2, 4, 5}, 3);
+    c.query = normal<double>({2, num_heads, 5, 3}, 1);
+    c.key = normal<double>({2, num_kv_heads, 5, 3}, 2);
+    c.value = normal<double>({2, 4, 5, 5}, 3);
+    c.state = normal<double>({2, 4, 3, 5}, 6);
+    c.grad_out = normal<double>({2, std::max<std::int64_t>(num_heads, 4), 5, 5}, 7);
+    c.grad_state = normal<double>({2, 4, 3, 5}, 8);
+    const auto gradients = c.gradients();
+    const std::string what = std::to_string(num_heads) + ", " + std::to_string(num_kv_heads);
+    expect_central_differences(c, c.query, gradients.query, "query " + what);
+    expect_central_differences(c, c.key, gradients.key, "key " + what);
+    expect_central_differences(c, c.value, gradients.value, "value " + what);
+    expect_central_differences(c, c.decay, gradients.decay, "decay " + what);
+    expect_central_differences(c, c.beta, gradients.beta, "beta " + what);
+    expect_central_differences(c, c.state, gradients.state, "state " + what);
+    const ThreadLimit limit(1);
+    EXPECT_TRUE(same_bits(c.gradients().key, gradients.key)) << what;
+    EXPECT_TRUE(same_bits(c.gradients().query, gradients.query)) << what;
+  }
 }
 
 TEST(LinearAttentionBackward, IsTheDerivative) {
