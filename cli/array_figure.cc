@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "explorer_file.h"
+#include "heed/inspect/explorer.h"
 
 namespace heed::cli {
 
@@ -103,7 +103,7 @@ std::string explore(const ArrayProblem& problem, const ArrayResult& result) {
   if (weights.empty()) refuse_empty(weights);
   const std::int64_t num_heads = weights.extent(1);
   const std::int64_t shown = std::min(num_heads, kMaxShownHeads);
-  ExplorerSentence sentence = to_explorer(
+  ExplorerSentence sentence = inspect::to_explorer(
       "Attention weights", to_tensor(weights.view().select(0, 0).slice(0, 0, shown)), {});
   sentence.note = fmt::format("What `heed run` computed.{}", shown_part(weights, shown));
   const Tensor<bool> all_visible = visible_keys(problem, weights.shape());

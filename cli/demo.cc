@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <iostream>
 
+#include "heed/inspect/sentence.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
-#include "sentence_attention.h"
 #include "sentence_picture.h"
 #include "verbs.h"
 
@@ -56,7 +56,7 @@ std::string read_out(const SentenceAttention& attention) {
 
 void print_demo() {
   const TerminalStyle style = detect_terminal(STDOUT_FILENO);
-  const SentenceAttention attention = attend(kSentence, {});
+  const SentenceAttention attention = inspect::attend(kSentence);
   const SentenceSettings& settings = attention.settings;
   Page page(style.width);
 

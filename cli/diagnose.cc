@@ -11,14 +11,14 @@
 
 #include "arguments.h"
 #include "array_attention.h"
-#include "diagnose/layer_report.h"
-#include "diagnose/measured_layer.h"
-#include "explorer_file.h"
-#include "heed/error.h"
+#include "heed/inspect/explorer.h"
+#include "heed/inspect/layer_text.h"
+#include "heed/inspect/saved_model.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
 #include "output_files.h"
 #include "picture_file.h"
+#include "train/settings.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -27,7 +27,7 @@ namespace {
 
 struct DiagnoseArguments {
   std::string model;
-  ModelInput input;
+  inspect::ModelInput input;
   std::string weights;
   std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> query_lengths;
@@ -58,7 +58,7 @@ void check_usage(const DiagnoseArguments& arguments) {
 }
 
 // Weights of anybody's, as a layer.
-MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const ArrayFile& file) {
+inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const ArrayFile& file) {
   const Tensor<double> array = to_double(file.array);
   const DoubleView weights = array.view().to_rank(4);
   const bool is_square = weights.extent(2) == weights.extent(3);
@@ -96,13 +96,13 @@ std::string dump(const nlohmann::json& json) {
 }
 
 // How alike the patterns of each layer's heads are, a panel for each layer.
-Figure similarity_figure(const std::vector<MeasuredLayer>& layers,
+Figure similarity_figure(const std::vector<inspect::MeasuredLayer>& layers,
                          const PictureArguments& arguments) {
   const Shape heads = layers.front().diagnostics.similarity.shape();
   Tensor<float> similarity({static_cast<std::int64_t>(layers.size()), heads[0], heads[1]});
   std::vector<std::string> names;
   float* cell = similarity.data();
-  for (const MeasuredLayer& layer : layers) {
+  for (const inspect::MeasuredLayer& layer : layers) {
     if (layer.diagnostics.similarity.shape() != heads) {
       throw std::runtime_error("the layers have different numbers of heads: there is no picture");
     }
@@ -127,27 +127,7 @@ Figure similarity_figure(const std::vector<MeasuredLayer>& layers,
   return figure;
 }
 
-// The names that fit the weights of a layer: a decoder looks at itself and at the source.
-TokenNames names_of(const MeasuredLayer& layer, const ModelMeasurement& measured) {
-  const bool is_decoder = layer.name.find("decoder") != std::string::npos;
-  const bool is_cross = layer.name.find("cross") != std::string::npos || layer.name == "attention";
-  TokenNames names{.queries = is_decoder || is_cross ? measured.target : measured.source};
-  if (is_cross) names.keys = measured.source;
-  return names;
-}
-
-// A tab for each layer: where its heads looked in the first sequence.
-std::string explore(const ModelMeasurement& measured) {
-  ExplorerData data;
-  for (const MeasuredLayer& layer : measured.layers) {
-    ExplorerSentence sentence = to_explorer(layer.name, layer.weights, names_of(layer, measured));
-    sentence.note = fmt::format("The first of {}.", measured.sequences);
-    data.sentences.push_back(std::move(sentence));
-  }
-  return explorer_page(data);
-}
-
-void write_picture_of(const ModelMeasurement& measured, const nlohmann::json& json,
+void write_picture_of(const inspect::ModelMeasurement& measured, const nlohmann::json& json,
                       const DiagnoseArguments& arguments) {
   if (arguments.out.empty()) return;
   if (measured.layers.empty()) throw std::runtime_error("the model has no attention to draw");
@@ -156,17 +136,25 @@ void write_picture_of(const ModelMeasurement& measured, const nlohmann::json& js
   write_picture(files, kDiagnoseOut, arguments.out,
                 {.figure = [&] { return similarity_figure(measured.layers, arguments.picture); },
                  .json = [&] { return dump(json); },
-                 .page = [&] { return explore(measured); }});
+                 .page = [&] { return explorer_page({inspect::to_explorer(measured)}); }});
   files.commit();
 }
 
+nlohmann::json json_of(const inspect::MeasuredLayer& layer) {
+  nlohmann::json json = nlohmann::json::parse(inspect::json_of(layer.diagnostics));
+  json["name"] = layer.name;
+  return json;
+}
+
 void diagnose_model(const DiagnoseArguments& arguments) {
-  const ModelMeasurement measured = measure_model(arguments.model, arguments.input);
+  const inspect::ModelMeasurement measured =
+      inspect::measure_model(arguments.model, arguments.input, kOptionNames);
   nlohmann::json json{{"model", arguments.model},
                       {"task", measured.task},
                       {"sequences", measured.sequences},
                       {"layers", nlohmann::json::array()}};
-  for (const MeasuredLayer& layer : measured.layers) json["layers"].push_back(to_json(layer));
+  for (const inspect::MeasuredLayer& layer : measured.layers)
+    json["layers"].push_back(json_of(layer));
   write_picture_of(measured, json, arguments);
   if (arguments.as_json) {
     std::cout << dump(json);
@@ -175,15 +163,16 @@ void diagnose_model(const DiagnoseArguments& arguments) {
   std::cout << fmt::format("model     {}, of `heed train {}`\nmeasured  {}\n",
                            sanitize_for_terminal(arguments.model), measured.task,
                            measured.sequences);
-  for (const MeasuredLayer& layer : measured.layers) std::cout << '\n' << text_of(layer);
+  for (const inspect::MeasuredLayer& layer : measured.layers)
+    std::cout << '\n' << inspect::text_of(layer);
   if (measured.layers.empty()) std::cout << "\nThe model has no attention.\n";
 }
 
 void diagnose_weights(const DiagnoseArguments& arguments) {
   const ArrayFile file = read_operand(arguments.weights);
-  const MeasuredLayer layer = measure_weights(arguments, file);
+  const inspect::MeasuredLayer layer = measure_weights(arguments, file);
   const bool is_causal = looks_causal(arguments, file);
-  nlohmann::json json = to_json(layer.diagnostics);
+  nlohmann::json json = nlohmann::json::parse(inspect::json_of(layer.diagnostics));
   json["weights"] = arguments.weights;
   json["looks_causal"] = is_causal;
   write_picture_of({.sequences = "the sequences in the file", .layers = {layer}}, json, arguments);
@@ -191,7 +180,7 @@ void diagnose_weights(const DiagnoseArguments& arguments) {
     std::cout << dump(json);
     return;
   }
-  std::cout << text_of({sanitize_for_terminal(layer.name), layer.diagnostics});
+  std::cout << inspect::text_of({sanitize_for_terminal(layer.name), layer.diagnostics});
   if (is_causal) {
     std::cout << "\nAll weights on later keys are 0: if a causal mask made them so, say --causal\n"
                  "square, for entropies are relative to the number of keys that were visible.\n";

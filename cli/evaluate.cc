@@ -21,7 +21,7 @@ namespace {
 struct EvaluateArguments {
   std::string model;
   std::string split;
-  ParallelFiles files;
+  train::ParallelFiles files;
   std::int64_t beam = 1;
   int threads = 0;
   bool as_json = false;
@@ -41,25 +41,25 @@ std::vector<tasks::Example> all_of(const tasks::Corpus& corpus) {
 }
 
 // A part of what the model was trained on, or all of other files.
-Examples examples_of(const CorpusSettings& trained, const EvaluateArguments& arguments) {
+Examples examples_of(const train::CorpusSettings& trained, const EvaluateArguments& arguments) {
   const bool has_files = !arguments.files.empty();
-  const bool are_own = has_files && trained.files == checksum_of(arguments.files);
+  const bool are_own = has_files && trained.files == train::checksum_of(arguments.files);
   if (has_files && !are_own) {
     if (!arguments.split.empty()) {
       throw UsageError("--split is for what the model was trained on, not for other files");
     }
-    CorpusSettings other = trained;
-    other.task = kParallelText;
+    train::CorpusSettings other = trained;
+    other.task = train::kParallelText;
     other.files = "";
     return {fmt::format("all of '{}' and '{}'", arguments.files[0], arguments.files[1]),
-            all_of(make_corpus(other, arguments.files))};
+            all_of(train::make_corpus(other, arguments.files))};
   }
-  const tasks::Corpus corpus = make_corpus(trained, arguments.files);
+  const tasks::Corpus corpus = train::make_corpus(trained, arguments.files);
   if (arguments.split == "validation") return {"validation", corpus.validation};
   return {"test", corpus.test};
 }
 
-void print_json(const Examples& examples, const Translator& translator,
+void print_json(const Examples& examples, const train::Translator& translator,
                 const tasks::TranslationScore& score) {
   nlohmann::json json = to_json(score);
   json["examples"] = examples.name;
@@ -70,7 +70,7 @@ void print_json(const Examples& examples, const Translator& translator,
   std::cout << json.dump(-1, ' ', true) << '\n';
 }
 
-void print(const Examples& examples, const Translator& translator,
+void print(const Examples& examples, const train::Translator& translator,
            const tasks::TranslationScore& score) {
   std::cout << fmt::format(
       "task      {}\n"
@@ -91,14 +91,14 @@ void print(const Examples& examples, const Translator& translator,
 
 void run_evaluate(const EvaluateArguments& arguments) {
   if (arguments.threads > 0) set_num_threads(arguments.threads);
-  Translator translator = load_translator(arguments.model);
+  train::Translator translator = train::load_translator(arguments.model, kOptionNames);
   const Examples examples = examples_of(translator.settings.corpus, arguments);
   tasks::TranslationScore result;
   {
     WritingProgress progress(examples.examples.size());
-    result = score(translator, examples.examples,
-                   {.beam = arguments.beam,
-                    .progress = [&progress](std::size_t done) { progress.report(done); }});
+    result = train::score(translator, examples.examples,
+                          {.beam = arguments.beam,
+                           .progress = [&progress](std::size_t done) { progress.report(done); }});
   }
   if (arguments.as_json) {
     print_json(examples, translator, result);

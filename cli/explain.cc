@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "arguments.h"
+#include "heed/inspect/sentence.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
-#include "sentence_attention.h"
 #include "sentence_files.h"
 #include "sentence_picture.h"
 #include "verbs.h"

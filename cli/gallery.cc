@@ -16,6 +16,7 @@
 #include "gallery/index.h"
 #include "gallery/pictures.h"
 #include "heed/error.h"
+#include "io/folder.h"
 #include "output_files.h"
 #include "verbs.h"
 
@@ -39,21 +40,21 @@ struct GalleryArguments {
 
 std::string list_of_pictures() {
   std::string text;
-  for (const GalleryPicture& picture : all_pictures()) {
+  for (const learn::GalleryPicture& picture : learn::all_pictures()) {
     text += fmt::format("  {:<26} {}{}\n", picture.name, picture.title,
-                        picture.origin == Origin::kIllustrative ? " (illustrative)" : "");
+                        picture.origin == learn::Origin::kIllustrative ? " (illustrative)" : "");
   }
   return text;
 }
 
-std::vector<GalleryPicture> chosen_pictures(const std::vector<std::string>& names) {
-  const auto pictures = all_pictures();
+std::vector<learn::GalleryPicture> chosen_pictures(const std::vector<std::string>& names) {
+  const auto pictures = learn::all_pictures();
   if (names.empty()) return {pictures.begin(), pictures.end()};
-  std::vector<GalleryPicture> chosen;
+  std::vector<learn::GalleryPicture> chosen;
   for (const std::string& name : names) {
-    const auto found =
-        std::find_if(pictures.begin(), pictures.end(),
-                     [&name](const GalleryPicture& picture) { return picture.name == name; });
+    const auto found = std::find_if(
+        pictures.begin(), pictures.end(),
+        [&name](const learn::GalleryPicture& picture) { return picture.name == name; });
     if (found == pictures.end()) {
       throw UsageError(fmt::format("--only: there is no \"{}\". The pictures are:\n{}", name,
                                    list_of_pictures()));
@@ -69,7 +70,7 @@ bool is_index_of_heed(const fs::path& path) {
   std::string beginning(kIndexBeginning, '\0');
   stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
   beginning.resize(static_cast<std::size_t>(stream.gcount()));
-  return beginning.find(kGalleryMark) != beginning.npos;
+  return beginning.find(learn::kGalleryMark) != beginning.npos;
 }
 
 // A gallery replaces a gallery, and nothing else: README.md, index.html and the pictures' names are
@@ -78,25 +79,25 @@ void check_is_replaceable(const fs::path& folder, const std::vector<std::string>
   bool is_gallery = false;
   for (const char* name : {kHtmlIndex, kMarkdownIndex}) {
     if (!fs::exists(folder / name)) continue;
-    if (!is_index_of_heed(folder / name)) refuse_existing(folder, {name});
+    if (!is_index_of_heed(folder / name)) io::refuse_existing(folder, {name});
     is_gallery = true;
   }
-  if (!is_gallery) refuse_existing(folder, pictures);
+  if (!is_gallery) io::refuse_existing(folder, pictures);
 }
 
 void write_gallery(const GalleryArguments& arguments) {
   const auto pictures = chosen_pictures(arguments.only);
   const std::string ending = "." + arguments.format;
   const fs::path folder = arguments.folder;
-  make_folder(folder);
+  io::make_folder(folder);
   // A part of the gallery does not replace the index of the whole.
   const bool has_index = arguments.only.empty();
   const auto themes = arguments.is_light_only ? std::vector{Theme::kLight}
                                               : std::vector{Theme::kLight, Theme::kDark};
   if (has_index) {
     std::vector<std::string> names;
-    for (const GalleryPicture& picture : pictures) {
-      for (const Theme theme : themes) names.push_back(picture_file(picture, theme, ending));
+    for (const learn::GalleryPicture& picture : pictures) {
+      for (const Theme theme : themes) names.push_back(learn::picture_file(picture, theme, ending));
     }
     check_is_replaceable(folder, names);
   }
@@ -105,9 +106,9 @@ void write_gallery(const GalleryArguments& arguments) {
     files.reserve(name, folder / name);
     files.write_text(name, bytes);
   };
-  for (const GalleryPicture& picture : pictures) {
+  for (const learn::GalleryPicture& picture : pictures) {
     for (const Theme theme : themes) {
-      const std::string name = picture_file(picture, theme, ending);
+      const std::string name = learn::picture_file(picture, theme, ending);
       const Figure figure = picture.draw(theme);
       add(name, arguments.format == "html" ? figure_page(figure)
                                            : render_figure(figure, figure_format(name)));
@@ -115,8 +116,8 @@ void write_gallery(const GalleryArguments& arguments) {
   }
   if (has_index) {
     const bool has_dark = !arguments.is_light_only;
-    add(kHtmlIndex, html_index(pictures, ending, has_dark));
-    add(kMarkdownIndex, markdown_index(pictures, ending, has_dark));
+    add(kHtmlIndex, learn::html_index(pictures, ending, has_dark));
+    add(kMarkdownIndex, learn::markdown_index(pictures, ending, has_dark));
   }
   files.commit();
   std::cout << fmt::format("{} pictures{} in {}\n", pictures.size(),

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "arguments.h"
+#include "heed/models/character_model.h"
 #include "heed/viz/terminal.h"
-#include "train/language_model.h"
-#include "train/saved_language_model.h"
+#include "train/settings.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -20,7 +20,7 @@ namespace {
 struct GenerateArguments {
   std::string model;
   std::string prompt = "The ";
-  TextSampling sampling;
+  models::TextSampling sampling;
   std::int64_t beam = 0;  // 0: characters are drawn
   bool as_json = false;
 };
@@ -31,7 +31,7 @@ void check_usage(const CLI::App& verb, const GenerateArguments& arguments) {
     throw UsageError(
         fmt::format("{} does not go with --beam, which writes the likeliest text", option));
   }
-  const TextSampling& sampling = arguments.sampling;
+  const models::TextSampling& sampling = arguments.sampling;
   if (sampling.tokens < 0 || sampling.tokens > 1'000'000) {
     throw UsageError(fmt::format("--tokens is {}, expected 0 to 1000000", sampling.tokens));
   }
@@ -51,20 +51,17 @@ void print_text(std::string_view text) {
   }
 }
 
-std::vector<std::int64_t> ids_written(const SavedLanguageModel& saved,
-                                      const GenerateArguments& arguments) {
-  const auto prompt = saved.characters.encode(arguments.prompt);
-  TextSampling sampling = arguments.sampling;
-  sampling.context = saved.sizes.context;
-  if (arguments.beam == 0) return continued(*saved.model, prompt, sampling);
-  return likeliest_text(*saved.model, prompt, {arguments.beam, sampling.tokens, sampling.context});
+std::string text_written(const models::CharacterModel& saved, const GenerateArguments& arguments) {
+  const models::TextSampling& sampling = arguments.sampling;
+  if (arguments.beam == 0) return models::continue_text(saved, arguments.prompt, sampling);
+  return models::likeliest_text(saved, arguments.prompt,
+                                {.beam = arguments.beam, .tokens = sampling.tokens});
 }
 
 void run_generate(const CLI::App& verb, const GenerateArguments& arguments) {
   check_usage(verb, arguments);
-  const SavedLanguageModel saved = load_language_model(arguments.model);
-  std::string text;
-  for (const std::int64_t id : ids_written(saved, arguments)) text += saved.characters[id];
+  const models::CharacterModel saved = models::load_character_model(arguments.model, kOptionNames);
+  const std::string text = text_written(saved, arguments);
   if (arguments.as_json) {
     std::cout << nlohmann::json{{"prompt", arguments.prompt}, {"text", text}}.dump(-1, ' ', true)
               << '\n';
@@ -79,7 +76,7 @@ void add_generate(CLI::App& command) {
   CLI::App* verb =
       command.add_subcommand("generate", "Write text with a model that `heed train lm` has saved");
   const auto arguments = std::make_shared<GenerateArguments>();
-  TextSampling& sampling = arguments->sampling;
+  models::TextSampling& sampling = arguments->sampling;
   add_option(*verb, "--model", arguments->model, "The folder that --save named, or a file of it")
       ->required()
       ->type_name("DIR");

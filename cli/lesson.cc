@@ -29,9 +29,10 @@ struct LessonArguments {
 
 std::string list_of_lessons() {
   std::size_t width = 0;
-  for (const Lesson& lesson : all_lessons()) width = std::max(width, lesson.name.size());
+  for (const learn::Lesson& lesson : learn::all_lessons())
+    width = std::max(width, lesson.name.size());
   std::string text;
-  for (const Lesson& lesson : all_lessons()) {
+  for (const learn::Lesson& lesson : learn::all_lessons()) {
     text += fmt::format("  {:<{}}  {}\n", lesson.name, width, lesson.shows);
   }
   return text;
@@ -54,20 +55,22 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 
 // "Did you mean …? " where some lesson is called nearly so; empty where none is.
 std::string suggestion(std::string_view name) {
-  const auto lessons = all_lessons();
-  const auto distance = [name](const Lesson& lesson) { return edit_distance(name, lesson.name); };
-  const auto nearest =
-      std::min_element(lessons.begin(), lessons.end(),
-                       [&](const Lesson& a, const Lesson& b) { return distance(a) < distance(b); });
+  const auto lessons = learn::all_lessons();
+  const auto distance = [name](const learn::Lesson& lesson) {
+    return edit_distance(name, lesson.name);
+  };
+  const auto nearest = std::min_element(
+      lessons.begin(), lessons.end(),
+      [&](const learn::Lesson& a, const learn::Lesson& b) { return distance(a) < distance(b); });
   const std::size_t allowed = std::max<std::size_t>(1, nearest->name.size() / 3);
   if (distance(*nearest) > allowed) return "";
   return fmt::format("Did you mean \"{}\"? ", nearest->name);
 }
 
-const Lesson& find_lesson(const std::string& name) {
-  const auto lessons = all_lessons();
+const learn::Lesson& find_lesson(const std::string& name) {
+  const auto lessons = learn::all_lessons();
   const auto found = std::find_if(lessons.begin(), lessons.end(),
-                                  [&](const Lesson& lesson) { return lesson.name == name; });
+                                  [&](const learn::Lesson& lesson) { return lesson.name == name; });
   if (found == lessons.end()) {
     throw UsageError(fmt::format("there is no \"{}\". {}The lessons are:\n{}", name,
                                  suggestion(name), list_of_lessons()));
@@ -81,15 +84,15 @@ void print_list(bool as_json) {
     return;
   }
   auto list = nlohmann::json::array();
-  for (const Lesson& lesson : all_lessons()) {
+  for (const learn::Lesson& lesson : learn::all_lessons()) {
     list.push_back({{"name", lesson.name}, {"shows", lesson.shows}});
   }
   std::cout << list.dump(2) << '\n';
 }
 
-void run_lesson(const Lesson& lesson, const LessonArguments& arguments) {
+void run_lesson(const learn::Lesson& lesson, const LessonArguments& arguments) {
   const std::string option = "--out";
-  Report report;
+  learn::Report report;
   const Picture picture{.figure = [&] { return report.drawing()(arguments.picture.theme()); },
                         .json = [&] { return report.values().dump(2) + '\n'; }};
   OutputFiles files;

@@ -71,23 +71,6 @@ void OutputFiles::commit() {
   files_.clear();
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
-  }
-}
-
-void refuse_existing(const fs::path& folder, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    std::error_code ignored;
-    if (!fs::exists(fs::symlink_status(folder / name, ignored))) continue;
-    throw IoError(fmt::format("'{}' holds '{}' already, which is not replaced; name another folder",
-                              folder.string(), name));
-  }
-}
-
 void note_written(const fs::path& path) { written().push_back(path); }
 const std::vector<fs::path>& written_paths() { return written(); }
 

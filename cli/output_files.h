@@ -46,13 +46,6 @@ class OutputFiles {
   std::vector<File> files_;
 };
 
-// Makes a folder, and those around it, where it is missing. Throws IoError when it cannot be made.
-void make_folder(const std::filesystem::path& folder);
-
-// For a folder in which a verb names the files itself: throws IoError when one of them is there,
-// for it may be somebody else's.
-void refuse_existing(const std::filesystem::path& folder, const std::vector<std::string>& names);
-
 // The files and folders that this process has written so far, as the user named them: for the
 // message of a failure that came afterwards.
 void note_written(const std::filesystem::path& path);

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "explorer_file.h"
+#include "heed/inspect/explorer.h"
 #include "io/npy_stream.h"
 #include "output_files.h"
 #include "sentence_figure.h"
@@ -82,10 +82,14 @@ void write_sentence(const fs::path& path, const SentenceAttention& attention,
   OutputFiles files;
   files.reserve(kOption, path);
   if (is_picture(path)) {
-    write_picture(files, kOption, path,
-                  {.figure = [&] { return draw_figure(attention, heads, arguments); },
-                   .json = [&] { return to_json(attention); },
-                   .page = [&] { return explorer_file(attention); }});
+    write_picture(
+        files, kOption, path,
+        {.figure = [&] { return draw_figure(attention, heads, arguments); },
+         .json = [&] { return to_json(attention); },
+         .page =
+             [&] {
+               return explorer_page({{explorer_example(), inspect::to_explorer(attention)}});
+             }});
   } else if (ending == ".txt") {
     files.write_text(kOption, picture(attention));
   } else {

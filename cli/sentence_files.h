@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "heed/inspect/sentence.h"
 #include "picture_file.h"
-#include "sentence_attention.h"
 
 namespace heed::cli {
+
+using inspect::SentenceAttention;
+using inspect::SentenceSettings;
 
 // One JSON object: the sentence, its tokens, the settings, and the weights as nested lists. Only
 // ASCII; other characters are escaped.

@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "heed/inspect/sentence.h"
 #include "heed/viz/terminal.h"
-#include "sentence_attention.h"
 
 namespace heed::cli {
+
+using inspect::SentenceAttention;
+using inspect::SentenceSettings;
 
 // Longer sentences are summarised.
 inline constexpr std::int64_t kMaxDrawnTokens = 40;

@@ -12,14 +12,15 @@
 #include <utility>
 
 #include "arguments.h"
-#include "explorer_file.h"
+#include "heed/inspect/explorer.h"
 #include "heed/nn/search.h"
+#include "heed/train/translator.h"
 #include "heed/viz/terminal.h"
 #include "output_files.h"
 #include "picture_file.h"
+#include "train/settings.h"
 #include "translation/alignment.h"
 #include "translation/options.h"
-#include "translation/translator.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -56,7 +57,8 @@ struct Translation {
   nn::Hypothesis<float> hypothesis;
 };
 
-Translation translate(Translator& translator, const std::string& sentence, std::int64_t beam) {
+Translation translate(train::Translator& translator, const std::string& sentence,
+                      std::int64_t beam) {
   const std::vector<std::int64_t> ids = translator.source.encode(sentence);
   Translation result{tasks::split_units(sentence, translator.source.units()), {}, "", {}};
   if (ids.empty()) return result;
@@ -70,7 +72,7 @@ Translation translate(Translator& translator, const std::string& sentence, std::
 }
 
 // What the model has never seen it cannot translate: the reader should know.
-void warn_of_unknown(const Translator& translator, const Translation& translation) {
+void warn_of_unknown(const train::Translator& translator, const Translation& translation) {
   std::vector<std::string> unknown;
   for (const std::string& token : translation.source) {
     if (translator.source.id(token) == kUnknownId) unknown.push_back(sanitize_for_terminal(token));
@@ -85,7 +87,7 @@ Tensor<float> weights_of(const Tensor<float>& alignment, std::optional<std::int6
   return head ? to_tensor(alignment.view().select(0, *head)) : mean_of_heads(alignment);
 }
 
-void check_head(const Translator& translator, const TranslateArguments& arguments) {
+void check_head(const train::Translator& translator, const TranslateArguments& arguments) {
   if (!arguments.shows_alignment && arguments.out.empty()) {
     if (arguments.head) throw UsageError("--head is only for --show-alignment and --out");
     return;
@@ -93,7 +95,7 @@ void check_head(const Translator& translator, const TranslateArguments& argument
   if (!translator.has_attention()) {
     throw std::runtime_error("the model has no attention, so there is no alignment to show");
   }
-  const TranslatorSettings& model = translator.settings.model;
+  const train::TranslatorSettings& model = translator.settings.model;
   const std::int64_t heads = model.attention == "multihead" ? model.heads : 1;
   if (arguments.head && (*arguments.head < 0 || *arguments.head >= heads)) {
     throw UsageError(fmt::format("--head is {}, expected 0 to {}", *arguments.head, heads - 1));
@@ -139,8 +141,8 @@ void write_alignment(const Translation& translation, const TranslateArguments& a
                             translation.target, options);
   };
   const auto page = [&] {
-    ExplorerSentence sentence =
-        to_explorer(title, alignment, {.queries = translation.target, .keys = translation.source});
+    ExplorerSentence sentence = inspect::to_explorer(
+        title, alignment, {.queries = translation.target, .keys = translation.source});
     sentence.note = "What each token that was written attended to in the source.";
     return explorer_page({{std::move(sentence)}});
   };
@@ -164,7 +166,7 @@ void print(const Translation& translation, const TranslateArguments& arguments) 
             << std::endl;
 }
 
-void translate_sentence(Translator& translator, const TranslateArguments& arguments,
+void translate_sentence(train::Translator& translator, const TranslateArguments& arguments,
                         const std::string& sentence) {
   const Translation translation = translate(translator, sentence, arguments.beam);
   warn_of_unknown(translator, translation);
@@ -176,7 +178,7 @@ void translate_sentence(Translator& translator, const TranslateArguments& argume
   if (!arguments.out.empty()) write_alignment(translation, arguments);
 }
 
-void translate_lines(Translator& translator, const TranslateArguments& arguments) {
+void translate_lines(train::Translator& translator, const TranslateArguments& arguments) {
   std::int64_t number = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
@@ -198,7 +200,7 @@ void run_translate(const TranslateArguments& arguments) {
     check_picture(kTranslateOut, arguments.out, known_pictures());
     if (arguments.words.empty()) throw UsageError("--out draws one SENTENCE, and none was given");
   }
-  Translator translator = load_translator(arguments.model);
+  train::Translator translator = train::load_translator(arguments.model, kOptionNames);
   check_head(translator, arguments);
   if (arguments.words.empty()) {
     translate_lines(translator, arguments);

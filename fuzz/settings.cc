@@ -1,7 +1,5 @@
 // What describes a training run, from arbitrary bytes: refused with a message, or settings that are
 // in range and come back unchanged from the JSON that they make.
-#include "train/settings.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,28 +7,34 @@
 #include <stdexcept>
 #include <string>
 
-#include "translation/settings.h"
+#include "heed/train/translation_settings.h"
+#include "models/settings_json.h"
+#include "train/settings_json.h"
 
 namespace {
 
-namespace cli = heed::cli;
+namespace models = heed::models;
+namespace train = heed::train;
+
+using models::SettingNames;
 
 // The settings of a causal model and of how it is trained.
 void read_causal(const nlohmann::json& json) {
-  const auto training = cli::training_settings(json, "fuzz.json");
-  const auto model = cli::model_settings(json, "fuzz.json");
-  const nlohmann::json again{{"training", cli::to_json(training)}, {"model", cli::to_json(model)}};
-  if (cli::to_json(cli::training_settings(again, "")) != again["training"] ||
-      cli::to_json(cli::model_settings(again, "")) != again["model"]) {
+  const auto training = train::training_settings(json, "fuzz.json", SettingNames::kMembers);
+  const auto model = models::causal_config(json, "fuzz.json", SettingNames::kMembers);
+  const nlohmann::json again{{"training", to_json(training)}, {"model", to_json(model)}};
+  if (to_json(train::training_settings(again, "", SettingNames::kMembers)) != again["training"] ||
+      to_json(models::causal_config(again, "", SettingNames::kMembers)) != again["model"]) {
     std::abort();
   }
 }
 
 void read_translation(const nlohmann::json& json) {
-  const auto settings = cli::translation_settings(json, "fuzz.json");
-  const nlohmann::json again = cli::to_json(settings);
-  if (cli::to_json(cli::translation_settings(again, "")) != again) std::abort();
-  cli::describe(settings.corpus);
+  const auto settings = train::translation_settings(json, "fuzz.json", SettingNames::kOptions);
+  const nlohmann::json again = to_json(settings);
+  if (to_json(train::translation_settings(again, "", SettingNames::kOptions)) != again)
+    std::abort();
+  describe(settings.corpus);
 }
 
 }  // namespace
@@ -39,8 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   for (const char* task : {"lm", "copy", "translate"}) {
     try {
-      const nlohmann::json json = cli::parse_settings(text, task, "fuzz.json");
-      cli::text_setting(json, "task", "fuzz.json");
+      const nlohmann::json json = models::parse_settings(text, task, "fuzz.json");
+      models::text_setting(json, "task", "fuzz.json");
       if (std::string(task) == "translate") {
         read_translation(json);
       } else {

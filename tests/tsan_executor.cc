@@ -1,4 +1,4 @@
-// Under ThreadSanitizer the tests begin with plain threads.
+// Under ThreadSanitizer the tests, and the command that they run, begin with plain threads.
 #include "support/executor.h"
 
 namespace heed {

@@ -14,19 +14,20 @@
 #include "heed/nn/seq2seq_training.h"
 #include "heed/parallel.h"
 #include "heed/random.h"
-#include "translation/translator.h"
+#include "heed/train/translator.h"
+#include "train/settings.h"
 
 namespace heed::cli {
 
 namespace {
 
 // The tutorial's model on full batches of its sentences' lengths.
-constexpr VocabularySizes kSizes{10'000, 8'000};
+constexpr train::VocabularySizes kSizes{10'000, 8'000};
 constexpr std::int64_t kSourceLength = 30;
 constexpr std::int64_t kTargetLength = 25;  // with the token that begins or ends it
 
-TranslatorSettings tutorial_model() {
-  TranslatorSettings model;
+train::TranslatorSettings tutorial_model() {
+  train::TranslatorSettings model;
   model.layers = 2;
   model.d_model = 256;
   model.heads = 8;
@@ -35,8 +36,8 @@ TranslatorSettings tutorial_model() {
 }
 
 struct Seq2SeqArguments {
-  std::vector<std::string> attentions = kAttentionNames;
-  TranslatorSettings model = tutorial_model();
+  std::vector<std::string> attentions = train::kAttentionNames;
+  train::TranslatorSettings model = tutorial_model();
   std::int64_t batch = 64;
   int threads = 0;
   int repetitions = 5;
@@ -58,9 +59,9 @@ nn::SequenceBatch drawn_batch(std::int64_t batch) {
 nlohmann::ordered_json measured(const Seq2SeqArguments& arguments, const std::string& attention,
                                 Progress& progress) {
   set_seed(0);
-  TranslatorSettings settings = arguments.model;
+  train::TranslatorSettings settings = arguments.model;
   settings.attention = attention;
-  const auto model = make_model(settings, kSizes);
+  const auto model = train::make_model(settings, kSizes);
   nn::AdamW<> optimizer(model->parameters(), 1e-3);
   const nn::SequenceBatch batch = drawn_batch(arguments.batch);
   progress.start_case();
@@ -100,10 +101,10 @@ void print(const Seq2SeqArguments& arguments, const nlohmann::ordered_json& resu
 }
 
 void run_seq2seq(Seq2SeqArguments arguments) {
-  TranslationSettings settings;
+  train::TranslationSettings settings;
   settings.model = arguments.model;
   settings.model.attention = "multihead";
-  check(settings);
+  check_given(settings);
   if (arguments.threads == 0) arguments.threads = num_threads();
   auto results = nlohmann::ordered_json::array();
   {
@@ -130,7 +131,7 @@ void add_bench_seq2seq(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "seq2seq", "A step of training of sequence-to-sequence models: tokens a second");
   const auto arguments = std::make_shared<Seq2SeqArguments>();
-  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(kAttentionNames),
+  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(train::kAttentionNames),
            "Which kinds, joined by commas; all")
       ->type_name("NAMES");
   const auto add = [&](const std::string& name, auto& value, auto most, const std::string& text) {

@@ -18,10 +18,13 @@
 #include "bench/report.h"
 #include "heed/error.h"
 #include "heed/kv_cache.h"
+#include "heed/models/character_model.h"
 #include "heed/nn/ops.h"
 #include "heed/random.h"
-#include "train/saved_language_model.h"
-#include "train/text_file.h"
+#include "heed/tasks/shipped_text.h"
+#include "heed/train/text_loss.h"
+#include "io/text_file.h"
+#include "train/settings.h"
 
 namespace heed::cli {
 
@@ -96,7 +99,7 @@ struct LayerDeviation {
   }
 };
 
-nn::Past past_of(const CausalModel& model, KvStorage storage) {
+nn::Past past_of(const models::CausalTransformer& model, KvStorage storage) {
   nn::Past past = model.make_past();
   for (std::int64_t i = 0; i < past.num_layers(); ++i) {
     KvSequence& layer = past.layer(i).front();
@@ -113,16 +116,18 @@ struct Piece {
   Tensor<std::int64_t> targets;
 };
 
-// Neighbouring parts of a text; of the text that models learn from where none is given, of the
-// tenth that they do not.
-std::vector<Piece> pieces_of(const SavedLanguageModel& saved, const std::string& text_file) {
-  const auto ids =
-      saved.characters.encode(text_file.empty() ? shipped_text() : read_text_file(text_file));
-  const auto length = static_cast<std::size_t>(saved.sizes.context);
+// Neighbouring parts of a text; where none is given, of what models are not trained on of the text
+// that they learn from.
+std::vector<Piece> pieces_of(const models::CharacterModel& saved, const std::string& text_file) {
+  const bool is_shipped = text_file.empty();
+  const train::HeldOutText text(saved.characters, is_shipped ? std::string(tasks::shipped_text())
+                                                             : io::read_text_file(text_file));
+  const train::Ids ids = is_shipped ? text.held_out() : train::Ids(text.ids);
+  const auto length = static_cast<std::size_t>(saved.config.context);
   std::vector<Piece> pieces;
-  for (std::size_t first = text_file.empty() ? ids.size() - ids.size() / 10 : 0;
-       first + length < ids.size() && pieces.size() < kSequences; first += length) {
-    const Shape shape{1, saved.sizes.context};
+  for (std::size_t first = 0; first + length < ids.size() && pieces.size() < kSequences;
+       first += length) {
+    const Shape shape{1, saved.config.context};
     Piece& piece =
         pieces.emplace_back(Piece{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)});
     std::copy_n(ids.data() + first, length, piece.inputs.data());
@@ -132,12 +137,12 @@ std::vector<Piece> pieces_of(const SavedLanguageModel& saved, const std::string&
     throw InvalidArgument(
         fmt::format("the text has {} characters, expected at least {}: a context "
                     "and the character after it",
-                    ids.size(), length + 1));
+                    text.ids.size(), length + 1));
   }
   return pieces;
 }
 
-std::vector<LayerOperands> operands_of(CausalModel& model, const Piece& piece) {
+std::vector<LayerOperands> operands_of(models::CausalTransformer& model, const Piece& piece) {
   std::vector<LayerOperands> layers;
   {
     const nn::AttentionObserver<> observer(
@@ -160,7 +165,8 @@ LayerOperands normal_like(const LayerOperands& operands, TorchGenerator& random)
           {random.randn(operands.cached.key.shape()), random.randn(operands.cached.value.shape())}};
 }
 
-double loss_of(CausalModel& model, const std::vector<Piece>& pieces, KvStorage storage) {
+double loss_of(models::CausalTransformer& model, const std::vector<Piece>& pieces,
+               KvStorage storage) {
   double sum = 0;
   for (const Piece& piece : pieces) {
     nn::Past past = past_of(model, storage);
@@ -178,7 +184,7 @@ Json describe(const std::string& name, const LayerDeviation& deviation) {
           {"largest", deviation.out.largest()}};
 }
 
-Json measure(CausalModel& model, const std::vector<Piece>& pieces) {
+Json measure(models::CausalTransformer& model, const std::vector<Piece>& pieces) {
   std::vector<std::vector<LayerOperands>> layers;  // by piece
   TorchGenerator random(0);
   for (const Piece& piece : pieces) {
@@ -223,14 +229,14 @@ std::string table_of(const Json& report) {
 }
 
 void run_storage(const StorageArguments& arguments) {
-  const SavedLanguageModel saved = load_language_model(arguments.model);
+  const models::CharacterModel saved = models::load_character_model(arguments.model, kOptionNames);
   const std::vector<Piece> pieces = pieces_of(saved, arguments.text_file);
   const nn::NoGrad no_grad;
   saved.model->eval();
   const Json report{{"sequences", pieces.size()},
-                    {"length", saved.sizes.context},
-                    {"heads", saved.sizes.heads},
-                    {"head_dim", saved.sizes.d_model / saved.sizes.heads},
+                    {"length", saved.config.context},
+                    {"heads", saved.config.heads},
+                    {"head_dim", saved.config.d_model / saved.config.heads},
                     {"storages", measure(*saved.model, pieces)}};
   std::cout << (arguments.as_json ? report.dump() + '\n' : table_of(report));
 }

@@ -12,9 +12,11 @@
 #include "arguments.h"
 #include "compare/compare_verbs.h"
 #include "heed/parallel.h"
+#include "io/folder.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "train/session.h"
+#include "train/settings.h"
 #include "translation/comparison.h"
 #include "translation/comparison_figures.h"
 #include "translation/options.h"
@@ -27,9 +29,9 @@ namespace fs = std::filesystem;
 namespace {
 
 struct CompareArguments {
-  TranslationSettings settings;
-  std::vector<std::string> attentions = kAttentionNames;
-  ParallelFiles files;
+  train::TranslationSettings settings;
+  std::vector<std::string> attentions = train::kAttentionNames;
+  train::ParallelFiles files;
   std::string out;
   std::int64_t sentences = 3;
   int threads = 0;
@@ -67,7 +69,7 @@ constexpr std::array kNumbers{kReport, kTable, kCurves, kByLength, kAlignments, 
 
 // A folder that holds nothing of what will be written into it.
 fs::path new_folder(const CompareArguments& arguments) {
-  make_folder(arguments.out);
+  io::make_folder(arguments.out);
   std::vector<std::string> names(kNumbers.begin(), kNumbers.end());
   names.insert(names.end(), {kCurvesPicture, kByLengthPicture});
   for (const std::string& attention : arguments.attentions) {
@@ -76,7 +78,7 @@ fs::path new_folder(const CompareArguments& arguments) {
       names.push_back(alignment_name(static_cast<std::size_t>(i), attention));
     }
   }
-  refuse_existing(arguments.out, names);
+  io::refuse_existing(arguments.out, names);
   return arguments.out;
 }
 
@@ -105,16 +107,16 @@ Picture picture_of(const ComparisonReport& report) {
 }
 
 void run_compare(const CLI::App& verb, CompareArguments& arguments) {
-  TranslationSettings& settings = arguments.settings;
+  train::TranslationSettings& settings = arguments.settings;
   settings.corpus.seed = settings.training.seed;
   choose_corpus(verb, arguments.files, settings.corpus);
-  check(settings);
+  check_given(settings);
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   const bool is_file = is_picture(arguments.out);
   OutputFiles file;
   if (is_file) file.reserve(kCompareOut, arguments.out);
   const fs::path folder = is_file ? fs::path() : new_folder(arguments);
-  const tasks::Corpus corpus = make_corpus(settings.corpus, arguments.files);
+  const tasks::Corpus corpus = train::make_corpus(settings.corpus, arguments.files);
   const ComparisonReport report =
       compare(settings, corpus, arguments.attentions, folder, arguments.sentences);
   std::cout << to_markdown(report);
@@ -132,7 +134,7 @@ void run_compare(const CLI::App& verb, CompareArguments& arguments) {
 void add_compare_attention(CLI::App& compare) {
   CLI::App* verb = &compare;
   const auto arguments = std::make_shared<CompareArguments>();
-  TranslationSettings& settings = arguments->settings;
+  train::TranslationSettings& settings = arguments->settings;
   settings.epochs.patience = 0;  // all models learn equally long
   add_option(*verb, kCompareOut, arguments->out,
              "The folder for report and models, made if not there; or a file that ends in " +
@@ -140,7 +142,7 @@ void add_compare_attention(CLI::App& compare) {
                  ", for the report's picture or numbers alone: no model is kept")
       ->required()
       ->type_name("DIR|FILE");
-  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(kAttentionNames),
+  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(train::kAttentionNames),
            "Which kinds, joined by commas; all")
       ->type_name("NAMES");
   add_corpus_options(*verb, settings.corpus);

@@ -48,7 +48,7 @@ const std::map<std::string, MaskOfSize>& masks_by_name() {
 bool has_size(const std::string& name) { return name != "full" && name != "linear"; }
 
 // The mask of a kind whose blocks are chosen by what is read.
-Mask chosen_mask(const AttentionKind& kind, FloatView query, FloatView key) {
+Mask chosen_mask(const models::AttentionKind& kind, FloatView query, FloatView key) {
   return Mask::blocks(select_blocks(query, key, *kind.selected_blocks));
 }
 
@@ -69,7 +69,7 @@ std::string SizedAttention::label() const {
   return has_size(name) ? fmt::format("{} 1/{}", name, parts) : name;
 }
 
-AttentionKind SizedAttention::at(std::int64_t length) const {
+models::AttentionKind SizedAttention::at(std::int64_t length) const {
   if (name == "full") return {};
   if (name == "linear") return {.is_linear = true};
   const std::int64_t window = std::max<std::int64_t>(length / parts, 1);
@@ -80,7 +80,7 @@ AttentionKind SizedAttention::at(std::int64_t length) const {
 }
 
 std::string SizedAttention::text(std::int64_t length) const {
-  const AttentionKind kind = at(length);
+  const models::AttentionKind kind = at(length);
   if (kind.is_linear) return "φ(q) · φ(k), φ = elu + 1";
   if (!kind.selected_blocks) return kind.mask.description();
   return fmt::format("the {} best blocks of {}, the own one among them",
@@ -88,7 +88,7 @@ std::string SizedAttention::text(std::int64_t length) const {
 }
 
 std::optional<double> SizedAttention::visible_share(std::int64_t length) const {
-  const AttentionKind kind = at(length);
+  const models::AttentionKind kind = at(length);
   if (kind.is_linear) return std::nullopt;
   const ScoreShape shape{.q_len = length, .kv_len = length};
   if (!kind.selected_blocks) return share_of(kind.mask, shape);
@@ -110,7 +110,7 @@ std::vector<SizedAttention> sized_attentions(const std::vector<std::string>& nam
   return all;
 }
 
-Tensor<float> attend_once(const AttentionKind& kind, FloatView query, FloatView key,
+Tensor<float> attend_once(const models::AttentionKind& kind, FloatView query, FloatView key,
                           FloatView value) {
   if (kind.is_linear) return feature_map_attention(query, key, value, {.causal = true});
   Mask mask = causal() & kind.mask;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/models/causal_transformer.h"
 #include "heed/tensor.h"
-#include "train/causal_model.h"
 
 namespace heed::cli {
 
@@ -23,7 +23,7 @@ struct SizedAttention {
 
   // "local 1/8"
   std::string label() const;
-  AttentionKind at(std::int64_t length) const;
+  models::AttentionKind at(std::int64_t length) const;
   // at() in words: "sliding_window(8, 0)".
   std::string text(std::int64_t length) const;
   // How many of the pairs (query, key) of which the key is no later one are seen; nothing where
@@ -38,7 +38,7 @@ std::vector<SizedAttention> sized_attentions(const std::vector<std::string>& nam
 
 // One call as a block of a model makes it, without the projections: the choice of blocks included.
 // query, key and value [1, heads, length, head_dim].
-Tensor<float> attend_once(const AttentionKind& kind, FloatView query, FloatView key,
+Tensor<float> attend_once(const models::AttentionKind& kind, FloatView query, FloatView key,
                           FloatView value);
 
 }  // namespace heed::cli

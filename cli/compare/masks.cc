@@ -14,7 +14,7 @@
 #include "compare/comparison_arguments.h"
 #include "compare/masks_comparison.h"
 #include "compare/masks_report.h"
-#include "train/positions.h"
+#include "heed/models/causal_config.h"
 
 namespace heed::cli {
 
@@ -89,8 +89,8 @@ void add_compare_masks(CLI::App& compare) {
   add_option(*verb, "--positions", settings.model.positions,
              "How the models know where a token stands")
       ->capture_default_str()
-      ->check(CLI::IsMember(position_names()).description(""))
-      ->type_name(fmt::format("{}", fmt::join(position_names(), "|")));
+      ->check(CLI::IsMember(models::position_names()).description(""))
+      ->type_name(fmt::format("{}", fmt::join(models::position_names(), "|")));
   add_comparison_arguments(*verb, arguments->common);
   add_steps(*verb, settings, arguments->common);
   add_model_sizes(*verb, settings);

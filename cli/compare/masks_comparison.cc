@@ -8,25 +8,26 @@
 #include <stdexcept>
 
 #include "bench/heap.h"
-#include "compare/compared_text.h"
 #include "compare/training.h"
 #include "heed/random.h"
-#include "train/language_model.h"
+#include "heed/train/text_loss.h"
+#include "heed/train/token_loss.h"
+#include "train/settings.h"
 
 namespace heed::cli {
 
 namespace {
 
 constexpr std::int64_t kMeasuredSequences = 256;
-constexpr TrainingSettings kTaskTraining{.batch = 32};
-constexpr TrainingSettings kReadTraining{.batch = 16};
+constexpr train::TrainingSettings kTaskTraining{.batch = 32};
+constexpr train::TrainingSettings kReadTraining{.batch = 16};
 
 // Of the calls that are timed.
 constexpr std::int64_t kTimedHeads = 4;
 constexpr std::int64_t kTimedHeadDim = 64;
 constexpr int kTimedCalls = 5;
 
-AttentionCost cost_of(const AttentionKind& kind, std::int64_t length) {
+AttentionCost cost_of(const models::AttentionKind& kind, std::int64_t length) {
   TorchGenerator random(0);
   const Shape shape{1, kTimedHeads, length, kTimedHeadDim};
   const Tensor<float> query = random.randn(shape);
@@ -43,7 +44,8 @@ AttentionCost cost_of(const AttentionKind& kind, std::int64_t length) {
   return cost;
 }
 
-ModelSettings task_model(ModelSettings model, std::int64_t vocab_size, std::int64_t length) {
+models::CausalConfig task_model(models::CausalConfig model, std::int64_t vocab_size,
+                                std::int64_t length) {
   model.vocab_size = vocab_size;
   model.context = length;
   return model;
@@ -52,35 +54,37 @@ ModelSettings task_model(ModelSettings model, std::int64_t vocab_size, std::int6
 // Trains a model on a task and returns the share of its predictions that are right on new
 // sequences.
 template <class Task>
-double learn_task(const Task& task, CausalModel& model, std::int64_t steps,
+double learn_task(const Task& task, models::CausalTransformer& model, std::int64_t steps,
                   ComparedTraining& training) {
-  training.train(model, with_steps(kTaskTraining, steps), [&]() -> StepLoss {
-    return {sequence_loss(model, draw_batch(task, kTaskTraining.batch, default_generator())),
+  training.train(model, with_steps(kTaskTraining, steps), [&]() -> train::StepLoss {
+    return {train::token_loss(model, draw_batch(task, kTaskTraining.batch, default_generator())),
             kTaskTraining.batch * task.sequence_length()};
   });
   TorchGenerator random(~std::uint64_t{0});
-  return sequence_score(model, draw_batch(task, kMeasuredSequences, random)).accuracy;
+  return train::token_score(model, draw_batch(task, kMeasuredSequences, random)).accuracy;
 }
 
 template <class Task>
 double learn_task(const MasksSettings& settings, const Task& task, const SizedAttention& attention,
                   std::int64_t steps, ComparedTraining& training) {
   const std::int64_t length = task.sequence_length();
-  CausalModel model(task_model(settings.model, task.vocab_size(), length), attention.at(length));
+  models::CausalTransformer model(task_model(settings.model, task.vocab_size(), length),
+                                  attention.at(length));
   return learn_task(task, model, steps, training);
 }
 
-double learn_text(const MasksSettings& settings, const ComparedText& text,
-                  const AttentionKind& kind, ComparedTraining& training) {
-  CausalModel model(task_model(settings.model, text.characters.size(), settings.context), kind);
-  training.train(model, with_steps(kReadTraining, settings.text_steps), [&]() -> StepLoss {
-    return {random_batch_loss(model, text.learned(), kReadTraining.batch, settings.context),
+double learn_text(const MasksSettings& settings, const train::HeldOutText& text,
+                  const models::AttentionKind& kind, ComparedTraining& training) {
+  models::CausalTransformer model(
+      task_model(settings.model, text.characters.size(), settings.context), kind);
+  training.train(model, with_steps(kReadTraining, settings.text_steps), [&]() -> train::StepLoss {
+    return {train::random_batch_loss(model, text.learned(), kReadTraining.batch, settings.context),
             kReadTraining.batch * settings.context};
   });
-  return loss_over(model, text.held_out(), settings.context)->mean;
+  return train::loss_over(model, text.held_out(), settings.context)->mean;
 }
 
-void learn_all(const MasksSettings& settings, const ComparedText& text, std::uint64_t seed,
+void learn_all(const MasksSettings& settings, const train::HeldOutText& text, std::uint64_t seed,
                ComparedTraining& training, MasksResult& result) {
   set_seed(seed);
   result.recall.of_seeds.push_back(
@@ -98,17 +102,17 @@ void learn_all(const MasksSettings& settings, const ComparedText& text, std::uin
 
 void learn_reach(const MasksSettings& settings, ComparedTraining& training, ReachResult& result) {
   set_seed(0);
-  ModelSettings sizes =
+  models::CausalConfig sizes =
       task_model(settings.model, kReachCopy.vocab_size(), kReachCopy.sequence_length());
   sizes.layers = result.layers;
-  CausalModel model(sizes, {.mask = sliding_window(result.window, 0)});
+  models::CausalTransformer model(sizes, {.mask = sliding_window(result.window, 0)});
   result.copy.of_seeds.push_back(learn_task(kReachCopy, model, settings.reach_steps, training));
   training.say(fmt::format("windows of {}, layers {}: copying {:.1f} %", result.window,
                            result.layers, 100 * result.copy.mean()));
 }
 
-ComparedText checked_text(const MasksSettings& settings, std::string_view characters) {
-  ComparedText text(characters);
+train::HeldOutText checked_text(const MasksSettings& settings, std::string_view characters) {
+  train::HeldOutText text(characters, kHeldOutParts);
   if (static_cast<std::int64_t>(text.held_out().size()) > settings.context) return text;
   throw std::runtime_error(
       fmt::format("the text has {} characters, of which the last quarter is held out, expected at "
@@ -148,13 +152,14 @@ void check(const MasksSettings& settings) {
                     positions));
   }
   check_range("--gap", settings.copy.gap, 0, 1000);
-  check(
+  check_given(
       task_model(settings.model, settings.recall.vocab_size(), settings.recall.sequence_length()));
-  check(task_model(settings.model, settings.copy.vocab_size(), settings.copy.sequence_length()));
+  check_given(
+      task_model(settings.model, settings.copy.vocab_size(), settings.copy.sequence_length()));
 }
 
 MasksComparison compare_masks(const MasksSettings& settings, std::string_view characters) {
-  const ComparedText text = checked_text(settings, characters);
+  const train::HeldOutText text = checked_text(settings, characters);
   MasksComparison comparison{settings, static_cast<std::int64_t>(text.ids.size()), {}, {}};
   for (const SizedAttention& attention : sized_attentions(settings.kinds, settings.parts)) {
     comparison.results.push_back(

@@ -9,14 +9,14 @@
 
 #include "compare/attention_kinds.h"
 #include "compare/seed_scores.h"
-#include "train/copy_task.h"
-#include "train/recall_task.h"
+#include "heed/tasks/copy_task.h"
+#include "heed/tasks/recall_task.h"
 #include "train/settings.h"
 
 namespace heed::cli {
 
 // Of the table of windows and layers: information has 16 positions to travel.
-constexpr CopyTask kReachCopy{.length = 4, .symbols = 16, .gap = 12};
+constexpr tasks::CopyTask kReachCopy{.length = 4, .symbols = 16, .gap = 12};
 constexpr std::int64_t kReachWindows[] = {2, 4, 8, 16};
 constexpr std::int64_t kReachLayers[] = {1, 2, 4};
 
@@ -27,13 +27,13 @@ struct MasksSettings {
   std::int64_t context = 128;  // characters in a training sequence
   std::int64_t timed = 4096;   // tokens whose attention is timed
   // What all queries may see whatever they look for, the first tokens, holds nothing.
-  RecallTask recall = {.pairs = 16, .questions = 16, .keys = 16, .values = 8, .lead = 8};
-  CopyTask copy = {.length = 8, .symbols = 16, .lead = 8, .gap = 40};
+  tasks::RecallTask recall = {.pairs = 16, .questions = 16, .keys = 16, .values = 8, .lead = 8};
+  tasks::CopyTask copy = {.length = 8, .symbols = 16, .lead = 8, .gap = 40};
   std::int64_t recall_steps = 400;
   std::int64_t copy_steps = 400;
   std::int64_t text_steps = 200;
   std::int64_t reach_steps = 400;
-  ModelSettings model = {.positions = "rotary"};  // layers, d_model, heads
+  models::CausalConfig model = {.positions = "rotary"};  // layers, d_model, heads
 };
 
 // Throws UsageError when numbers are out of range or do not fit together.

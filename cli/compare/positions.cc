@@ -1,6 +1,4 @@
 // heed compare positions: how far each kind of positions reaches beyond its training.
-#include "train/positions.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +11,7 @@
 #include "compare/comparison_arguments.h"
 #include "compare/positions_comparison.h"
 #include "compare/positions_report.h"
+#include "heed/models/causal_config.h"
 
 namespace heed::cli {
 
@@ -55,8 +54,9 @@ void add_compare_positions(CLI::App& compare) {
                                   "How far each kind of positions reaches beyond training");
   const auto arguments = std::make_shared<PositionsArguments>();
   PositionsSettings& settings = arguments->settings;
-  add_list(*verb, "--positions", settings.positions, CLI::IsMember(position_names()),
-           fmt::format("Which kinds, joined by commas; all: {}", fmt::join(position_names(), ", ")))
+  add_list(*verb, "--positions", settings.positions, CLI::IsMember(models::position_names()),
+           fmt::format("Which kinds, joined by commas; all: {}",
+                       fmt::join(models::position_names(), ", ")))
       ->type_name("NAMES");
   ComparisonArguments& common = arguments->common;
   add_comparison_arguments(*verb, common);

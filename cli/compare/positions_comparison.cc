@@ -5,12 +5,13 @@
 #include <optional>
 #include <stdexcept>
 
-#include "compare/compared_text.h"
 #include "compare/training.h"
+#include "heed/models/causal_config.h"
 #include "heed/random.h"
-#include "train/copy_task.h"
-#include "train/language_model.h"
-#include "train/positions.h"
+#include "heed/tasks/copy_task.h"
+#include "heed/train/text_loss.h"
+#include "heed/train/token_loss.h"
+#include "train/settings.h"
 
 namespace heed::cli {
 
@@ -18,28 +19,28 @@ namespace {
 
 constexpr std::int64_t kSymbols = 16;
 constexpr std::int64_t kCopiedSequences = 128;
-constexpr TrainingSettings kTextTraining{.batch = 16};
-constexpr TrainingSettings kCopyTraining{.batch = 32};
+constexpr train::TrainingSettings kTextTraining{.batch = 16};
+constexpr train::TrainingSettings kCopyTraining{.batch = 32};
 
 // Each length is that of training times such a number.
 constexpr std::int64_t kTextFactors[] = {1, 2, 4, 8};
 constexpr std::int64_t kCopyHalves[] = {2, 3, 4, 5, 6};  // halves of it
 
-MeasuredBlocks measured_blocks(const PositionsSettings& settings) {
+train::MeasuredBlocks measured_blocks(const PositionsSettings& settings) {
   return {settings.text_lengths().back(), settings.context / 2};
 }
 
-ModelSettings text_model(const PositionsSettings& settings, const std::string& positions,
-                         std::int64_t characters) {
-  ModelSettings model = settings.model;
+models::CausalConfig text_model(const PositionsSettings& settings, const std::string& positions,
+                                std::int64_t characters) {
+  models::CausalConfig model = settings.model;
   model.vocab_size = characters;
   model.context = settings.context;
   model.positions = positions;
   return model;
 }
 
-ModelSettings copy_model(const PositionsSettings& settings, const std::string& positions) {
-  ModelSettings model = settings.model;
+models::CausalConfig copy_model(const PositionsSettings& settings, const std::string& positions) {
+  models::CausalConfig model = settings.model;
   model.vocab_size = kSymbols + 1;
   model.context = 2 * settings.length;
   model.positions = positions;
@@ -53,18 +54,18 @@ std::vector<ScoreAtLength> not_measured(const std::vector<std::int64_t>& lengths
   return scores;
 }
 
-void learn_text(const PositionsSettings& settings, const ComparedText& text, std::uint64_t seed,
-                ComparedTraining& training, PositionsResult& result) {
+void learn_text(const PositionsSettings& settings, const train::HeldOutText& text,
+                std::uint64_t seed, ComparedTraining& training, PositionsResult& result) {
   set_seed(seed);
-  CausalModel model(text_model(settings, result.positions, text.characters.size()));
+  models::CausalTransformer model(text_model(settings, result.positions, text.characters.size()));
   result.text_parameters = model.num_parameters();
-  training.train(model, with_steps(kTextTraining, settings.text_steps), [&]() -> StepLoss {
-    return {random_batch_loss(model, text.learned(), kTextTraining.batch, settings.context),
+  training.train(model, with_steps(kTextTraining, settings.text_steps), [&]() -> train::StepLoss {
+    return {train::random_batch_loss(model, text.learned(), kTextTraining.batch, settings.context),
             kTextTraining.batch * settings.context};
   });
   for (ScoreAtLength& at : result.loss) {
     const std::optional<double> loss =
-        loss_of_blocks(model, text.held_out(), measured_blocks(settings), at.length);
+        train::loss_of_blocks(model, text.held_out(), measured_blocks(settings), at.length);
     if (loss) at.scores.of_seeds.push_back(*loss);
   }
   training.say(fmt::format("text, {}, seed {}: loss {:.3f} at {}", result.positions, seed,
@@ -74,20 +75,20 @@ void learn_text(const PositionsSettings& settings, const ComparedText& text, std
 void learn_to_copy(const PositionsSettings& settings, std::uint64_t seed,
                    ComparedTraining& training, PositionsResult& result) {
   set_seed(seed);
-  CausalModel model(copy_model(settings, result.positions));
+  models::CausalTransformer model(copy_model(settings, result.positions));
   result.copy_parameters = model.num_parameters();
-  training.train(model, with_steps(kCopyTraining, settings.copy_steps), [&]() -> StepLoss {
+  training.train(model, with_steps(kCopyTraining, settings.copy_steps), [&]() -> train::StepLoss {
     const std::int64_t length = 1 + default_generator().randint(0, settings.length, {1})(0);
-    const CopyTask task{length, kSymbols};
-    return {sequence_loss(model, draw_batch(task, kCopyTraining.batch, default_generator())),
+    const tasks::CopyTask task{length, kSymbols};
+    return {train::token_loss(model, draw_batch(task, kCopyTraining.batch, default_generator())),
             kCopyTraining.batch * task.sequence_length()};
   });
   TorchGenerator random(~seed);
   for (std::size_t i = 0; i < result.symbol_accuracy.size(); ++i) {
-    const CopyTask task{result.symbol_accuracy[i].length, kSymbols};
-    const SequenceBatch batch = draw_batch(task, kCopiedSequences, random);
+    const tasks::CopyTask task{result.symbol_accuracy[i].length, kSymbols};
+    const tasks::TokenBatch batch = draw_batch(task, kCopiedSequences, random);
     if (task.sequence_length() > model.max_length()) continue;
-    const SequenceScore score = sequence_score(model, batch);
+    const train::TokenScore score = train::token_score(model, batch);
     result.symbol_accuracy[i].scores.of_seeds.push_back(score.accuracy);
     result.exact_match[i].scores.of_seeds.push_back(score.exact_match);
   }
@@ -96,8 +97,8 @@ void learn_to_copy(const PositionsSettings& settings, std::uint64_t seed,
                            settings.length));
 }
 
-ComparedText checked_text(const PositionsSettings& settings, std::string_view characters) {
-  ComparedText text(characters);
+train::HeldOutText checked_text(const PositionsSettings& settings, std::string_view characters) {
+  train::HeldOutText text(characters, kHeldOutParts);
   if (measured_blocks(settings).count(text.held_out()) > 0) return text;
   throw std::runtime_error(
       fmt::format("the text has {} characters, of which the last quarter is held out, expected at "
@@ -126,14 +127,14 @@ void check(const PositionsSettings& settings) {
   check_range("--text-steps", settings.text_steps, 1, 1'000'000);
   check_range("--copy-steps", settings.copy_steps, 1, 1'000'000);
   for (const std::string& positions : settings.positions) {
-    check(text_model(settings, positions, kSymbols));
+    check_given(text_model(settings, positions, kSymbols));
   }
 }
 
 PositionsComparison compare_positions(const PositionsSettings& settings,
                                       std::string_view characters) {
-  const ComparedText text = checked_text(settings, characters);
-  const MeasuredBlocks blocks = measured_blocks(settings);
+  const train::HeldOutText text = checked_text(settings, characters);
+  const train::MeasuredBlocks blocks = measured_blocks(settings);
   PositionsComparison comparison{settings,
                                  static_cast<std::int64_t>(text.ids.size()),
                                  blocks.measured(text.held_out()) * blocks.block,

@@ -8,19 +8,19 @@
 #include <vector>
 
 #include "compare/seed_scores.h"
-#include "train/positions.h"
+#include "heed/models/causal_config.h"
 #include "train/settings.h"
 
 namespace heed::cli {
 
 struct PositionsSettings {
-  std::vector<std::string> positions = position_names();
+  std::vector<std::string> positions = models::position_names();
   std::int64_t seeds = 3;      // 0, 1, …: each draws parameters and batches
   std::int64_t context = 128;  // characters in a training sequence
   std::int64_t length = 20;    // symbols to repeat in training: 1 to this
   std::int64_t text_steps = 200;
   std::int64_t copy_steps = 1500;
-  ModelSettings model = {};  // layers, d_model, heads
+  models::CausalConfig model = {};  // layers, d_model, heads
 
   // The lengths that are measured, the first of them that of training.
   std::vector<std::int64_t> text_lengths() const;

@@ -9,19 +9,19 @@
 
 namespace heed::cli {
 
-void ComparedTraining::train(nn::Module<>& model, const TrainingSettings& training,
-                             const std::function<StepLoss()>& loss) {
+void ComparedTraining::train(nn::Module<>& model, const train::TrainingSettings& training,
+                             const std::function<train::StepLoss()>& loss) {
   nn::AdamW<> optimizer(model.parameters(), training.learning_rate);
-  nn::Trainer<> trainer(model, optimizer, {.schedule = learning_schedule(training)});
+  nn::Trainer<> trainer(model, optimizer, {.schedule = train::learning_schedule(training)});
   std::int64_t items = 0;
   const auto counted_loss = [&] {
-    StepLoss step = loss();
+    train::StepLoss step = loss();
     items = step.items;
     return std::move(step.loss);
   };
   const bool is_finished = trainer.run(counted_loss, [&](nn::TrainingStep step) {
     step.step = ++done_;
-    progress_.report(step, items);
+    progress_.on_step(step, items);
     return InterruptGuard::signal() == 0;
   });
   if (is_finished && InterruptGuard::signal() == 0) return;

@@ -1,19 +1,22 @@
 // Training the models of a comparison, one after another.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "heed/nn/module.h"
+#include "heed/train/training_run.h"
 #include "train/interrupt.h"
 #include "train/progress.h"
-#include "train/session.h"
-#include "train/settings.h"
 
 namespace heed::cli {
 
-inline TrainingSettings with_steps(TrainingSettings training, std::int64_t steps) {
+// Of a text one part of so many is held out.
+inline constexpr std::size_t kHeldOutParts = 4;
+
+inline train::TrainingSettings with_steps(train::TrainingSettings training, std::int64_t steps) {
   training.steps = steps;
   return training;
 }
@@ -21,11 +24,14 @@ inline TrainingSettings with_steps(TrainingSettings training, std::int64_t steps
 // While one lives, Ctrl-C ends the step. Progress on stderr counts the steps of all models.
 class ComparedTraining {
  public:
-  ComparedTraining(std::int64_t steps, const std::string& unit) : progress_(0, steps, unit) {}
+  ComparedTraining(std::int64_t steps, const std::string& unit) {
+    progress_.on_begin(0, steps, unit);
+  }
 
-  // Trains as train() does, and keeps nothing. Throws Interrupted when Ctrl-C ended it.
-  void train(nn::Module<>& model, const TrainingSettings& training,
-             const std::function<StepLoss()>& loss);
+  // Trains as train::run_training() does, and keeps nothing. Throws Interrupted when Ctrl-C ended
+  // it.
+  void train(nn::Module<>& model, const train::TrainingSettings& training,
+             const std::function<train::StepLoss()>& loss);
   // A line about a model that has been measured.
   void say(const std::string& line) { progress_.say(line); }
 

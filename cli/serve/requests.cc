@@ -10,10 +10,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "explorer_file.h"
 #include "heed/error.h"
-#include "json_text.h"
-#include "sentence_attention.h"
+#include "heed/inspect/explorer.h"
+#include "heed/inspect/sentence.h"
+#include "io/parsed_json.h"
 
 namespace heed::cli {
 
@@ -72,8 +72,8 @@ std::int64_t integer(const nlohmann::json& request, const char* name, std::int64
   return found->get<std::int64_t>();
 }
 
-SentenceSettings settings_of(const nlohmann::json& request) {
-  SentenceSettings settings;
+inspect::SentenceSettings settings_of(const nlohmann::json& request) {
+  inspect::SentenceSettings settings;
   settings.num_heads = integer(request, "heads", settings.num_heads, kMaxRequestedHeads);
   settings.seed = static_cast<std::uint64_t>(
       integer(request, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
@@ -85,13 +85,15 @@ SentenceSettings settings_of(const nlohmann::json& request) {
 }
 
 HttpAnswer answer_attention(std::string_view body) {
-  const nlohmann::json request = parse_json(body);
+  const nlohmann::json request = io::parse_json(body);
   if (!request.is_object() || !request.contains("sentence") || !request["sentence"].is_string()) {
     return error_answer(kBadRequest, R"(expected a JSON object with a string "sentence")");
   }
   try {
-    const auto attention = attend(request["sentence"].get<std::string>(), settings_of(request));
-    return {.body = std::make_shared<const std::string>(explorer_json(to_explorer(attention)))};
+    const auto attention =
+        inspect::attend(request["sentence"].get<std::string>(), settings_of(request));
+    return {.body = std::make_shared<const std::string>(
+                explorer_json(inspect::to_explorer(attention)))};
   } catch (const InvalidArgument& error) {
     return error_answer(kBadRequest, error.what());
   }

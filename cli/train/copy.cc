@@ -8,9 +8,10 @@
 
 #include "arguments.h"
 #include "heed/random.h"
-#include "train/copy_task.h"
-#include "train/positions.h"
+#include "heed/tasks/copy_task.h"
+#include "heed/train/token_loss.h"
 #include "train/session.h"
+#include "train/settings_json.h"
 #include "train/train_verbs.h"
 #include "verbs.h"
 
@@ -24,19 +25,19 @@ struct CopyArguments {
   TrainArguments train{{.steps = 400, .batch = 32}, {}, {}};
   std::int64_t length = 10;
   std::int64_t symbols = 16;
-  std::string positions = ModelSettings{}.positions;
+  std::string positions = models::CausalConfig{}.positions;
   std::string mask = "none";
 };
 
 nlohmann::json new_settings(const CopyArguments& arguments) {
-  ModelSettings model;
+  models::CausalConfig model;
   model.vocab_size = arguments.symbols + 1;
   model.context = 2 * arguments.length;
   model.layers = 1;
   model.positions = arguments.positions;
   model.mask = arguments.mask;
-  check(arguments.train.training);
-  check(model);
+  check_given(arguments.train.training);
+  check_given(model);
   return {{"task", kCopyTask},
           {"training", to_json(arguments.train.training)},
           {"model", to_json(model)},
@@ -44,8 +45,8 @@ nlohmann::json new_settings(const CopyArguments& arguments) {
           {"symbols", arguments.symbols}};
 }
 
-void print(const CopyArguments& arguments, const nlohmann::json& settings, const CausalModel& model,
-           double exact) {
+void print(const CopyArguments& arguments, const nlohmann::json& settings,
+           const models::CausalTransformer& model, double exact) {
   constexpr const char* kMatch = "exact_match";
   if (arguments.train.as_json) {
     nlohmann::json json = settings;
@@ -63,21 +64,21 @@ void print(const CopyArguments& arguments, const nlohmann::json& settings, const
 }
 
 void run_copy(const CopyArguments& arguments) {
-  const RunFolder folder = open_run(arguments.train);
+  const train::RunFolder folder = open_run(arguments.train);
   const nlohmann::json settings =
       folder.is_resumed ? read_settings(folder, kCopyTask) : new_settings(arguments);
-  const TrainingSettings training = training_settings(settings, folder.checkpoint());
-  const ModelSettings sizes = model_settings(settings, folder.checkpoint());
-  const CopyTask task = CopyTask::of(sizes);
+  const auto training = train::training_settings(settings, folder.checkpoint(), kOptionNames);
+  const auto config = models::causal_config(settings, folder.checkpoint(), kOptionNames);
+  const tasks::CopyTask task{config.context / 2, config.vocab_size - 1};
   set_seed(training.seed);
-  CausalModel model(sizes);
-  const auto loss = [&](std::int64_t) -> StepLoss {
-    return {sequence_loss(model, draw_batch(task, training.batch, default_generator())),
+  models::CausalTransformer model(config);
+  const auto loss = [&](std::int64_t) -> train::StepLoss {
+    return {train::token_loss(model, draw_batch(task, training.batch, default_generator())),
             training.batch};
   };
-  train({model, loss, "sequences", settings}, folder);
+  run_shown({model, loss, training, "sequences", settings.dump()}, folder);
   TorchGenerator random(~training.seed);
-  const SequenceScore score = sequence_score(model, draw_batch(task, 1000, random));
+  const train::TokenScore score = train::token_score(model, draw_batch(task, 1000, random));
   print(arguments, settings, model, score.exact_match);
 }
 
@@ -98,11 +99,12 @@ void add_train_copy(CLI::App& train) {
                  ->capture_default_str()
                  ->check(CLI::Range(1, 1000).description(""))
                  ->type_name("N"));
-  exclude_from_resume(*verb, add_option(*verb, "--positions", arguments->positions,
-                                        "How the model knows where a symbol stands")
-                                 ->capture_default_str()
-                                 ->check(CLI::IsMember(position_names()).description(""))
-                                 ->type_name(fmt::format("{}", fmt::join(position_names(), "|"))));
+  exclude_from_resume(*verb,
+                      add_option(*verb, "--positions", arguments->positions,
+                                 "How the model knows where a symbol stands")
+                          ->capture_default_str()
+                          ->check(CLI::IsMember(models::position_names()).description(""))
+                          ->type_name(fmt::format("{}", fmt::join(models::position_names(), "|"))));
   exclude_from_resume(
       *verb, add_option(*verb, "--mask", arguments->mask,
                         "Which earlier symbols are seen, by name: \"block_window(1, 0, 8)\"; none: "

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <utility>
 
 #include "heed/viz/terminal.h"
+#include "train/interrupt.h"
 
 namespace heed::cli {
 
@@ -21,12 +21,8 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-TrainingProgress::TrainingProgress(std::int64_t first_step, std::int64_t steps, std::string unit)
-    : first_step_(first_step),
-      steps_(steps),
-      unit_(std::move(unit)),
-      is_terminal_(::isatty(STDERR_FILENO) != 0),
-      width_(detect_terminal(STDERR_FILENO).width) {}
+TrainingProgress::TrainingProgress()
+    : is_terminal_(::isatty(STDERR_FILENO) != 0), width_(detect_terminal(STDERR_FILENO).width) {}
 
 TrainingProgress::~TrainingProgress() {
   if (has_line_) std::cerr << '\n';
@@ -47,12 +43,22 @@ bool TrainingProgress::is_due(std::int64_t step) const {
   return Clock::now() - last_ >= std::chrono::milliseconds(100);
 }
 
+void TrainingProgress::on_begin(std::int64_t steps_done, std::int64_t steps,
+                                const std::string& unit) {
+  first_step_ = steps_done;
+  steps_ = steps;
+  unit_ = unit;
+  start_ = last_ = Clock::now();
+}
+
+bool TrainingProgress::wants_end() const { return InterruptGuard::signal() != 0; }
+
 void TrainingProgress::say(const std::string& line) {
   std::cerr << (has_line_ ? "\r\x1b[K" : "") << line << '\n';
   has_line_ = false;
 }
 
-void TrainingProgress::report(const nn::TrainingStep& done, std::int64_t items) {
+void TrainingProgress::on_step(const nn::TrainingStep& done, std::int64_t items) {
   constexpr double kKept = 0.9;
   items_ += items;
   const bool is_first = done.step == first_step_ + 1;

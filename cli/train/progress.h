@@ -6,30 +6,29 @@
 #include <string>
 
 #include "heed/nn/trainer.h"
+#include "heed/train/training_run.h"
 
 namespace heed::cli {
 
 // A terminal gets one line that is rewritten, anything else a line for every tenth of the steps.
-class TrainingProgress {
+// Ctrl-C ends the run.
+class TrainingProgress final : public train::RunObserver {
  public:
-  // `unit` names what a step works on, "tokens" say.
-  TrainingProgress(std::int64_t first_step, std::int64_t steps, std::string unit);
-  ~TrainingProgress();
-  TrainingProgress(const TrainingProgress&) = delete;
-  TrainingProgress& operator=(const TrainingProgress&) = delete;
+  TrainingProgress();
+  ~TrainingProgress() override;
 
-  // `items`: how many of them the step had.
-  void report(const nn::TrainingStep& done, std::int64_t items);
-  // A line that stays.
-  void say(const std::string& line);
+  void on_begin(std::int64_t steps_done, std::int64_t steps, const std::string& unit) override;
+  void on_step(const nn::TrainingStep& done, std::int64_t items) override;
+  void say(const std::string& line) override;
+  bool wants_end() const override;
 
  private:
   using Clock = std::chrono::steady_clock;
   std::string text(std::int64_t step) const;
   bool is_due(std::int64_t step) const;
 
-  std::int64_t first_step_;
-  std::int64_t steps_;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_ = 0;
   std::int64_t items_ = 0;  // of all steps so far
   std::string unit_;
   bool is_terminal_;

@@ -7,7 +7,9 @@
 
 #include "arguments.h"
 #include "heed/parallel.h"
+#include "heed/train/translator_scores.h"
 #include "train/session.h"
+#include "train/settings_json.h"
 #include "train/train_verbs.h"
 #include "translation/options.h"
 #include "translation/training.h"
@@ -18,29 +20,29 @@ namespace {
 
 struct TrainTranslateArguments {
   TrainArguments train;
-  TranslationSettings settings;
-  ParallelFiles files;
+  train::TranslationSettings settings;
+  train::ParallelFiles files;
   std::string log;
 };
 
 // The translator of a resumed run, or a new one, and its corpus.
 struct Prepared {
-  Translator translator;
+  train::Translator translator;
   tasks::Corpus corpus;
 };
 
-Prepared prepare_new(const TrainTranslateArguments& arguments, const RunFolder& folder) {
-  tasks::Corpus corpus = make_corpus(arguments.settings.corpus, arguments.files);
-  Translator translator = new_translator(arguments.settings, corpus);
-  if (!folder.path.empty()) write_description(folder.path, translator);
+Prepared prepare_new(const TrainTranslateArguments& arguments, const train::RunFolder& folder) {
+  tasks::Corpus corpus = train::make_corpus(arguments.settings.corpus, arguments.files);
+  train::Translator translator = train::new_translator(arguments.settings, corpus);
+  if (!folder.path.empty()) describe_run(folder, translator);
   return {std::move(translator), std::move(corpus)};
 }
 
-Prepared prepare_resumed(const TrainTranslateArguments& arguments, const RunFolder& folder) {
-  const TranslationSettings settings =
-      translation_settings(read_settings(folder, kTranslateTask), folder.checkpoint());
-  tasks::Corpus corpus = make_corpus(settings.corpus, arguments.files);
-  Translator translator = read_description(folder.path);
+Prepared prepare_resumed(const TrainTranslateArguments& arguments, const train::RunFolder& folder) {
+  const auto settings = train::translation_settings(read_settings(folder, train::kTranslateTask),
+                                                    folder.checkpoint(), kOptionNames);
+  tasks::Corpus corpus = train::make_corpus(settings.corpus, arguments.files);
+  train::Translator translator = train::read_description(folder.path, kOptionNames);
   if (to_json(translator.settings) != to_json(settings)) {
     throw std::runtime_error(fmt::format("'{}' and the settings beside it are of different runs",
                                          folder.checkpoint().string()));
@@ -48,10 +50,10 @@ Prepared prepare_resumed(const TrainTranslateArguments& arguments, const RunFold
   return {std::move(translator), std::move(corpus)};
 }
 
-void print(const Prepared& prepared, const TranslationRun& run,
+void print(const Prepared& prepared, const train::TranslationRun& run,
            const tasks::TranslationScore& test) {
   const auto& [translator, corpus] = prepared;
-  const EpochResult& best = run.epochs[run.best];
+  const train::EpochResult& best = run.epochs[run.best];
   std::cout << fmt::format(
       "task   {}: {} examples to learn from\n"
       "model  {} parameters, attention {}\n"
@@ -64,16 +66,16 @@ void print(const Prepared& prepared, const TranslationRun& run,
 }
 
 void run_translate(const CLI::App& verb, TrainTranslateArguments& arguments) {
-  TranslationSettings& settings = arguments.settings;
+  train::TranslationSettings& settings = arguments.settings;
   settings.training = arguments.train.training;
   settings.corpus.seed = settings.training.seed;
   if (arguments.train.resume.empty()) choose_corpus(verb, arguments.files, settings.corpus);
-  check(settings);
-  const RunFolder folder = open_run(arguments.train);
+  check_given(settings);
+  const train::RunFolder folder = open_run(arguments.train);
   Prepared prepared =
       folder.is_resumed ? prepare_resumed(arguments, folder) : prepare_new(arguments, folder);
-  const TranslationRun run =
-      train_translator(prepared.translator, prepared.corpus, {folder, arguments.log, ""});
+  const train::TranslationRun run =
+      train_translator_shown(prepared.translator, prepared.corpus, {folder, arguments.log, ""});
   print(prepared, run, score(prepared.translator, prepared.corpus.test));
   if (!folder.path.empty()) {
     std::cout << fmt::format("\n`heed translate --model {}` translates with it.\n",
@@ -87,13 +89,13 @@ void add_train_translate(CLI::App& train) {
   CLI::App* verb = train.add_subcommand(
       "translate", "Turn one sequence into another: numbers in words, dates, your own texts");
   const auto arguments = std::make_shared<TrainTranslateArguments>();
-  TranslationSettings& settings = arguments->settings;
+  train::TranslationSettings& settings = arguments->settings;
   arguments->train.training = settings.training;
   add_corpus_options(*verb, settings.corpus);
   add_units_option(*verb, settings.corpus);
   add_option(*verb, "--attention", settings.model.attention, "How the decoder looks at the source")
       ->capture_default_str()
-      ->check(CLI::IsMember(kAttentionNames).description(""))
+      ->check(CLI::IsMember(train::kAttentionNames).description(""))
       ->type_name("none|additive|dot|general|concat|multihead");
   add_size_options(*verb, settings.model);
   add_option(*verb, "--epochs", settings.epochs.epochs, "How often all examples are seen")

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "heed/parallel.h"
+#include "heed/train/translator_scores.h"
+#include "train/session.h"
 #include "translation/training.h"
 
 namespace heed::cli {
@@ -20,10 +22,10 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::int64_t parameters_with(TranslatorSettings model, const VocabularySizes& sizes,
+std::int64_t parameters_with(train::TranslatorSettings model, const train::VocabularySizes& sizes,
                              std::int64_t d_model) {
   model.d_model = d_model;
-  return make_model(model, sizes)->num_parameters();
+  return train::make_model(model, sizes)->num_parameters();
 }
 
 // Test examples of all lengths, from short to long.
@@ -38,7 +40,7 @@ std::vector<tasks::Example> spread(std::vector<tasks::Example> examples, std::in
   return chosen;
 }
 
-std::vector<ReportedAlignment> alignments_of(Translator& translator,
+std::vector<ReportedAlignment> alignments_of(train::Translator& translator,
                                              const std::vector<tasks::Example>& examples) {
   std::vector<ReportedAlignment> result;
   for (const tasks::Example& example : examples) {
@@ -54,15 +56,15 @@ std::vector<ReportedAlignment> alignments_of(Translator& translator,
   return result;
 }
 
-ComparedModel measured(Translator& translator, const tasks::Corpus& corpus,
-                       const std::vector<tasks::Example>& sentences, TranslationRun run) {
+ComparedModel measured(train::Translator& translator, const tasks::Corpus& corpus,
+                       const std::vector<tasks::Example>& sentences, train::TranslationRun run) {
   std::vector<double> seconds;
   std::vector<double> speeds;
-  for (const EpochTime& time : run.times) {
+  for (const train::EpochTime& time : run.times) {
     seconds.push_back(time.seconds);
     speeds.push_back(time.tokens_per_second);
   }
-  const TranslatorSettings& model = translator.settings.model;
+  const train::TranslatorSettings& model = translator.settings.model;
   return {model.attention,
           model.d_model,
           translator.model->num_parameters(),
@@ -70,14 +72,14 @@ ComparedModel measured(Translator& translator, const tasks::Corpus& corpus,
           run.best,
           median(std::move(seconds)),
           median(std::move(speeds)),
-          score(translator, corpus.test),
+          train::score(translator, corpus.test),
           alignments_of(translator, sentences)};
 }
 
 }  // namespace
 
-std::int64_t matching_d_model(const TranslatorSettings& model, const VocabularySizes& sizes,
-                              std::int64_t target) {
+std::int64_t matching_d_model(const train::TranslatorSettings& model,
+                              const train::VocabularySizes& sizes, std::int64_t target) {
   const std::int64_t step =
       model.attention == "multihead" ? std::lcm(model.heads, std::int64_t{2}) : 2;
   const auto parameters = [&](std::int64_t steps) {
@@ -98,7 +100,7 @@ std::int64_t matching_d_model(const TranslatorSettings& model, const VocabularyS
   return (below_is_nearer ? low - 1 : low) * step;
 }
 
-ComparisonReport compare(const TranslationSettings& settings, const tasks::Corpus& corpus,
+ComparisonReport compare(const train::TranslationSettings& settings, const tasks::Corpus& corpus,
                          const std::vector<std::string>& attentions,
                          const std::filesystem::path& folder, std::int64_t sentences) {
   ComparisonReport report{settings,
@@ -106,23 +108,23 @@ ComparisonReport compare(const TranslationSettings& settings, const tasks::Corpu
                           static_cast<std::int64_t>(corpus.train.size()),
                           num_threads(),
                           {}};
-  TranslationSettings dot = settings;
+  train::TranslationSettings dot = settings;
   dot.model.attention = "dot";  // which has as many parameters as none
-  const Translator reference = new_translator(dot, corpus);
+  const train::Translator reference = new_translator(dot, corpus);
   const std::int64_t target = reference.model->num_parameters();
   const std::vector<tasks::Example> shown = spread(corpus.test, sentences);
   for (const std::string& attention : attentions) {
-    TranslationSettings own = settings;
+    train::TranslationSettings own = settings;
     own.model.attention = attention;
     own.model.d_model = matching_d_model(own.model, reference.sizes(), target);
-    Translator translator = new_translator(own, corpus);
-    RunPlace place{{}, {}, attention};
+    train::Translator translator = new_translator(own, corpus);
+    train::RunPlace place{{}, {}, attention};
     if (!folder.empty()) {
-      place.folder = new_run(folder / attention);
+      place.folder = train::new_run(folder / attention);
       place.log = folder / attention / "epochs.jsonl";
-      write_description(place.folder.path, translator);
+      describe_run(place.folder, translator);
     }
-    TranslationRun run = train_translator(translator, corpus, place);
+    train::TranslationRun run = train_translator_shown(translator, corpus, place);
     report.models.push_back(measured(translator, corpus, shown, std::move(run)));
   }
   return report;

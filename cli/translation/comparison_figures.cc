@@ -15,7 +15,7 @@ Figure learning_curves_figure(const ComparisonReport& report) {
   std::vector<Curve> curves;
   for (const ComparedModel& model : report.models) {
     Curve curve{.name = model.attention, .has_markers = true};
-    for (const EpochResult& epoch : model.epochs) {
+    for (const train::EpochResult& epoch : model.epochs) {
       curve.x.push_back(static_cast<double>(epoch.epoch));
       curve.y.push_back(epoch.bleu);
     }

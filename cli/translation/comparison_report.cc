@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "train/settings_json.h"
 #include "translation/scores.h"
 
 namespace heed::cli {
@@ -14,7 +15,7 @@ namespace {
 
 nlohmann::json model_json(const ComparedModel& model) {
   nlohmann::json epochs = nlohmann::json::array();
-  for (const EpochResult& epoch : model.epochs) epochs.push_back(to_json(epoch));
+  for (const train::EpochResult& epoch : model.epochs) epochs.push_back(to_json(epoch));
   return {
       {"attention", model.attention},
       {"d_model", model.d_model},
@@ -67,7 +68,7 @@ std::string markdown_table(const ComparisonReport& report) {
   std::string text = heading({"attention", "d_model", "parameters", "s/epoch", "tokens/s",
                               "validation BLEU", "exact match", "test BLEU", "exact match"});
   for (const ComparedModel& model : report.models) {
-    const EpochResult& best = model.epochs[model.best];
+    const train::EpochResult& best = model.epochs[model.best];
     text += row({model.attention, std::to_string(model.d_model), std::to_string(model.parameters),
                  fmt::format("{:.1f}", model.seconds_per_epoch),
                  fmt::format("{:.0f}", model.tokens_per_second), fmt::format("{:.2f}", best.bleu),
@@ -128,7 +129,7 @@ std::string table_csv(const ComparisonReport& report) {
       "attention,d_model,parameters,seconds_per_epoch,tokens_per_second,best_epoch,validation_bleu,"
       "validation_exact_match,test_bleu,test_exact_match\n";
   for (const ComparedModel& model : report.models) {
-    const EpochResult& best = model.epochs[model.best];
+    const train::EpochResult& best = model.epochs[model.best];
     text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", model.attention, model.d_model,
                         model.parameters, model.seconds_per_epoch, model.tokens_per_second,
                         best.epoch, best.bleu, best.exact, model.test.bleu.score, model.test.exact);
@@ -139,7 +140,7 @@ std::string table_csv(const ComparisonReport& report) {
 std::string learning_curves_csv(const ComparisonReport& report) {
   std::string text = "attention,epoch,loss,validation_bleu,validation_exact_match\n";
   for (const ComparedModel& model : report.models) {
-    for (const EpochResult& epoch : model.epochs) {
+    for (const train::EpochResult& epoch : model.epochs) {
       text += fmt::format("{},{},{},{},{}\n", model.attention, epoch.epoch, epoch.loss, epoch.bleu,
                           epoch.exact);
     }
@@ -159,7 +160,7 @@ std::string bleu_by_length_csv(const ComparisonReport& report) {
 }
 
 std::string to_markdown(const ComparisonReport& report) {
-  const TranslationSettings& settings = report.settings;
+  const train::TranslationSettings& settings = report.settings;
   return fmt::format(
              "# Attentions compared: {}\n\n"
              "{} examples, {} epochs in batches of {}, learning rate {}, seed {}, {} thread{}; "

@@ -9,8 +9,8 @@
 
 #include "heed/tasks/score.h"
 #include "heed/tensor.h"
-#include "translation/settings.h"
-#include "translation/training.h"
+#include "heed/train/translation_settings.h"
+#include "heed/train/translator_training.h"
 
 namespace heed::cli {
 
@@ -24,21 +24,21 @@ struct ReportedAlignment {
 
 // One attention, and all that was measured of it.
 struct ComparedModel {
-  std::string attention;  // one of kAttentionNames
+  std::string attention;  // one of train::kAttentionNames
   std::int64_t d_model = 0;
   std::int64_t parameters = 0;
-  std::vector<EpochResult> epochs;  // the learning curve
-  std::size_t best = 0;             // the epoch whose model was kept, an index into epochs
-  double seconds_per_epoch = 0;     // training alone, the median
-  double tokens_per_second = 0;     // of targets, the median of the epochs
-  tasks::TranslationScore test;     // by source length too
+  std::vector<train::EpochResult> epochs;  // the learning curve
+  std::size_t best = 0;                    // the epoch whose model was kept, an index into epochs
+  double seconds_per_epoch = 0;            // training alone, the median
+  double tokens_per_second = 0;            // of targets, the median of the epochs
+  tasks::TranslationScore test;            // by source length too
   std::vector<ReportedAlignment> alignments;  // of the same sentences for all models
 };
 
 struct ComparisonReport {
-  TranslationSettings settings;  // of all models, but for attention and d_model
-  std::string task;              // for readers
-  std::int64_t examples = 0;     // that were learned from
+  train::TranslationSettings settings;  // of all models, but for attention and d_model
+  std::string task;                     // for readers
+  std::int64_t examples = 0;            // that were learned from
   int threads = 0;
   std::vector<ComparedModel> models;
 };

@@ -34,28 +34,29 @@ void refuse(const CLI::App& verb, std::initializer_list<const char*> options,
 
 }  // namespace
 
-void add_corpus_options(CLI::App& verb, CorpusSettings& corpus) {
-  add_name(verb, "--task", corpus.task, kTaskNames, "What is learned, from generated examples");
-  add_name(verb, "--from", corpus.from, kLanguageNames, "The language of number-words");
-  add_name(verb, "--to", corpus.to, kLanguageNames, "The language they become");
+void add_corpus_options(CLI::App& verb, train::CorpusSettings& corpus) {
+  add_name(verb, "--task", corpus.task, train::kTaskNames,
+           "What is learned, from generated examples");
+  add_name(verb, "--from", corpus.from, train::kLanguageNames, "The language of number-words");
+  add_name(verb, "--to", corpus.to, train::kLanguageNames, "The language they become");
   add_number(verb, "--max-length", corpus.max_length, "The longest sequence of copy and reverse");
   add_number(verb, "--examples", corpus.examples, "Examples to learn from");
   add_number(verb, "--held-out", corpus.held_out,
              "Examples to choose the best epoch by, and as many for the test");
 }
 
-void add_parallel_option(CLI::App& verb, ParallelFiles& files) {
+void add_parallel_option(CLI::App& verb, train::ParallelFiles& files) {
   add_option(verb, "--parallel-text", files,
              "Two files in UTF-8, a sentence a line, whose lines belong together")
       ->expected(2)
       ->type_name("SOURCE TARGET");
 }
 
-void add_units_option(CLI::App& verb, CorpusSettings& corpus) {
+void add_units_option(CLI::App& verb, train::CorpusSettings& corpus) {
   add_name(verb, "--units", corpus.units, {"words", "characters"}, "A token of --parallel-text");
 }
 
-void add_size_options(CLI::App& verb, TranslatorSettings& model) {
+void add_size_options(CLI::App& verb, train::TranslatorSettings& model) {
   add_number(verb, "--layers", model.layers, "Layers of LSTM in the encoder and in the decoder");
   add_number(verb, "--d-model", model.d_model, "Numbers per token, even");
   add_number(verb, "--heads", model.heads, "Heads of multihead attention");
@@ -77,12 +78,13 @@ void add_beam_option(CLI::App& verb, std::int64_t& beam) {
       ->type_name("N");
 }
 
-void choose_corpus(const CLI::App& verb, const ParallelFiles& files, CorpusSettings& corpus) {
+void choose_corpus(const CLI::App& verb, const train::ParallelFiles& files,
+                   train::CorpusSettings& corpus) {
   if (!files.empty()) {
     refuse(verb, {"--task", "--from", "--to", "--max-length", "--examples", "--held-out"},
            "does not go with --parallel-text");
-    corpus.task = kParallelText;
-    corpus.files = checksum_of(files);
+    corpus.task = train::kParallelText;
+    corpus.files = train::checksum_of(files);
     return;
   }
   const std::string reason = "is not for --task " + corpus.task;

@@ -4,24 +4,25 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "translation/settings.h"
-#include "translation/translator.h"
+#include "heed/train/translation_settings.h"
+#include "heed/train/translator.h"
 
 namespace heed::cli {
 
 // --task, --from, --to, --max-length, --examples, --held-out.
-void add_corpus_options(CLI::App& verb, CorpusSettings& corpus);
+void add_corpus_options(CLI::App& verb, train::CorpusSettings& corpus);
 // --parallel-text, and --units where a corpus is described.
-void add_parallel_option(CLI::App& verb, ParallelFiles& files);
-void add_units_option(CLI::App& verb, CorpusSettings& corpus);
+void add_parallel_option(CLI::App& verb, train::ParallelFiles& files);
+void add_units_option(CLI::App& verb, train::CorpusSettings& corpus);
 // --layers, --d-model, --heads, --dropout
-void add_size_options(CLI::App& verb, TranslatorSettings& model);
+void add_size_options(CLI::App& verb, train::TranslatorSettings& model);
 // --model, required.
 void add_model_option(CLI::App& verb, std::string& model);
 void add_beam_option(CLI::App& verb, std::int64_t& beam);
 
 // Makes of `corpus` what it is when files were given. Throws UsageError when options that were
 // given do not belong to the task.
-void choose_corpus(const CLI::App& verb, const ParallelFiles& files, CorpusSettings& corpus);
+void choose_corpus(const CLI::App& verb, const train::ParallelFiles& files,
+                   train::CorpusSettings& corpus);
 
 }  // namespace heed::cli

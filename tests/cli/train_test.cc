@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/io/safetensors.h"
+#include "heed/models/causal_config.h"
 #include "support/child.h"
 #include "support/command.h"
-#include "train/positions.h"
 
 namespace heed {
 namespace {
@@ -84,7 +84,7 @@ TEST_F(Train, AKilledRunResumesToTheSameBits) {
 }
 
 TEST_F(Train, EveryKindOfPositionsResumesToTheSameBits) {
-  for (const std::string& positions : cli::position_names()) {
+  for (const std::string& positions : models::position_names()) {
     const std::string whole = "whole " + positions;
     const std::string part = "part " + positions;
     ASSERT_EQ(run_command(tiny({"--save", path(whole), "--positions", positions})).exit_code, 0);
@@ -102,7 +102,7 @@ TEST_F(Train, EveryKindOfPositionsResumesToTheSameBits) {
 }
 
 TEST_F(Train, TheLossFallsWithEveryKindOfPositions) {
-  for (const std::string& positions : cli::position_names()) {
+  for (const std::string& positions : models::position_names()) {
     const CommandResult result =
         run_command({"train", "lm", "--steps", "60", "--d-model", "32", "--context", "32",
                      "--positions", positions, "--save", path(positions), "--json"});

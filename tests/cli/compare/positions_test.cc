@@ -1,7 +1,5 @@
 // heed compare positions, in tiny: every kind is trained and measured, and where positions end that
 // is shown instead of a number.
-#include "train/positions.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +13,9 @@
 #include <vector>
 
 #include "compare/positions_report.h"
+#include "heed/models/causal_config.h"
 #include "support/child.h"
 #include "support/command.h"
-#include "train/language_model.h"
 
 namespace heed::cli {
 namespace {
@@ -84,7 +82,7 @@ TEST(ComparePositions, MeasuresEveryKindAsFarAsItsPositionsGo) {
       EXPECT_EQ(at.at("of_seeds").size(), at.at("mean").is_null() ? 0U : 2U);
     }
   }
-  EXPECT_EQ(kinds, position_names());
+  EXPECT_EQ(kinds, models::position_names());
   EXPECT_THAT(result.err, HasSubstr("text, clip, seed 1: loss "));
 }
 
@@ -200,43 +198,6 @@ TEST(PositionsReport, MeanAndDeviationOfSeeds) {
   EXPECT_DOUBLE_EQ(scores.mean(), 3);
   EXPECT_DOUBLE_EQ(scores.deviation() * scores.deviation(), 7);
   EXPECT_EQ(SeedScores{{1}}.deviation(), 0);
-}
-
-// What a model of no memory makes of a character does not depend on what stands before: all lengths
-// have the same loss only where the same characters are predicted.
-TEST(LossOfBlocks, PredictsTheSameCharactersAtEveryLength) {
-  std::vector<std::int32_t> text(100);
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::int32_t>(i * i % 7);
-  CausalModel model({.vocab_size = 7,
-                     .context = 8,
-                     .layers = 1,
-                     .d_model = 8,
-                     .heads = 2,
-                     .positions = "none",
-                     .mask = "sliding_window(0, 0)"});
-  const MeasuredBlocks blocks{32, 4};
-  EXPECT_EQ(blocks.count(text), 17);
-  const double shortest = loss_of_blocks(model, text, blocks, 4).value();
-  for (const std::int64_t length : {5, 8, 32}) {
-    EXPECT_NEAR(loss_of_blocks(model, text, blocks, length).value(), shortest, 1e-6);
-  }
-  double sum = 0;  // each character from 29 to 96 by itself
-  for (std::size_t i = 28; i < 96; ++i) {
-    sum += loss_over(model, Ids(text).subspan(i, 2), 1).value().mean;
-  }
-  EXPECT_NEAR(sum / 68, shortest, 1e-5);
-}
-
-TEST(LossOfBlocks, EndsWherePositionsDo) {
-  const std::vector<std::int32_t> text(100, 1);
-  CausalModel model({.vocab_size = 7,
-                     .context = 8,
-                     .layers = 1,
-                     .d_model = 8,
-                     .heads = 2,
-                     .positions = "learned"});
-  EXPECT_TRUE(loss_of_blocks(model, text, {32, 4}, 8));
-  EXPECT_FALSE(loss_of_blocks(model, text, {32, 4}, 9));
 }
 
 }  // namespace

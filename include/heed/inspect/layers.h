@@ -1,0 +1,39 @@
+/// What the heads of each layer of a model do on some sequences.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/diagnostics.h"
+#include "heed/models/causal_transformer.h"
+#include "heed/nn/seq2seq.h"
+#include "heed/nn/seq2seq_training.h"
+#include "heed/tensor.h"
+
+/// A look inside models: what their heads do, and pages and tables of it.
+namespace heed::inline v0::inspect {
+
+/// One layer of attention.
+struct MeasuredLayer {
+  std::string name;                  ///< of its module
+  AttentionDiagnostics diagnostics;  ///< over all sequences
+  Tensor<float> weights =
+      {};  ///< of the first sequence without padding: [num_heads, q_len, kv_len]
+};
+
+/// The layers of self-attention of a model that reads ids [batch, length], of which so many of each
+/// sequence are real (none: all). The model's mode is as before.
+/// @throws InvalidArgument as CausalTransformer::forward() and attention_diagnostics().
+HEED_API std::vector<MeasuredLayer> measure_layers(models::CausalTransformer& model,
+                                                   TensorView<const std::int64_t> ids,
+                                                   const std::vector<std::int64_t>& lengths = {});
+
+/// Every layer that looks at sources or targets, the targets given: self-attention and
+/// cross-attention, or what aligns the decoder of a recurrent model. None where there is none.
+/// @throws InvalidArgument as nn::Seq2Seq::forward().
+HEED_API std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model,
+                                                   const nn::SequenceBatch& batch);
+
+}  // namespace heed::inline v0::inspect

@@ -1,0 +1,37 @@
+/// What the heads of a saved model do: what `heed diagnose --model` measures.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/inspect/layers.h"
+#include "heed/models/causal_config.h"
+
+namespace heed::inline v0::inspect {
+
+/// A saved model on sequences.
+struct ModelMeasurement {
+  std::string task = {};  ///< of `heed train`: "lm", "copy", "translate"
+  std::string sequences;  ///< in words: what was read
+  std::vector<MeasuredLayer> layers;
+  std::vector<std::string> source = {};  ///< the tokens of the first sequence, or of its source
+  std::vector<std::string> target = {};  ///< what the decoder is given, where there is one
+};
+
+/// What a model is shown: sentences, or the text of a file, or, with neither, what its task has.
+struct ModelInput {
+  std::vector<std::string> sentences = {};
+  std::string text_file = {};
+};
+
+/// The model in a folder, or in a file of it. @param names what messages call settings
+/// @throws std::runtime_error naming the file when there is no model that heed trained;
+/// FormatError, IoError as read_safetensors().
+/// @throws InvalidArgument when the input does not suit the model.
+HEED_API ModelMeasurement
+measure_model(const std::filesystem::path& model, const ModelInput& input = {},
+              models::SettingNames names = models::SettingNames::kMembers);
+
+}  // namespace heed::inline v0::inspect

@@ -1,0 +1,95 @@
+/// A small language model that heed trains: what comes next, given what came before.
+///
+///     heed::models::CausalTransformer model({.vocab_size = 64, .positions = "rotary"});
+///     const auto logits = model.forward(ids);  // [batch, length, 64]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/kv_cache.h"
+#include "heed/mask.h"
+#include "heed/models/causal_config.h"
+#include "heed/nn/attention_layers.h"
+#include "heed/nn/embedding_layers.h"
+#include "heed/nn/layers.h"
+#include "heed/nn/past.h"
+#include "heed/select_blocks.h"
+
+namespace heed::inline v0::models {
+
+/// How the blocks of a model attend, besides seeing nothing that comes later.
+struct AttentionKind {
+  Mask mask = {};  ///< which of the keys up to the query's own are visible
+  std::optional<SelectBlocksOptions> selected_blocks = std::nullopt;
+  /// By products of features instead of a softmax; there is no mask then and no selection.
+  bool is_linear = false;
+};
+
+/// x + attention(norm(x)), then x + feed_forward(norm(x)), of x [batch, length, d_model]. Attention
+/// is causal; feed_forward(x) = narrow(relu(widen(x))), four times as wide between the two.
+class HEED_API CausalBlock : public nn::Layer<> {
+ public:
+  CausalBlock(const nn::AttentionConfig& attention, const AttentionKind& kind);
+  nn::Variable<> forward(const nn::Variable<>& x) override;
+  /// forward() of positions that follow those of `pasts`, one for each text.
+  nn::Variable<> continued(std::span<KvSequence> pasts, const nn::Variable<>& x);
+  KvSequence make_past() const { return attention_.make_past(); }
+  std::string class_name() const override { return "CausalBlock"; }
+
+ private:
+  nn::Variable<> feed_forward(const nn::Variable<>& x);
+
+  Mask mask_;
+  nn::LayerNorm<>& attention_norm_;
+  nn::MultiHeadAttention<>& attention_;
+  nn::LayerNorm<>& feed_forward_norm_;
+  nn::Linear<>& widen_;
+  nn::Linear<>& narrow_;
+};
+
+/// Embedding, positions, blocks, a last norm and a projection to the vocabulary. Parameters are
+/// drawn from default_generator().
+class HEED_API CausalTransformer : public nn::Module<> {
+ public:
+  /// With the mask of the configuration.
+  /// @throws InvalidArgument when the mask is none that parse_mask() reads, or a layer cannot be of
+  /// these sizes; check_config() says beforehand what is wrong.
+  explicit CausalTransformer(const CausalConfig& config);
+  CausalTransformer(const CausalConfig& config, const AttentionKind& kind);
+
+  /// ids [batch, length] to logits [batch, length, vocab_size].
+  /// @throws InvalidArgument when an id is not in the vocabulary, or length > max_length().
+  nn::Variable<> forward(TensorView<const std::int64_t> ids);
+
+  /// Of one text of no tokens, a layer for each block.
+  nn::Past make_past() const;
+  nn::Past make_past(KvPool& pool) const;
+  /// What a pool for pasts of this model stores.
+  KvConfig cache_config() const { return blocks_.front()->make_past().config(); }
+  /// The logits of ids [texts, length] that follow those of `past`, to which they are added; where
+  /// that fails, they are not. @throws InvalidArgument as forward(), OutOfPages.
+  nn::Variable<> continued(nn::Past& past, TensorView<const std::int64_t> ids);
+
+  /// The longest input, which positions limit.
+  std::int64_t max_length() const noexcept { return max_length_; }
+  std::string class_name() const override { return "CausalTransformer"; }
+
+ private:
+  nn::Variable<> logits(const nn::Variable<>& x);
+
+  nn::TokenEmbedding<>& tokens_;
+  // x with the vectors of the positions from `first` on.
+  std::function<nn::Variable<>(const nn::Variable<>& x, std::int64_t first)> add_positions_;
+  std::vector<CausalBlock*> blocks_;
+  nn::LayerNorm<>* norm_ = nullptr;
+  nn::Linear<>* out_ = nullptr;
+  std::int64_t max_length_;
+};
+
+}  // namespace heed::inline v0::models

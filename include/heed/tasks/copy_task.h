@@ -1,0 +1,35 @@
+/// Copying: symbols, a separator, and the same symbols again.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/config.h"
+#include "heed/random.h"
+#include "heed/tasks/token_batch.h"
+
+namespace heed::inline v0::tasks {
+
+/// A sequence is: `lead` blanks, `length` symbols, `gap` blanks, the separator, the same symbols
+/// but for the last. Symbols are the tokens 0, …, symbols − 1.
+struct CopyTask {
+  std::int64_t length;
+  std::int64_t symbols;
+  std::int64_t lead = 0;  ///< blanks before the symbols
+  std::int64_t gap = 0;   ///< blanks between the symbols and the separator
+
+  std::int64_t separator() const { return symbols; }
+  std::int64_t blank() const { return symbols + 1; }
+  std::int64_t vocab_size() const { return symbols + (lead + gap > 0 ? 2 : 1); }
+  /// The position of the first token that predicts a symbol: the separator's.
+  std::int64_t question() const { return lead + length + gap; }
+  /// How far a symbol lies behind the token that predicts it.
+  std::int64_t distance() const { return length + gap; }
+  /// The last symbol is never read, only predicted.
+  std::int64_t sequence_length() const { return question() + length; }
+};
+
+/// Sequences of symbols that are drawn, [batch, task.sequence_length()]. Nothing before the
+/// separator is to be predicted, for nobody can know the symbols.
+HEED_API TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random);
+
+}  // namespace heed::inline v0::tasks

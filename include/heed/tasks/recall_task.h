@@ -1,0 +1,35 @@
+/// Associative recall: pairs of a key and a value, then questions for some of them.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/config.h"
+#include "heed/random.h"
+#include "heed/tasks/token_batch.h"
+
+namespace heed::inline v0::tasks {
+
+/// A sequence is: `lead` blanks, `pairs` pairs of a key and a value, each in one token, then
+/// `questions` questions, each a key of the pairs whose value is the answer. After Arora et al.,
+/// "Zoology: Measuring and Improving Recall in Efficient Language Models", 2023, section 3, where a
+/// key and its value are two tokens that a layer has to join first.
+struct RecallTask {
+  std::int64_t pairs;      ///< whose keys all differ
+  std::int64_t questions;  ///< of different keys; at most `pairs`
+  std::int64_t keys;       ///< to draw from, at least `pairs`
+  std::int64_t values;     ///< to draw from
+  std::int64_t lead = 0;   ///< blanks before the pairs
+
+  std::int64_t pair(std::int64_t key, std::int64_t value) const { return key * values + value; }
+  std::int64_t question(std::int64_t key) const { return keys * values + key; }
+  std::int64_t answer(std::int64_t value) const { return keys * values + keys + value; }
+  std::int64_t blank() const { return keys * values + keys + values; }
+  std::int64_t vocab_size() const { return blank() + 1; }
+  std::int64_t sequence_length() const { return lead + pairs + questions; }
+};
+
+/// Sequences that are drawn, [batch, task.sequence_length()]. Only the answers are to be predicted,
+/// each by its question.
+HEED_API TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator& random);
+
+}  // namespace heed::inline v0::tasks

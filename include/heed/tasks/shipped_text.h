@@ -1,0 +1,14 @@
+/// A text to learn from where there is none at hand.
+#pragma once
+
+#include <string_view>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::tasks {
+
+/// A short story in English, written for heed: some thousand characters, enough for a model of some
+/// ten thousand parameters to learn words.
+HEED_API std::string_view shipped_text();
+
+}  // namespace heed::inline v0::tasks

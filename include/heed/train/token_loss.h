@@ -1,0 +1,29 @@
+/// The loss of a causal model on sequences of tokens, and how many it predicts right.
+#pragma once
+
+#include "heed/config.h"
+#include "heed/models/causal_transformer.h"
+#include "heed/nn/variable.h"
+#include "heed/tasks/token_batch.h"
+
+/// How models are trained, and how well they do.
+namespace heed::inline v0::train {
+
+/// The mean cross entropy in nats over what is to be predicted. One element.
+/// @throws InvalidArgument when a token is not in the vocabulary, or sequences are longer than the
+/// model's positions reach.
+HEED_API nn::Variable<> token_loss(models::CausalTransformer& model,
+                                   const tasks::TokenBatch& batch);
+
+/// Each token is predicted from the true ones before it; in a sequence where all are right, these
+/// are the predicted ones.
+struct TokenScore {
+  double exact_match = 0;  ///< the share of the sequences without a mistake
+  double accuracy = 0;     ///< the share of the predictions that are right
+};
+
+/// Of the likeliest tokens. The model is then in evaluation. @throws InvalidArgument as
+/// token_loss().
+HEED_API TokenScore token_score(models::CausalTransformer& model, const tasks::TokenBatch& batch);
+
+}  // namespace heed::inline v0::train

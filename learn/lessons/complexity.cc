@@ -1,0 +1,102 @@
+#include <vector>
+
+#include "gallery/pictures.h"
+#include "heed/attention.h"
+#include "heed/parallel.h"
+#include "heed/random.h"
+#include "lessons/lesson.h"
+#include "lessons/numbers.h"
+
+namespace heed::learn {
+
+namespace complexity_lesson {
+
+void show_operations(Report& report) {
+  report.step("Operations: more, but all at once");
+  constexpr std::int64_t kLength = 1000;
+  constexpr std::int64_t kWidth = 512;
+  const std::int64_t recurrent = checked_multiply(checked_multiply(kLength, kWidth), kWidth);
+  const std::int64_t attended = checked_multiply(checked_multiply(kLength, kLength), kWidth);
+  report.say("A sequence of n = {} words of width d = {}:", kLength, kWidth);
+  report.say();
+  report.say("  {:<22} {:<8} {:>12}   {}", "", "grows as", "operations", "path between words");
+  report.say("  {:<22} {:<8} {:>12}   {}", "recurrent, in turn", "n · d²", grouped(recurrent),
+             "O(n): through all between");
+  report.say("  {:<22} {:<8} {:>12}   {}", "attention, in parallel", "n² · d", grouped(attended),
+             "O(1): directly");
+  report.record("recurrent_operations", recurrent);
+  report.record("attention_operations", attended);
+  report.say();
+  report.say("What to notice: attention does {:.1f} times the work, and each word's share waits",
+             static_cast<double>(attended) / static_cast<double>(recurrent));
+  report.say("for no other. A recurrent network takes {} steps one after another.", kLength);
+}
+
+void show_memory(Report& report) {
+  report.step("Bytes: one weight for each pair of words");
+  const std::int64_t entries = checked_multiply(10'000, 10'000);
+  const Shape weights{12, 4096, 4096};
+  const std::int64_t bytes = checked_multiply(weights.num_elements(), sizeof(float));
+  const std::int64_t rows_only = checked_multiply(checked_multiply(12, 4096), sizeof(float));
+  report.say("  n = 10,000, one head:             {:>11} weights", grouped(entries));
+  report.say("  n = 4096, 12 heads, in float32:   {:>11} bytes a layer ({:.0f} MiB)",
+             grouped(bytes), static_cast<double>(bytes) / (1 << 20));
+  report.record("entries", entries);
+  report.record("bytes_per_layer", bytes);
+  report.say();
+  report.say("Nobody has to keep them. An output needs its row of weights once, and of that");
+  report.say("row only log Σ exp(s) is worth keeping: {} bytes for the same layer. heed",
+             grouped(rows_only));
+  report.say("stores the table only for those who ask to see it.");
+  report.record("lse_bytes", rows_only);
+}
+
+// Measured, not computed: the text reports what it sees and what the operations would say.
+void show_times(Report& report) {
+  constexpr std::int64_t kLengths[] = {256, 512, 1024, 2048};
+  constexpr int kRuns = 9;
+  report.step("Time: twice the words, four times the wait");
+  report.paragraph(
+      "attention(x, x, x), one head of width 32 on one thread, measured here and now: the "
+      "shortest of {} runs.",
+      kRuns);
+  report.say();
+  report.say("  {:>5} {:>12} {:>12}   {}", "n", "n² · d", "time", "growth");
+  const ThreadLimit one_thread(1);
+  TorchGenerator generator(0);
+  std::vector<double> times;
+  auto rows = nlohmann::json::array();
+  for (const std::int64_t length : kLengths) {
+    const auto x = generator.randn({1, 1, length, 32});
+    attention(x, x, x);  // the first call of a size also finds its memory
+    const double time = shortest_run(kRuns, [&x] { attention(x, x, x); });
+    const std::int64_t operations = checked_multiply(checked_multiply(length, length), 32);
+    const std::string growth = times.empty() ? "" : fmt::format("   × {:.1f}", time / times.back());
+    report.say("  {:>5} {:>12} {:>9.3f} ms{}", length, grouped(operations), time, growth);
+    rows.push_back({{"length", length}, {"operations", operations}, {"milliseconds", time}});
+    times.push_back(time);
+  }
+  report.record("times", rows);
+  report.say();
+  const std::int64_t longer = kLengths[3] / kLengths[0];
+  report.paragraph(
+      "What to notice: {} times as many words took {:.0f} times as long here; the operations alone "
+      "say {}. What every call and every row costs besides makes the growth smaller where n is "
+      "small, and a machine that does something else meanwhile makes times differ from run to run.",
+      longer, times.back() / times.front(), longer * longer);
+}
+
+void teach(Report& report) {
+  report.say("Attention compares every word with every other: n² pairs, d products each.");
+  show_operations(report);
+  show_memory(report);
+  show_times(report);
+  report.draw(draw_operations);
+}
+
+}  // namespace complexity_lesson
+
+extern const Lesson kComplexityLesson = {"complexity", "operations, bytes, times: how they grow",
+                                         complexity_lesson::teach};
+
+}  // namespace heed::learn

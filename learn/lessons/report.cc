@@ -1,0 +1,123 @@
+#include "lessons/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/viz/layout.h"
+#include "heed/viz/terminal.h"
+
+namespace heed::learn {
+
+namespace {
+
+// JSON has no name for what is not finite.
+template <class Real>
+nlohmann::json number(Real value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+// Nested lists of numbers, as deep as the tensor's rank.
+template <class Real>
+nlohmann::json recorded_lists(TensorView<const Real> view) {
+  if (view.rank() == 0) return number(*view.data());
+  auto list = nlohmann::json::array();
+  for (std::int64_t i = 0; i < view.extent(0); ++i)
+    list.push_back(recorded_lists(view.select(0, i)));
+  return list;
+}
+
+nlohmann::json with_names_for_nonfinite(nlohmann::json value) {
+  if (value.is_number_float()) return number(value.get<double>());
+  if (value.is_structured()) {
+    for (auto& element : value) element = with_names_for_nonfinite(std::move(element));
+  }
+  return value;
+}
+
+// A matrix instead of [1, 1, rows, columns].
+template <class Real>
+TensorView<const Real> without_leading_ones(TensorView<const Real> view) {
+  while (view.rank() > 2 && view.extent(0) == 1) view = view.select(0, 0);
+  return view;
+}
+
+std::string indented(const std::string& block) {
+  std::string result;
+  std::size_t begin = 0;
+  while (begin < block.size()) {
+    const std::size_t end = std::min(block.find('\n', begin), block.size() - 1);
+    result += "  " + block.substr(begin, end - begin + 1);
+    begin = end + 1;
+  }
+  return result;
+}
+
+template <class Real>
+Tensor<Real> row_sums(TensorView<const Real> matrix) {
+  Tensor<Real> sums({matrix.extent(0)});
+  for (std::int64_t row = 0; row < matrix.extent(0); ++row) {
+    for_each_element(matrix.select(0, row), [&](Real element) { sums(row) += element; });
+  }
+  return sums;
+}
+
+}  // namespace
+
+void Report::say_wrapped(const std::string& text, const std::string& mark) {
+  const std::string lines = wrap_text(text, 80 - static_cast<int>(mark.size()));
+  std::string margin = mark;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = lines.find('\n', begin) + 1;
+    text_ += margin + lines.substr(begin, end - begin);
+    margin = std::string(mark.size(), ' ');
+    begin = end;
+  }
+}
+
+void Report::step(std::string_view title) { text_ += fmt::format("\n{}. {}\n\n", ++steps_, title); }
+
+void Report::show(const std::string& name, std::string_view title, FloatView values, int decimals,
+                  const std::vector<std::string>& row_labels) {
+  show_as(name, title, values, decimals, row_labels);
+}
+
+void Report::show(const std::string& name, std::string_view title, DoubleView values, int decimals,
+                  const std::vector<std::string>& row_labels) {
+  show_as(name, title, values, decimals, row_labels);
+}
+
+void Report::show_row_sums(const std::string& name, FloatView weights) {
+  show(name, "The sum of each row:", row_sums(without_leading_ones(weights)));
+}
+
+void Report::show_row_sums(const std::string& name, DoubleView weights) {
+  show(name, "The sum of each row:", row_sums(without_leading_ones(weights)));
+}
+
+void Report::record(const std::string& name, nlohmann::json value) {
+  values_[name] = with_names_for_nonfinite(std::move(value));
+}
+void Report::record(const std::string& name, FloatView values) {
+  values_[name] = recorded_lists(values);
+}
+void Report::record(const std::string& name, DoubleView values) {
+  values_[name] = recorded_lists(values);
+}
+void Report::record(const std::string& name, const Shape& shape) {
+  values_[name] = std::vector<std::int64_t>(shape.begin(), shape.end());
+}
+
+template <class Real>
+void Report::show_as(const std::string& name, std::string_view title, TensorView<const Real> values,
+                     int decimals, const std::vector<std::string>& row_labels) {
+  values = without_leading_ones(values);
+  say("{}", title);
+  text_ += indented(render_matrix(values, {.decimals = decimals, .row_labels = row_labels}));
+  record(name, values);
+}
+
+}  // namespace heed::learn

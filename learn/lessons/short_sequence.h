@@ -1,0 +1,21 @@
+// The example of the lesson short-sequence.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/nn/functional.h"
+#include "heed/tensor.h"
+
+namespace heed::learn {
+
+// Four heads over ten tokens of width 64 with positions under a causal mask, as PyTorch draws it
+// after manual_seed(0): one projection for query, key and value together, and no biases.
+struct ShortSequence {
+  ShortSequence();
+
+  AttentionParameters<float> parameters;
+  Tensor<float> x;  // [1, 10, 64]
+  MultiHeadOutput<float> attended;
+};
+
+}  // namespace heed::learn

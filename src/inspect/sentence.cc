@@ -1,0 +1,70 @@
+#include "heed/inspect/sentence.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "heed/error.h"
+#include "heed/io/tokenizer.h"
+#include "heed/position.h"
+#include "heed/random.h"
+
+namespace heed::inline v0::inspect {
+
+namespace {
+
+// The sentence without the whitespace around it, which would be tokens of its own.
+std::string trimmed(const std::string& text) {
+  constexpr const char* kSpaces = " \t\r\n\v\f";
+  const std::size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == text.npos) {
+    throw InvalidArgument(fmt::format("the sentence has no words, expected 1 to {}", kMaxTokens));
+  }
+  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+void check_length(std::int64_t num_tokens) {
+  if (num_tokens <= kMaxTokens) return;
+  throw InvalidArgument(
+      fmt::format("the sentence has {} tokens (words and punctuation marks), expected 1 to {}",
+                  num_tokens, kMaxTokens));
+}
+
+Tensor<float> embed(const std::vector<std::int64_t>& token_ids, std::int64_t vocab_size,
+                    const SentenceSettings& settings, TorchGenerator& generator) {
+  const auto num_tokens = static_cast<std::int64_t>(token_ids.size());
+  const auto table = embedding_weight(generator, vocab_size, settings.d_model);
+  Tensor<float> vectors = embedding({token_ids.data(), Shape{num_tokens}}, table);
+  if (!settings.has_positions) return vectors;
+  return add_positions(vectors, sinusoidal_encoding(num_tokens, settings.d_model));
+}
+
+}  // namespace
+
+SentenceAttention attend(const std::string& text, const SentenceSettings& settings) {
+  SentenceAttention result;
+  result.text = trimmed(text);
+  result.settings = settings;
+  const Tokenizer tokenizer(result.text);
+  result.token_ids = tokenizer.encode(result.text);
+  result.labels = tokenizer.labels(result.token_ids);
+  const std::int64_t num_tokens = result.num_tokens();
+  check_length(num_tokens);
+
+  TorchGenerator generator(settings.seed);
+  result.vectors = embed(result.token_ids, tokenizer.vocab_size(), settings, generator);
+  result.parameters = attention_init(generator, settings.d_model, settings.d_model);
+  const double scale =
+      1 / (std::sqrt(static_cast<double>(settings.head_dim())) * settings.temperature);
+  const FloatView x = result.vectors.view().to_rank(3);
+  auto attended = multi_head_attention(x, x, result.parameters, settings.num_heads,
+                                       {.mask = settings.mask, .scale = static_cast<float>(scale)});
+  result.weights =
+      std::move(attended.weights).reshaped({settings.num_heads, num_tokens, num_tokens});
+  result.visible = materialize_allow(settings.mask, {.q_len = num_tokens, .kv_len = num_tokens})
+                       .reshaped({num_tokens, num_tokens});
+  return result;
+}
+
+}  // namespace heed::inline v0::inspect

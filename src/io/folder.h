@@ -1,0 +1,19 @@
+// Folders in which files are written under names that the caller did not choose.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::io {
+
+// Makes a folder, and those around it, where it is missing. Throws IoError when it cannot be made.
+HEED_API void make_folder(const std::filesystem::path& folder);
+
+// Throws IoError when one of the files is there, for it may be somebody else's.
+HEED_API void refuse_existing(const std::filesystem::path& folder,
+                              const std::vector<std::string>& names);
+
+}  // namespace heed::inline v0::io

@@ -1,0 +1,52 @@
+#include "io/text_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "heed/error.h"
+#include "io/posix_file.h"
+
+namespace heed::inline v0::io {
+
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path) {
+  const auto refuse = [&path](std::string_view reason) {
+    throw IoError(fmt::format("cannot read '{}': {}", path.string(), reason));
+  };
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw_io_error("read", path, errno);
+  if (S_ISDIR(status.st_mode)) refuse("it is a directory");
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) refuse("neither a file nor a pipe");
+  const std::string too_long = fmt::format("it has more than {} bytes", kMaxTextBytes);
+  if (status.st_size > kMaxTextBytes) refuse(too_long);
+  std::string text;
+  text.reserve(static_cast<std::size_t>(status.st_size));
+  std::vector<char> block(kBlockBytes);
+  while (true) {
+    const ssize_t count = ::read(file.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_io_error("read", path, errno);
+    if (count == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(count));
+    if (static_cast<std::int64_t>(text.size()) > kMaxTextBytes) refuse(too_long);
+  }
+}
+
+std::string checksum(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace heed::inline v0::io

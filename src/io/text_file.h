@@ -1,0 +1,23 @@
+// Files of text, read whole.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::io {
+
+// A text that is read whole is no longer than this.
+inline constexpr std::int64_t kMaxTextBytes = std::int64_t{1} << 30;
+
+// Of a file or a pipe. Throws IoError when it is something else (/dev/zero has no end), has more
+// than kMaxTextBytes or cannot be read.
+HEED_API std::string read_text_file(const std::filesystem::path& path);
+
+// Tells one text from another: FNV-1a of 64 bits, in hexadecimal.
+HEED_API std::string checksum(std::string_view text);
+
+}  // namespace heed::inline v0::io

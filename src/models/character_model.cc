@@ -1,0 +1,55 @@
+#include "heed/models/character_model.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "heed/io/safetensors.h"
+#include "heed/nn/state_file.h"
+#include "models/settings_json.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+std::string text_of(const CharacterModel& model, const std::vector<std::int64_t>& ids) {
+  std::string text;
+  for (const std::int64_t id : ids) text += model.characters[id];
+  return text;
+}
+
+}  // namespace
+
+CharacterModel load_character_model(std::filesystem::path path, SettingNames names) {
+  if (std::filesystem::is_directory(path)) path /= "model.safetensors";
+  Safetensors file = read_safetensors(path);
+  const nlohmann::json settings = parse_settings(file.metadata["settings"], "lm", path);
+  CharacterModel saved{causal_config(settings, path, names),
+                       text::Characters(text_setting(settings, "characters", path)), nullptr};
+  if (saved.characters.size() != saved.config.vocab_size) {
+    throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
+                                         path.string(), saved.characters.size(),
+                                         saved.config.vocab_size));
+  }
+  saved.model = std::make_unique<CausalTransformer>(saved.config);
+  nn::load(path, *saved.model);
+  return saved;
+}
+
+std::string continue_text(const CharacterModel& model, std::string_view prompt,
+                          const TextSampling& sampling) {
+  TextSampling within = sampling;
+  within.context = model.config.context;
+  return text_of(model, continue_text(*model.model, model.characters.encode(prompt), within));
+}
+
+std::string likeliest_text(const CharacterModel& model, std::string_view prompt,
+                           const TextBeam& search) {
+  TextBeam within = search;
+  within.context = model.config.context;
+  return text_of(model, likeliest_text(*model.model, model.characters.encode(prompt), within));
+}
+
+}  // namespace heed::inline v0::models

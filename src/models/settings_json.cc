@@ -1,0 +1,59 @@
+#include "models/settings_json.h"
+
+#include <fmt/format.h>
+
+#include "io/parsed_json.h"
+
+namespace heed::inline v0::models {
+
+void throw_no_settings(const std::filesystem::path& file) {
+  throw std::runtime_error(
+      fmt::format("'{}' does not hold the settings of a model of heed", file.string()));
+}
+
+nlohmann::json to_json(const CausalConfig& config) {
+  return {{"vocab_size", config.vocab_size},
+          {"context", config.context},
+          {"layers", config.layers},
+          {"d_model", config.d_model},
+          {"heads", config.heads},
+          {"positions", config.positions},
+          {"mask", config.mask}};
+}
+
+CausalConfig causal_config(const nlohmann::json& json, const std::filesystem::path& file,
+                           SettingNames names) {
+  return settings_of(file, [&] {
+    const nlohmann::json& from = json.at("model");
+    CausalConfig config{from.at("vocab_size"),     from.at("context"), from.at("layers"),
+                        from.at("d_model"),        from.at("heads"),   from.at("positions"),
+                        from.value("mask", "none")};
+    check_config(config, names);
+    return config;
+  });
+}
+
+std::string text_setting(const nlohmann::json& json, const char* name,
+                         const std::filesystem::path& file) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_string()) throw_no_settings(file);
+  return found->get<std::string>();
+}
+
+nlohmann::json parse_settings(const std::string& text, const std::filesystem::path& file) {
+  nlohmann::json json = io::parse_json(text);
+  if (!json.is_object()) throw_no_settings(file);
+  return json;
+}
+
+nlohmann::json parse_settings(const std::string& text, std::string_view task,
+                              const std::filesystem::path& file) {
+  nlohmann::json json = parse_settings(text, file);
+  if (const std::string found = text_setting(json, "task", file); found != task) {
+    throw std::runtime_error(fmt::format("'{}' is of `heed train {}`, expected `heed train {}`",
+                                         file.string(), found, task));
+  }
+  return json;
+}
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,46 @@
+// The settings of a model as they stand in its files: JSON.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "heed/config.h"
+#include "heed/error.h"
+#include "heed/models/causal_config.h"
+
+namespace heed::inline v0::models {
+
+[[noreturn]] HEED_API void throw_no_settings(const std::filesystem::path& file);
+
+// What read() takes from the JSON of `file`, and checks. Throws std::runtime_error naming the file
+// when something is missing, of another type or out of range.
+template <class Read>
+auto settings_of(const std::filesystem::path& file, const Read& read) {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception&) {
+    throw_no_settings(file);
+  } catch (const InvalidArgument& error) {
+    throw std::runtime_error('\'' + file.string() + "': " + error.what());
+  }
+}
+
+HEED_API nlohmann::json to_json(const CausalConfig& config);
+
+// What a file says, checked. Throws std::runtime_error naming the file when it is none of ours.
+HEED_API CausalConfig causal_config(const nlohmann::json& json, const std::filesystem::path& file,
+                                    SettingNames names);
+
+// The member `name`, a text.
+HEED_API std::string text_setting(const nlohmann::json& json, const char* name,
+                                  const std::filesystem::path& file);
+
+// The settings in the metadata of a file: an object, and where `task` is given, of that.
+HEED_API nlohmann::json parse_settings(const std::string& text, const std::filesystem::path& file);
+HEED_API nlohmann::json parse_settings(const std::string& text, std::string_view task,
+                                       const std::filesystem::path& file);
+
+}  // namespace heed::inline v0::models

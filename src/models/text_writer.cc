@@ -1,0 +1,105 @@
+#include "heed/models/text_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "heed/error.h"
+#include "heed/random.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+// The token that follows, drawn with probabilities softmax(logits / temperature).
+std::int64_t drawn_token(std::span<const float> logits, double temperature,
+                         TorchGenerator& random) {
+  const auto largest = std::max_element(logits.begin(), logits.end());
+  if (temperature == 0) return largest - logits.begin();
+  std::vector<double> sums;
+  double sum = 0;
+  for (const float logit : logits) {
+    sum += std::exp((static_cast<double>(logit) - static_cast<double>(*largest)) / temperature);
+    sums.push_back(sum);
+  }
+  const double point = random.rand<double>({1})(0) * sum;
+  const auto chosen = std::upper_bound(sums.begin(), sums.end() - 1, point);
+  return chosen - sums.begin();
+}
+
+}  // namespace
+
+TextWriter::TextWriter(CausalTransformer& model, std::span<const std::int32_t> prompt,
+                       std::int64_t context, nn::Past nothing)
+    : model_(model), context_(context), nothing_(std::move(nothing)), past_(nothing_) {
+  if (prompt.empty()) throw InvalidArgument("TextWriter: the prompt is empty");
+  if (context < 1 || context > model.max_length()) {
+    throw InvalidArgument(
+        fmt::format("TextWriter: context is {}, expected 1 to {}, where the "
+                    "model's positions end",
+                    context, model.max_length()));
+  }
+  const auto seen = std::min(prompt.size(), static_cast<std::size_t>(context));
+  const auto last = prompt.last(seen);
+  texts_.emplace_back(last.begin(), last.end());
+  model.eval();
+}
+
+nn::NextScores<float> TextWriter::begin() {
+  return read(static_cast<std::int64_t>(texts_.front().size()));
+}
+
+nn::NextScores<float> TextWriter::go_on(std::span<const nn::NextToken> next) {
+  std::vector<std::vector<std::int64_t>> texts;
+  std::vector<std::int64_t> chosen;
+  for (const auto& [target, token] : next) {
+    std::vector<std::int64_t>& text =
+        texts.emplace_back(texts_.at(static_cast<std::size_t>(target)));
+    if (static_cast<std::int64_t>(text.size()) == context_) text.erase(text.begin());
+    text.push_back(token);
+    chosen.push_back(target);
+  }
+  texts_ = std::move(texts);
+  if (past_.length() < context_) {
+    past_ = past_.picked(chosen);
+    return read(1);
+  }
+  past_ = nothing_.picked(std::vector<std::int64_t>(next.size()));
+  return read((context_ + 1) / 2);
+}
+
+nn::NextScores<float> TextWriter::read(std::int64_t unseen) {
+  const nn::NoGrad no_grad;
+  Tensor<std::int64_t> ids({num_targets(), unseen});
+  std::int64_t* end = ids.data();
+  for (const auto& text : texts_) end = std::copy(text.end() - unseen, text.end(), end);
+  const nn::Variable<> logits = model_.continued(past_, ids);
+  const std::int64_t vocab_size = logits.extent(2);
+  return {reshape(slice(logits, 1, unseen - 1, unseen), {num_targets(), vocab_size}), {}};
+}
+
+std::vector<std::int64_t> continue_text(CausalTransformer& model,
+                                        std::span<const std::int32_t> prompt,
+                                        const TextSampling& sampling) {
+  TorchGenerator random(sampling.seed);
+  TextWriter writer(model, prompt, sampling.context);
+  std::vector<std::int64_t> ids;
+  nn::NextToken last;
+  while (static_cast<std::int64_t>(ids.size()) < sampling.tokens) {
+    const auto [logits, weights] = ids.empty() ? writer.begin() : writer.go_on({&last, 1});
+    last.token = drawn_token(logits.value().elements(), sampling.temperature, random);
+    ids.push_back(last.token);
+  }
+  return ids;
+}
+
+std::vector<std::int64_t> likeliest_text(CausalTransformer& model,
+                                         std::span<const std::int32_t> prompt,
+                                         const TextBeam& search) {
+  TextWriter writer(model, prompt, search.context);
+  return nn::beam_search(writer, {.beam = search.beam, .max_len = search.tokens}).front().tokens;
+}
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,27 @@
+#include "heed/tasks/copy_task.h"
+
+#include <algorithm>
+
+#include "heed/nn/ops.h"
+
+namespace heed::inline v0::tasks {
+
+TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random) {
+  const Tensor<std::int64_t> symbols = random.randint(0, task.symbols, {batch, task.length});
+  const Shape shape{batch, task.sequence_length()};
+  TokenBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  std::fill_n(result.inputs.data(), result.inputs.num_elements(), task.blank());
+  std::fill_n(result.targets.data(), result.targets.num_elements(), nn::kIgnoreIndex);
+  for (std::int64_t row = 0; row < batch; ++row) {
+    const auto* const drawn = symbols.view().select(0, row).data();
+    std::int64_t* const input = result.inputs.view().select(0, row).data();
+    std::copy_n(drawn, task.length, input + task.lead);
+    input[task.question()] = task.separator();
+    std::copy_n(drawn, task.length - 1, input + task.question() + 1);
+    std::int64_t* const target = result.targets.view().select(0, row).data();
+    std::copy_n(drawn, task.length, target + task.question());
+  }
+  return result;
+}
+
+}  // namespace heed::inline v0::tasks

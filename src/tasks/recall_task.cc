@@ -1,0 +1,51 @@
+#include "heed/tasks/recall_task.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "heed/nn/ops.h"
+
+namespace heed::inline v0::tasks {
+
+namespace {
+
+// The first `count` of 0, …, n − 1 in a random order, all of which are equally likely.
+std::vector<std::int64_t> draw_different(std::int64_t n, std::int64_t count,
+                                         TorchGenerator& random) {
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < n; ++i) numbers.push_back(i);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t other = random.randint(i, n, {1})(0);
+    std::swap(numbers[static_cast<std::size_t>(i)], numbers[static_cast<std::size_t>(other)]);
+  }
+  numbers.resize(static_cast<std::size_t>(count));
+  return numbers;
+}
+
+}  // namespace
+
+TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator& random) {
+  const Shape shape{batch, task.sequence_length()};
+  TokenBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  std::fill_n(result.inputs.data(), result.inputs.num_elements(), task.blank());
+  std::fill_n(result.targets.data(), result.targets.num_elements(), nn::kIgnoreIndex);
+  for (std::int64_t row = 0; row < batch; ++row) {
+    const auto keys = draw_different(task.keys, task.pairs, random);
+    const auto values = random.randint(0, task.values, {task.pairs});
+    std::int64_t* const input = result.inputs.view().select(0, row).data() + task.lead;
+    for (std::int64_t i = 0; i < task.pairs; ++i) {
+      input[i] = task.pair(keys[static_cast<std::size_t>(i)], values(i));
+    }
+    const auto asked = draw_different(task.pairs, task.questions, random);
+    std::int64_t* const target = result.targets.view().select(0, row).data() + task.lead;
+    for (std::int64_t i = 0; i < task.questions; ++i) {
+      const std::int64_t pair = asked[static_cast<std::size_t>(i)];
+      input[task.pairs + i] = task.question(keys[static_cast<std::size_t>(pair)]);
+      target[task.pairs + i] = task.answer(values(pair));
+    }
+  }
+  return result;
+}
+
+}  // namespace heed::inline v0::tasks

@@ -1,0 +1,91 @@
+#include "heed/train/character_training.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "heed/io/safetensors.h"
+#include "heed/random.h"
+#include "io/text_file.h"
+#include "models/setting_names.h"
+#include "models/settings_json.h"
+#include "train/settings_json.h"
+
+namespace heed::inline v0::train {
+
+namespace {
+
+constexpr const char* kCharacterTask = "lm";
+
+// What a run is told apart by: the text as its characters say it.
+std::string checksum_of_text(const HeldOutText& text) {
+  std::string all;
+  for (const std::int32_t id : text.ids) all += text.characters[id];
+  return io::checksum(all);
+}
+
+nlohmann::json new_settings(CharacterTraining settings, const HeldOutText& text,
+                            SettingNames names) {
+  settings.model.vocab_size = text.characters.size();
+  check_settings(settings.training, names);
+  check_config(settings.model, names);
+  return {{"task", kCharacterTask},
+          {"training", to_json(settings.training)},
+          {"model", to_json(settings.model)},
+          {"characters", text.characters.all()},
+          {"text", checksum_of_text(text)}};
+}
+
+nlohmann::json resumed_settings(const RunFolder& folder, const HeldOutText& text,
+                                SettingNames names) {
+  Safetensors file = read_safetensors(folder.checkpoint());
+  nlohmann::json settings =
+      models::parse_settings(file.metadata["settings"], kCharacterTask, folder.checkpoint());
+  if (models::text_setting(settings, "text", folder.checkpoint()) != checksum_of_text(text)) {
+    throw std::runtime_error(
+        fmt::format("'{}' was trained on another text{}", folder.path.string(),
+                    names == SettingNames::kOptions ? "; give it with --text" : ""));
+  }
+  return settings;
+}
+
+}  // namespace
+
+CharacterRun train_characters(const CharacterTraining& settings, const HeldOutText& text,
+                              const RunFolder& folder, RunObserver& observer, SettingNames names) {
+  const nlohmann::json json = folder.is_resumed ? resumed_settings(folder, text, names)
+                                                : new_settings(settings, text, names);
+  const TrainingSettings training = training_settings(json, folder.checkpoint(), names);
+  const models::CausalConfig config = models::causal_config(json, folder.checkpoint(), names);
+  if (text.learned().size() <= static_cast<std::size_t>(config.context)) {
+    throw std::runtime_error(
+        fmt::format("the text has {} characters, expected more than {}, {}, without the last tenth",
+                    text.ids.size(), models::name_of_setting("context", names), config.context));
+  }
+  set_seed(training.seed);
+  CharacterRun run{{config, text.characters, std::make_unique<models::CausalTransformer>(config)},
+                   training,
+                   json.dump(),
+                   {}};
+  models::CausalTransformer& model = *run.model.model;
+  const auto loss = [&](std::int64_t) -> StepLoss {
+    return {random_batch_loss(model, text.learned(), training.batch, config.context),
+            training.batch * config.context};
+  };
+  run.outcome = run_training({model, loss, training, "characters", run.settings}, folder, observer);
+  return run;
+}
+
+CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText& text) {
+  const std::int64_t context = model.config.context;
+  CharacterLosses losses{{context, loss_over(*model.model, text.learned(), context)}, {}};
+  for (const std::int64_t factor : {1, 2, 4}) {
+    const std::int64_t length = factor * context;
+    losses.held_out.push_back({length, loss_over(*model.model, text.held_out(), length)});
+  }
+  return losses;
+}
+
+}  // namespace heed::inline v0::train

@@ -1,0 +1,26 @@
+// The settings of a run as they stand in its files: JSON.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "heed/config.h"
+#include "heed/train/training_settings.h"
+#include "heed/train/translation_settings.h"
+#include "heed/train/translator_training.h"
+#include "models/settings_json.h"
+
+namespace heed::inline v0::train {
+
+HEED_API nlohmann::json to_json(const TrainingSettings& settings);
+HEED_API nlohmann::json to_json(const TranslationSettings& settings);
+HEED_API nlohmann::json to_json(const EpochResult& result);
+
+// What `file` says, checked. Throw std::runtime_error naming it when it is none of ours.
+HEED_API TrainingSettings training_settings(const nlohmann::json& json,
+                                            const std::filesystem::path& file, SettingNames names);
+HEED_API TranslationSettings translation_settings(const nlohmann::json& json,
+                                                  const std::filesystem::path& file,
+                                                  SettingNames names);
+
+}  // namespace heed::inline v0::train

@@ -1,0 +1,84 @@
+#include "heed/train/text_loss.h"
+
+#include <algorithm>
+
+#include "heed/nn/ops.h"
+#include "heed/nn/tape.h"
+#include "heed/random.h"
+#include "heed/tasks/token_batch.h"
+#include "heed/train/token_loss.h"
+
+namespace heed::inline v0::train {
+
+namespace {
+
+// Sequences of `length` tokens and the tokens after each, from the given places.
+tasks::TokenBatch batch_at(Ids text, std::span<const std::int64_t> places, std::int64_t length) {
+  const Shape shape{static_cast<std::int64_t>(places.size()), length};
+  tasks::TokenBatch batch{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  std::int64_t* input = batch.inputs.data();
+  std::int64_t* target = batch.targets.data();
+  for (const std::int64_t place : places) {
+    const auto* const begin = text.data() + place;
+    input = std::copy_n(begin, length, input);
+    target = std::copy_n(begin + 1, length, target);
+  }
+  return batch;
+}
+
+}  // namespace
+
+HeldOutText::HeldOutText(const text::Characters& vocabulary, std::string_view text,
+                         std::size_t parts)
+    : characters(vocabulary),
+      ids(vocabulary.encode(text)),
+      num_learned(ids.size() - ids.size() / parts) {}
+
+nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
+                                 std::int64_t length) {
+  const auto last = static_cast<std::int64_t>(text.size()) - length;
+  const auto places = default_generator().randint(0, last, {batch});
+  return token_loss(model, batch_at(text, places.elements(), length));
+}
+
+std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text, std::int64_t length) {
+  const std::int64_t count = (static_cast<std::int64_t>(text.size()) - 1) / length;
+  if (count < 1 || length > model.max_length()) return std::nullopt;
+  const nn::NoGrad no_grad;
+  model.eval();
+  const std::int64_t measured =
+      std::min(count, std::max<std::int64_t>(kMaxMeasuredTokens / length, 1));
+  double sum = 0;
+  for (std::int64_t i = 0; i < measured; ++i) {
+    const std::int64_t place = i * count / measured * length;
+    sum += static_cast<double>(token_loss(model, batch_at(text, {&place, 1}, length)).item());
+  }
+  return TextLoss{sum / static_cast<double>(measured), measured, count};
+}
+
+std::int64_t MeasuredBlocks::count(Ids text) const {
+  return (static_cast<std::int64_t>(text.size()) - 1 - (longest - block)) / block;
+}
+
+std::int64_t MeasuredBlocks::measured(Ids text) const {
+  return std::min(count(text), std::max<std::int64_t>(kMaxMeasuredTokens / longest, 1));
+}
+
+std::optional<double> loss_of_blocks(models::CausalTransformer& model, Ids text,
+                                     const MeasuredBlocks& blocks, std::int64_t length) {
+  if (length > model.max_length()) return std::nullopt;
+  const nn::NoGrad no_grad;
+  model.eval();
+  const std::int64_t count = blocks.measured(text);
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t block = i * blocks.count(text) / count;
+    const std::int64_t place = blocks.longest + block * blocks.block - length;
+    tasks::TokenBatch batch = batch_at(text, {&place, 1}, length);
+    std::fill_n(batch.targets.data(), length - blocks.block, nn::kIgnoreIndex);
+    sum += static_cast<double>(token_loss(model, batch).item());
+  }
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace heed::inline v0::train

@@ -1,0 +1,193 @@
+#include "heed/train/translator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "heed/nn/state_file.h"
+#include "heed/random.h"
+#include "io/atomic_file.h"
+#include "io/folder.h"
+#include "io/text_file.h"
+#include "train/settings_json.h"
+
+namespace heed::inline v0::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSettingsFile = "settings.json";
+constexpr const char* kSourceFile = "source_vocabulary.json";
+constexpr const char* kTargetFile = "target_vocabulary.json";
+
+// Sinusoidal positions end at 5000.
+constexpr std::size_t kMaxTokens = 4000;
+
+tasks::Language language_named(const std::string& code) {
+  if (code == "en") return tasks::Language::kEnglish;
+  return code == "fr" ? tasks::Language::kFrench : tasks::Language::kGerman;
+}
+
+tasks::Corpus parallel_corpus(const CorpusSettings& settings, const ParallelFiles& files) {
+  if (files.empty()) {
+    throw std::runtime_error("the model was trained on files; give them with --parallel-text");
+  }
+  if (!settings.files.empty() && settings.files != checksum_of(files)) {
+    throw std::runtime_error(fmt::format(
+        "'{}' and '{}' are not the files that the model was trained on", files[0], files[1]));
+  }
+  const auto units = settings.units == "words" ? tasks::Units::kWords : tasks::Units::kCharacters;
+  return tasks::read_parallel_text(files[0], files[1], settings.seed, units);
+}
+
+tasks::Vocabulary vocabulary_of(const std::vector<tasks::Example>& examples,
+                                std::string tasks::Example::*side, tasks::Units units) {
+  std::vector<std::string> texts;
+  texts.reserve(examples.size());
+  for (const tasks::Example& example : examples) texts.push_back(example.*side);
+  return {texts, units};
+}
+
+nn::SourceAttention source_attention(const std::string& name) {
+  if (name == "none") return nn::SourceAttention::kNone;
+  if (name == "additive") return nn::SourceAttention::kAdditive;
+  if (name == "dot") return nn::SourceAttention::kDot;
+  return name == "general" ? nn::SourceAttention::kGeneral : nn::SourceAttention::kConcat;
+}
+
+// A vocabulary of a folder, which must be the one that the model was trained with.
+tasks::Vocabulary load_vocabulary(const fs::path& path, const std::string& expected) {
+  tasks::Vocabulary vocabulary = tasks::Vocabulary::load(path);
+  if (io::checksum(vocabulary.to_json()) != expected) {
+    throw std::runtime_error(fmt::format(
+        "'{}' is not the vocabulary that the model was trained with: it has {} tokens, but others",
+        path.string(), vocabulary.size()));
+  }
+  return vocabulary;
+}
+
+void check_length(const std::vector<std::int64_t>& ids, const std::string& text) {
+  if (ids.size() <= kMaxTokens) return;
+  throw std::runtime_error(fmt::format("a text has {} tokens, expected at most {}: '{}…'",
+                                       ids.size(), kMaxTokens, text.substr(0, 40)));
+}
+
+void write_text(io::AtomicFile& file, std::string_view text) {
+  file.write(std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+std::string checksum_of(const ParallelFiles& files) {
+  return io::checksum(io::checksum(io::read_text_file(files[0])) +
+                      io::checksum(io::read_text_file(files[1])));
+}
+
+tasks::Corpus make_corpus(const CorpusSettings& settings, const ParallelFiles& files) {
+  if (settings.task == kParallelText) return parallel_corpus(settings, files);
+  const tasks::DrawOptions draw{{settings.examples, settings.held_out, settings.held_out},
+                                settings.seed};
+  if (settings.task == "number-words") {
+    return tasks::number_words_corpus(language_named(settings.from), language_named(settings.to),
+                                      draw);
+  }
+  if (settings.task == "dates") return tasks::dates_corpus(draw);
+  const tasks::SequenceOptions sequences{.max_length = settings.max_length};
+  return settings.task == "copy" ? tasks::copy_corpus(sequences, draw)
+                                 : tasks::reverse_corpus(sequences, draw);
+}
+
+std::vector<nn::SequencePair> Translator::encode(
+    const std::vector<tasks::Example>& examples) const {
+  std::vector<nn::SequencePair> pairs;
+  pairs.reserve(examples.size());
+  for (const tasks::Example& example : examples) {
+    pairs.push_back({source.encode(example.source), target.encode(example.target)});
+    check_length(pairs.back().source, example.source);
+    check_length(pairs.back().target, example.target);
+  }
+  return pairs;
+}
+
+std::unique_ptr<nn::Seq2Seq<>> make_model(const TranslatorSettings& model,
+                                          const VocabularySizes& sizes) {
+  if (model.attention == "multihead") {
+    return std::make_unique<nn::AttentionSeq2Seq<>>(
+        nn::AttentionSeq2SeqConfig{.src_vocab_size = sizes.source,
+                                   .tgt_vocab_size = sizes.target,
+                                   .d_model = model.d_model,
+                                   .num_heads = model.heads,
+                                   .num_layers = model.layers,
+                                   .dropout = model.dropout});
+  }
+  return std::make_unique<nn::RecurrentSeq2Seq<>>(
+      nn::RecurrentSeq2SeqConfig{.src_vocab_size = sizes.source,
+                                 .tgt_vocab_size = sizes.target,
+                                 .d_model = model.d_model,
+                                 .num_layers = model.layers,
+                                 .attention = source_attention(model.attention),
+                                 .dropout = model.dropout});
+}
+
+Translator new_translator(const TranslationSettings& settings, const tasks::Corpus& corpus) {
+  Translator result{
+      settings, vocabulary_of(corpus.train, &tasks::Example::source, corpus.source_units),
+      vocabulary_of(corpus.train, &tasks::Example::target, corpus.target_units), nullptr};
+  std::size_t longest = 0;
+  for (const auto& pair : result.encode(corpus.train)) {
+    longest = std::max(longest, pair.target.size());
+  }
+  TrainingSettings& training = result.settings.training;
+  const auto examples = static_cast<std::int64_t>(corpus.train.size());
+  const std::int64_t batches = (examples + training.batch - 1) / training.batch;
+  training.steps = settings.epochs.epochs * batches;
+  TranslatorSettings& model = result.settings.model;
+  // Half as long again as anything that was seen: what has not ended by then does not end.
+  model.max_len = static_cast<std::int64_t>(longest + longest / 2) + 5;
+  model.source_vocabulary = io::checksum(result.source.to_json());
+  model.target_vocabulary = io::checksum(result.target.to_json());
+  set_seed(training.seed);
+  result.model = make_model(model, result.sizes());
+  return result;
+}
+
+void write_description(const fs::path& folder, const Translator& translator) {
+  io::refuse_existing(folder, {kSettingsFile, kSourceFile, kTargetFile});
+  io::AtomicFile settings(folder / kSettingsFile);
+  io::AtomicFile source(folder / kSourceFile);
+  io::AtomicFile target(folder / kTargetFile);
+  write_text(settings, to_json(translator.settings).dump(2) + '\n');
+  write_text(source, translator.source.to_json());
+  write_text(target, translator.target.to_json());
+  const std::array files{&settings, &source, &target};
+  io::AtomicFile::commit_all(files);
+}
+
+Translator read_description(const fs::path& folder, SettingNames names) {
+  const fs::path path = folder / kSettingsFile;
+  const nlohmann::json json =
+      models::parse_settings(io::read_text_file(path), kTranslateTask, path);
+  TranslationSettings settings = translation_settings(json, path, names);
+  tasks::Vocabulary source =
+      load_vocabulary(folder / kSourceFile, settings.model.source_vocabulary);
+  tasks::Vocabulary target =
+      load_vocabulary(folder / kTargetFile, settings.model.target_vocabulary);
+  Translator result{std::move(settings), std::move(source), std::move(target), nullptr};
+  set_seed(result.settings.training.seed);
+  result.model = make_model(result.settings.model, result.sizes());
+  return result;
+}
+
+Translator load_translator(const fs::path& folder, SettingNames names) {
+  Translator result = read_description(folder, names);
+  nn::load(folder / "model.safetensors", *result.model);
+  return result;
+}
+
+}  // namespace heed::inline v0::train

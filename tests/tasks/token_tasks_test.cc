@@ -1,0 +1,83 @@
+// The tasks of sequences: what they draw.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "heed/nn/ops.h"
+#include "heed/random.h"
+#include "heed/tasks/copy_task.h"
+#include "heed/tasks/recall_task.h"
+
+namespace heed::tasks {
+namespace {
+
+std::vector<std::int64_t> tokens_of_row(const Tensor<std::int64_t>& tokens, std::int64_t row) {
+  const auto elements = tokens.view().select(0, row).elements();
+  return {elements.begin(), elements.end()};
+}
+
+TEST(RecallTask, AsksForTheValuesOfItsPairs) {
+  const RecallTask task{.pairs = 5, .questions = 3, .keys = 7, .values = 4, .lead = 2};
+  TorchGenerator random(1);
+  const TokenBatch batch = draw_batch(task, 50, random);
+  ASSERT_EQ(batch.inputs.shape(), (Shape{50, 2 + 5 + 3}));
+  for (std::int64_t row = 0; row < 50; ++row) {
+    const auto inputs = tokens_of_row(batch.inputs, row);
+    const auto targets = tokens_of_row(batch.targets, row);
+    std::map<std::int64_t, std::int64_t> value_of;
+    for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(targets[i], nn::kIgnoreIndex);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(inputs[i], task.blank());
+    for (std::size_t i = 2; i < 7; ++i) {
+      ASSERT_LT(inputs[i], 7 * 4);
+      EXPECT_TRUE(value_of.emplace(inputs[i] / 4, inputs[i] % 4).second) << "a key twice";
+    }
+    std::set<std::int64_t> asked;
+    for (std::size_t i = 7; i < 10; ++i) {
+      const std::int64_t key = inputs[i] - task.question(0);
+      ASSERT_EQ(value_of.count(key), 1U);
+      EXPECT_EQ(targets[i], task.answer(value_of.at(key)));
+      EXPECT_TRUE(asked.insert(key).second) << "a question twice";
+    }
+  }
+}
+
+// Pairs, questions, answers and the blank are all different tokens.
+TEST(RecallTask, TokensDiffer) {
+  const RecallTask task{.pairs = 2, .questions = 1, .keys = 3, .values = 2};
+  std::set<std::int64_t> tokens{task.blank()};
+  for (std::int64_t key = 0; key < 3; ++key) {
+    tokens.insert(task.question(key));
+    for (std::int64_t value = 0; value < 2; ++value) tokens.insert(task.pair(key, value));
+  }
+  for (std::int64_t value = 0; value < 2; ++value) tokens.insert(task.answer(value));
+  EXPECT_EQ(tokens.size(), 12U);
+  EXPECT_EQ(task.vocab_size(), 12);
+  EXPECT_EQ(*tokens.rbegin(), 11);
+}
+
+TEST(CopyTask, BlanksStandBeforeAndBehindTheSymbols) {
+  const CopyTask task{.length = 3, .symbols = 4, .lead = 2, .gap = 1};
+  TorchGenerator random(1);
+  const TokenBatch batch = draw_batch(task, 20, random);
+  ASSERT_EQ(batch.inputs.extent(1), task.sequence_length());
+  for (std::int64_t row = 0; row < 20; ++row) {
+    const auto in = tokens_of_row(batch.inputs, row);
+    const std::vector<std::int64_t> expected{5, 5, in[2], in[3], in[4], 5, 4, in[2], in[3]};
+    EXPECT_EQ(in, expected);
+    const std::int64_t none = nn::kIgnoreIndex;
+    const std::vector<std::int64_t> targets{none, none,  none,  none, none,
+                                            none, in[2], in[3], in[4]};
+    EXPECT_EQ(tokens_of_row(batch.targets, row), targets);
+    for (std::int64_t i = 0; i < task.length; ++i) {
+      const auto at = static_cast<std::size_t>(task.question() + i);
+      EXPECT_EQ(targets[at], in[at - static_cast<std::size_t>(task.distance())]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heed::tasks

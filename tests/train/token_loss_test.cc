@@ -1,0 +1,41 @@
+// How predictions are counted.
+#include "heed/train/token_loss.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "heed/nn/ops.h"
+
+namespace heed::train {
+namespace {
+
+// Whatever a model says, its score is that of its likeliest tokens.
+TEST(TokenScore, CountsWhatIsToBePredicted) {
+  models::CausalTransformer model(
+      {.vocab_size = 5, .context = 8, .layers = 1, .d_model = 8, .heads = 2});
+  model.eval();
+  tasks::TokenBatch batch{Tensor<std::int64_t>({2, 3}), Tensor<std::int64_t>({2, 3})};
+  for (std::int64_t i = 0; i < 6; ++i) batch.inputs.data()[i] = i % 5;
+  const nn::NoGrad no_grad;
+  const nn::Variable<> logits = model.forward(batch.inputs);
+  const auto likeliest = [&](std::int64_t row, std::int64_t at) {
+    std::int64_t best = 0;
+    for (std::int64_t token = 1; token < 5; ++token) {
+      if (logits.value()(row, at, token) > logits.value()(row, at, best)) best = token;
+    }
+    return best;
+  };
+  // Row 0: one right, one wrong, one not asked. Row 1: one right.
+  for (std::int64_t i = 0; i < 6; ++i) batch.targets.data()[i] = nn::kIgnoreIndex;
+  batch.targets(0, 0) = likeliest(0, 0);
+  batch.targets(0, 2) = (likeliest(0, 2) + 1) % 5;
+  batch.targets(1, 1) = likeliest(1, 1);
+  const TokenScore score = token_score(model, batch);
+  EXPECT_DOUBLE_EQ(score.accuracy, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(score.exact_match, 0.5);
+}
+
+}  // namespace
+}  // namespace heed::train
