@@ -13,6 +13,8 @@
 #include "heed/fma_rate.h"
 #include "heed/function_ref.h"
 #include "heed/half.h"
+#include "heed/inspect/head_scores.h"
+#include "heed/inspect/patterns.h"
 #include "heed/io/any_tensor.h"
 #include "heed/io/gguf.h"
 #include "heed/io/npy.h"

@@ -1,0 +1,94 @@
+/// How much of a head's attention follows a pattern.
+///
+/// With A the weights of a head after the softmax and P(q) the keys that a pattern has for query q:
+///
+///     score(P) = 1/|R| · Σ_{q ∈ R} Σ_{k ∈ P(q)} A[q, k]
+///
+/// R are the rows in which the head has a choice: the query sees a key of the pattern and another
+/// one. It is the share of their attention, Σ (A ∘ P) / Σ A over the rows of R, which
+/// TransformerLens calls the error measure "mul" and takes over all rows. Without a choice the
+/// first row of a causal mask would be evidence for a head that looks at the first token. A share
+/// that a sink takes is missing from both.
+///
+/// Sources: Clark et al., "What Does BERT Look At? An Analysis of BERT's Attention", 2019; Voita et
+/// al., "Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy Lifting, the Rest Can
+/// Be Pruned", 2019; Olsson et al., "In-context Learning and Induction Heads", 2022;
+/// TransformerLens, head_detector.py.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/inspect/patterns.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::inspect {
+
+/// A weight: what a query pays to a key. Without one: query −1.
+struct WeightExample {
+  std::int64_t text = -1;
+  std::int64_t query = -1;
+  std::int64_t key = -1;
+  double weight = 0;
+};
+
+/// A pattern in a head.
+struct PatternScore {
+  double score = 0;
+  double uniform = 0;     ///< the score of a head that looks at all keys alike
+  std::int64_t rows = 0;  ///< |R|; without any the score is 0
+  WeightExample strongest =
+      {};  ///< the largest weight that follows the pattern; of equals the first
+};
+
+/// What a head does. Rows are those that see two keys at least, and nothing but finite numbers.
+struct HeadMeasures {
+  std::vector<PatternScore> patterns;  ///< in the order of the scorer's
+  /// The constant distance d = key − query that gets most attention, among those that half of the
+  /// rows have at least, and within ±max_offset; and its score.
+  std::int64_t offset = 0;
+  PatternScore at_offset = {};
+  /// The distance at which the row's largest weight stands most often, and how often, of the rows
+  /// that have it: a head is positional from 0.9 on. Source: Voita et al. 2019.
+  std::int64_t peak_offset = 0;
+  double peak_share = 0;
+  double confidence = 0;  ///< the mean of the rows' largest weights. Source: Voita et al. 2019
+  std::int64_t rows = 0;  ///< how many count
+  std::int64_t broken_rows = 0;  ///< how many see NaN or infinity
+};
+
+/// Adds up what the heads of a layer do in texts, one after the other. Memory is linear in the
+/// length of a text.
+class HEED_API HeadScorer {
+ public:
+  /// @param max_offset 0 to 4096
+  /// @throws InvalidArgument when a number is out of range or a pattern has no function.
+  HeadScorer(std::vector<TokenPattern> patterns, std::int64_t num_heads,
+             std::int64_t max_offset = 16);
+  ~HeadScorer();
+  HeadScorer(HeadScorer&&) noexcept;
+  HeadScorer& operator=(HeadScorer&&) noexcept;
+
+  /// A text. The same bits whatever the number of threads.
+  /// @param query [1, num_heads, n, head_dim]
+  /// @param key [1, num_kv_heads, n, head_dim]
+  /// @param tokens n of them
+  /// @param text its number, for examples
+  /// @throws InvalidArgument when shapes or options do not fit, or a pattern gives a key that is
+  /// not a token. Nothing is added then.
+  void add(FloatView query, FloatView key, const AttentionOptions& options,
+           const TokenSequence& tokens, std::int64_t text = 0);
+
+  /// Of each head.
+  std::vector<HeadMeasures> measures() const;
+  const std::vector<TokenPattern>& patterns() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heed::inline v0::inspect
