@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build gallery wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
+.PHONY: help demo test build models gallery wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -22,6 +22,10 @@ build: ## Build the command, build/release/heed
 	$(say) 'building build/release/heed'
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
+
+models: ## Fetch two trained models into build/models: a BERT for sentences and a small Llama that answers
+	$(install) python
+	@scripts/fetch-models
 
 gallery: build ## Draw the pictures of docs/gallery anew
 	$(say) 'drawing docs/gallery'

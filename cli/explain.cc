@@ -14,6 +14,7 @@
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
+#include "models/explain_model.h"
 #include "sentence_files.h"
 #include "sentence_picture.h"
 #include "verbs.h"
@@ -33,6 +34,10 @@ struct ExplainArguments {
   std::string mask = "causal";
   bool no_position = false;
   std::optional<std::int64_t> head;
+  // Of a trained model.
+  std::string model;
+  std::optional<std::string> pair;
+  std::optional<std::int64_t> layer;
   std::string out;
   PictureArguments picture;
   bool as_json = false;
@@ -102,7 +107,30 @@ void print_explanation(const SentenceAttention& attention, std::optional<std::in
             << wrap_text(describe_reading(attention, style), style.width);
 }
 
-void explain(const ExplainArguments& arguments) {
+// What a trained model brings with it.
+constexpr const char* kOptionsOfRandomParameters[] = {"--heads", "--d-model",     "--seed",
+                                                      "--mask",  "--temperature", "--no-position"};
+
+void explain_with_model(const CLI::App& verb, const ExplainArguments& arguments) {
+  for (const char* option : kOptionsOfRandomParameters) {
+    if (verb.count(option) == 0) continue;
+    throw UsageError(fmt::format("{} does not go with --model, whose heads are trained", option));
+  }
+  explain_model({.model = arguments.model,
+                 .text = fmt::format("{}", fmt::join(arguments.words, " ")),
+                 .pair = arguments.pair,
+                 .layer = arguments.layer,
+                 .head = arguments.head,
+                 .out = arguments.out,
+                 .picture = arguments.picture,
+                 .as_json = arguments.as_json});
+}
+
+void explain(const CLI::App& verb, const ExplainArguments& arguments) {
+  if (!arguments.model.empty()) return explain_with_model(verb, arguments);
+  if (arguments.layer || arguments.pair) {
+    throw UsageError(fmt::format("{} goes with --model", arguments.layer ? "--layer" : "--pair"));
+  }
   const SentenceSettings settings = checked_settings(arguments);
   if (!arguments.out.empty()) check_ending(arguments.out);
   const std::string sentence = fmt::format("{}", fmt::join(arguments.words, " "));
@@ -145,6 +173,12 @@ void add_explain(CLI::App& command) {
   add_flag(*verb, "--no-position", arguments->no_position,
            "Do not tell attention where in the sentence a token stands");
   add_option(*verb, "--head", arguments->head, "Show and draw only this head, counted from 0");
+  add_option(*verb, "--model", arguments->model,
+             "Read it with a trained model: a folder of transformers, or a GGUF file")
+      ->type_name("PATH");
+  add_option(*verb, "--pair", arguments->pair, "A second text, for models that read two");
+  add_option(*verb, "--layer", arguments->layer,
+             "Show and draw this layer of the model, counted from 0; otherwise the last");
   add_option(*verb, "--out", arguments->out,
              fmt::format("Also write the heads to a file that ends in {}", kSentenceEndings))
       ->type_name("FILE");
@@ -154,8 +188,9 @@ void add_explain(CLI::App& command) {
       "Example:\n"
       "  heed explain \"Time flies like an arrow\" --head 1 \\\n"
       "               --mask \"causal & sliding_window(2, 0)\"\n"
-      "  heed explain \"Time flies like an arrow\" --out arrow.svg --scale per-row");
-  verb->callback([arguments] { explain(*arguments); });
+      "  heed explain \"Time flies like an arrow\" --out arrow.svg --scale per-row\n"
+      "  heed explain --model all-MiniLM-L6-v2 \"Time flies like an arrow\" --out arrow.html");
+  verb->callback([verb, arguments] { explain(*verb, *arguments); });
 }
 
 }  // namespace heed::cli

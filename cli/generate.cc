@@ -1,15 +1,21 @@
 // heed generate: a trained language model writes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "arguments.h"
+#include "heed/kv_storage.h"
 #include "heed/models/character_model.h"
 #include "heed/viz/terminal.h"
+#include "models/trained_model.h"
+#include "models/write_text.h"
 #include "train/settings.h"
 #include "verbs.h"
 
@@ -19,13 +25,36 @@ namespace {
 
 struct GenerateArguments {
   std::string model;
+  std::vector<std::string> words;  // of the prompt
   std::string prompt = "The ";
   models::TextSampling sampling;
   std::int64_t beam = 0;  // 0: characters are drawn
+  // Of models that `heed train` has not made.
+  std::int64_t top_k = 0;
+  double top_p = 1;
+  std::vector<std::string> stop;
+  bool is_chat = false;
+  std::string cache = "float32";
   bool as_json = false;
+
+  std::string text() const {
+    return words.empty() ? prompt : fmt::format("{}", fmt::join(words, " "));
+  }
 };
 
+constexpr const char* kOptionsOfTrainedModels[] = {"--top-k", "--top-p", "--stop", "--chat",
+                                                   "--cache"};
+
 void check_usage(const CLI::App& verb, const GenerateArguments& arguments) {
+  if (!arguments.words.empty() && verb.count("--prompt") > 0) {
+    throw UsageError("expected the prompt once, either behind --prompt or by itself");
+  }
+  if (arguments.top_k < 0) {
+    throw UsageError(fmt::format("--top-k is {}, expected at least 0", arguments.top_k));
+  }
+  if (!(arguments.top_p > 0 && arguments.top_p <= 1)) {
+    throw UsageError(fmt::format("--top-p is {}, expected more than 0 to 1", arguments.top_p));
+  }
   for (const char* option : {"--temperature", "--seed"}) {
     if (arguments.beam == 0 || verb.count(option) == 0) continue;
     throw UsageError(
@@ -53,51 +82,110 @@ void print_text(std::string_view text) {
 
 std::string text_written(const models::CharacterModel& saved, const GenerateArguments& arguments) {
   const models::TextSampling& sampling = arguments.sampling;
-  if (arguments.beam == 0) return models::continue_text(saved, arguments.prompt, sampling);
-  return models::likeliest_text(saved, arguments.prompt,
+  if (arguments.beam == 0) return models::continue_text(saved, arguments.text(), sampling);
+  return models::likeliest_text(saved, arguments.text(),
                                 {.beam = arguments.beam, .tokens = sampling.tokens});
+}
+
+KvStorage cache_storage(const std::string& name) {
+  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
+                                  KvStorage::kInt8, KvStorage::kInt4}) {
+    if (to_string(storage) == name) return storage;
+  }
+  throw UsageError(
+      fmt::format("--cache is '{}', expected float32, float16, bfloat16, int8 or int4", name));
+}
+
+void write_with_trained_model(const CLI::App& verb, const GenerateArguments& arguments) {
+  const KvStorage cache = cache_storage(arguments.cache);
+  if (arguments.beam != 0) {
+    throw UsageError("--beam goes with models that `heed train lm` has saved");
+  }
+  TextRequest request{.model = arguments.model,
+                      .prompt = arguments.text(),
+                      .is_chat = arguments.is_chat,
+                      .options = {},
+                      .as_json = arguments.as_json};
+  models::GenerateOptions& options = request.options;
+  options.max_tokens = arguments.sampling.tokens;
+  options.sampling = {arguments.sampling.temperature, arguments.top_k, arguments.top_p};
+  options.seed = verb.count("--seed") > 0 ? arguments.sampling.seed : 0;
+  options.stop = arguments.stop;
+  options.past = {.key_storage = cache, .value_storage = cache};
+  write_text(std::move(request));
 }
 
 void run_generate(const CLI::App& verb, const GenerateArguments& arguments) {
   check_usage(verb, arguments);
+  if (is_trained_model(arguments.model)) return write_with_trained_model(verb, arguments);
+  for (const char* option : kOptionsOfTrainedModels) {
+    if (verb.count(option) == 0) continue;
+    throw UsageError(
+        fmt::format("{} goes with folders of transformers and GGUF files, '{}' is neither", option,
+                    arguments.model));
+  }
   const models::CharacterModel saved = models::load_character_model(arguments.model, kOptionNames);
   const std::string text = text_written(saved, arguments);
   if (arguments.as_json) {
-    std::cout << nlohmann::json{{"prompt", arguments.prompt}, {"text", text}}.dump(-1, ' ', true)
+    std::cout << nlohmann::json{{"prompt", arguments.text()}, {"text", text}}.dump(-1, ' ', true)
               << '\n';
   } else {
-    print_text(arguments.prompt + text);
+    print_text(arguments.text() + text);
   }
 }
 
 }  // namespace
 
 void add_generate(CLI::App& command) {
-  CLI::App* verb =
-      command.add_subcommand("generate", "Write text with a model that `heed train lm` has saved");
+  CLI::App* verb = command.add_subcommand("generate", "Write text with a trained model");
   const auto arguments = std::make_shared<GenerateArguments>();
   models::TextSampling& sampling = arguments->sampling;
-  add_option(*verb, "--model", arguments->model, "The folder that --save named, or a file of it")
+  add_option(*verb, "PROMPT", arguments->words,
+             "What to go on from; after -- where it starts with a hyphen");
+  add_option(*verb, "--model", arguments->model,
+             "What `heed train lm --save` named, a folder of transformers (config.json, "
+             "model.safetensors, tokenizer.json), or a GGUF file")
       ->required()
-      ->type_name("DIR");
-  add_option(*verb, "--prompt", arguments->prompt, "What to go on from")
+      ->type_name("PATH");
+  add_option(*verb, "--prompt", arguments->prompt, "The same as PROMPT")
       ->capture_default_str()
       ->type_name("TEXT");
-  add_option(*verb, "--tokens", sampling.tokens, "How many characters to write")
+  add_option(*verb, "--tokens", sampling.tokens, "How many tokens to write at most")
       ->capture_default_str()
       ->type_name("N");
   add_option(*verb, "--temperature", sampling.temperature,
-             "Below 1 the likely becomes likelier; 0: always the likeliest character")
+             "Below 1 the likely becomes likelier; 0: always the likeliest token")
       ->capture_default_str()
       ->type_name("T");
-  add_option(*verb, "--seed", sampling.seed, "Draws the characters")
+  add_option(*verb, "--seed", sampling.seed, "Draws the tokens")
       ->capture_default_str()
       ->type_name("N");
   add_option(*verb, "--beam", arguments->beam,
              "Draw nothing: follow so many texts at once and write the likeliest")
       ->check(CLI::Range(1, 1000).description(""))
       ->type_name("N");
+  add_option(*verb, "--top-k", arguments->top_k, "Draw from so many likeliest tokens; 0: all")
+      ->capture_default_str()
+      ->type_name("K");
+  add_option(*verb, "--top-p", arguments->top_p,
+             "Draw from the likeliest tokens that have this probability together")
+      ->capture_default_str()
+      ->type_name("P");
+  add_option(*verb, "--stop", arguments->stop, "End before this text; may be given several times")
+      ->take_all()
+      ->expected(1)
+      ->type_name("TEXT");
+  add_flag(*verb, "--chat", arguments->is_chat,
+           "The prompt is a message to a model that answers, in its own template");
+  add_option(*verb, "--cache", arguments->cache,
+             "How keys and values are kept: float32, float16, bfloat16, int8 or int4")
+      ->capture_default_str()
+      ->type_name("TYPE");
   add_flag(*verb, "--json", arguments->as_json, "Print prompt and text as one JSON object");
+  verb->footer(
+      "Examples:\n"
+      "  heed generate --model story --prompt \"The lighthouse\"\n"
+      "  heed generate --model SmolLM2-135M-Instruct.Q4_1.gguf --chat \"Why is the sky blue?\"");
   verb->callback([verb, arguments] { run_generate(*verb, *arguments); });
 }
 

@@ -10,7 +10,8 @@ namespace heed::cli {
 namespace {
 
 // The weights of the chosen heads, [heads, q_len, kv_len].
-Tensor<float> chosen(const SentenceAttention& attention, const std::vector<std::int64_t>& heads) {
+Tensor<float> chosen(const inspect::AttendedTokens& attention,
+                     const std::vector<std::int64_t>& heads) {
   const std::int64_t num_tokens = attention.num_tokens();
   auto weights = Tensor<float>::uninitialized(
       {static_cast<std::int64_t>(heads.size()), num_tokens, num_tokens});
@@ -24,16 +25,11 @@ Tensor<float> chosen(const SentenceAttention& attention, const std::vector<std::
 
 }  // namespace
 
-Figure draw_figure(const SentenceAttention& attention, const std::vector<std::int64_t>& heads,
-                   const PictureArguments& arguments) {
-  const SentenceSettings& settings = attention.settings;
+Figure draw_figure(const inspect::AttendedTokens& attention, const std::vector<std::int64_t>& heads,
+                   const std::string& note, const PictureArguments& arguments) {
   std::vector<std::string> titles;
   titles.reserve(heads.size());
   for (const std::int64_t head : heads) titles.push_back(fmt::format("Head {}", head));
-  const std::string note = fmt::format(
-      "Row: the token that asks; column: the token that is listened to. Mask {}, temperature {}, "
-      "random parameters (seed {}).",
-      settings.mask.description(), settings.temperature, settings.seed);
   AttentionFigureOptions options = figure_options(arguments);
   options.title = attention.text;
   options.note = note;

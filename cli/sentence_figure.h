@@ -1,7 +1,8 @@
-// The attention of a sentence as a figure.
+// The attention of tokens as a figure.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "heed/inspect/sentence.h"
@@ -13,8 +14,8 @@ namespace heed::cli {
 using inspect::SentenceAttention;
 using inspect::SentenceSettings;
 
-// A heatmap for each of `heads`, with the tokens on both axes.
-Figure draw_figure(const SentenceAttention& attention, const std::vector<std::int64_t>& heads,
-                   const PictureArguments& arguments);
+// A heatmap for each of `heads`, with the tokens on both axes and `note` below.
+Figure draw_figure(const inspect::AttendedTokens& attention, const std::vector<std::int64_t>& heads,
+                   const std::string& note, const PictureArguments& arguments);
 
 }  // namespace heed::cli

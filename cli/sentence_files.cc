@@ -6,6 +6,7 @@
 
 #include "heed/inspect/explorer.h"
 #include "io/npy_stream.h"
+#include "number_lists.h"
 #include "output_files.h"
 #include "sentence_figure.h"
 #include "sentence_picture.h"
@@ -19,15 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOption = "--out";
 
-// Nested lists, as deep as the tensor's rank.
-template <class T>
-nlohmann::json weight_lists(TensorView<const T> view) {
-  if (view.rank() == 0) return *view.data();
-  auto list = nlohmann::json::array();
-  for (std::int64_t i = 0; i < view.extent(0); ++i) list.push_back(weight_lists(view.select(0, i)));
-  return list;
-}
-
 void write_arrays(const SentenceAttention& attention, const io::ByteSink& sink) {
   const TensorView<const std::int64_t> ids(attention.token_ids.data(),
                                            Shape{attention.num_tokens()});
@@ -35,6 +27,13 @@ void write_arrays(const SentenceAttention& attention, const io::ByteSink& sink) 
                         {"visible", attention.visible.view()},
                         {"token_ids", ids}},
                        NpzCompression::kStored, sink);
+}
+
+std::string note_of(const SentenceSettings& settings) {
+  return fmt::format(
+      "Row: the token that asks; column: the token that is listened to. Mask {}, temperature {}, "
+      "random parameters (seed {}).",
+      settings.mask.description(), settings.temperature, settings.seed);
 }
 
 std::string picture(const SentenceAttention& attention) {
@@ -56,7 +55,7 @@ std::string to_json(const SentenceAttention& attention) {
                               {"mask", settings.mask.description()},
                               {"temperature", settings.temperature},
                               {"has_positions", settings.has_positions}}},
-                            {"weights", weight_lists(attention.weights.view())}};
+                            {"weights", number_lists(attention.weights.view())}};
   constexpr int kOneLine = -1;
   constexpr bool kAsciiOnly = true;
   return json.dump(kOneLine, ' ', kAsciiOnly) + '\n';
@@ -84,7 +83,8 @@ void write_sentence(const fs::path& path, const SentenceAttention& attention,
   if (is_picture(path)) {
     write_picture(
         files, kOption, path,
-        {.figure = [&] { return draw_figure(attention, heads, arguments); },
+        {.figure =
+             [&] { return draw_figure(attention, heads, note_of(attention.settings), arguments); },
          .json = [&] { return to_json(attention); },
          .page =
              [&] {

@@ -24,7 +24,7 @@ int widest(const std::vector<std::string>& labels) {
 }
 
 // The columns in which a heatmap shows every weight as a number under a label that is not cut.
-int comfortable_width(const SentenceAttention& attention) {
+int comfortable_width(const inspect::AttendedTokens& attention) {
   const int label = std::min(widest(attention.labels), kMaxLabel);
   const int cell = label < 4 ? 4 : std::max(label + 1, 6);
   return label + 1 + cell * static_cast<int>(attention.num_tokens());
@@ -36,7 +36,7 @@ struct Arrangement {
   int width;
 };
 
-Arrangement arrange(const SentenceAttention& attention, int num_heads, int width) {
+Arrangement arrange(const inspect::AttendedTokens& attention, int num_heads, int width) {
   const bool is_summary = attention.num_tokens() > kMaxDrawnTokens;
   const int wanted = is_summary ? kSummaryWidth : comfortable_width(attention);
   const int fitting = std::clamp((width + kGap) / (wanted + kGap), 1, num_heads);
@@ -47,7 +47,7 @@ Arrangement arrange(const SentenceAttention& attention, int num_heads, int width
 
 // The end of the colour scale. Many tokens share the attention of one, and colours up to 1 would
 // all be dark: the scale then ends near the median of the rows' largest weights.
-float scale_end(const SentenceAttention& attention) {
+float scale_end(const inspect::AttendedTokens& attention) {
   constexpr std::int64_t kFew = 10;
   const std::int64_t num_tokens = attention.num_tokens();
   if (num_tokens <= kFew) return 1;
@@ -66,7 +66,7 @@ float scale_end(const SentenceAttention& attention) {
 
 // The first line of a heatmap's legend, which says what colours or characters mean; empty where
 // there is none because the weights are written out.
-std::string scale_line(const SentenceAttention& attention, const TerminalStyle& style,
+std::string scale_line(const inspect::AttendedTokens& attention, const TerminalStyle& style,
                        HeatmapOptions options) {
   const FloatView weights = attention.weights.view().select(0, 0);
   const HeatmapLabels labels{attention.labels, attention.labels};
@@ -80,7 +80,7 @@ std::string scale_line(const SentenceAttention& attention, const TerminalStyle& 
 }
 
 // "its last token, mat, attends most to: cat 0.31, The 0.22".
-std::string strongest(const SentenceAttention& attention, std::int64_t head) {
+std::string strongest(const inspect::AttendedTokens& attention, std::int64_t head) {
   const std::int64_t last = attention.num_tokens() - 1;
   const auto weights = attention.weights.view().select(0, head).select(0, last).elements();
   std::vector<std::size_t> order(weights.size());
@@ -97,8 +97,8 @@ std::string strongest(const SentenceAttention& attention, std::int64_t head) {
   return text + '.';
 }
 
-std::string summary(const SentenceAttention& attention, const std::vector<std::int64_t>& heads,
-                    const TerminalStyle& style) {
+std::string summary(const inspect::AttendedTokens& attention,
+                    const std::vector<std::int64_t>& heads, const TerminalStyle& style) {
   std::string text =
       '\n' +
       wrap_text(
@@ -113,7 +113,7 @@ std::string summary(const SentenceAttention& attention, const std::vector<std::i
 
 }  // namespace
 
-std::string draw_tokens(const SentenceAttention& attention, const TerminalStyle& style) {
+std::string draw_tokens(const inspect::AttendedTokens& attention, const TerminalStyle& style) {
   std::vector<std::string> rows;
   std::vector<std::string> columns;
   int used = 0;
@@ -133,8 +133,8 @@ std::string draw_tokens(const SentenceAttention& attention, const TerminalStyle&
   return fmt::format("{}", fmt::join(rows, "\n"));
 }
 
-std::string draw_heads(const SentenceAttention& attention, const std::vector<std::int64_t>& heads,
-                       const TerminalStyle& style) {
+std::string draw_heads(const inspect::AttendedTokens& attention,
+                       const std::vector<std::int64_t>& heads, const TerminalStyle& style) {
   const auto [across, width] = arrange(attention, static_cast<int>(heads.size()), style.width);
   TerminalStyle panel = style;
   panel.width = width;
@@ -155,8 +155,8 @@ std::string draw_heads(const SentenceAttention& attention, const std::vector<std
   return is_summary ? text + summary(attention, heads, style) : text;
 }
 
-std::vector<std::int64_t> all_heads(const SentenceAttention& attention) {
-  std::vector<std::int64_t> heads(static_cast<std::size_t>(attention.settings.num_heads));
+std::vector<std::int64_t> all_heads(const inspect::AttendedTokens& attention) {
+  std::vector<std::int64_t> heads(static_cast<std::size_t>(attention.num_heads()));
   std::iota(heads.begin(), heads.end(), 0);
   return heads;
 }

@@ -24,6 +24,7 @@ void add_lesson(CLI::App& command);
 void add_gallery(CLI::App& command);
 void add_train(CLI::App& command);
 void add_generate(CLI::App& command);
+void add_embed(CLI::App& command);
 void add_diagnose(CLI::App& command);
 void add_translate(CLI::App& command);
 void add_evaluate(CLI::App& command);

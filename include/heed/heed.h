@@ -47,6 +47,7 @@
 #include "heed/statistics.h"
 #include "heed/tensor.h"
 #include "heed/text/characters.h"
+#include "heed/text/tokenizer.h"
 #include "heed/viz/colormap.h"
 #include "heed/viz/explorer.h"
 #include "heed/viz/layout.h"
@@ -56,21 +57,27 @@
 #ifndef HEED_WITHOUT_FIGURES
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/chart.h"
-#include "heed/viz/figure.h"#endif
+#include "heed/viz/figure.h"
+#endif
 
 // What a library built with HEED_BUILD_NN=OFF lacks.
 #ifndef HEED_WITHOUT_NN
 #include "heed/blas.h"
 #include "heed/demonstrate.h"
+#include "heed/inspect/attended_tokens.h"
 #include "heed/inspect/explorer.h"
 #include "heed/inspect/layer_text.h"
 #include "heed/inspect/layers.h"
+#include "heed/inspect/model_reading.h"
 #include "heed/inspect/saved_model.h"
 #include "heed/inspect/sentence.h"
 #include "heed/models/causal_config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/models/character_model.h"
 #include "heed/models/checkpoint.h"
+#include "heed/models/config.h"
+#include "heed/models/generate.h"
+#include "heed/models/model.h"
 #include "heed/models/text_writer.h"
 #include "heed/models/weight_matrix.h"
 #include "heed/nn/alignment_layers.h"
@@ -109,4 +116,5 @@
 #include "heed/train/translation_settings.h"
 #include "heed/train/translator.h"
 #include "heed/train/translator_scores.h"
-#include "heed/train/translator_training.h"#endif
+#include "heed/train/translator_training.h"
+#endif

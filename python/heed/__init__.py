@@ -8,7 +8,7 @@
 (1, 8, 128, 64)
 """
 
-from . import reference
+from . import models, reference
 from ._heed import (
     KvPool,
     KvSequence,
@@ -121,6 +121,7 @@ __all__ = [
     "linear_attention_backward",
     "longformer",
     "merge_attention",
+    "models",
     "num_threads",
     "parse_mask",
     "plan",

@@ -11,6 +11,7 @@ void bind_flex(nanobind::module_& module);
 void bind_kv_cache(nanobind::module_& module);
 void bind_linear(nanobind::module_& module);
 void bind_merge(nanobind::module_& module);
+void bind_models(nanobind::module_& module);
 void bind_packed(nanobind::module_& module);
 void bind_page(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);

@@ -24,6 +24,7 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_page(module);
   heed::python::bind_plan(module);
   heed::python::bind_merge(module);
+  heed::python::bind_models(module);
   heed::python::bind_packed(module);
   heed::python::bind_kv_cache(module);
   heed::python::bind_rotary(module);

@@ -146,6 +146,11 @@ bool JsonPart::boolean() const { return checked(JsonKind::kBoolean).boolean; }
 
 std::int64_t JsonPart::integer() const { return checked(JsonKind::kInteger).integer; }
 
+double JsonPart::number() const {
+  if (!is(JsonKind::kInteger)) checked(JsonKind::kNumber);
+  return value_->number;
+}
+
 std::vector<JsonPart> JsonPart::items() const {
   const JsonValue& array = checked(JsonKind::kArray);
   std::vector<JsonPart> parts;
@@ -177,6 +182,16 @@ JsonPart JsonPart::at(std::string_view key) const {
 bool JsonPart::boolean_or(std::string_view key, bool otherwise) const {
   const auto found = find(key);
   return found ? found->boolean() : otherwise;
+}
+
+std::int64_t JsonPart::integer_or(std::string_view key, std::int64_t otherwise) const {
+  const auto found = find(key);
+  return found ? found->integer() : otherwise;
+}
+
+double JsonPart::number_or(std::string_view key, double otherwise) const {
+  const auto found = find(key);
+  return found ? found->number() : otherwise;
 }
 
 std::string JsonPart::string_or(std::string_view key, std::string_view otherwise) const {

@@ -42,6 +42,7 @@ class JsonPart {
   const std::string& string() const;
   bool boolean() const;
   std::int64_t integer() const;
+  double number() const;  // of an integer too
   std::vector<JsonPart> items() const;  // of an array
 
   // A member of an object; nothing when it is missing or null.
@@ -49,6 +50,8 @@ class JsonPart {
   // Throws FormatError when it is missing or null.
   JsonPart at(std::string_view key) const;
   bool boolean_or(std::string_view key, bool otherwise) const;
+  std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;
+  double number_or(std::string_view key, double otherwise) const;
   std::string string_or(std::string_view key, std::string_view otherwise) const;
 
   [[noreturn]] void fail(std::string_view problem) const;

@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/inspect/attended_tokens.h"
 #include "heed/mask.h"
 #include "heed/nn/functional.h"
 #include "heed/tensor.h"
 
 namespace heed::inline v0::inspect {
-
-/// A sentence has no more tokens than this.
-inline constexpr std::int64_t kMaxTokens = 512;
 
 /// How the tokens of a sentence attend.
 struct SentenceSettings {
@@ -29,17 +27,10 @@ struct SentenceSettings {
 };
 
 /// All that was computed on the way.
-struct SentenceAttention {
-  std::string text;  ///< valid UTF-8
+struct SentenceAttention : AttendedTokens {
   SentenceSettings settings;
-  std::vector<std::int64_t> token_ids;
-  std::vector<std::string> labels;  ///< of the tokens, fit for a terminal
-  Tensor<float> vectors;            ///< [num_tokens, d_model]: what attention is given
+  Tensor<float> vectors;  ///< [num_tokens, d_model]: what attention is given
   AttentionParameters<float> parameters;
-  Tensor<float> weights;  ///< [num_heads, num_tokens, num_tokens]
-  Tensor<bool> visible;   ///< [num_tokens, num_tokens]
-
-  std::int64_t num_tokens() const { return static_cast<std::int64_t>(token_ids.size()); }
 };
 
 /// Tokeniser (whitespace around the sentence is dropped), embedding, position encoding and

@@ -46,8 +46,8 @@ HEED_API std::string_view to_string(EndReason reason);
 
 /// A text that was written.
 struct Generated {
-  std::vector<std::int64_t> ids;  ///< without the token that ended it
-  std::string text;
+  std::vector<std::int64_t> ids = {};  ///< without the token that ended it
+  std::string text = {};
   EndReason reason = EndReason::kMaxTokens;
   std::int64_t prompt_tokens = 0;
   double prefill_seconds = 0;  ///< until the prompt was read

@@ -42,6 +42,9 @@ struct AttentionCall {
   FloatView value;                  ///< [1, num_kv_heads, n, head_dim]
   const AttentionOptions& options;  ///< mask and scale
 };
+/// The weights of every head and query of a call, [num_heads, n, n].
+HEED_API Tensor<float> weights_of(const AttentionCall& call);
+
 using AttentionObserver = std::function<void(const AttentionCall&)>;
 
 /// Token ids of one or several texts, one behind the other: text i has the ids boundaries[i] ≤ t <
@@ -73,8 +76,8 @@ struct ForwardOptions {
 
 /// How keys and values of what was read are kept.
 struct PastOptions {
-  KvStorage storage = KvStorage::kFloat32;
-  std::int64_t max_tokens = kUnbounded;
+  KvStorage key_storage = KvStorage::kFloat32;
+  KvStorage value_storage = KvStorage::kFloat32;
 };
 
 /// A transformer with its weights and its tokenizer. A handle: copies share the weights. What is

@@ -1,0 +1,25 @@
+// heed explain --model: what the heads of a trained model do with the user's text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "picture_file.h"
+
+namespace heed::cli {
+
+struct ModelExplanation {
+  std::string model;
+  std::string text;
+  std::optional<std::string> pair;
+  std::optional<std::int64_t> layer;  // the last one, and of files all
+  std::optional<std::int64_t> head;
+  std::string out;
+  PictureArguments picture;
+  bool as_json = false;
+};
+
+void explain_model(const ModelExplanation& request);
+
+}  // namespace heed::cli

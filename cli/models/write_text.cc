@@ -1,0 +1,89 @@
+#include "models/write_text.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "heed/viz/terminal.h"
+#include "models/trained_model.h"
+#include "train/interrupt.h"
+
+namespace heed::cli {
+
+namespace {
+
+// Made harmless for a terminal, line by line: a model may write any character.
+void print_piece(std::string_view text) {
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    std::cout << sanitize_for_terminal(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    std::cout << '\n';
+    text.remove_prefix(end + 1);
+  }
+  std::cout << std::flush;
+}
+
+double rate(std::int64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string speed_line(const models::Generated& text) {
+  const auto written = static_cast<std::int64_t>(text.ids.size());
+  return fmt::format(
+      "read {} tokens in {:.2f} s ({:.0f} a second), wrote {} in {:.2f} s ({:.1f} a second); "
+      "ended by {}",
+      text.prompt_tokens, text.prefill_seconds, rate(text.prompt_tokens, text.prefill_seconds),
+      written, text.decode_seconds, rate(written, text.decode_seconds), to_string(text.reason));
+}
+
+void print_json(const TextRequest& request, const models::Generated& text) {
+  const nlohmann::json json{{"prompt", request.prompt},
+                            {"text", text.text},
+                            {"token_ids", text.ids},
+                            {"reason", to_string(text.reason)},
+                            {"prompt_tokens", text.prompt_tokens},
+                            {"prefill_seconds", text.prefill_seconds},
+                            {"decode_seconds", text.decode_seconds}};
+  std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+std::vector<std::int64_t> prompt_ids(const models::Model& model, const TextRequest& request) {
+  const text::Tokenizer& tokenizer = model.tokenizer();
+  // Texts of a user hold no special tokens but those of the template around them.
+  if (!request.is_chat) {
+    return tokenizer.encode(request.prompt, {.parse_special_tokens = false}).ids;
+  }
+  const text::ChatMessage message{"user", request.prompt};
+  const std::string chat = tokenizer.apply_chat_template(std::span(&message, 1));
+  return tokenizer.encode(chat, {.add_special_tokens = false}).ids;
+}
+
+}  // namespace
+
+void write_text(TextRequest request) {
+  const models::Model model = models::load(request.model);
+  const std::vector<std::int64_t> prompt = prompt_ids(model, request);
+  const InterruptGuard guard;
+  const bool is_shown = !request.as_json;
+  request.options.on_text = [&](std::string_view piece) {
+    if (is_shown) print_piece(piece);
+    return InterruptGuard::signal() == 0;
+  };
+  if (is_shown && !request.is_chat) print_piece(request.prompt);
+  const models::Generated text = models::generate(model, prompt, request.options);
+  if (is_shown) {
+    std::cout << std::endl;
+    std::cerr << speed_line(text) << '\n';
+  } else {
+    print_json(request, text);
+  }
+  if (InterruptGuard::signal() != 0) {
+    throw Interrupted(InterruptGuard::signal(), "interrupted; the text so far is above");
+  }
+}
+
+}  // namespace heed::cli

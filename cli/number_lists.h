@@ -1,0 +1,13 @@
+// Arrays as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "heed/tensor.h"
+
+namespace heed::cli {
+
+// Nested lists, as deep as the array's rank.
+nlohmann::json number_lists(FloatView view);
+
+}  // namespace heed::cli

@@ -1,0 +1,46 @@
+/// What a trained model's heads do with a text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heed/config.h"
+#include "heed/inspect/attended_tokens.h"
+#include "heed/mask.h"
+#include "heed/models/model.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::inspect {
+
+/// Queries, keys and weights of a layer, as its attention reads them.
+struct ReadLayer {
+  Tensor<float> query;    ///< [num_heads, num_tokens, head_dim], rotary embedding applied
+  Tensor<float> key;      ///< [num_kv_heads, num_tokens, head_dim], likewise
+  Tensor<float> weights;  ///< [num_heads, num_tokens, num_tokens]
+};
+
+/// All layers of one text, or of a pair of texts.
+struct ModelReading {
+  std::string text;  ///< both texts of a pair, with " / " between them
+  text::Encoding encoding;
+  std::vector<std::string> labels;  ///< of the tokens, fit for a terminal
+  /// The number of the word, of what stands between whitespace, that each token is part of; −1: of
+  /// none. Empty for pairs.
+  std::vector<std::int64_t> words;
+  Mask mask;             ///< of every layer
+  Tensor<bool> visible;  ///< [num_tokens, num_tokens]: the same
+  std::vector<ReadLayer> layers;
+
+  /// A layer as what is drawn. @throws InvalidArgument when there is no such layer.
+  HEED_API AttendedTokens tokens_of(std::int64_t layer) const;
+};
+
+/// Reads a text, or two as a pair, with every head of a model.
+/// @throws InvalidArgument when a text is not valid UTF-8, or has no tokens or more than
+/// kMaxTokens.
+HEED_API ModelReading read_text(const models::Model& model, const std::string& text,
+                                const std::optional<std::string>& pair = std::nullopt);
+
+}  // namespace heed::inline v0::inspect

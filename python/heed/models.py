@@ -1,0 +1,134 @@
+"""Trained models: folders as transformers saves them, and GGUF files.
+
+>>> model = heed.models.load("all-MiniLM-L6-v2")  # doctest: +SKIP
+>>> model.embed(["A cat sat.", "A dog lay."]).shape  # doctest: +SKIP
+(2, 384)
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _heed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy import ndarray
+
+__all__ = ["Generated", "Model", "load"]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A text that a model wrote, and why it ended: max_tokens, end_token, stop_text, context_full or caller."""
+
+    ids: list[int]
+    text: str
+    reason: str
+    prefill_seconds: float
+    decode_seconds: float
+
+
+class Model:
+    """A trained transformer with its weights and its tokenizer. Texts may be given as such or as lists of ids;
+    `switched_off` is a list of (layer, head) whose output is replaced by 0."""
+
+    def __init__(self, model: _heed.Model) -> None:
+        self._model = model
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self._model.config
+
+    @property
+    def num_parameters(self) -> int:
+        """Of all weights, a tied one counted once."""
+        return self._model.num_parameters
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the weights take as they are stored."""
+        return self._model.num_bytes
+
+    def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
+        return self._model.encode(text, pair, add_special_tokens)[0]
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        return self._model.decode(list(ids), skip_special_tokens)
+
+    def tokens(self, text: str | Sequence[int], pair: str | None = None) -> list[str]:
+        """The tokens of a text as people should see them."""
+        return [self._model.label(i) for i in self._ids(text, pair)[0]]
+
+    def chat_prompt(self, messages: Sequence[tuple[str, str]]) -> str:
+        """(role, content) of each message as the text that the model was trained on."""
+        return self._model.chat_prompt([(str(role), str(content)) for role, content in messages])
+
+    def forward(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
+        """Hidden states after the last layer and norm, float32 [tokens, hidden_size]."""
+        return self._model.forward(*self._ids(text, pair), list(switched_off))
+
+    def hidden_states(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
+        """Those after the embedding and after each layer, float32 [num_layers + 1, tokens, hidden_size]."""
+        return self._model.hidden_states(*self._ids(text, pair), list(switched_off))
+
+    def attentions(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
+        """The weights of every head, float32 [num_layers, num_heads, tokens, tokens]."""
+        return self._model.attentions(*self._ids(text, pair), list(switched_off))
+
+    def logits(self, text: str | Sequence[int], *, switched_off: Any = ()) -> ndarray:
+        """Scores of the token after each token, float32 [tokens, vocab_size]."""
+        return self._model.logits(self._ids(text, None)[0], list(switched_off))
+
+    def mean_loss(self, text: str | Sequence[int], *, switched_off: Any = ()) -> float:
+        """The mean of -log p(token | tokens before it) in nats."""
+        return self._model.mean_loss(self._ids(text, None)[0], list(switched_off))
+
+    def embed(self, texts: Sequence[str]) -> ndarray:
+        """One vector for each text, float32 [len(texts), hidden_size]."""
+        if isinstance(texts, str):
+            raise ValueError("embed: texts is one str, expected a list of them")
+        return self._model.embed(list(texts))
+
+    def generate(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        max_tokens: int = 100,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        stop: Sequence[str] = (),
+        cache: str = "float32",
+        on_text: Callable[[str], bool | None] | None = None,
+    ) -> Generated:
+        """Goes on after a prompt. on_text is called with each piece of the text; False ends it."""
+        options = {
+            "max_tokens": max_tokens,
+            "temperature": float(temperature),
+            "top_k": top_k,
+            "top_p": float(top_p),
+            "seed": seed,
+            "stop": list(stop),
+            "cache": cache,
+            "on_text": on_text,
+        }
+        return Generated(**self._model.generate(self._ids(prompt, None)[0], options))
+
+    def _ids(self, text: str | Sequence[int], pair: str | None) -> tuple[list[int], list[int]]:
+        if isinstance(text, str):
+            ids, type_ids = self._model.encode(text, pair, True)
+            return ids, type_ids if any(type_ids) else []
+        if pair is not None:
+            raise ValueError("pair goes with a text, not with ids")
+        return [int(i) for i in text], []
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model of a folder (config.json, model.safetensors, tokenizer.json) or of a GGUF file. Weights are read where
+    the files are mapped, and stay as they are stored."""
+    return Model(_heed.load_model(os.fspath(path)))

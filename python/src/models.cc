@@ -1,0 +1,224 @@
+// Trained models.
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "call.h"
+#include "heed/models/generate.h"
+#include "heed/models/model.h"
+
+namespace heed::python {
+
+namespace {
+
+using models::Model;
+
+std::string kind_of(const models::ModelConfig& config) {
+  return std::string(models::to_string(config.family));
+}
+
+nb::dict config_dict(const Model& model) {
+  const models::ModelConfig& config = model.config();
+  nb::dict dict;
+  dict["family"] = kind_of(config);
+  dict["architecture"] = config.architecture;
+  dict["vocab_size"] = config.vocab_size;
+  dict["num_layers"] = config.num_layers;
+  dict["num_heads"] = config.num_heads;
+  dict["num_kv_heads"] = config.num_kv_heads;
+  dict["head_dim"] = config.head_dim;
+  dict["hidden_size"] = config.hidden_size;
+  dict["intermediate_size"] = config.intermediate_size;
+  dict["max_positions"] = config.max_positions;
+  dict["window"] = config.window;
+  return dict;
+}
+
+nb::tuple encode(const Model& model, const std::string& text,
+                 const std::optional<std::string>& pair, bool add_special_tokens) {
+  const text::EncodeOptions options{.add_special_tokens = add_special_tokens};
+  const text::Encoding encoding = pair ? model.tokenizer().encode_pair(text, *pair, options)
+                                       : model.tokenizer().encode(text, options);
+  return nb::make_tuple(encoding.ids, encoding.type_ids);
+}
+
+// What is asked of a forward pass over one text.
+struct Pass {
+  models::Inputs inputs;
+  models::ForwardOptions options;
+};
+
+Pass pass_of(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& type_ids,
+             const std::vector<std::pair<std::int64_t, std::int64_t>>& switched_off) {
+  Pass pass{.inputs = models::Inputs::of(ids), .options = {}};
+  pass.inputs.type_ids = type_ids;
+  for (const auto& [layer, head] : switched_off) {
+    pass.options.switched_off.push_back({layer, head});
+  }
+  return pass;
+}
+
+using SwitchedOff = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+nb::object forward(const Model& model, const std::vector<std::int64_t>& ids,
+                   const std::vector<std::int64_t>& type_ids, const SwitchedOff& switched_off) {
+  const Pass pass = pass_of(ids, type_ids, switched_off);
+  return to_object(without_lock([&] { return model.forward(pass.inputs, pass.options); }),
+                   Library::kNumpy);
+}
+
+// [num_layers + 1, tokens, hidden_size]
+nb::object hidden_states(const Model& model, const std::vector<std::int64_t>& ids,
+                         const std::vector<std::int64_t>& type_ids,
+                         const SwitchedOff& switched_off) {
+  Pass pass = pass_of(ids, type_ids, switched_off);
+  const models::ModelConfig& config = model.config();
+  auto states = Tensor<float>::uninitialized(
+      {config.num_layers + 1, static_cast<std::int64_t>(ids.size()), config.hidden_size});
+  pass.options.hidden_states = [&](std::int64_t index, FloatView state) {
+    const auto from = state.elements();
+    std::copy(from.begin(), from.end(), states.view().select(0, index).elements().begin());
+  };
+  without_lock([&] { return model.forward(pass.inputs, pass.options).num_elements(); });
+  return to_object(std::move(states), Library::kNumpy);
+}
+
+// [num_layers, num_heads, tokens, tokens]
+nb::object attentions(const Model& model, const std::vector<std::int64_t>& ids,
+                      const std::vector<std::int64_t>& type_ids, const SwitchedOff& switched_off) {
+  Pass pass = pass_of(ids, type_ids, switched_off);
+  const models::ModelConfig& config = model.config();
+  const auto tokens = static_cast<std::int64_t>(ids.size());
+  auto weights =
+      Tensor<float>::uninitialized({config.num_layers, config.num_heads, tokens, tokens});
+  pass.options.observer = [&](const models::AttentionCall& call) {
+    const Tensor<float> found = models::weights_of(call);
+    std::copy(found.elements().begin(), found.elements().end(),
+              weights.view().select(0, call.layer).elements().begin());
+  };
+  without_lock([&] { return model.forward(pass.inputs, pass.options).num_elements(); });
+  return to_object(std::move(weights), Library::kNumpy);
+}
+
+nb::object logits(const Model& model, const std::vector<std::int64_t>& ids,
+                  const SwitchedOff& switched_off) {
+  const Pass pass = pass_of(ids, {}, switched_off);
+  return to_object(
+      without_lock([&] { return model.logits(model.forward(pass.inputs, pass.options)); }),
+      Library::kNumpy);
+}
+
+double mean_loss(const Model& model, const std::vector<std::int64_t>& ids,
+                 const SwitchedOff& switched_off) {
+  const Pass pass = pass_of(ids, {}, switched_off);
+  return without_lock([&] { return models::mean_loss(model, ids, pass.options); });
+}
+
+KvStorage storage_of(const std::string& text) {
+  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
+                                  KvStorage::kInt8, KvStorage::kInt4}) {
+    if (to_string(storage) == text) return storage;
+  }
+  throw InvalidArgument(fmt::format(
+      "generate: cache is '{}', expected 'float32', 'float16', 'bfloat16', 'int8' or 'int4'",
+      text));
+}
+
+nb::dict generate(const Model& model, const std::vector<std::int64_t>& prompt,
+                  models::GenerateOptions options, const std::string& cache,
+                  const nb::object& on_text) {
+  options.past = {storage_of(cache), storage_of(cache)};
+  if (!on_text.is_none()) {
+    options.on_text = [&](std::string_view piece) {
+      const Locked locked;
+      try {
+        const nb::bytes bytes(piece.data(), piece.size());
+        const nb::object text = bytes.attr("decode")("utf-8", "replace");
+        const nb::object answer = call_function(on_text, nb::make_tuple(text));
+        return answer.is_none() || nb::cast<bool>(answer);
+      } catch (...) {
+        Call::current().fail();
+        return false;
+      }
+    };
+  }
+  const models::Generated result =
+      without_lock([&] { return models::generate(model, prompt, options); });
+  nb::dict dict;
+  dict["ids"] = result.ids;
+  dict["text"] =
+      nb::bytes(result.text.data(), result.text.size()).attr("decode")("utf-8", "replace");
+  dict["reason"] = std::string(models::to_string(result.reason));
+  dict["prefill_seconds"] = result.prefill_seconds;
+  dict["decode_seconds"] = result.decode_seconds;
+  return dict;
+}
+
+nb::dict generate_by_names(const Model& model, const std::vector<std::int64_t>& prompt,
+                           const nb::dict& options) {
+  models::GenerateOptions read;
+  read.max_tokens = nb::cast<std::int64_t>(options["max_tokens"]);
+  read.sampling.temperature = nb::cast<double>(options["temperature"]);
+  read.sampling.top_k = nb::cast<std::int64_t>(options["top_k"]);
+  read.sampling.top_p = nb::cast<double>(options["top_p"]);
+  read.seed = nb::cast<std::uint64_t>(options["seed"]);
+  read.stop = nb::cast<std::vector<std::string>>(options["stop"]);
+  return generate(model, prompt, std::move(read), nb::cast<std::string>(options["cache"]),
+                  options["on_text"]);
+}
+
+nb::object embed(const Model& model, const std::vector<std::string>& texts) {
+  return to_object(without_lock([&] { return model.embed(texts); }), Library::kNumpy);
+}
+
+std::string chat_prompt(const Model& model,
+                        const std::vector<std::pair<std::string, std::string>>& messages) {
+  std::vector<text::ChatMessage> chat;
+  for (const auto& [role, content] : messages) chat.push_back({role, content});
+  return model.tokenizer().apply_chat_template(chat);
+}
+
+}  // namespace
+
+void bind_models(nb::module_& module) {
+  nb::class_<Model>(module, "Model", "A trained transformer.")
+      .def_prop_ro("config", &config_dict)
+      .def_prop_ro("num_parameters", &Model::num_parameters)
+      .def_prop_ro("num_bytes", &Model::num_bytes)
+      .def("encode", &encode, nb::arg("text"), nb::arg("pair") = nb::none(),
+           nb::arg("add_special_tokens") = true)
+      .def(
+          "decode",
+          [](const Model& model, const std::vector<std::int64_t>& ids, bool skip_special_tokens) {
+            const std::string text =
+                model.tokenizer().decode(ids, {.skip_special_tokens = skip_special_tokens});
+            return nb::bytes(text.data(), text.size()).attr("decode")("utf-8", "replace");
+          },
+          nb::arg("ids"), nb::arg("skip_special_tokens") = true)
+      .def("label", [](const Model& model, std::int64_t id) { return model.tokenizer().label(id); })
+      .def("chat_prompt", &chat_prompt, nb::arg("messages"))
+      .def("forward", &forward)
+      .def("hidden_states", &hidden_states)
+      .def("attentions", &attentions)
+      .def("logits", &logits)
+      .def("mean_loss", &mean_loss)
+      .def("embed", &embed, nb::arg("texts"))
+      .def("generate", &generate_by_names);
+  module.def(
+      "load_model",
+      [](const std::string& path) { return without_lock([&] { return models::load(path); }); },
+      nb::arg("path"));
+}
+
+}  // namespace heed::python

@@ -1,0 +1,322 @@
+#include "models/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "heed/error.h"
+#include "heed/mask.h"
+#include "heed/packed.h"
+#include "heed/parallel.h"
+#include "heed/rotary.h"
+#include "models/kernels/row_functions.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+// Elements that a thread takes at once of loops between products.
+constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 14;
+
+// Calls body(row) for every row of `width` elements.
+template <class Body>
+void for_rows(std::int64_t rows, std::int64_t width, Body body) {
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kElementsAtOnce / std::max<std::int64_t>(1, width));
+  parallel_for(0, rows, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first; row < last; ++row) body(row);
+  });
+}
+
+Mask mask_of(const ModelConfig& config) {
+  if (!config.is_causal()) return {};
+  if (!config.window) return causal();
+  return causal() & sliding_window(*config.window - 1, 0);
+}
+
+// A forward pass and its memory, which all layers use.
+class Pass {
+ public:
+  Pass(const Model::Parts& parts, const PassInputs& inputs, const ForwardOptions& options)
+      : parts_(parts),
+        config_(parts.config),
+        inputs_(inputs),
+        options_(options),
+        x_(buffer(config_.hidden_size)),
+        normed_(buffer(config_.hidden_size)),
+        query_(buffer(config_.num_heads * config_.head_dim)),
+        key_(buffer(config_.num_kv_heads * config_.head_dim)),
+        value_(buffer(config_.num_kv_heads * config_.head_dim)),
+        gate_(buffer(config_.intermediate_size)),
+        up_(buffer(is_gated() ? config_.intermediate_size : 0)) {
+    attention_options_.mask = mask_of(config_);
+  }
+
+  Tensor<float> run() {
+    find_positions();
+    embed();
+    show_hidden_states(0);
+    for (std::int64_t i = 0; i < config_.num_layers; ++i) {
+      const TransformerLayer& layer = parts_.layers[static_cast<std::size_t>(i)];
+      if (config_.family == Family::kBert) {
+        add_attention(layer, i, x_);
+        apply_norm(layer.attention_norm, config_, x_, x_);
+        add_mlp(layer, x_);
+        apply_norm(layer.mlp_norm, config_, x_, x_);
+      } else {
+        apply_norm(layer.attention_norm, config_, x_, normed_);
+        add_attention(layer, i, normed_);
+        apply_norm(layer.mlp_norm, config_, x_, normed_);
+        add_mlp(layer, normed_);
+      }
+      const bool is_last = i + 1 == config_.num_layers;
+      if (is_last && config_.is_causal()) apply_norm(parts_.final_norm, config_, x_, x_);
+      show_hidden_states(i + 1);
+    }
+    return std::move(x_);
+  }
+
+ private:
+  bool is_gated() const { return config_.family == Family::kLlama; }
+  Tensor<float> buffer(std::int64_t width) const {
+    return Tensor<float>::uninitialized({inputs_.size(), width});
+  }
+  void show_hidden_states(std::int64_t index) const {
+    if (options_.hidden_states) options_.hidden_states(index, x_);
+  }
+
+  // Where each token stands in its text, and the rotary embedding's angles there.
+  void find_positions() {
+    const std::int64_t before = inputs_.past == nullptr ? 0 : inputs_.past->length();
+    std::int64_t longest = 0;
+    for (std::size_t text = 0; text + 1 < inputs_.boundaries.size(); ++text) {
+      const std::int64_t length = inputs_.boundaries[text + 1] - inputs_.boundaries[text];
+      longest = std::max(longest, before + length);
+      for (std::int64_t i = 0; i < length; ++i) positions_.push_back(before + i);
+    }
+    if (!config_.rotary) return;
+    const RotaryPositions& rotary = *config_.rotary;
+    const RotaryFrequencies frequencies = rotary_frequencies(
+        rotary.rotary_dim, rotary.base, rotary.scaling, std::max<std::int64_t>(longest, 1));
+    const std::int64_t pairs = rotary.rotary_dim / 2;
+    cos_ = Tensor<float>::uninitialized({1, inputs_.size(), pairs});
+    sin_ = Tensor<float>::uninitialized({1, inputs_.size(), pairs});
+    for_rows(inputs_.size(), pairs * 16, [&](std::int64_t token) {
+      for (std::int64_t i = 0; i < pairs; ++i) {
+        const double angle = static_cast<double>(positions_[static_cast<std::size_t>(token)]) *
+                             frequencies.inv_freq.data()[i];
+        cos_.data()[token * pairs + i] =
+            static_cast<float>(std::cos(angle) * frequencies.attention_factor);
+        sin_.data()[token * pairs + i] =
+            static_cast<float>(std::sin(angle) * frequencies.attention_factor);
+      }
+    });
+  }
+
+  // x = tokens[id] + positions[position] + token_types[type], normalised by BERT.
+  void embed() {
+    const std::int64_t width = config_.hidden_size;
+    const RowFunctions& functions = row_functions();
+    for_rows(inputs_.size(), width, [&](std::int64_t token) {
+      const auto index = static_cast<std::size_t>(token);
+      const std::span<float> row(x_.data() + token * width, static_cast<std::size_t>(width));
+      const std::span<float> other(normed_.data() + token * width, row.size());
+      parts_.tokens.row(inputs_.ids[index], row);
+      if (parts_.positions.rows() > 0) {
+        parts_.positions.row(positions_[index], other);
+        functions.add(other.data(), width, row.data());
+      }
+      if (parts_.token_types.rows() > 0) {
+        parts_.token_types.row(inputs_.type_ids.empty() ? 0 : inputs_.type_ids[index], other);
+        functions.add(other.data(), width, row.data());
+      }
+    });
+    if (config_.family == Family::kBert) apply_norm(parts_.embedding_norm, config_, x_, x_);
+  }
+
+  // x += attention(input)
+  void add_attention(const TransformerLayer& layer, std::int64_t index, FloatView input) {
+    layer.query.apply(input, query_);
+    layer.key.apply(input, key_);
+    layer.value.apply(input, value_);
+    if (config_.rotary) {
+      query_ = rotated(query_, config_.num_heads);
+      key_ = rotated(key_, config_.num_kv_heads);
+    }
+    if (options_.observer) show_attention(index);
+    Tensor<float> out =
+        attended(index).reshaped({inputs_.size(), config_.num_heads * config_.head_dim});
+    switch_off(index, out);
+    layer.out.apply(out, normed_);
+    add_normed();
+  }
+
+  Tensor<float> rotated(const Tensor<float>& x, std::int64_t num_heads) const {
+    return rotary_embedding(x.view().reshape({1, inputs_.size(), num_heads * config_.head_dim}),
+                            cos_, sin_, config_.rotary->pairing,
+                            {.rotary_dim = config_.rotary->rotary_dim, .num_heads = num_heads})
+        .reshaped({inputs_.size(), num_heads * config_.head_dim});
+  }
+
+  FloatView heads_of(const Tensor<float>& x, std::int64_t num_heads) const {
+    return x.view().reshape({inputs_.size(), num_heads, config_.head_dim});
+  }
+
+  // [tokens, num_heads, head_dim]
+  Tensor<float> attended(std::int64_t layer) const {
+    const FloatView query = heads_of(query_, config_.num_heads);
+    const FloatView key = heads_of(key_, config_.num_kv_heads);
+    const FloatView value = heads_of(value_, config_.num_kv_heads);
+    if (inputs_.past == nullptr) {
+      return attention_packed(query, key, value, {inputs_.boundaries, inputs_.boundaries},
+                              attention_options_);
+    }
+    KvSequence& sequence = inputs_.past->layer(layer).front();
+    sequence.append(key.permute({1, 0, 2}), value.permute({1, 0, 2}));
+    const KvSequence* const sequences[] = {&sequence};
+    return attend(query, KvBatch{sequences, inputs_.boundaries}, attention_options_);
+  }
+
+  void show_attention(std::int64_t layer) const {
+    const auto shown = [&](const Tensor<float>& x, std::int64_t num_heads, std::int64_t text) {
+      const auto i = static_cast<std::size_t>(text);
+      const FloatView rows =
+          heads_of(x, num_heads).slice(0, inputs_.boundaries[i], inputs_.boundaries[i + 1]);
+      return rows.to_rank(4).permute({0, 2, 1, 3});
+    };
+    for (std::int64_t text = 0; text < inputs_.num_texts(); ++text) {
+      options_.observer({.layer = layer,
+                         .text = text,
+                         .query = shown(query_, config_.num_heads, text),
+                         .key = shown(key_, config_.num_kv_heads, text),
+                         .value = shown(value_, config_.num_kv_heads, text),
+                         .options = attention_options_});
+    }
+  }
+
+  void switch_off(std::int64_t layer, Tensor<float>& out) const {
+    const std::int64_t width = config_.num_heads * config_.head_dim;
+    for (const HeadIndex& head : options_.switched_off) {
+      if (head.layer != layer) continue;
+      for (std::int64_t token = 0; token < inputs_.size(); ++token) {
+        std::fill_n(out.data() + token * width + head.head * config_.head_dim, config_.head_dim,
+                    0.0F);
+      }
+    }
+  }
+
+  // x += down(activation(gate(input)) · up(input)), or down(activation(up(input)))
+  void add_mlp(const TransformerLayer& layer, FloatView input) {
+    const std::int64_t width = config_.intermediate_size;
+    if (is_gated()) {
+      layer.gate.apply(input, gate_);
+      layer.up.apply(input, up_);
+    } else {
+      layer.up.apply(input, gate_);
+    }
+    const RowFunctions& functions = row_functions();
+    for_rows(inputs_.size(), width, [&](std::int64_t token) {
+      float* const row = gate_.data() + token * width;
+      activate(functions, row, width);
+      if (is_gated()) functions.multiply(up_.data() + token * width, width, row);
+    });
+    layer.down.apply(gate_, normed_);
+    add_normed();
+  }
+
+  void activate(const RowFunctions& functions, float* row, std::int64_t width) const {
+    switch (config_.activation) {
+      case Activation::kGelu:
+        return functions.gelu(row, width);
+      case Activation::kGeluTanh:
+        return functions.gelu_tanh(row, width);
+      case Activation::kSilu:
+        return functions.silu(row, width);
+      case Activation::kRelu:
+        return functions.relu(row, width);
+    }
+  }
+
+  void add_normed() {
+    const std::int64_t width = config_.hidden_size;
+    for_rows(inputs_.size(), width, [&](std::int64_t token) {
+      row_functions().add(normed_.data() + token * width, width, x_.data() + token * width);
+    });
+  }
+
+  const Model::Parts& parts_;
+  const ModelConfig& config_;
+  const PassInputs& inputs_;
+  const ForwardOptions& options_;
+  AttentionOptions attention_options_;
+  std::vector<std::int64_t> positions_;  // of each token in its text
+  Tensor<float> cos_, sin_;              // [1, tokens, rotary_dim / 2]
+  Tensor<float> x_;                      // hidden states, [tokens, hidden_size]
+  Tensor<float> normed_;                 // what a part reads, and then what it adds
+  Tensor<float> query_, key_, value_;
+  Tensor<float> gate_, up_;  // between the products of the feed-forward layer
+};
+
+void check_ids(const char* function, const char* name, std::span<const std::int64_t> ids,
+               std::int64_t size) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < size) continue;
+    throw InvalidArgument(
+        fmt::format("{}: {}[{}] is {}, expected one of [0, {})", function, name, i, ids[i], size));
+  }
+}
+
+void check_boundaries(const char* function, const ModelConfig& config, const PassInputs& inputs) {
+  const auto& boundaries = inputs.boundaries;
+  const bool is_rising = std::is_sorted(boundaries.begin(), boundaries.end());
+  if (boundaries.empty() || boundaries.front() != 0 || boundaries.back() != inputs.size() ||
+      !is_rising) {
+    throw InvalidArgument(fmt::format(
+        "{}: boundaries are [{}], expected numbers that rise from 0 to the number of ids, {}",
+        function, fmt::join(boundaries, ", "), inputs.size()));
+  }
+  const std::int64_t before = inputs.past == nullptr ? 0 : inputs.past->length();
+  for (std::size_t text = 0; text + 1 < boundaries.size(); ++text) {
+    const std::int64_t length = boundaries[text + 1] - boundaries[text];
+    if (length <= config.max_positions - before) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: text {} has {} tokens{}, the model's positions are {}", function, text, length,
+        before == 0 ? "" : fmt::format(" after {}", before), config.max_positions));
+  }
+}
+
+}  // namespace
+
+void apply_norm(const Norm& norm, const ModelConfig& config, FloatView x, TensorView<float> out) {
+  const std::int64_t width = config.hidden_size;
+  const NormRow row{norm.weight.data(), norm.bias.empty() ? nullptr : norm.bias.data(), width,
+                    config.norm_epsilon};
+  const RowFunctions& functions = row_functions();
+  const auto apply = config.family == Family::kLlama ? functions.rms_norm : functions.layer_norm;
+  for_rows(x.extent(0), width, [&](std::int64_t token) {
+    apply(row, x.data() + token * width, out.data() + token * width);
+  });
+}
+
+void check_inputs(const char* function, const ModelConfig& config, const PassInputs& inputs) {
+  check_ids(function, "ids", inputs.ids, config.vocab_size);
+  check_boundaries(function, config, inputs);
+  if (inputs.type_ids.empty()) return;
+  if (inputs.type_ids.size() != inputs.ids.size()) {
+    throw InvalidArgument(fmt::format("{}: there are {} type_ids, expected one for each of {} ids",
+                                      function, inputs.type_ids.size(), inputs.ids.size()));
+  }
+  check_ids(function, "type_ids", inputs.type_ids,
+            std::max<std::int64_t>(config.num_token_types, 1));
+}
+
+Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,
+                        const ForwardOptions& options) {
+  return Pass(parts, inputs, options).run();
+}
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,71 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "models/kernels/row_functions.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first: it includes this file once for each instruction set.
+#include "hwy/highway.h"
+#include "models/kernels/row_bodies.h"
+#include "models/kernels/row_functions.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::models::HWY_NAMESPACE {
+
+namespace {
+
+void layer_norm(const NormRow& norm, const float* x, float* y) {
+  row_bodies::layer_norm(norm, x, y);
+}
+void rms_norm(const NormRow& norm, const float* x, float* y) { row_bodies::rms_norm(norm, x, y); }
+void add(const float* x, std::int64_t count, float* __restrict y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] += x[i];
+}
+void gelu(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = row_bodies::gelu(x[i]);
+}
+void gelu_tanh(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = row_bodies::gelu_tanh(x[i]);
+}
+void silu(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] / (1.0F + detail::float_exp(-x[i]));
+}
+void relu(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] < 0 ? 0 : x[i];
+}
+void multiply(const float* x, std::int64_t count, float* __restrict y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] *= x[i];
+}
+
+}  // namespace
+
+const RowFunctions* table() {
+  static const RowFunctions functions{.layer_norm = layer_norm,
+                                      .rms_norm = rms_norm,
+                                      .add = add,
+                                      .gelu = gelu,
+                                      .gelu_tanh = gelu_tanh,
+                                      .silu = silu,
+                                      .relu = relu,
+                                      .multiply = multiply};
+  return &functions;
+}
+
+}  // namespace heed::inline v0::models::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace heed::inline v0::models {
+
+namespace {
+
+HWY_EXPORT(table);
+
+}  // namespace
+
+const RowFunctions& row_functions() {
+  static const RowFunctions* const functions = HWY_DYNAMIC_DISPATCH(table)();
+  return *functions;
+}
+
+}  // namespace heed::inline v0::models
+
+#endif  // HWY_ONCE

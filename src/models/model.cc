@@ -1,0 +1,176 @@
+#include "heed/models/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "heed/error.h"
+#include "heed/statistics.h"
+#include "models/graph.h"
+#include "models/parts.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+// Calls use(matrix) for every matrix that holds weights of its own.
+template <class Use>
+void for_each_matrix(const Model::Parts& parts, Use use) {
+  use(parts.tokens);
+  use(parts.positions);
+  use(parts.token_types);
+  if (!parts.config.has_tied_head) use(parts.head.weight);
+  for (const TransformerLayer& layer : parts.layers) {
+    for (const Projection* part : {&layer.query, &layer.key, &layer.value, &layer.out, &layer.gate,
+                                   &layer.up, &layer.down}) {
+      use(part->weight);
+    }
+  }
+}
+
+// Elements of all vectors: norms and biases.
+std::int64_t num_vector_elements(const Model::Parts& parts) {
+  std::int64_t count = 0;
+  const auto add = [&](const Tensor<float>& vector) { count += vector.num_elements(); };
+  const auto add_norm = [&](const Norm& norm) { add(norm.weight), add(norm.bias); };
+  add_norm(parts.embedding_norm);
+  add_norm(parts.final_norm);
+  for (const TransformerLayer& layer : parts.layers) {
+    add_norm(layer.attention_norm);
+    add_norm(layer.mlp_norm);
+    for (const Projection* part : {&layer.query, &layer.key, &layer.value, &layer.out, &layer.gate,
+                                   &layer.up, &layer.down}) {
+      add(part->bias);
+    }
+  }
+  return count;
+}
+
+void check_switched_off(const ModelConfig& config, const ForwardOptions& options) {
+  for (const HeadIndex& head : options.switched_off) {
+    if (head.layer >= 0 && head.layer < config.num_layers && head.head >= 0 &&
+        head.head < config.num_heads) {
+      continue;
+    }
+    throw InvalidArgument(
+        fmt::format("Model::forward: switched_off has head {}.{}, expected layers in [0, {}) and "
+                    "heads in [0, {})",
+                    head.layer, head.head, config.num_layers, config.num_heads));
+  }
+}
+
+}  // namespace
+
+Tensor<float> weights_of(const AttentionCall& call) {
+  const std::int64_t num_heads = call.query.extent(1);
+  const std::int64_t length = call.query.extent(2);
+  std::vector<AttentionRow> rows;
+  for (std::int64_t head = 0; head < num_heads; ++head) {
+    for (std::int64_t query = 0; query < length; ++query) {
+      rows.push_back({.batch = 0, .head = head, .query = query});
+    }
+  }
+  return attention_weights(call.query, call.key, rows, call.options)
+      .reshaped({num_heads, length, call.key.extent(2)});
+}
+
+Inputs Inputs::of(std::vector<std::int64_t> ids) {
+  const auto size = static_cast<std::int64_t>(ids.size());
+  return {.ids = std::move(ids), .boundaries = {0, size}};
+}
+
+Inputs Inputs::of(const text::Encoding& encoding) { return of(std::span(&encoding, 1)); }
+
+Inputs Inputs::of(std::span<const text::Encoding> encodings) {
+  Inputs inputs{.ids = {}, .boundaries = {0}};
+  for (const text::Encoding& encoding : encodings) {
+    inputs.ids.insert(inputs.ids.end(), encoding.ids.begin(), encoding.ids.end());
+    inputs.type_ids.insert(inputs.type_ids.end(), encoding.type_ids.begin(),
+                           encoding.type_ids.end());
+    inputs.boundaries.push_back(static_cast<std::int64_t>(inputs.ids.size()));
+  }
+  const bool has_types = std::any_of(inputs.type_ids.begin(), inputs.type_ids.end(),
+                                     [](std::int64_t id) { return id != 0; });
+  if (!has_types) inputs.type_ids.clear();
+  return inputs;
+}
+
+Model::Model(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
+const ModelConfig& Model::config() const noexcept { return parts_->config; }
+const text::Tokenizer& Model::tokenizer() const noexcept { return *parts_->tokenizer; }
+
+std::int64_t Model::num_parameters() const noexcept {
+  std::int64_t count = num_vector_elements(*parts_);
+  for_each_matrix(*parts_,
+                  [&](const WeightMatrix& matrix) { count += matrix.rows() * matrix.columns(); });
+  return count;
+}
+
+std::int64_t Model::num_bytes() const noexcept {
+  std::int64_t bytes = num_vector_elements(*parts_) * static_cast<std::int64_t>(sizeof(float));
+  for_each_matrix(*parts_, [&](const WeightMatrix& matrix) { bytes += matrix.num_bytes(); });
+  return bytes;
+}
+
+Tensor<float> Model::forward(const Inputs& inputs, const ForwardOptions& options) const {
+  const PassInputs pass{inputs.ids, inputs.boundaries, inputs.type_ids};
+  check_inputs("Model::forward", config(), pass);
+  check_switched_off(config(), options);
+  return run_graph(*parts_, pass, options);
+}
+
+nn::Past Model::make_past(const PastOptions& options) const {
+  if (!config().is_causal()) {
+    throw InvalidArgument("Model::make_past: the model is an encoder, which reads whole texts");
+  }
+  const KvConfig storage{.num_kv_heads = config().num_kv_heads,
+                         .head_dim = config().head_dim,
+                         .key_storage = options.key_storage,
+                         .value_storage = options.value_storage};
+  std::vector<KvSequence> layers;
+  for (std::int64_t i = 0; i < config().num_layers; ++i) layers.emplace_back(storage);
+  return nn::Past(std::move(layers));
+}
+
+Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
+                             const ForwardOptions& options) const {
+  if (options.observer) {
+    throw InvalidArgument("Model::forward: an observer goes with whole texts, not with a past");
+  }
+  if (past.num_texts() != 1 || past.num_layers() != config().num_layers) {
+    throw InvalidArgument(
+        fmt::format("Model::forward: past has {} texts and {} layers, expected 1 and {}",
+                    past.num_texts(), past.num_layers(), config().num_layers));
+  }
+  const std::int64_t boundaries[] = {0, static_cast<std::int64_t>(ids.size())};
+  const PassInputs pass{ids, boundaries, {}, &past};
+  check_inputs("Model::forward", config(), pass);
+  check_switched_off(config(), options);
+  const std::int64_t before = past.length();
+  try {
+    return run_graph(*parts_, pass, options);
+  } catch (...) {
+    // Some layers have read the tokens, others have not.
+    for (std::int64_t i = 0; i < past.num_layers(); ++i) past.layer(i).front().truncate(before);
+    throw;
+  }
+}
+
+bool Model::has_head() const noexcept { return parts_->head.weight.rows() > 0; }
+
+Tensor<float> Model::logits(FloatView hidden) const {
+  if (!has_head()) throw InvalidArgument("Model::logits: the model has no head that scores tokens");
+  if (hidden.rank() != 2 || hidden.extent(1) != config().hidden_size) {
+    throw InvalidArgument(fmt::format("Model::logits: hidden has shape {}, expected [n, {}]",
+                                      to_string(hidden.shape()), config().hidden_size));
+  }
+  auto logits = Tensor<float>::uninitialized({hidden.extent(0), config().vocab_size});
+  parts_->head.apply(hidden, logits);
+  return logits;
+}
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,54 @@
+// The weights of a transformer, by what they do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "heed/models/config.h"
+#include "heed/models/model.h"
+#include "heed/models/weight_matrix.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::models {
+
+// out = x · Wᵀ + bias
+struct Projection {
+  WeightMatrix weight;
+  Tensor<float> bias;  // [rows], or empty
+
+  void apply(FloatView x, TensorView<float> out) const {
+    weight.multiply(x, {bias.data(), static_cast<std::size_t>(bias.num_elements())}, out);
+  }
+};
+
+// A layer norm, or an RMS norm where the family has these.
+struct Norm {
+  Tensor<float> weight;
+  Tensor<float> bias;  // empty: none
+};
+
+struct TransformerLayer {
+  Norm attention_norm;  // before attention, or of BERT after it
+  Projection query, key, value, out;
+  Norm mlp_norm;    // before the feed-forward layer, or of BERT after it
+  Projection gate;  // of gated layers only
+  Projection up, down;
+};
+
+struct Model::Parts {
+  ModelConfig config;
+  std::unique_ptr<const text::Tokenizer> tokenizer;
+
+  WeightMatrix tokens;       // [vocab_size, hidden_size]
+  WeightMatrix positions;    // [max_positions, hidden_size], or nothing
+  WeightMatrix token_types;  // [num_token_types, hidden_size], or nothing
+  Norm embedding_norm;       // BERT's
+  std::vector<TransformerLayer> layers;
+  Norm final_norm;  // of decoders
+  Projection head;  // [vocab_size, hidden_size], shared with tokens where it is tied; or nothing
+};
+
+}  // namespace heed::inline v0::models

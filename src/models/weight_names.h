@@ -1,0 +1,34 @@
+// What checkpoints call the weights of each family.
+#pragma once
+
+#include <string_view>
+
+#include "heed/models/config.h"
+
+namespace heed::inline v0::models {
+
+// The names of weights without ".weight" and ".bias". Those of a layer stand after layer(i); empty:
+// the family has no such part.
+struct WeightNames {
+  // What may stand before each name: models that were saved with a head have their base's name.
+  std::string_view prefix;
+  std::string_view tokens;
+  std::string_view positions;
+  std::string_view token_types;
+  std::string_view embedding_norm;
+  std::string_view final_norm;
+  std::string_view head;  // without the prefix
+  std::string_view layer;
+  std::string_view attention_norm;
+  std::string_view query, key, value;
+  std::string_view fused;  // the rows of query, key and value, one below the other
+  std::string_view out;
+  std::string_view mlp_norm;
+  std::string_view gate, up, down;
+  bool is_transposed = false;  // matrices of layers are [columns, rows]
+};
+
+const WeightNames& names_in_folder(Family family);
+const WeightNames& names_in_gguf(Family family);
+
+}  // namespace heed::inline v0::models

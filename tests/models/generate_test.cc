@@ -1,0 +1,165 @@
+#include "heed/models/generate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heed/error.h"
+#include "support/tiny_model.h"
+
+namespace heed {
+
+namespace {
+
+using models::choose_token;
+using models::EndReason;
+using models::GenerateOptions;
+using testing::HasSubstr;
+using testing_support::TinyModel;
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+// How often each token is chosen.
+std::map<std::int64_t, int> counts(std::span<const float> logits,
+                                   const models::Sampling& sampling) {
+  TorchGenerator random(1);
+  std::map<std::int64_t, int> counts;
+  for (int i = 0; i < 4000; ++i) ++counts[choose_token(logits, sampling, random)];
+  return counts;
+}
+
+TEST(ChooseToken, TakesTheLikeliestAtTemperatureZeroAndTheFirstOfEqualOnes) {
+  TorchGenerator random(0);
+  EXPECT_EQ(choose_token(std::vector<float>{1, 3, 2, 3}, {}, random), 1);
+  EXPECT_EQ(choose_token(std::vector<float>{kHidden, -5}, {}, random), 1);
+}
+
+TEST(ChooseToken, DrawsByTheSoftmax) {
+  const std::vector<float> logits{std::log(1.0F), std::log(3.0F), kHidden, std::log(4.0F)};
+  const auto drawn = counts(logits, {.temperature = 1});
+  EXPECT_EQ(drawn.count(2), 0U);
+  EXPECT_NEAR(drawn.at(0), 500, 120);
+  EXPECT_NEAR(drawn.at(1), 1500, 160);
+  EXPECT_NEAR(drawn.at(3), 2000, 160);
+}
+
+TEST(ChooseToken, TemperatureDividesTheLogits) {
+  const std::vector<float> logits{0, std::log(2.0F)};
+  // Probabilities 1/5 and 4/5: logits are doubled.
+  EXPECT_NEAR(counts(logits, {.temperature = 0.5}).at(0), 800, 130);
+}
+
+TEST(ChooseToken, TopKAndTopPKeepTheLikeliest) {
+  const std::vector<float> logits{std::log(0.4F), std::log(0.1F), std::log(0.3F), std::log(0.2F)};
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_k = 2}).size(), 2U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_k = 1}).size(), 1U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_k = 9}).size(), 4U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.39}).size(), 1U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.5}).size(), 2U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.95}).size(), 4U);
+}
+
+TEST(ChooseToken, RefusesWhatMeansNothing) {
+  TorchGenerator random(0);
+  const auto choose = [&](std::vector<float> logits, const models::Sampling& sampling) {
+    return [&random, logits, sampling] { choose_token(logits, sampling, random); };
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(choose({1, nan}, {}),
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("logits[1] is NaN")));
+  EXPECT_THAT(choose({kHidden}, {}),
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("no logit is above -infinity")));
+  EXPECT_THAT(choose({1}, {.temperature = -1}),
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("temperature is -1")));
+  EXPECT_THAT(choose({1}, {.top_k = -1}),
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("top_k is -1")));
+  EXPECT_THAT(choose({1}, {.top_p = 0}),
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("top_p is 0")));
+}
+
+class Generation : public testing::Test {
+ protected:
+  TinyModel files_{models::Family::kLlama};
+  models::Model model_ = models::load(files_.folder());
+};
+
+TEST_F(Generation, WritesTheLikeliestTokens) {
+  const std::vector<std::int64_t> prompt{5, 9};
+  const models::Generated text = generate(model_, prompt, {.max_tokens = 6});
+  ASSERT_LE(text.ids.size(), 6U);
+  std::vector<std::int64_t> ids = prompt;
+  for (const std::int64_t id : text.ids) {
+    const Tensor<float> logits = model_.logits(model_.forward(models::Inputs::of(ids)));
+    const float* const last = logits.data() + logits.num_elements() - 40;
+    EXPECT_EQ(std::max_element(last, last + 40) - last, id);
+    ids.push_back(id);
+  }
+  EXPECT_EQ(text.text, model_.tokenizer().decode(text.ids));
+  EXPECT_EQ(text.prompt_tokens, 2);
+}
+
+TEST_F(Generation, ShowsTheTextAsItComesAndStopsWhereItIsTold) {
+  const GenerateOptions options{.max_tokens = 12, .sampling = {.temperature = 1}, .seed = 3};
+  const models::Generated whole = generate(model_, "w1 w2", options);
+  ASSERT_GT(whole.text.size(), 8U);
+  std::string shown;
+  GenerateOptions watched = options;
+  watched.on_text = [&](std::string_view piece) {
+    shown += piece;
+    return true;
+  };
+  EXPECT_EQ(generate(model_, "w1 w2", watched).text, whole.text);
+  EXPECT_EQ(shown, whole.text);
+
+  GenerateOptions stopped = options;
+  stopped.stop = {whole.text.substr(5, 2)};
+  const models::Generated first = generate(model_, "w1 w2", stopped);
+  EXPECT_EQ(first.reason, EndReason::kStopText);
+  EXPECT_EQ(first.text, whole.text.substr(0, whole.text.find(stopped.stop[0])));
+
+  GenerateOptions ended = options;
+  ended.on_text = [](std::string_view) { return false; };
+  const models::Generated once = generate(model_, "w1 w2", ended);
+  EXPECT_EQ(once.reason, EndReason::kCaller);
+  EXPECT_EQ(once.ids.size(), 1U);
+}
+
+TEST_F(Generation, EndsWhereTheModelsPositionsEnd) {
+  const std::vector<std::int64_t> prompt(62, 5);
+  GenerateOptions options{.sampling = {.temperature = 3}, .seed = 1};
+  const models::Generated text = generate(model_, prompt, options);
+  EXPECT_THAT(text.reason, testing::AnyOf(EndReason::kContextFull, EndReason::kEndToken));
+  EXPECT_LE(text.ids.size(), 3U);
+}
+
+TEST_F(Generation, TheSameSeedWritesTheSameText) {
+  GenerateOptions options{.max_tokens = 10, .sampling = {.temperature = 2}, .seed = 5};
+  const auto a = generate(model_, "w7", options);
+  EXPECT_EQ(generate(model_, "w7", options).ids, a.ids);
+  options.seed = 6;
+  EXPECT_NE(generate(model_, "w7", options).ids, a.ids);
+}
+
+TEST_F(Generation, RefusesWhatMeansNothing) {
+  const std::vector<std::int64_t> nothing;
+  EXPECT_THAT([&] { generate(model_, nothing); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("prompt has no tokens")));
+  EXPECT_THAT([&] { generate(model_, "w1", {.max_tokens = -1}); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("max_tokens is -1")));
+  EXPECT_THAT([&] { generate(model_, "w1", {.stop = {""}}); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("a stop text is empty")));
+  const TinyModel encoder(models::Family::kBert);
+  const models::Model bert = models::load(encoder.folder());
+  EXPECT_THAT([&] { generate(bert, "w1"); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("BertModel does not write")));
+}
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,277 @@
+"""Trained models in heed beside transformers: hidden states, weights, logits and texts of small random models that
+transformers wrote, and of the real ones where `make models` has fetched them."""
+
+import os
+import pathlib
+
+import heed
+import numpy as np
+import pytest
+import tokenizers
+import torch
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+TEXTS = [
+    "the cat sat on the mat because it was tired",
+    "a dog",
+    "the mat sat on the cat and the cat sat on the mat and the mat sat on the cat again",
+]
+WORDS = sorted({word for text in TEXTS for word in text.split()})
+
+
+def word_tokenizer() -> PreTrainedTokenizerFast:
+    vocabulary = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "[PAD]": 3, **{word: i + 4 for i, word in enumerate(WORDS)}}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]"
+    )
+
+
+SIZES = {"vocab_size": 4 + len(WORDS), "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+DECODER = {**SIZES, "intermediate_size": 56, "num_key_value_heads": 2, "eos_token_id": None, "bos_token_id": None}
+GPT2 = {"vocab_size": 4 + len(WORDS), "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64}
+
+MODELS = {
+    "bert": lambda: BertModel(BertConfig(**SIZES, intermediate_size=48, max_position_embeddings=64)),
+    "gpt2": lambda: GPT2LMHeadModel(GPT2Config(**GPT2, eos_token_id=None, bos_token_id=None)),
+    "llama": lambda: LlamaForCausalLM(LlamaConfig(**DECODER)),
+    "llama, llama3 scaling": lambda: LlamaForCausalLM(
+        LlamaConfig(
+            **DECODER,
+            rope_parameters={
+                "rope_type": "llama3",
+                "rope_theta": 10000.0,
+                "factor": 4.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 16,
+            },
+        )
+    ),
+    "mistral": lambda: MistralForCausalLM(MistralConfig(**DECODER, sliding_window=5)),
+    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**DECODER, tie_word_embeddings=True)),
+}
+
+
+def randomise(model: torch.nn.Module) -> None:
+    """Weights as large as trained ones, and biases and norms that are not those of the beginning."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() > 1:
+                parameter.copy_(noise * (0.3 if "norm" not in name else 0.1))
+            else:
+                parameter.add_(noise * 0.2)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def pair(request, tmp_path_factory):
+    torch.manual_seed(0)
+    model = MODELS[request.param]().eval()
+    randomise(model)
+    folder = tmp_path_factory.mktemp("model")
+    model.save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
+    model.set_attn_implementation("eager")
+    return model, heed.models.load(folder)
+
+
+def truth(model: torch.nn.Module, ids: list[int]):
+    with torch.no_grad():
+        return model(torch.tensor([ids]), output_hidden_states=True, output_attentions=True)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_hidden_states_and_weights(pair, text: str) -> None:
+    expected, model = pair
+    ids = model.encode(text)
+    found = truth(expected, ids)
+    states = np.stack([state[0].numpy() for state in found.hidden_states])
+    assert np.abs(model.hidden_states(ids) - states).max() < 2e-5 * max(1, np.abs(states).max())
+    weights = np.stack([layer[0].numpy() for layer in found.attentions])
+    assert np.abs(model.attentions(ids) - weights).max() < 1e-5
+    assert np.array_equal(model.forward(ids), model.hidden_states(ids)[-1])
+
+
+def test_logits(pair) -> None:
+    expected, model = pair
+    if model.config["family"] == "bert":
+        with pytest.raises(ValueError, match="has no head"):
+            model.logits(TEXTS[0])
+        return
+    for text in TEXTS:
+        ids = model.encode(text)
+        found = truth(expected, ids)
+        logits = found.logits[0].numpy()
+        assert np.abs(model.logits(ids) - logits).max() < 2e-5 * max(1, np.abs(logits).max())
+        loss = torch.nn.functional.cross_entropy(found.logits[0, :-1].double(), torch.tensor(ids[1:]))
+        assert model.mean_loss(ids) == pytest.approx(loss.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("cache", ["float32", "float16"])
+def test_greedy_texts(pair, cache: str) -> None:
+    expected, model = pair
+    if model.config["family"] == "bert":
+        with pytest.raises(ValueError, match="does not write"):
+            model.generate(TEXTS[0])
+        return
+    for text in TEXTS:
+        ids = model.encode(text)
+        written = expected.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False, eos_token_id=-1)
+        pieces: list[str] = []
+        result = model.generate(ids, max_tokens=20, cache=cache, on_text=pieces.append)
+        assert result.ids == written[0, len(ids) :].tolist()[: len(result.ids)]
+        assert len(result.ids) == 20 or result.reason == "end_token"
+        assert "".join(pieces) == result.text == model.decode(result.ids)
+
+
+def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
+    expected, model = pair
+    ids = model.encode(TEXTS[0])
+    off = model.hidden_states(ids, switched_off=[(1, 2)])
+    on = model.hidden_states(ids)
+    assert np.array_equal(off[:2], on[:2])
+    assert np.abs(off[2] - on[2]).max() > 1e-3
+    # The same with its columns of the output projection taken away.
+    name = {"bert": "attention.output.dense", "gpt2": "attn.c_proj", "llama": "self_attn.o_proj"}
+    part = dict(expected.named_modules())
+    layers = [key for key in part if key.endswith(f".1.{name[model.config['family']]}")]
+    projection = part[layers[0]]
+    kept = projection.weight.data.clone()
+    dim = model.config["head_dim"]
+    columns = slice(2 * dim, 3 * dim)
+    if model.config["family"] == "gpt2":
+        projection.weight.data[columns] = 0
+    else:
+        projection.weight.data[:, columns] = 0
+    try:
+        states = truth(expected, ids).hidden_states[2][0].numpy()
+    finally:
+        projection.weight.data = kept
+    assert np.abs(off[2] - states).max() < 2e-5 * max(1, np.abs(states).max())
+    with pytest.raises(ValueError, match=r"head 3\.0, expected layers in \[0, 3\)"):
+        model.forward(ids, switched_off=[(3, 0)])
+
+
+def test_what_does_not_fit_is_refused(pair) -> None:
+    _, model = pair
+    with pytest.raises(ValueError, match=r"ids\[1\] is 99999"):
+        model.forward([1, 99999])
+    with pytest.raises(ValueError, match="texts is one str"):
+        model.embed("one")
+
+
+def models_folder() -> pathlib.Path:
+    here = pathlib.Path(__file__).parents[2] / "build/models"
+    return pathlib.Path(os.environ.get("HEED_MODELS", here))
+
+
+def real(name: str) -> pathlib.Path:
+    path = models_folder() / name
+    if not path.exists():
+        pytest.skip("`make models` has not been run")
+    return path
+
+
+SENTENCES = [
+    "The quick brown fox jumps over the lazy dog.",
+    "A fast auburn fox leapt across a sleeping hound.",
+    "Shares fell sharply on Tuesday after the central bank raised its rates.",
+    "Attention weights every token by how well its key answers a query; the rest is bookkeeping.",
+    "¿Dónde está la biblioteca? 北京 — naïve café, 3.14 & more...",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def mini_lm():
+    path = real("all-MiniLM-L6-v2")
+    return AutoModel.from_pretrained(path, attn_implementation="eager").eval(), heed.models.load(path), path
+
+
+def test_mini_lm_hidden_states_weights_and_vectors(mini_lm) -> None:
+    expected, model, path = mini_lm
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    vectors = []
+    for sentence in SENTENCES:
+        ids = tokenizer(sentence)["input_ids"]
+        assert model.encode(sentence) == ids
+        found = truth(expected, ids)
+        states = np.stack([state[0].numpy() for state in found.hidden_states])
+        assert np.abs(model.hidden_states(ids) - states).max() < 1e-5
+        weights = np.stack([layer[0].numpy() for layer in found.attentions])
+        assert np.abs(model.attentions(ids) - weights).max() < 1e-5
+        mean = states[-1].mean(axis=0)
+        vectors.append(mean / np.linalg.norm(mean))
+    assert np.abs(model.embed(SENTENCES) - np.stack(vectors)).max() < 1e-5
+
+
+def test_mini_lm_reads_pairs(mini_lm) -> None:
+    expected, model, path = mini_lm
+    tokens = AutoTokenizer.from_pretrained(path)("How old are you?", "I am forty.", return_tensors="pt")
+    with torch.no_grad():
+        states = expected(**tokens).last_hidden_state[0].numpy()
+    found = model.forward("How old are you?", "I am forty.")
+    assert np.abs(found - states).max() < 1e-5
+
+
+PROMPTS = ["The capital of France is", "def fibonacci(n):\n", "Once upon a time,", "1, 2, 3, 4,"]
+
+
+@pytest.fixture(scope="module")
+def smol_lm():
+    """SmolLM2 as transformers reads the GGUF file, which needs the package gguf; otherwise its numbers as heed reads
+    them would be compared with themselves."""
+    pytest.importorskip("gguf")
+    path = real("SmolLM2-135M-Instruct.Q4_1.gguf")
+    expected = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+    expected.set_attn_implementation("eager")
+    tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    return expected.eval(), heed.models.load(path), tokenizer
+
+
+def test_smol_lm_tokens_and_logits(smol_lm) -> None:
+    expected, model, tokenizer = smol_lm
+    for prompt in [*PROMPTS, *SENTENCES]:
+        ids = tokenizer(prompt)["input_ids"]
+        assert model.encode(prompt) == ids
+        logits = truth(expected, ids).logits[0].numpy()
+        assert np.abs(model.logits(ids) - logits).max() < 1e-4 * np.abs(logits).max()
+
+
+def test_smol_lm_writes_what_transformers_writes(smol_lm) -> None:
+    expected, model, tokenizer = smol_lm
+    for prompt in PROMPTS:
+        tokens = tokenizer(prompt, return_tensors="pt")
+        written = expected.generate(**tokens, max_new_tokens=30, do_sample=False)
+        result = model.generate(prompt, max_tokens=30)
+        expected_ids = written[0, tokens["input_ids"].shape[1] :].tolist()
+        assert result.ids == expected_ids[: len(result.ids)]
+        assert len(result.ids) == 30 or result.reason == "end_token"
+
+
+def test_smol_lm_answers_in_its_template(smol_lm) -> None:
+    _, model, tokenizer = smol_lm
+    messages = [("user", "What is 2 + 2?")]
+    expected = tokenizer.apply_chat_template(
+        [{"role": role, "content": content} for role, content in messages], tokenize=False, add_generation_prompt=True
+    )
+    assert model.chat_prompt(messages) == expected

@@ -1,0 +1,28 @@
+// Small models with random weights, in folders as transformers saves them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "heed/models/config.h"
+
+namespace heed::testing_support {
+
+// A folder that is gone with it.
+class TinyModel {
+ public:
+  explicit TinyModel(models::Family family);
+  ~TinyModel();
+  TinyModel(const TinyModel&) = delete;
+  TinyModel& operator=(const TinyModel&) = delete;
+
+  const std::filesystem::path& folder() const noexcept { return folder_; }
+  // Writes a file of the folder anew.
+  void write(const std::string& name, const std::string& text) const;
+  std::string read(const std::string& name) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace heed::testing_support
