@@ -122,7 +122,7 @@ void print_layer(const ModelExplanation& request, const models::Model& model,
   const std::string more =
       request.layer ? "" : "; --layer chooses another, --out page.html has all of them";
   std::cout << wrap_text(
-                   fmt::format("{}. {} tokens; layer {} of 0 to {}{}.", describe(model),
+                   fmt::format("{}. {} tokens; layer {} of 0 to {}{}.", describe_model(model),
                                tokens.num_tokens(), layer, model.config().num_layers - 1, more),
                    style.width)
             << '\n'

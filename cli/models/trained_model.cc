@@ -18,7 +18,7 @@ bool is_trained_model(const std::filesystem::path& path) {
   return ending == ".gguf";
 }
 
-std::string describe(const models::Model& model) {
+std::string describe_model(const models::Model& model) {
   const models::ModelConfig& config = model.config();
   return fmt::format("{}, {} layers of {} heads, {:.1f} million parameters in {:.0f} MB",
                      config.architecture, config.num_layers, config.num_heads,

@@ -13,6 +13,6 @@ namespace heed::cli {
 bool is_trained_model(const std::filesystem::path& path);
 
 // "LlamaForCausalLM, 30 layers of 9 heads, 134.5 million parameters in 98 MB".
-std::string describe(const models::Model& model);
+std::string describe_model(const models::Model& model);
 
 }  // namespace heed::cli

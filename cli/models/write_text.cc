@@ -40,7 +40,7 @@ std::string speed_line(const models::Generated& text) {
       written, text.decode_seconds, rate(written, text.decode_seconds), to_string(text.reason));
 }
 
-void print_json(const TextRequest& request, const models::Generated& text) {
+void print_text_json(const TextRequest& request, const models::Generated& text) {
   const nlohmann::json json{{"prompt", request.prompt},
                             {"text", text.text},
                             {"token_ids", text.ids},
@@ -79,7 +79,7 @@ void write_text(TextRequest request) {
     std::cout << std::endl;
     std::cerr << speed_line(text) << '\n';
   } else {
-    print_json(request, text);
+    print_text_json(request, text);
   }
   if (InterruptGuard::signal() != 0) {
     throw Interrupted(InterruptGuard::signal(), "interrupted; the text so far is above");

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing_support::run_command;
 
-json values_of(const std::string& lesson) {
+json sequence_values_of(const std::string& lesson) {
   const auto result = run_command({"lesson", lesson, "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return json::parse(result.out);
@@ -33,7 +33,7 @@ std::string flat(const json& value, int decimals) {
 }
 
 TEST(RnnAgainstAttentionLesson, HasTheTutorialsOperationsAndPyTorchsGradients) {
-  const json values = values_of("rnn-against-attention");
+  const json values = sequence_values_of("rnn-against-attention");
   EXPECT_EQ(values["recurrent_operations"], 262'144'000);
   EXPECT_EQ(values["attention_operations"], 512'000'000);
   EXPECT_EQ(values["lstm_operations"], 2'097'152'000);
@@ -77,7 +77,7 @@ TEST(BottleneckLesson, ShowsWhatWasMadeUpAndWhatIsMeasured) {
 }
 
 TEST(BahdanauLesson, IsPyTorchs) {
-  const json values = values_of("bahdanau");
+  const json values = sequence_values_of("bahdanau");
   EXPECT_EQ(flat(values["by_hand_scores"], 4), "0.4430 0.9242 -1.3673");
   EXPECT_EQ(flat(values["by_hand_weights"], 4), "0.3595 0.5817 0.0588");
   EXPECT_EQ(flat(values["by_hand_context"], 4), "0.3007 0.5229");
@@ -96,7 +96,7 @@ TEST(BahdanauLesson, IsPyTorchs) {
 }
 
 TEST(LuongLesson, IsPyTorchsAndLearns) {
-  const json values = values_of("luong");
+  const json values = sequence_values_of("luong");
   EXPECT_EQ(values["dot_parameters"], 0);
   EXPECT_EQ(values["general_parameters"], 262'144);
   EXPECT_EQ(values["concat_parameters"], 524'800);
@@ -114,7 +114,7 @@ TEST(LuongLesson, IsPyTorchsAndLearns) {
 }
 
 TEST(Seq2SeqLesson, IsTheTutorialsModelAndLearnsAnAlignment) {
-  const json values = values_of("seq2seq");
+  const json values = sequence_values_of("seq2seq");
   EXPECT_EQ(values["parameters"], 9'034'560);
   std::int64_t sum = 0;
   for (const json& count : values["parts"]) sum += count.get<std::int64_t>();
@@ -134,7 +134,7 @@ TEST(Seq2SeqLesson, IsTheTutorialsModelAndLearnsAnAlignment) {
 }
 
 TEST(HeadsLearnLesson, MeasuresWhatWasSimulatedAndWhatIsLearned) {
-  const json values = values_of("heads-learn");
+  const json values = sequence_values_of("heads-learn");
   EXPECT_EQ(flat(values["illustrative_entropy"], 6), "0.524645 0.356207 0.195232 0.000000");
   EXPECT_EQ(flat(values["illustrative_padding"], 6), "0.042857 0.000000 0.000000 0.000000");
   EXPECT_EQ(flat(values["illustrative_similarity"][0], 6), "1.000000 0.355117 0.619412 0.171499");
@@ -161,7 +161,7 @@ TEST(HeadsLearnLesson, MeasuresWhatWasSimulatedAndWhatIsLearned) {
 }
 
 TEST(DiagnoseLesson, ShowsHowAttentionFails) {
-  const json values = values_of("diagnose");
+  const json values = sequence_values_of("diagnose");
   const json& runs = values["runs"];
   ASSERT_EQ(runs.size(), 3U);
   EXPECT_GT(runs[0]["exact_match"].get<double>(), 0.5);

@@ -100,7 +100,7 @@ TEST(AttentionKinds, AreCausal) {
     for (std::int64_t d = 0; d < 8; ++d) later(0, head, 20, d) += 1;
   }
   for (const SizedAttention& attention : sized_attentions(attention_kind_names(), {4})) {
-    const AttentionKind kind = attention.at(40);
+    const models::AttentionKind kind = attention.at(40);
     const Tensor<float> before = attend_once(kind, query, key, value);
     const Tensor<float> after = attend_once(kind, query, key, later);
     EXPECT_EQ(max_difference(to_tensor(before.view().slice(2, 0, 20)),
