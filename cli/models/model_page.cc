@@ -10,7 +10,7 @@ namespace heed::cli {
 std::string model_page(const models::Model& model, const inspect::ModelReading& reading) {
   ModelAttention page;
   page.title = model.config().architecture;
-  page.note = fmt::format("{} read by {}.", reading.text, describe_model(model));
+  page.note = fmt::format("\"{}\", read by {}.", reading.text, describe_model(model));
   page.tokens = reading.labels;
   page.words = reading.words;
   for (const inspect::ReadLayer& layer : reading.layers) {
