@@ -10,26 +10,26 @@ namespace heed::inline v0::models {
 namespace {
 
 template <class T>
-T read(const std::byte* bytes) {
+T read_number(const std::byte* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(T));
   return value;
 }
 
 template <class Half>
-float half(const std::byte* bytes) {
-  return Half::from_bits(read<std::uint16_t>(bytes));
+float half_number(const std::byte* bytes) {
+  return Half::from_bits(read_number<std::uint16_t>(bytes));
 }
 
 template <class Half>
 void decode_halves(const std::byte* bytes, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = half<Half>(bytes + 2 * i);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = half_number<Half>(bytes + 2 * i);
 }
 
 void decode_q8_0_block(const std::byte* block, float* out) {
-  const float scale = half<Float16>(block);
+  const float scale = half_number<Float16>(block);
   for (std::int64_t i = 0; i < kWeightBlock; ++i) {
-    out[i] = scale * static_cast<float>(read<std::int8_t>(block + 2 + i));
+    out[i] = scale * static_cast<float>(read_number<std::int8_t>(block + 2 + i));
   }
 }
 
@@ -45,11 +45,11 @@ void decode_nibbles(const std::byte* bytes, float scale, int shift, float minimu
 
 void decode_q4_0_block(const std::byte* block, float* out) {
   // Adding −0 changes nothing; adding 0 would change −0.
-  decode_nibbles(block + 2, half<Float16>(block), -8, -0.0F, out);
+  decode_nibbles(block + 2, half_number<Float16>(block), -8, -0.0F, out);
 }
 
 void decode_q4_1_block(const std::byte* block, float* out) {
-  decode_nibbles(block + 4, half<Float16>(block), 0, half<Float16>(block + 2), out);
+  decode_nibbles(block + 4, half_number<Float16>(block), 0, half_number<Float16>(block + 2), out);
 }
 
 template <class Decode>

@@ -36,7 +36,7 @@ std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
   return (w.num_rows + even - 1) / even;
 }
 
-void fill(std::span<const float> bias, TensorView<float> out) {
+void fill_rows(std::span<const float> bias, TensorView<float> out) {
   for (std::int64_t i = 0; i < out.extent(0); ++i) {
     float* const row = out.data() + i * out.stride(0);
     if (bias.empty()) {
@@ -95,7 +95,7 @@ void add_product(FloatView x, FloatView w, TensorView<float> out) {
 
 void multiply_many(const WeightKernels& kernels, const WeightRows& w, FloatView x,
                    std::span<const float> bias, TensorView<float> out) {
-  fill(bias, out);
+  fill_rows(bias, out);
   if (w.type == WeightType::kFloat32 && is_aligned(w.bytes)) {
     const auto* const elements = reinterpret_cast<const float*>(w.bytes);
     return add_product(x, FloatView(elements, {w.num_rows, w.columns}), out);
@@ -118,7 +118,7 @@ void multiply_many(const WeightKernels& kernels, const WeightRows& w, FloatView 
 void multiply(const WeightKernels& kernels, const WeightRows& w, FloatView x,
               std::span<const float> bias, TensorView<float> out) {
   if (out.empty()) return;
-  if (w.columns == 0) return fill(bias, out);
+  if (w.columns == 0) return fill_rows(bias, out);
   if (x.extent(0) <= kFewInputRows) {
     multiply_few(kernels, w, x, bias, out);
   } else {

@@ -157,17 +157,19 @@ TEST(Gguf, KeepsToItsAlignment) {
     builder.alignment = alignment;
     builder.add("general.alignment", of::kU32, raw(alignment));
     builder.add_tensor("a", {3}, 24, "abc").add_tensor("b", {1}, 24, "d");
-    const auto file = parse_gguf(builder.build());
+    const std::string bytes = builder.build();
+    const auto file = parse_gguf(bytes);
     EXPECT_EQ(std::to_integer<char>(file.tensors().at("a").bytes[2]), 'c');
     EXPECT_EQ(std::to_integer<char>(file.tensors().at("b").bytes[0]), 'd');
   }
 }
 
 TEST(Gguf, TakesTensorsOfUnknownTypes) {
-  const auto file = parse_gguf(GgufBuilder()
-                                   .add_tensor("a", {7}, 1000, std::string(40, 'a'))
-                                   .add_tensor("b", {1}, 24, "b")
-                                   .build());
+  const std::string bytes = GgufBuilder()
+                                .add_tensor("a", {7}, 1000, std::string(40, 'a'))
+                                .add_tensor("b", {1}, 24, "b")
+                                .build();
+  const auto file = parse_gguf(bytes);
   EXPECT_TRUE(file.tensors().at("a").bytes.empty());
   EXPECT_EQ(file.tensors().at("a").type, 1000U);
   EXPECT_EQ(std::to_integer<char>(file.tensors().at("b").bytes[0]), 'b');

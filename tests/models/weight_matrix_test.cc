@@ -138,7 +138,7 @@ class WeightProduct : public testing::TestWithParam<const WeightKernels*> {
     const Tensor<float> floats = weights.floats();
     const auto exact = plain_product<double>(x, floats);
     const auto plain = plain_product<float>(x, floats);
-    for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 64, 65}) {
+    for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 64, 65}) {
       const auto some = [n](const auto& tensor) { return tensor.view().slice(0, 0, n); };
       const Distance expected = distance(some(plain), some(exact));
       const auto found = product(*GetParam(), weights.rows(), some(x));
