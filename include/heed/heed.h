@@ -44,6 +44,7 @@
 #include "heed/special_tokens.h"
 #include "heed/statistics.h"
 #include "heed/tensor.h"
+#include "heed/text/tokenizer.h"
 #include "heed/viz/colormap.h"
 #include "heed/viz/explorer.h"
 #include "heed/viz/layout.h"
