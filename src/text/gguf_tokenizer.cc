@@ -3,11 +3,9 @@
 #include <array>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "heed/error.h"
 #include "io/printable.h"
-#include "io/unicode.h"
 #include "text/byte_pairs.h"
 #include "text/code_points.h"
 #include "text/formats.h"
@@ -24,12 +22,6 @@ constexpr ByteLevelSplit kBytesOnly{false, false};
 
 [[noreturn]] void fail(const GgufFile& file, const std::string& problem) {
   throw FormatError(file.name(), 0, problem);
-}
-
-void check_text(const GgufFile& file, const char* key, std::string_view text) {
-  if (unicode::find_invalid(text)) {
-    fail(file, fmt::format("{}: '{}' is not valid UTF-8", key, io::printable(text)));
-  }
 }
 
 // What tokenizer.ggml.pre names: how texts are normalised and split, and two settings.
@@ -55,7 +47,9 @@ PreTokenizer split_by(SplitPattern pattern) {
   };
 }
 
-AlignedText compose(AlignedText text) { return normalize_unicode(std::move(text), {true, false}); }
+AlignedText compose_canonically(AlignedText text) {
+  return normalize_unicode(std::move(text), {true, false});
+}
 
 // "default" is what converters write of models that they do not know; the pattern of GPT-2 is the
 // likeliest.
@@ -65,7 +59,7 @@ Recipe recipe_of(const GgufFile& file) {
        {"gpt-2", split_gpt2, {}},
        {"smollm", split_smollm, {}},
        {"llama-bpe", split_by(SplitPattern::kLlama3), {}, true, true},
-       {"qwen2", split_by(SplitPattern::kQwen2), compose}}};
+       {"qwen2", split_by(SplitPattern::kQwen2), compose_canonically}}};
   constexpr std::string_view kKey = "tokenizer.ggml.pre";
   const std::string name = file.contains(kKey) ? file.string(kKey) : "default";
   for (const Recipe& recipe : recipes) {
@@ -78,7 +72,6 @@ Recipe recipe_of(const GgufFile& file) {
 std::vector<TokenEntry> read_gguf_tokens(const GgufFile& file) {
   std::vector<TokenEntry> entries;
   for (const std::string& token : file.strings("tokenizer.ggml.tokens")) {
-    check_text(file, "tokenizer.ggml.tokens", token);
     entries.push_back({token, static_cast<std::int64_t>(entries.size())});
   }
   return entries;

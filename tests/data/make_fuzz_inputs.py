@@ -307,6 +307,72 @@ def checkpoint_index_inputs():
     write("checkpoint_index", "overflow", '{"weight_map": {}, "x": 1e999}')
 
 
+def word_pieces(**parts):
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "caf", "##e", "##s", "12", "!"]
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "max_input_chars_per_word": 20, "vocab": {token: i for i, token in enumerate(tokens)}}
+    added = [{"id": i, "content": token, "special": True, "lstrip": i == 4} for i, token in enumerate(tokens[:5])]
+    return {"added_tokens": added, "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor":
+            {"type": "BertProcessing", "cls": ["[CLS]", 2], "sep": ["[SEP]", 3]}, "decoder": {"type": "WordPiece"}, "model": model} | parts
+
+
+def pairs_of_bytes(**parts):
+    tokens = ["t", "h", "e", "\u0120", "\u00c3", "\u00a9", "1", "th", "the", "\u0120the", "<unk>", "<0x21>"]
+    model = {"type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": ["t h", ["th", "e"], "\u0120 the"],
+             "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+    added = [{"id": 12, "content": "<|end|>", "special": True}, {"id": 13, "content": "Tool", "special": False, "single_word": True, "rstrip": True}]
+    return {"added_tokens": added, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True}, "decoder": {"type": "ByteLevel"},
+            "post_processor": {"type": "RobertaProcessing", "cls": ["<unk>", 10], "sep": ["<unk>", 10]}, "model": model} | parts
+
+
+def tokenizer_json_inputs():
+    def write_json(name, value):
+        write("tokenizer_json", name, json.dumps(value, ensure_ascii=False))
+
+    def sequence(key, *steps):
+        return {"type": "Sequence", key: list(steps)}
+
+    split = {"type": "Split", "behavior": "Isolated", "invert": False}
+    tail = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    letters = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
+    bytes_alone = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False, "trim_offsets": False}
+    write_json("word_piece", word_pieces())
+    write_json("words", word_pieces(
+        normalizer=sequence("normalizers", {"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}),
+        pre_tokenizer=sequence("pretokenizers", {"type": "Whitespace"}, {"type": "Digits", "individual_digits": True})))
+    write_json("punctuation", word_pieces(
+        normalizer=sequence("normalizers", {"type": "NFC"}, {"type": "NFKC"}, {"type": "NFKD"}),
+        pre_tokenizer=sequence("pretokenizers", {"type": "WhitespaceSplit"}, {"type": "Punctuation", "behavior": "MergedWithNext"},
+                               {"type": "Digits"}), decoder=None))
+    write_json("byte_level", pairs_of_bytes())
+    for name, regex in [("llama3", letters + r"\p{N}{1,3}|" + tail), ("qwen2", letters + r"\p{N}|" + tail)]:
+        write_json(name, pairs_of_bytes(pre_tokenizer=sequence("pretokenizers", split | {"pattern": {"Regex": regex}}, bytes_alone)))
+    write_json("regex", pairs_of_bytes(pre_tokenizer=split | {"pattern": {"Regex": "x+"}}))
+    for behavior in ["Removed", "MergedWithPrevious", "Contiguous"]:
+        write_json("split_" + behavior, pairs_of_bytes(pre_tokenizer=split | {"pattern": {"String": " "}, "behavior": behavior, "invert": True}))
+    special = {"<s>": {"id": "<s>", "ids": [10], "tokens": ["<unk>"]}}
+    first, begin = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<s>", "type_id": 0}}
+    frame = {"type": "TemplateProcessing", "single": [begin, first], "pair": [begin, first, {"Sequence": {"id": "B", "type_id": 1}}],
+             "special_tokens": special}
+    write_json("template", pairs_of_bytes(post_processor=sequence("processors", bytes_alone, frame)))
+    write_json("template_twice", pairs_of_bytes(post_processor=sequence("processors", frame, frame)))
+    write_json("template_pair", pairs_of_bytes(post_processor=frame | {"pair": [first, first]}))
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": "\u0120"}
+    write_json("fallback", pairs_of_bytes(
+        normalizer=sequence("normalizers", {"type": "Prepend", "prepend": "\u0120"}, replace), pre_tokenizer=None,
+        decoder=sequence("decoders", replace, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 1})))
+    suffixed = pairs_of_bytes()
+    suffixed["model"] |= {"end_of_word_suffix": "e", "continuing_subword_prefix": "t", "ignore_merges": True, "merges": []}
+    write_json("suffix", suffixed)
+    hole = word_pieces()
+    hole["model"]["vocab"]["!"] = 11
+    write_json("hole", hole)
+    write_json("config", word_pieces(bos_token="[CLS]", eos_token={"content": "[SEP]"}, pad_token="[PAD]", do_lower_case=False,
+                                     chat_template="<|im_start|>system\nBe kind.<|im_end|>"))
+    write_json("templates", word_pieces(cls_token="[CLS]", chat_template=[
+        {"name": "default", "template": "<|start_header_id|> + content | trim + <|eot_id|>"}]))
+    write("tokenizer_json", "vocabulary", "\n".join(word_pieces()["model"]["vocab"]) + "\r\n")
+
+
 for make in [npy_inputs, npz_inputs, safetensors_inputs, tokenizer_inputs, vocabulary_inputs, parallel_text_inputs, settings_inputs,
-             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs]:
+             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs, tokenizer_json_inputs]:
     make()

@@ -1,0 +1,76 @@
+// Tokenizers from arbitrary bytes, which are taken for each of the files that describe one:
+// refused with a message, or they encode texts, these bytes among them, into ids and ranges that
+// exist, and decode them.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/error.h"
+#include "heed/text/tokenizer.h"
+#include "io/unicode.h"
+#include "text/formats.h"
+
+namespace {
+
+namespace text = heed::text;
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_encoding(const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                    std::size_t size) {
+  check(encoding.ids.size() == encoding.ranges.size());
+  check(encoding.ids.size() == encoding.type_ids.size());
+  for (const auto& [begin, end] : encoding.ranges) {
+    check(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(size));
+  }
+  tokenizer.decode(encoding.ids);
+  tokenizer.decode(encoding.ids, {false});
+  for (const std::int64_t id : encoding.ids) {
+    check(heed::unicode::find_invalid(tokenizer.label(id)) == std::nullopt);
+    check(tokenizer.id(tokenizer.token(id)) == id);
+  }
+}
+
+void use(const text::Tokenizer& tokenizer, std::string_view bytes) {
+  constexpr std::string_view kSample = "The  caf\u00E9's 12345 \u732B\n<|end|> [MASK] e\u0301!";
+  const std::string_view own =
+      bytes.substr(0, heed::unicode::find_invalid(bytes).value_or(bytes.size()));
+  for (const std::string_view sample : {kSample, own}) {
+    for (const bool is_set : {false, true}) {
+      check_encoding(tokenizer, tokenizer.encode(sample, {is_set, !is_set}), sample.size());
+    }
+  }
+  try {
+    check_encoding(tokenizer, tokenizer.encode_pair(kSample, kSample), kSample.size());
+  } catch (const heed::InvalidArgument&) {  // it has no form for pairs
+  }
+  try {
+    tokenizer.apply_chat_template(std::vector<text::ChatMessage>{{"user", std::string(own)}});
+  } catch (const heed::InvalidArgument&) {  // it has no template, or one that is not known
+  }
+}
+
+template <class Read>
+void try_to(const Read& read) {
+  try {
+    read();
+  } catch (const heed::FormatError&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  text::TokenizerConfig config;
+  try_to([&] { config = text::parse_tokenizer_config(bytes, "config"); });
+  try_to([&] { use(*text::tokenizer_from_json(bytes, "json", config), bytes); });
+  try_to([&] { use(*text::tokenizer_from_vocabulary(bytes, "vocabulary", config), bytes); });
+  return 0;
+}

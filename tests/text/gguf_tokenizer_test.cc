@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "heed/error.h"
+#include "io/io_test_util.h"
+#include "support/gguf_builder.h"
+#include "text/made_tokenizers.h"
+
+namespace heed {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using namespace testing_support;  // NOLINT(google-build-using-namespace): the builder's numbers
+
+std::string text_array(const std::vector<std::string>& texts) {
+  std::string values;
+  for (const std::string& text : texts) values += gguf_text(text);
+  return gguf_array(kText, texts.size(), values);
+}
+
+struct Vocabulary {
+  std::vector<std::string> tokens;
+  std::vector<std::int32_t> types;
+};
+
+// The 256 bytes, "th", "the", "Ġthe", "12" and "<|end|>", which is special.
+Vocabulary small_vocabulary() {
+  Vocabulary made;
+  for (int byte = 0; byte < 256; ++byte) {
+    made.tokens.emplace_back(text::visible_byte(static_cast<unsigned char>(byte)));
+  }
+  for (const char* token : {"th", "the", "Ġthe", "12", "<|end|>"}) made.tokens.emplace_back(token);
+  made.types.assign(made.tokens.size(), 1);
+  made.types.back() = 3;
+  return made;
+}
+
+GgufBuilder small_file(const std::string& pre, const Vocabulary& vocabulary = small_vocabulary()) {
+  std::string types;
+  for (const std::int32_t type : vocabulary.types) types += raw(type);
+  GgufBuilder file;
+  file.add("tokenizer.ggml.model", kText, gguf_text("gpt2"))
+      .add("tokenizer.ggml.pre", kText, gguf_text(pre))
+      .add("tokenizer.ggml.tokens", kArray, text_array(vocabulary.tokens))
+      .add("tokenizer.ggml.token_type", kArray, gguf_array(kI32, vocabulary.types.size(), types))
+      .add("tokenizer.ggml.merges", kArray, text_array({"t h", "th e", "Ġ the", "1 2"}))
+      .add("tokenizer.ggml.bos_token_id", kU32, raw(260U));
+  return file;
+}
+
+std::vector<std::string> encoded(const GgufBuilder& file, std::string_view text) {
+  const std::string bytes = file.build();
+  return tokens_of(*text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f")), text);
+}
+
+void expect_gguf_refused(const GgufBuilder& file, const std::string& problem) {
+  const std::string bytes = file.build();
+  EXPECT_THAT([&] { text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f")); },
+              ThrowsMessage<FormatError>(HasSubstr(problem)));
+}
+
+TEST(GgufTokenizer, SplitsAsItsRecipeSays) {
+  EXPECT_THAT(encoded(small_file("gpt-2"), "the 12 the"), ElementsAre("the", "Ġ", "12", "Ġthe"));
+  EXPECT_THAT(encoded(small_file("default"), "the<|end|>12"), ElementsAre("the", "<|end|>", "12"));
+  EXPECT_THAT(encoded(small_file("smollm"), "the 12"), ElementsAre("the", "Ġ", "1", "2"));
+  EXPECT_THAT(encoded(small_file("qwen2"), "12 e\u0301"),
+              ElementsAre("1", "2", "Ġ", "\u00C3", "\u00A9"));
+  EXPECT_THAT(encoded(small_file("llama-bpe"), "12 the"), ElementsAre("<|end|>", "12", "Ġthe"));
+}
+
+TEST(GgufTokenizer, AddsTheTokensThatTheFileWants) {
+  GgufBuilder file = small_file("gpt-2");
+  file.add("tokenizer.ggml.add_bos_token", kBool, std::string(1, '\1'))
+      .add("tokenizer.ggml.add_eos_token", kBool, std::string(1, '\1'))
+      .add("tokenizer.ggml.eos_token_id", kU32, raw(257U));
+  EXPECT_THAT(encoded(file, "th"), ElementsAre("<|end|>", "th", "the"));
+  GgufBuilder without = small_file("llama-bpe");
+  without.add("tokenizer.ggml.add_bos_token", kBool, std::string(1, '\0'));
+  EXPECT_THAT(encoded(without, "th"), ElementsAre("th"));
+}
+
+TEST(GgufTokenizer, HasRolesAndATemplate) {
+  GgufBuilder file = small_file("gpt-2");
+  file.add("tokenizer.chat_template", kText, gguf_text("'<|im_start|>' + x + '<|im_end|>'"));
+  const std::string bytes = file.build();
+  const auto tokenizer = text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f"));
+  EXPECT_EQ(tokenizer->special_tokens().begin, 260);
+  EXPECT_EQ(tokenizer->special_tokens().end, std::nullopt);
+  EXPECT_TRUE(tokenizer->is_special(260));
+  const std::vector<text::ChatMessage> messages{{"user", "Hi"}};
+  EXPECT_EQ(tokenizer->apply_chat_template(messages),
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
+  expect_gguf_refused(small_file("x"), "tokenizer.ggml.pre is 'x', expected default, gpt-2");
+  expect_gguf_refused(GgufBuilder().add("tokenizer.ggml.model", kText, gguf_text("t5")),
+                      "tokenizer.ggml.model is 't5', expected gpt2");
+  GgufBuilder role = small_file("gpt-2");
+  expect_gguf_refused(role.add("tokenizer.ggml.eos_token_id", kU32, raw(261U)),
+                      "tokenizer.ggml.eos_token_id is 261, expected 0 <= id < 261");
+  Vocabulary twice = small_vocabulary();
+  twice.tokens[256] = "the";
+  expect_gguf_refused(small_file("gpt-2", twice), "the token 'the' has two ids, 256 and 257");
+  Vocabulary without = small_vocabulary();
+  without.tokens[256] = "x y";
+  expect_gguf_refused(small_file("gpt-2", without),
+                      "tokenizer.ggml.merges: 't h' is not two tokens that make a third");
+  Vocabulary types = small_vocabulary();
+  types.types.pop_back();
+  expect_gguf_refused(small_file("gpt-2", types), "token_type has 260 values for 261 tokens");
+}
+
+}  // namespace
+}  // namespace heed
