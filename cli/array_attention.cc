@@ -141,12 +141,17 @@ std::string describe(const ArrayFile& file) {
   return fmt::format("'{}' {} {}", file.path, to_string(shape(file.array)), dtype_name(file.array));
 }
 
-ArrayFile read_operand(const std::string& path) {
+ArrayFile read_floats(const std::string& path) {
   ArrayFile file{path, read_npy(path)};
   if (!holds_floats(file.array)) {
     throw InvalidArgument(fmt::format("'{}' holds {}, expected float16, float32 or float64", path,
                                       dtype_name(file.array)));
   }
+  return file;
+}
+
+ArrayFile read_operand(const std::string& path) {
+  ArrayFile file = read_floats(path);
   const int rank = shape(file.array).rank();
   if (rank < 2 || rank > kOperatorRank) {
     throw InvalidArgument(

@@ -19,6 +19,10 @@ struct ArrayFile {
 // "'q.npy' [8, 128, 64] float32".
 std::string describe(const ArrayFile& file);
 
+// Reads an array of any shape. Throws FormatError and IoError as read_npy does, InvalidArgument
+// unless it holds float16, float32 or float64.
+ArrayFile read_floats(const std::string& path);
+
 // Reads the query, key or value. Throws FormatError and IoError as read_npy does, InvalidArgument
 // unless the array holds float16, float32 or float64 in 2 to 4 dimensions.
 ArrayFile read_operand(const std::string& path);

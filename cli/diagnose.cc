@@ -1,6 +1,7 @@
 // heed diagnose: what the heads of a model have learned.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,7 @@ struct DiagnoseArguments {
   std::string model;
   inspect::ModelInput input;
   std::string weights;
+  bool has_layers = false;  // in front of what weights have
   std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> query_lengths;
   std::string causal;
@@ -57,24 +59,40 @@ void check_usage(const DiagnoseArguments& arguments) {
   }
 }
 
+// The arrays [batch, num_heads, q_len, kv_len] of each layer in a file that has one or more.
+std::vector<DoubleView> layers_of(const DiagnoseArguments& arguments, DoubleView array) {
+  constexpr int kLayerRank = 4;
+  const bool has_layers = arguments.has_layers || array.rank() > kLayerRank;
+  const int rank = array.rank() - (has_layers ? 1 : 0);
+  if (rank < 2 || rank > kLayerRank) {
+    throw InvalidArgument(fmt::format(
+        "'{}' has shape {}, expected {}[batch, num_heads, q_len, kv_len], of which the first two "
+        "may be missing",
+        arguments.weights, to_string(array.shape()), has_layers ? "layers in front of " : ""));
+  }
+  if (!has_layers) return {array.to_rank(kLayerRank)};
+  std::vector<DoubleView> layers;
+  for (std::int64_t l = 0; l < array.extent(0); ++l) {
+    layers.push_back(array.select(0, l).to_rank(kLayerRank));
+  }
+  return layers;
+}
+
 // Weights of anybody's, as a layer.
-inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const ArrayFile& file) {
-  const Tensor<double> array = to_double(file.array);
-  const DoubleView weights = array.view().to_rank(4);
+inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const std::string& name,
+                                       DoubleView weights) {
   const bool is_square = weights.extent(2) == weights.extent(3);
   DiagnosticsOptions options{arguments.query_lengths, arguments.lengths};
   // In self-attention queries and keys are the same tokens.
   if (options.q_lengths.empty() && is_square) options.q_lengths = arguments.lengths;
   const Mask mask = parse_causal_and_window(arguments.causal, arguments.window);
-  const Tensor<float> numbers = to_float(file.array);
-  return {describe(file), weight_diagnostics(weights, mask, options),
-          to_tensor(numbers.view().to_rank(4).select(0, 0))};
+  Tensor<float> first;
+  if (weights.extent(0) > 0) first = to_float(AnyTensor(to_tensor(weights.select(0, 0))));
+  return {name, weight_diagnostics(weights, mask, options), std::move(first)};
 }
 
 // Whether nothing is ever looked at that comes later, which nobody said would be so.
-bool looks_causal(const DiagnoseArguments& arguments, const ArrayFile& file) {
-  const Tensor<double> array = to_double(file.array);
-  const DoubleView weights = array.view().to_rank(4);
+bool looks_causal(const DiagnoseArguments& arguments, DoubleView weights) {
   if (!arguments.causal.empty() || weights.extent(2) != weights.extent(3) ||
       weights.extent(3) < 2) {
     return false;
@@ -168,22 +186,56 @@ void diagnose_model(const DiagnoseArguments& arguments) {
   if (measured.layers.empty()) std::cout << "\nThe model has no attention.\n";
 }
 
-void diagnose_weights(const DiagnoseArguments& arguments) {
-  const ArrayFile file = read_operand(arguments.weights);
-  const inspect::MeasuredLayer layer = measure_weights(arguments, file);
-  const bool is_causal = looks_causal(arguments, file);
-  nlohmann::json json = nlohmann::json::parse(inspect::json_of(layer.diagnostics));
+// One layer as its own object, several in a list.
+nlohmann::json json_of(const DiagnoseArguments& arguments,
+                       const std::vector<inspect::MeasuredLayer>& layers, bool are_listed) {
+  nlohmann::json json;
+  if (!are_listed) {
+    json = nlohmann::json::parse(inspect::json_of(layers.front().diagnostics));
+  } else {
+    json["layers"] = nlohmann::json::array();
+    for (const inspect::MeasuredLayer& layer : layers) json["layers"].push_back(json_of(layer));
+  }
   json["weights"] = arguments.weights;
+  return json;
+}
+
+void diagnose_weights(const DiagnoseArguments& arguments) {
+  const ArrayFile file = read_floats(arguments.weights);
+  const Tensor<double> array = to_double(file.array);
+  const std::vector<DoubleView> arrays = layers_of(arguments, array);
+  const bool are_listed = arguments.has_layers || array.rank() > 4;
+  std::vector<inspect::MeasuredLayer> layers;
+  for (const DoubleView& weights : arrays) {
+    const std::string name = are_listed ? fmt::format("layer {}", layers.size()) : describe(file);
+    layers.push_back(measure_weights(arguments, name, weights));
+  }
+  const bool is_causal =
+      !arrays.empty() && std::all_of(arrays.begin(), arrays.end(), [&](const DoubleView& weights) {
+        return looks_causal(arguments, weights);
+      });
+  nlohmann::json json = json_of(arguments, layers, are_listed);
   json["looks_causal"] = is_causal;
-  write_picture_of({.sequences = "the sequences in the file", .layers = {layer}}, json, arguments);
+  write_picture_of({.sequences = "the sequences in the file", .layers = layers}, json, arguments);
   if (arguments.as_json) {
     std::cout << dump(json);
     return;
   }
-  std::cout << inspect::text_of({sanitize_for_terminal(layer.name), layer.diagnostics});
+  if (are_listed) {
+    std::cout << fmt::format("weights   {}\n", sanitize_for_terminal(describe(file)));
+    for (const inspect::MeasuredLayer& layer : layers) std::cout << '\n' << inspect::text_of(layer);
+  } else {
+    std::cout << inspect::text_of(
+        {sanitize_for_terminal(layers.front().name), layers.front().diagnostics});
+  }
   if (is_causal) {
     std::cout << "\nAll weights on later keys are 0: if a causal mask made them so, say --causal\n"
                  "square, for entropies are relative to the number of keys that were visible.\n";
+  }
+  if (!are_listed && arguments.lengths.empty() && arrays.front().extent(0) > 1) {
+    std::cout
+        << "\nThe first axis was taken for sequences that one layer read: say --layers where\n"
+           "it counts layers.\n";
   }
 }
 
@@ -191,9 +243,13 @@ void add_weight_options(CLI::App& verb, DiagnoseArguments& arguments) {
   constexpr const char* kWeights = "Weights";
   add_option(verb, "--weights", arguments.weights,
              "Instead of a model: weights that you have, [batch, num_heads, q_len, kv_len]; "
-             "missing leading dimensions are 1")
+             "missing leading dimensions are 1, and one more in front counts layers")
       ->type_name("FILE")
       ->group(kWeights);
+  add_flag(verb, "--layers", arguments.has_layers,
+           "The first axis counts layers: [layers, num_heads, q_len, kv_len]")
+      ->group(kWeights)
+      ->needs("--weights");
   add_list(verb, "--lengths", arguments.lengths, {},
            "How many tokens of each sequence are real: of the keys, and of the queries where "
            "there are as many")

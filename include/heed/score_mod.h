@@ -28,6 +28,17 @@ class HEED_API ScoreFunction {
   // for double asks about one score after the other unless overridden.
   virtual void apply_to(const ScoreTile& tile) const = 0;
   virtual void apply_to(const BasicScoreTile<double>& tile) const;
+
+  // Whether it wants to be told of gradients: a function of another language's may have parameters
+  // of its own, whose gradients are its business.
+  virtual bool learns() const { return false; }
+  // The gradients of a tile's modified scores, [keys][width] at grad_scores; 0 where a row does not
+  // see a key. Row r is query q_idx[r] − query_offset. Called once for each score of a backward
+  // pass, from any thread.
+  virtual void learn(const ScoreTile& tile, const float* grad_scores,
+                     std::int64_t query_offset) const;
+  virtual void learn(const BasicScoreTile<double>& tile, const double* grad_scores,
+                     std::int64_t query_offset) const;
 };
 
 struct ModifyScore {
@@ -124,6 +135,15 @@ class ScoreMod {
   template <class Real>
   void apply_to(const detail::BasicScoreTile<Real>& tile) const {
     if (function_ != nullptr) function_->apply_to(tile);
+  }
+
+  /// For the library's own use: whether the function is to be told of gradients, and those of a
+  /// tile.
+  bool learns() const { return function_ != nullptr && function_->learns(); }
+  template <class Real>
+  void learn(const detail::BasicScoreTile<Real>& tile, const Real* grad_scores,
+             std::int64_t query_offset) const {
+    function_->learn(tile, grad_scores, query_offset);
   }
 
  private:

@@ -9,6 +9,8 @@
 """
 
 from . import models, reference
+from ._diagnose import Finding, HeadDiagnostics, LayerDiagnostics, diagnose
+from ._figure import figure
 from ._heed import (
     KvPool,
     KvSequence,
@@ -81,8 +83,11 @@ __all__ = [
     "AttentionOutput",
     "AttentionStatistics",
     "FeatureMapGradients",
+    "Finding",
+    "HeadDiagnostics",
     "KvPool",
     "KvSequence",
+    "LayerDiagnostics",
     "LinearAttentionGradients",
     "Mask",
     "OutOfPages",
@@ -110,10 +115,12 @@ __all__ = [
     "blocks",
     "causal",
     "columns",
+    "diagnose",
     "dilated",
     "documents",
     "feature_map_attention",
     "feature_map_attention_backward",
+    "figure",
     "global_tokens",
     "key_lengths",
     "key_padding",

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -311,8 +312,9 @@ def linear_attention(
 ) -> Any:
     """
     (out, state) of the recurrence S = exp(decay) S + k v, out = scale S q; with beta, the delta rule. query [batch,
-    num_heads, length, head_dim], key and value [batch, num_kv_heads, length, ...], decay [batch, num_kv_heads, length,
-    head_dim or 1], beta [batch, num_kv_heads, length], state [batch, num_kv_heads, head_dim, value_dim].
+    num_heads, length, head_dim], key [batch, num_kv_heads, length, head_dim], value [batch, num_states, length,
+    value_dim], decay [batch, num_states, length, head_dim or 1], beta [batch, num_states, length], state [batch,
+    num_states, head_dim, value_dim]; num_states is num_kv_heads or a multiple.
     """
 
 def reference_linear_attention(
@@ -460,9 +462,39 @@ def attention_page(
     """The explorer's page of the attention of one head or of all, as HTML."""
 
 def weights_page(
-    weights: Any, batch: int, head: int | None, names: tuple[Sequence[str], Sequence[str]],
+    layers: Sequence[tuple[str, Any, Sequence[str], Sequence[str]]], batch: int, head: int | None,
 ) -> str:
-    """The explorer's page of weights [queries, keys], [num_heads, queries, keys] or [batch, num_heads, queries, keys], as HTML."""
+    """The explorer's page of layers (title, weights, names of queries, names of keys), as HTML: weights [queries, keys], [num_heads, queries, keys] or [batch, num_heads, queries, keys]."""
+
+def attention_diagnostics(
+    query: Any, key: Any, options: Options, q_lengths: Sequence[int], kv_lengths: Sequence[int],
+) -> tuple[list, Any, float, list]: ...
+
+def weight_diagnostics(
+    weights: Any, mask: Mask, q_lengths: Sequence[int], kv_lengths: Sequence[int],
+) -> tuple[list, Any, float, list]: ...
+
+class Figure:
+    """
+    A picture. A notebook shows it by itself; save() chooses the format by the path's ending: .svg, .png or .pdf.
+    """
+
+    def render(self, format: str) -> bytes:
+        """The bytes of a file: format is "svg", "png" or "pdf"."""
+
+    def page(self) -> str:
+        """One HTML file: the picture, and its numbers as tables."""
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the file, whole or not at all."""
+
+def weights_figure(
+    weights: Any, queries: Sequence[str], keys: Sequence[str], panels: Sequence[str], style: tuple,
+) -> Figure: ...
+
+def visible_figure(
+    visible: Any, queries: Sequence[str], keys: Sequence[str], panels: Sequence[str], style: tuple,
+) -> Figure: ...
 
 class Plan:
     """

@@ -66,7 +66,7 @@ def _sides(function: str, window: Any) -> list[int | None]:
     return [_side(function, window, side) for side in pair]
 
 
-def _combined_mask(function, mask, causal, window):
+def combined_mask(function, mask, causal, window):
     """What mask, causal and window say together."""
     if isinstance(mask, str):
         mask = _heed.parse_mask(mask)
@@ -126,7 +126,7 @@ def make_options(
     """The options of attention() for a function of this name."""
     return _heed.Options(
         function,
-        mask=_combined_mask(function, mask, causal, window),
+        mask=combined_mask(function, mask, causal, window),
         score_mod=score_mod,
         alibi_slopes=alibi_slopes,
         bias=bias,

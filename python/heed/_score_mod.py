@@ -84,10 +84,11 @@ class TileFunction:
         before = torch.from_numpy(score).requires_grad_()
         with torch.enable_grad():
             after = self._modified(before, _indices(b, *others), self._parameters).expand(before.shape)
+            total = after.sum()
         if not after.requires_grad:  # a number that no score has a part in
             return after.numpy(), torch.zeros_like(before).detach().numpy()
         # One score of the result for one of what it was made of: the derivative of their sum is that of each.
-        (derivative,) = torch.autograd.grad(after.sum(), before, materialize_grads=True)
+        (derivative,) = torch.autograd.grad(total, before, materialize_grads=True)
         return after.detach().numpy(), derivative.numpy()
 
     def _scores(self, b: int, heads: Tensor, rows: Tensor, keys: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _heed
+from ._layers import Layer, layers_of, without_gradient
 from ._options import make_options
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ def _names(argument: str, tokens: Sequence[str] | None) -> list[str]:
     return names
 
 
+def _tab(layer: Layer, tokens: list[str], key_tokens: list[str]) -> tuple[Any, ...]:
+    """Of a layer: its title, its weights, and the names of its queries and keys. Where there are two texts, tokens are
+    those of the target and key_tokens those of the source."""
+    weights = without_gradient(layer.weights)
+    if layer.queries_are_source:
+        return layer.name, weights, key_tokens, []
+    return layer.name, weights, tokens, key_tokens if layer.is_cross else []
+
+
 def show(
     query: Any,
     key: Any = None,
@@ -58,7 +68,9 @@ def show(
     """What attends to what, as a page to look around in: a matrix, arcs, single rows and their numbers.
 
     query, key: as attention() takes them, with its options; or weights [queries, keys], [num_heads, queries, keys] or
-        [batch, num_heads, queries, keys]
+        [batch, num_heads, queries, keys]; or a tuple of such weights, one for each layer, as a model of transformers
+        returns it as `attentions`, or all that such a model returned: a tab for each layer. Of an encoder and a
+        decoder, tokens are the decoder's and key_tokens the encoder's
     batch, head: what is shown; all heads when head is not given
     tokens, key_tokens: names of the queries, which are also those of as many keys, and of the keys
 
@@ -74,5 +86,10 @@ def show(
     if key is None:
         if options:
             raise ValueError(f"show: weights are shown as they are, but {', '.join(options)} was given")
-        return Page(_heed.weights_page(query, batch, head, names))
+        layers = layers_of("show", query)
+        if layers is None:
+            tabs = [("attention weights", query, *names)]
+        else:
+            tabs = [_tab(layer, *names) for layer in layers]
+        return Page(_heed.weights_page(tabs, batch, head))
     return Page(_heed.attention_page(query, key, batch, head, names, make_options("show", **options)))

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bindings.h"
+#include "callables.h"
 #include "gradients.h"
 #include "heed/attention_backward.h"
 #include "operands.h"
@@ -52,9 +53,10 @@ nb::object backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::h
                     std::optional<int> num_threads) {
   const Operands operands = operands_of(kBackward, query, key, value);
   const DataType dtype = operands.dtype;
-  if (options.score_mod.is_valid()) {
+  if (options.score_mod.is_valid() && !has_derivative(options.score_mod)) {
     throw InvalidArgument(
-        "attention_backward: score_mod is a function of Python's, which has no derivative");
+        "attention_backward: score_mod is a function of Python's, which has no derivative; "
+        "heed.torch.attention has that of one in PyTorch's operations");
   }
   const Recorded recorded{.operands = operands,
                           .grad_out = array_of_type(kBackward, "grad_out", grad_out, dtype),

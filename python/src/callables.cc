@@ -104,11 +104,9 @@ Array array_returned(nb::handle result, const TileArguments& tile) {
                   numpy.attr("broadcast_to")(typed, nb::make_tuple(tile.num_keys, tile.num_rows)));
 }
 
-// Calls use(tile's arguments, array of T) with what the function makes of them, unless the
-// computation has failed.
-template <class T, class Real, class MakeArguments, class Use>
-void with_result(nb::handle function, const BasicScoreTile<Real>& tile, MakeArguments arguments,
-                 Use use) noexcept {
+// Calls use(tile's arguments) with the interpreter's lock, unless the computation has failed.
+template <class Real, class Use>
+void with_lock(const BasicScoreTile<Real>& tile, Use use) noexcept {
   Call& call = Call::current();
   const auto is_over = [&] { return call.is_requested() || call.is_abandoned(); };
   if (is_over()) return;
@@ -116,11 +114,19 @@ void with_result(nb::handle function, const BasicScoreTile<Real>& tile, MakeArgu
   // Another thread may have failed meanwhile.
   if (is_over()) return;
   try {
-    const TileArguments at = arguments_of(tile);
-    use(at, array_returned<T>(call_function(function, arguments(at)), at));
+    use(arguments_of(tile));
   } catch (...) {
     call.fail();
   }
+}
+
+// Calls use(tile's arguments, array of T) with what the function makes of them.
+template <class T, class Real, class MakeArguments, class Use>
+void with_result(nb::handle function, const BasicScoreTile<Real>& tile, MakeArguments arguments,
+                 Use use) noexcept {
+  with_lock(tile, [&](const TileArguments& at) {
+    use(at, array_returned<T>(call_function(function, arguments(at)), at));
+  });
 }
 
 // A tile of one score.
@@ -168,22 +174,99 @@ class PythonMask final : public detail::MaskFunction {
   nb::handle function_;
 };
 
+// The methods of a function that has gradients.
+constexpr const char* kDifferentiate = "differentiate";
+constexpr const char* kLearn = "learn";
+
+// Two arrays, of scores and of their derivatives.
+template <class Real>
+std::array<Array, 2> arrays_returned(nb::handle result, const TileArguments& tile) {
+  const auto pair = nb::cast<nb::tuple>(result);
+  return {array_returned<Real>(pair[0], tile), array_returned<Real>(pair[1], tile)};
+}
+
 class PythonScoreMod final : public detail::ScoreFunction {
  public:
-  explicit PythonScoreMod(nb::handle function) : function_(function) {}
+  explicit PythonScoreMod(nb::handle function)
+      : function_(function), learns_(nb::hasattr(function, kLearn)) {}
 
   float apply(float score, const ScorePosition& at) const override { return apply_one(score, at); }
   double apply(double score, const ScorePosition& at) const override {
     return apply_one(score, at);
   }
-  // Whoever wants gradients was told before.
-  Dual<float> apply(Dual<float> score, const ScorePosition&) const override { return score; }
-  Dual<double> apply(Dual<double> score, const ScorePosition&) const override { return score; }
+  Dual<float> apply(Dual<float> score, const ScorePosition& at) const override {
+    return apply_one(score, at);
+  }
+  Dual<double> apply(Dual<double> score, const ScorePosition& at) const override {
+    return apply_one(score, at);
+  }
 
-  void apply_to(const ScoreTile& tile) const override { modify(tile); }
-  void apply_to(const BasicScoreTile<double>& tile) const override { modify(tile); }
+  void apply_to(const ScoreTile& tile) const override { modify_or_differentiate(tile); }
+  void apply_to(const BasicScoreTile<double>& tile) const override {
+    modify_or_differentiate(tile);
+  }
+
+  bool learns() const override { return learns_; }
+  void learn(const ScoreTile& tile, const float* grad_scores,
+             std::int64_t query_offset) const override {
+    show_gradients(tile, grad_scores, query_offset);
+  }
+  void learn(const BasicScoreTile<double>& tile, const double* grad_scores,
+             std::int64_t query_offset) const override {
+    show_gradients(tile, grad_scores, query_offset);
+  }
 
  private:
+  template <class Real>
+  Dual<Real> apply_one(Dual<Real> score, const ScorePosition& at) const {
+    BasicScoreTile<Real> tile = tile_of(&score.value, at);
+    tile.derivatives = &score.derivative;
+    differentiate(tile);
+    return score;
+  }
+
+  template <class Real>
+  void modify_or_differentiate(const BasicScoreTile<Real>& tile) const {
+    if (tile.derivatives != nullptr) return differentiate(tile);
+    modify(tile);
+  }
+
+  // Whoever wants gradients of a function that has none was told before.
+  template <class Real>
+  void differentiate(const BasicScoreTile<Real>& tile) const {
+    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(tile.begin) * tile.width;
+    const auto arguments = [&](const TileArguments& at) {
+      return nb::make_tuple(scores_of(tile.scores + first, at, tile.width), at.batch, at.heads,
+                            at.q_idx, at.kv_idx);
+    };
+    const auto use = [&](const TileArguments& at, const std::array<Array, 2>& arrays) {
+      const auto modified = view_of<Real>(arrays[0]);
+      const auto derivative = view_of<Real>(arrays[1]);
+      for (std::int32_t j = 0; j < at.num_keys; ++j) {
+        const std::ptrdiff_t row = first + static_cast<std::ptrdiff_t>(j) * tile.width;
+        for (std::int32_t r = 0; r < at.num_rows; ++r) {
+          tile.scores[row + r] = modified(j, r);
+          tile.derivatives[row + r] *= derivative(j, r);
+        }
+      }
+    };
+    with_lock(tile, [&](const TileArguments& at) {
+      const nb::object method = function_.attr(kDifferentiate);
+      use(at, arrays_returned<Real>(call_function(method, arguments(at)), at));
+    });
+  }
+
+  template <class Real>
+  void show_gradients(const BasicScoreTile<Real>& tile, const Real* grad_scores,
+                      std::int64_t query_offset) const {
+    const Real* first = grad_scores + static_cast<std::ptrdiff_t>(tile.begin) * tile.width;
+    with_lock(tile, [&](const TileArguments& at) {
+      const nb::object method = function_.attr(kLearn);
+      call_function(method, nb::make_tuple(scores_of(first, at, tile.width), query_offset, at.batch,
+                                           at.heads, at.q_idx, at.kv_idx));
+    });
+  }
+
   template <class Real>
   Real apply_one(Real score, const ScorePosition& at) const {
     modify(tile_of(&score, at));
@@ -207,9 +290,12 @@ class PythonScoreMod final : public detail::ScoreFunction {
   }
 
   nb::handle function_;
+  bool learns_;
 };
 
 }  // namespace
+
+bool has_derivative(nb::handle function) { return nb::hasattr(function, kDifferentiate); }
 
 Mask mask_where(nb::handle visible) {
   return Mask::where_function(std::make_shared<PythonMask>(visible));

@@ -23,8 +23,12 @@ using FunctionHandles = std::vector<nb::handle>;
 // mask holds the function too, so that the collector of cycles sees each reference.
 Mask mask_where(nb::handle visible);
 
-// function(score, b, h, q_idx, kv_idx) -> scores; it has no derivative, and is not owned either.
+// function(score, b, h, q_idx, kv_idx) -> scores; it is not owned either. A function may have a
+// derivative: a method differentiate() of the same arguments, which returns the scores and their
+// derivatives with respect to what they were. It may have a method learn(gradients of scores,
+// query_offset, b, h, q_idx, kv_idx) too, which the backward pass calls for each tile.
 ScoreMod score_mod_of(nb::handle function);
+bool has_derivative(nb::handle function);
 
 // What the collector of cycles asks objects of type T, whose functions() says what they refer to.
 // Such objects never change, so that every cycle has another link to be cut at, as with tuples.

@@ -22,6 +22,8 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_statistics(module);
   heed::python::bind_reference(module);
   heed::python::bind_page(module);
+  heed::python::bind_diagnostics(module);
+  heed::python::bind_figures(module);
   heed::python::bind_plan(module);
   heed::python::bind_merge(module);
   heed::python::bind_models(module);

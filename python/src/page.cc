@@ -215,15 +215,21 @@ FloatView shown(FloatView weights, std::int64_t batch, std::optional<std::int64_
   return all.select(0, heads.batch).slice(0, heads.first, heads.first + heads.count);
 }
 
-std::string weights_page(nb::handle weights, std::int64_t batch, std::optional<std::int64_t> head,
-                         const nb::tuple& names) {
-  const Array array = to_array(kShowFunction, "weights", weights);
-  std::optional<Tensor<float>> copy;
-  const FloatView view = shown(as_real(kShowFunction, "weights", array, copy), batch, head);
-  const Labels labels{"attention weights", nb::cast<Names>(names[0]), nb::cast<Names>(names[1])};
-  ExplorerSentence sentence = sentence_of(floats_of(view), labels);
-  if (head) sentence.heads = {name_of(*head)};
-  return page_of(std::move(sentence));
+// A tab for each of the layers (title, weights, names of queries, names of keys).
+std::string weights_page(const std::vector<nb::tuple>& layers, std::int64_t batch,
+                         std::optional<std::int64_t> head) {
+  ExplorerData data;
+  for (const nb::tuple& layer : layers) {
+    const Array array = to_array(kShowFunction, "weights", layer[1]);
+    std::optional<Tensor<float>> copy;
+    const FloatView view = shown(as_real(kShowFunction, "weights", array, copy), batch, head);
+    const Labels labels{nb::cast<std::string>(layer[0]), nb::cast<Names>(layer[2]),
+                        nb::cast<Names>(layer[3])};
+    ExplorerSentence sentence = sentence_of(floats_of(view), labels);
+    if (head) sentence.heads = {name_of(*head)};
+    data.sentences.push_back(std::move(sentence));
+  }
+  return explorer_page(data);
 }
 
 }  // namespace
@@ -232,11 +238,11 @@ void bind_page(nb::module_& module) {
   module.def("attention_page", &attention_page, nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("batch"), nb::arg("head").none(), nb::arg("names"), nb::arg("options"),
              "The explorer's page of the attention of one head or of all, as HTML.");
-  module.def(
-      "weights_page", &weights_page, nb::arg("weights").none(), nb::arg("batch"),
-      nb::arg("head").none(), nb::arg("names"),
-      "The explorer's page of weights [queries, keys], [num_heads, queries, keys] or [batch, "
-      "num_heads, queries, keys], as HTML.");
+  module.def("weights_page", &weights_page, nb::arg("layers"), nb::arg("batch"),
+             nb::arg("head").none(),
+             "The explorer's page of layers (title, weights, names of queries, names of keys), as "
+             "HTML: weights [queries, keys], [num_heads, queries, keys] or [batch, num_heads, "
+             "queries, keys].");
 }
 
 }  // namespace heed::python

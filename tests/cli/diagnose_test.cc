@@ -163,6 +163,40 @@ TEST_F(Diagnose, WeightsOfAnybodys) {
             HasSubstr("      Try: Give key_lengths(lengths)")));
 }
 
+TEST_F(Diagnose, FirstAxisOfWeightsMayBeLayers) {
+  const std::string file = weights();
+  const json result = parsed({"diagnose", "--weights", file, "--layers", "--json"});
+  ASSERT_EQ(result["layers"].size(), 2U);
+  EXPECT_FALSE(result.contains("heads"));
+  EXPECT_EQ(result["layers"][1]["name"], "layer 1");
+  EXPECT_EQ(result["layers"][0]["heads"][0]["previous"], 1);
+  EXPECT_EQ(result["layers"][1]["heads"][0]["previous"], 0.75);
+  EXPECT_EQ(result["layers"][1]["heads"][0]["rows"], 5);
+  const CommandResult text = run_command({"diagnose", "--weights", file, "--layers"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("weights   "), HasSubstr("layer 0: 2 heads\n"),
+                              HasSubstr("layer 1: 2 heads\n"), Not(HasSubstr("say --layers"))));
+  EXPECT_THAT(run_command({"diagnose", "--weights", file}).out, HasSubstr("say --layers"));
+  const Arguments page{"diagnose", "--weights", file, "--layers", "--out", path("w.html")};
+  EXPECT_EQ(run_command(page).exit_code, 0);
+  EXPECT_THAT(read_text(path("w.html")), HasSubstr(R"("title":"layer 1")"));
+}
+
+TEST_F(Diagnose, FiveAxesAreLayersAndSequences) {
+  Tensor<float> weights({3, 2, 1, 2, 2});
+  for (float& weight : weights.elements()) weight = 0.5F;
+  write_npy(path("five.npy"), weights);
+  const json result = parsed({"diagnose", "--weights", path("five.npy"), "--json"});
+  ASSERT_EQ(result["layers"].size(), 3U);
+  EXPECT_EQ(result["layers"][2]["name"], "layer 2");
+  EXPECT_EQ(result["layers"][2]["heads"][0]["rows"], 4);
+  write_npy(path("six.npy"), Tensor<float>({1, 1, 1, 1, 1, 1}));
+  expect_error(1, {"diagnose", "--weights", path("six.npy")},
+               "has shape [1, 1, 1, 1, 1, 1], expected layers in front of [batch, num_heads");
+  write_npy(path("two.npy"), Tensor<float>({1, 1}));
+  expect_error(1, {"diagnose", "--weights", path("two.npy"), "--layers"}, "has shape [1, 1]");
+  expect_error(2, {"diagnose", "--model", "x", "--layers"}, "--layers");
+}
+
 TEST_F(Diagnose, AsksAboutMasksThatWeightsSuggest) {
   write_npy(path("causal.npy"), Tensor<double>({3, 3}, {1, 0, 0, 0.5, 0.5, 0, 0.5, 0.25, 0.25}));
   const Arguments arguments{"diagnose", "--weights", path("causal.npy")};

@@ -454,7 +454,7 @@ def test_everything_public_is_documented() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [heed, heed._kv_cache, heed._operator, heed._relatives, heed._rotary, heed._show, heed.reference],
+    [heed, heed._diagnose, heed._kv_cache, heed._operator, heed._relatives, heed._rotary, heed._show, heed.reference],
     ids=lambda module: module.__name__,
 )
 def test_examples_in_docstrings(module) -> None:

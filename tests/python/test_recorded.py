@@ -99,6 +99,34 @@ def test_linear_attention(rule: str) -> None:
     assert all(gradient.dtype == torch.float16 for gradient in found)
 
 
+def test_linear_attention_with_more_heads_of_values() -> None:
+    """As in Qwen3-Next, whose layer repeats queries and keys."""
+    query, key, value, state = draw(2, 2, 4, 3), draw(2, 2, 4, 3), draw(2, 6, 4, 5), draw(2, 6, 3, 5)
+    decay, beta = draw(2, 6, 4, 1), draw(2, 6, 4)
+    decay.data.abs_().neg_()
+    # Longer keys and larger rates let the state grow without bound.
+    beta.data.sigmoid_()
+    key.data /= key.data.norm(dim=-1, keepdim=True)
+    inputs = (query, key, value, decay, beta, state)
+
+    def attend(query, key, value, decay, beta, state):
+        return heed.torch.linear_attention(query, key, value, decay=decay, beta=beta, state=state, scale=0.7)
+
+    assert torch.autograd.gradcheck(attend, inputs)
+    repeated = (x.repeat_interleave(3, 1) for x in (query, key))
+    expected = linear(*repeated, value, decay, beta, state, 0.7)
+    found = attend(*inputs)
+    assert found[0].shape == (2, 6, 4, 5) and found[1].shape == (2, 6, 3, 5)
+    assert_same(found, expected)
+    plain = [x.detach() for x in inputs]
+    options = dict(zip(("decay", "beta", "state"), plain[3:]))
+    assert_same(heed.reference.linear_attention(*plain[:3], scale=0.7, **options), expected)
+    grads = [draw(2, 6, 4, 5).detach(), draw(2, 6, 3, 5).detach()]
+    assert_same(torch.autograd.grad(found, inputs, grads), torch.autograd.grad(expected, inputs, grads), 1e-11)
+    floats = [x.detach().float() for x in inputs]
+    assert_same([x.double() for x in attend(*floats)], expected, 1e-5)
+
+
 # --- feature maps ---------------------------------------------------------------------------------------------------
 
 

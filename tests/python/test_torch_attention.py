@@ -62,7 +62,8 @@ def plain(tensors: dict[str, torch.Tensor], sees: torch.Tensor, scale=None, soft
         score = softcap * torch.tanh(score / softcap)
     i, j = torch.arange(query.shape[2])[:, None] + offset, torch.arange(key.shape[2])
     if score_mod is not None:
-        score = score_mod(score, torch.arange(len(score))[:, None, None, None], torch.arange(score.shape[1])[:, None, None], i, j)
+        b, h = (torch.arange(count) for count in score.shape[:2])
+        score = score_mod(score, b[:, None, None, None], h[:, None, None], i, j).expand(score.shape)
     if "alibi_slopes" in tensors:
         score = score - tensors["alibi_slopes"][:, None, None] * (j - i).abs()
     for name in ("bias", "float_mask"):

@@ -299,6 +299,7 @@ void PanelGradients<Real>::add_to_terms(const kernels::BasicScoreTile<Real>& pla
     if (term->gradient() != nullptr) {
       term->add_gradient(place, grad_scores, sums, *schedule_.table);
     }
+    if (term->reads_gradient()) term->read_gradient(place, grad_scores);
     if (term->reads_query()) {
       term->add_query_gradient(place, grad_scores, grad_query_, *schedule_.table);
     }

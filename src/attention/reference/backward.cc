@@ -84,6 +84,7 @@ class Backward {
       if (term->gradient() != nullptr) {
         term->add_gradient(grad_masked, at, (gradients_.*term->gradient()).data());
       }
+      if (term->reads_gradient()) read_gradient(*term, grad_masked, at);
       if (term->reads_query()) term->add_query_gradient(grad_masked, at, grad_scaled_.data());
     }
     const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
@@ -95,6 +96,24 @@ class Backward {
       grad_query[d] += grad_dot * key[d];
       grad_key[d] += grad_dot * query[d];
     }
+  }
+
+  // A tile of one score.
+  void read_gradient(const ScoreTerm<Real>& term, Real grad_masked,
+                     const detail::ScoreIndex& at) const {
+    const ScorePosition position = detail::position(problem_.shape, at);
+    Real score = 0;
+    term.read_gradient({.scores = &score,
+                        .width = 1,
+                        .num_rows = 1,
+                        .first_key = position.kv_idx,
+                        .begin = 0,
+                        .end = 1,
+                        .batch = position.batch,
+                        .heads = &position.head,
+                        .q_idx = &position.q_idx,
+                        .target = detail::TileTarget::kBaseline},
+                       &grad_masked);
   }
 
   // What terms that read scale · query added to its gradient.

@@ -1,4 +1,5 @@
 // A user's function of a score and where it stands.
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -7,6 +8,12 @@
 namespace heed::inline v0 {
 
 detail::ScoreFunction::~ScoreFunction() = default;
+
+void detail::ScoreFunction::learn(const ScoreTile& /*tile*/, const float* /*grad_scores*/,
+                                  std::int64_t /*query_offset*/) const {}
+void detail::ScoreFunction::learn(const BasicScoreTile<double>& /*tile*/,
+                                  const double* /*grad_scores*/,
+                                  std::int64_t /*query_offset*/) const {}
 
 namespace {
 
@@ -28,6 +35,12 @@ class ModifiedScore final : public FormulaTerm<ModifiedScore<Real>, Real> {
     function_.apply_to(tile);
   }
   bool has_derivative() const override { return true; }
+
+  bool reads_gradient() const override { return function_.learns(); }
+  void read_gradient(const kernels::BasicScoreTile<Real>& tile,
+                     const Real* grad_scores) const override {
+    function_.learn(tile, grad_scores, shape_.query_offset[tile.batch]);
+  }
 
  private:
   ScoreMod function_;

@@ -110,6 +110,12 @@ class ScoreTerm {
                                    const TermSums<Real>& /*sums*/,
                                    const kernels::BasicKernelTable<Real>& /*table*/) const {}
 
+  // Whether a user's function wants to see the gradients of the scores that it made, and a tile of
+  // them, [key][width]: 0 where a row does not see a key. Terms behind it have derivative 1.
+  virtual bool reads_gradient() const { return false; }
+  virtual void read_gradient(const kernels::BasicScoreTile<Real>& /*tile*/,
+                             const Real* /*grad_scores*/) const {}
+
   // Whether what is added to a score depends on the query, whose gradient then comes from the term
   // too. Such a term comes after those with a derivative, as one that learns. Over a cache that
   // keeps its keys rotated it would read the query rotated with them: attend() refuses that.
