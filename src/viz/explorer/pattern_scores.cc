@@ -45,6 +45,7 @@ AttentionDiagnostics measured(const LayerAttention& layer) {
 std::vector<HeadScore> pattern_scores(const std::vector<LayerAttention>& layers) {
   const explorer::ModelShape shape = explorer::check_layers("pattern_scores", layers);
   std::vector<HeadScore> scores;
+  scores.reserve(kPatterns.size());
   for (const Pattern& pattern : kPatterns) {
     scores.push_back(
         {pattern.name, pattern.explanation, Tensor<float>({shape.num_layers, shape.num_heads})});
