@@ -94,6 +94,14 @@ def _with_lse_in(call: _Call, inputs: _Inputs, made: _Made, grads: tuple[Tensor,
     return inputs, made._replace(out=_with_a_column(made.out, 1.0)), _with_a_column(grad_out, -grad_lse)
 
 
+def _check_lse(inputs: _Inputs) -> None:
+    """Kernels subtract grad_out · out, which they are given; the reference computes its own sum, without the column."""
+    largest = 65536  # of dimensions that kernels take
+    dims = [tensor.shape[-1] for tensor in inputs.operands[1:]]
+    if _heed.attention_target() == "reference" or dims[0] > largest or dims[1] >= largest:
+        raise RuntimeError(f"{_FUNCTION}: the lse has no gradient where no kernel computes attention, but the reference")
+
+
 def _backward(call: _Call, inputs: _Inputs, made: _Made, grads: tuple[Any, Any], needs: Sequence[bool]):
     """The gradients of query, key, value, the mask (none), what is learned and the parameters of score_mod."""
     grad_out, grad_lse = grads
@@ -101,6 +109,7 @@ def _backward(call: _Call, inputs: _Inputs, made: _Made, grads: tuple[Any, Any],
         grad_out = torch.zeros_like(made.out)
     given, value_dim = inputs, made.out.shape[-1]
     if grad_lse is not None:
+        _check_lse(inputs)
         if made.out.dtype != made.lse.dtype:
             # The output of half precision is rounded: its gradients are computed from another, in float32.
             inputs = inputs._replace(operands=tuple(map(as_real, inputs.operands)))

@@ -339,6 +339,22 @@ def test_there_is_no_gradient_of_a_gradient() -> None:
         torch.autograd.grad(attention(x, x, x).sum(), x, create_graph=True)
 
 
+def test_the_reference_has_no_gradient_of_an_lse(monkeypatch: pytest.MonkeyPatch) -> None:
+    class ReferenceAlone:
+        def __getattr__(self, name: str):
+            return getattr(heed._heed, name)
+
+        def attention_target(self) -> str:
+            return "reference"
+
+    monkeypatch.setattr(heed._attention, "_heed", ReferenceAlone())
+    x = draw(0, 1, 1, 3, 4).requires_grad_()
+    found = attention(x, x, x, return_lse=True)
+    found.out.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="heed.torch.attention: the lse has no gradient where no kernel computes"):
+        found.lse.sum().backward()
+
+
 def test_a_mask_that_changed_is_found() -> None:
     x, mask = draw(0, 1, 1, 3, 4).requires_grad_(), torch.ones(3, 3, dtype=torch.bool)
     out = attention(x, x, x, mask=mask)
