@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <variant>
 
 #include "heed/inspect/explorer.h"
+#include "heed/io/any_tensor.h"
 
 namespace heed::cli {
 
@@ -17,16 +17,7 @@ constexpr std::int64_t kMaxShownHeads = 64;  // more are not told apart
 
 // Float weights, [batch, num_heads, q_len, kv_len].
 Tensor<float> float_weights(const ArrayResult& result) {
-  Tensor<float> weights(shape(result.weights));
-  const auto copy = [&weights](auto view) {
-    float* out = weights.data();
-    for_each_element(view, [&out](auto value) { *out++ = static_cast<float>(value); });
-  };
-  if (std::holds_alternative<Tensor<double>>(result.weights)) {
-    copy(std::get<Tensor<double>>(result.weights).view());
-  } else {
-    copy(std::get<Tensor<float>>(result.weights).view());
-  }
+  Tensor<float> weights = to_float(result.weights);
   const Shape& extents = weights.shape();
   const Shape four{extents.rank() < 4 ? 1 : extents[0], extents.rank() < 3 ? 1 : extents[-3],
                    extents[-2], extents[-1]};

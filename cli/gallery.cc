@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -17,6 +19,8 @@
 #include "gallery/pictures.h"
 #include "heed/error.h"
 #include "io/folder.h"
+#include "io/parsed_json.h"
+#include "io/text_file.h"
 #include "output_files.h"
 #include "verbs.h"
 
@@ -36,7 +40,30 @@ struct GalleryArguments {
   std::vector<std::string> only;
   bool is_light_only = false;
   bool list = false;
+  std::string times;
 };
+
+constexpr const char* kTimesPicture = "time-against-length";
+
+// The report that --times names; null without it.
+nlohmann::json read_times(const std::string& path) {
+  if (path.empty()) return nullptr;
+  nlohmann::json report = io::parse_json(io::read_text_file(path));
+  if (!report.is_object()) {
+    throw std::runtime_error(fmt::format("--times: '{}' holds no JSON object", path));
+  }
+  return report;
+}
+
+Figure drawn_picture(const learn::GalleryPicture& picture, const nlohmann::json& times,
+                     Theme theme) {
+  if (times.is_null() || picture.name != kTimesPicture) return picture.draw(theme);
+  try {
+    return learn::draw_time_against_length(times, theme);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(std::string("--times: ") + error.what());
+  }
+}
 
 std::string list_of_pictures() {
   std::string text;
@@ -87,6 +114,7 @@ void check_is_replaceable(const fs::path& folder, const std::vector<std::string>
 
 void write_gallery(const GalleryArguments& arguments) {
   const auto pictures = chosen_pictures(arguments.only);
+  const nlohmann::json times = read_times(arguments.times);
   const std::string ending = "." + arguments.format;
   const fs::path folder = arguments.folder;
   io::make_folder(folder);
@@ -109,7 +137,7 @@ void write_gallery(const GalleryArguments& arguments) {
   for (const learn::GalleryPicture& picture : pictures) {
     for (const Theme theme : themes) {
       const std::string name = learn::picture_file(picture, theme, ending);
-      const Figure figure = picture.draw(theme);
+      const Figure figure = drawn_picture(picture, times, theme);
       add(name, arguments.format == "html" ? figure_page(figure)
                                            : render_figure(figure, figure_format(name)));
     }
@@ -141,6 +169,11 @@ void add_gallery(CLI::App& command) {
   add_list(*verb, "--only", arguments->only, {},
            "Only these pictures, joined by commas, and no index")
       ->type_name("NAMES");
+  add_option(*verb, "--times", arguments->times,
+             "What `heed bench linear --json` printed: drawn as time-against-length, in place of "
+             "the times in heed's documentation")
+      ->type_name("FILE")
+      ->needs(folder);
   add_flag(*verb, "--light", arguments->is_light_only, "No dark pictures beside the light ones");
   add_flag(*verb, "--list", arguments->list, "List the pictures")->excludes(folder);
   verb->callback([arguments] {

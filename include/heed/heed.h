@@ -6,6 +6,7 @@
 #include "heed/block_layout.h"
 #include "heed/cancellation.h"
 #include "heed/config.h"
+#include "heed/convert.h"
 #include "heed/data_type.h"
 #include "heed/diagnostics.h"
 #include "heed/dual.h"

@@ -1,6 +1,13 @@
 // Pictures of what was trained and timed.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "gallery/pictures.h"
@@ -27,6 +34,41 @@ Curve learning_curve(const char* name, const char* positions) {
   return curve;
 }
 
+Figure times_figure(std::span<const Curve> curves, const std::string& note, Theme theme) {
+  return curves_figure(curves, {.title = "Time against length",
+                                .note = note,
+                                .x_title = "tokens",
+                                .y_title = "milliseconds",
+                                .has_log_x = true,
+                                .has_log_y = true,
+                                .theme = theme});
+}
+
+// A curve for each method and mask of results that have one number of heads, dimensions and
+// threads.
+std::vector<Curve> curves_of(const nlohmann::json& results) {
+  const nlohmann::json& first = results.at(0).at("case");
+  std::vector<Curve> curves;
+  for (const nlohmann::json& result : results) {
+    const nlohmann::json& one = result.at("case");
+    const bool is_alike = one.at("heads") == first.at("heads") &&
+                          one.at("head_dim") == first.at("head_dim") &&
+                          one.at("threads") == first.at("threads");
+    if (!is_alike) continue;
+    const bool is_causal = one.at("mask") == "causal";
+    const std::string name = one.at("method").get<std::string>() + (is_causal ? ", causal" : "");
+    auto curve = std::find_if(curves.begin(), curves.end(),
+                              [&](const Curve& each) { return each.name == name; });
+    if (curve == curves.end()) {
+      curves.push_back({name, {}, {}, true});
+      curve = curves.end() - 1;
+    }
+    curve->x.push_back(one.at("seq").get<double>());
+    curve->y.push_back(result.at("median_ms").get<double>());
+  }
+  return curves;
+}
+
 }  // namespace
 
 Figure draw_learning_curve(Theme theme) {
@@ -48,14 +90,26 @@ Figure draw_time_against_length(Theme theme) {
   const std::array curves{Curve{"softmax attention", lengths, {1.01, 15.4, 254, 4490}, true},
                           Curve{"elu + 1 features", lengths, {1.16, 6.35, 25.5, 102}, true},
                           Curve{"linear rule, causal", lengths, {0.39, 1.73, 7.9, 30}, true}};
-  return curves_figure(curves, {.title = "Time against length",
-                                .note = "Measured: the table \"In linear time\" of "
-                                        "docs/performance.md, where machine and method stand.",
-                                .x_title = "tokens",
-                                .y_title = "milliseconds",
-                                .has_log_x = true,
-                                .has_log_y = true,
-                                .theme = theme});
+  return times_figure(
+      curves,
+      "Measured: the table \"In linear time\" of docs/performance.md, where machine "
+      "and method stand.",
+      theme);
+}
+
+Figure draw_time_against_length(const nlohmann::json& report, Theme theme) {
+  try {
+    const nlohmann::json& results = report.at("results");
+    const nlohmann::json& first = results.at(0).at("case");
+    const auto processor = report.at("machine").at("processor").get<std::string>();
+    const std::string note = fmt::format(
+        "Measured by `heed bench linear`: {} heads of {} dimensions, {} threads, medians. {}",
+        first.at("heads").get<std::int64_t>(), first.at("head_dim").get<std::int64_t>(),
+        first.at("threads").get<std::int64_t>(), processor);
+    return times_figure(curves_of(results), note, theme);
+  } catch (const nlohmann::json::exception&) {
+    throw std::runtime_error("there are no results as `heed bench linear --json` prints them");
+  }
 }
 
 }  // namespace heed::learn

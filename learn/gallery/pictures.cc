@@ -96,7 +96,7 @@ std::span<const GalleryPicture> all_pictures() {
       GalleryPicture{"time-against-length", "Time against length",
                      "Slope 2 is quadratic, slope 1 linear: what the operations promise, a clock "
                      "confirms.",
-                     kMeasured, draw_time_against_length},
+                     kMeasured, [](Theme theme) { return draw_time_against_length(theme); }},
       GalleryPicture{"learning-curve", "A learning curve",
                      "Without positions the layer cannot tell which symbol is next: its loss falls "
                      "little below a guess among the five that it saw, ln 5 = 1.61.",

@@ -1,6 +1,7 @@
 // The pictures of the tutorials, and a few more, each under its name. Lessons draw them too.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
@@ -60,7 +61,12 @@ Figure draw_first_key_hidden(Theme theme);
 Figure draw_head_entropy(Theme theme);
 Figure draw_operations(Theme theme);
 
+// The times of a table of docs/performance.md.
 Figure draw_time_against_length(Theme theme);
+// The same of what `heed bench linear --json` printed: the median of each method and mask, of the
+// first number of heads, of dimensions and of threads in the report. Throws std::runtime_error when
+// it is no such report.
+Figure draw_time_against_length(const nlohmann::json& report, Theme theme);
 Figure draw_learning_curve(Theme theme);
 
 }  // namespace heed::learn

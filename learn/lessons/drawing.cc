@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "heed/convert.h"
 #include "heed/viz/attention_figure.h"
 
 namespace heed::learn {
@@ -16,11 +17,8 @@ constexpr std::int64_t kMaxCell = 56;
 template <class Real>
 Tensor<float> matrix_from_any(TensorView<const Real> values) {
   while (values.rank() > 2) values = values.select(0, 0);
-  Tensor<float> matrix(values.shape());
-  float* out = matrix.data();
-  for_each_element(values, [&out](Real value) { *out++ = static_cast<float>(value); });
-  return std::move(matrix).reshaped(values.rank() == 1 ? Shape{1, values.extent(0)}
-                                                       : values.shape());
+  return converted<float>(values).reshaped(values.rank() == 1 ? Shape{1, values.extent(0)}
+                                                              : values.shape());
 }
 
 std::int64_t cell_of(const std::vector<DrawnMatrix>& matrices) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/split_heads.h"
 #include "heed/parallel.h"
 
 namespace heed::inline v0 {
@@ -67,14 +68,7 @@ TensorView<const T> view_of_heads(const char* function, TensorView<const T> x,
                                       function, x.stride(-1)));
   }
   if (!is_packed) return x;
-  const std::int64_t num_heads = *options.num_heads;
-  if (num_heads < 1 || x.extent(2) % num_heads != 0) {
-    throw InvalidArgument(fmt::format("{}: width {} is not a multiple of num_heads, {}", function,
-                                      x.extent(2), num_heads));
-  }
-  const std::int64_t head_dim = x.extent(2) / num_heads;
-  return {x.data(), Shape{x.extent(0), num_heads, x.extent(1), head_dim},
-          Strides{x.stride(0), head_dim, x.stride(1), 1}};
+  return split_width(function, x, *options.num_heads);
 }
 
 std::int64_t half_of(const char* function, std::int64_t head_dim, const RotaryOptions& options) {

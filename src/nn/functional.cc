@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/split_heads.h"
 #include "heed/reference.h"
 #include "nn/ops/embedding.h"
 #include "nn/ops/linear.h"
@@ -24,13 +25,7 @@ TensorView<const Real> heads_of(TensorView<const Real> x, std::int64_t num_heads
     throw InvalidArgument(fmt::format(
         "split_heads: x has shape {}, expected [batch, length, width]", to_string(x.shape())));
   }
-  if (num_heads < 1 || x.extent(2) % num_heads != 0) {
-    throw InvalidArgument(fmt::format("split_heads: width {} is not a multiple of num_heads, {}",
-                                      x.extent(2), num_heads));
-  }
-  const std::int64_t head_dim = x.extent(2) / num_heads;
-  return {x.data(), Shape{x.extent(0), num_heads, x.extent(1), head_dim},
-          Strides{x.stride(0), head_dim * x.stride(2), x.stride(1), x.stride(2)}};
+  return split_width("split_heads", x, num_heads);
 }
 
 template <class Real>

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "heed/io/npy.h"
@@ -51,6 +52,42 @@ TEST(Gallery, WritesEveryPictureLightAndDarkWithAnIndex) {
   }
   EXPECT_GE(pictures, 2 * 18U);
   EXPECT_THAT(html, testing::Not(HasSubstr("http")));
+}
+
+// What `heed bench linear --json` printed, of one number of threads and another.
+TEST(Gallery, DrawsTheTimesOfAReport) {
+  const TemporaryFolder folder;
+  const auto result = [](const char* method, const char* mask, int seq, int threads, double ms) {
+    return nlohmann::json{{"case",
+                           {{"method", method},
+                            {"mask", mask},
+                            {"heads", 8},
+                            {"seq", seq},
+                            {"head_dim", 64},
+                            {"threads", threads}}},
+                          {"median_ms", ms}};
+  };
+  const nlohmann::json report{
+      {"machine", {{"processor", "a processor"}}},
+      {"results",
+       {result("softmax", "none", 256, 2, 1), result("elu+1", "none", 256, 2, 2),
+        result("softmax", "none", 512, 2, 4), result("elu+1", "none", 512, 2, 3),
+        result("linear", "causal", 256, 2, 1), result("linear", "causal", 512, 2, 2),
+        result("relu", "none", 256, 7, 1)}}};
+  std::ofstream(folder / "times.json") << report;
+  const auto draw = [&](const std::string& times) {
+    return run_command({"gallery", folder / "out", "--only", "time-against-length", "--format",
+                        "html", "--light", "--times", times});
+  };
+  ASSERT_EQ(draw(folder / "times.json").err, "");
+  const std::string page = read_text(folder / "out/time-against-length.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("8 heads of 64 dimensions, 2 threads"), HasSubstr("softmax"),
+                          HasSubstr("linear, causal"), HasSubstr("a processor")));
+  EXPECT_THAT(page, testing::Not(HasSubstr("relu")));
+  std::ofstream(folder / "wrong.json") << R"({"results": []})";
+  const CommandResult wrong = draw(folder / "wrong.json");
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("--times: there are no results as `heed bench linear --json`"));
 }
 
 TEST(Gallery, WritesOnlyWhatIsAskedFor) {

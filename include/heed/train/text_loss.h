@@ -19,7 +19,7 @@ namespace heed::inline v0::train {
 using Ids = std::span<const std::int32_t>;
 
 /// A text as its characters, of which the last part is held out: it is not learned from.
-struct HeldOutText {
+struct HEED_API HeldOutText {
   /// @param parts one part of so many is held out
   /// @throws InvalidArgument when the text is not valid UTF-8.
   explicit HeldOutText(std::string_view text, std::size_t parts = 10)

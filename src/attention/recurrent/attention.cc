@@ -6,6 +6,7 @@
 #include "attention/kernels/recurrence.h"
 #include "attention/target.h"
 #include "heed/cancellation.h"
+#include "heed/convert.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 
@@ -221,19 +222,12 @@ void normalize(const Tensor<float>& sums, Tensor<float>& out) {
 }
 
 template <class T>
-Tensor<float> floats_of(TensorView<const T> view) {
-  auto result = Tensor<float>::uninitialized(view.shape());
-  float* out = result.data();
-  for_each_element(view, [&out](T element) { *out++ = static_cast<float>(element); });
-  return result;
-}
-
-template <class T>
 LinearAttentionOutput<T, float> attend_as_floats(TensorView<const T> query, TensorView<const T> key,
                                                  TensorView<const T> value,
                                                  const LinearAttentionOptions& options) {
   check_sizes("linear_attention", query, key, value);
-  auto result = linear_attention(floats_of(query), floats_of(key), floats_of(value), options);
+  auto result = linear_attention(converted<float>(query), converted<float>(key),
+                                 converted<float>(value), options);
   auto out = Tensor<T>::uninitialized(result.out.shape());
   std::transform(result.out.elements().begin(), result.out.elements().end(), out.elements().begin(),
                  [](float number) { return T(number); });

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "attention/dot.h"
 #include "attention/recurrent/problem.h"
 #include "attention/request.h"
 #include "heed/cancellation.h"
@@ -16,13 +17,6 @@ namespace {
 
 // Every so many tokens a state is kept; those between are computed anew.
 constexpr std::int64_t kChunk = 32;
-
-template <class Real>
-Real dot(const Real* a, const Real* b, std::int64_t length) {
-  Real sum = 0;
-  for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 // to += factor · from
 template <class Real>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "attention/reference/entropy.h"
 #include "attention/reference/row.h"
 #include "heed/reference.h"
 
@@ -24,7 +25,7 @@ RowKind add_row(const SeenWeights& row, std::int64_t head, std::int64_t q, Patte
   for (std::size_t k = 0; k < row.weights.size(); ++k) {
     keys_seen += row.seen[k] ? 1 : 0;
     is_finite = is_finite && std::isfinite(row.weights[k]);
-    if (row.weights[k] != 0) entropy -= row.weights[k] * std::log(row.weights[k]);
+    entropy -= weight_times_log(row.weights[k]);
   }
   const RowKind kind = kind_of_row(is_finite, keys_seen);
   sums.add_row(head, q, kind, keys_seen, entropy);

@@ -7,19 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "attention/dot.h"
 #include "attention/reference/softmax.h"
 #include "attention/request.h"
 #include "heed/cancellation.h"
 #include "heed/dual.h"
 
 namespace heed::inline v0::reference {
-
-template <class Real>
-Real dot(const Real* a, const Real* b, std::int64_t length) {
-  Real sum = 0;
-  for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 // Row [batch, head, index] of a rank-4 tensor with a contiguous innermost dimension.
 template <class T>

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "attention/reference/entropy.h"
 #include "attention/reference/row.h"
 #include "heed/reference.h"
 
@@ -31,8 +32,7 @@ template <class Real>
 Real entropy_of(const Row<Real>& row, std::int64_t kv_len) {
   Real sum = 0;
   for (std::int64_t k = 0; k < kv_len; ++k) {
-    const Real weight = weight_of(row, k);
-    if (weight != 0) sum += weight * std::log(weight);
+    sum += weight_times_log(weight_of(row, k));
   }
   return 0 - sum;
 }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/split_heads.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 
@@ -37,9 +38,7 @@ TensorView<T> columns_in(const TensorView<T>& elements, const HeadColumns& colum
 template <class T>
 TensorView<T> heads_in(const TensorView<T>& elements, const HeadColumns& columns) {
   if (elements.rank() == 4) return elements;
-  const TensorView<T> all = columns_in(elements, columns);
-  return {all.data(), Shape{all.extent(0), columns.num_heads, all.extent(1), columns.head_dim},
-          Strides{all.stride(0), columns.head_dim, all.stride(1), 1}};
+  return heads_side_by_side(columns_in(elements, columns), columns.num_heads);
 }
 
 template <class T>

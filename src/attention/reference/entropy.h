@@ -1,0 +1,14 @@
+// The entropy of weights, term by term.
+#pragma once
+
+#include <cmath>
+
+namespace heed::inline v0::reference {
+
+// w ln w, which is 0 at 0 and NaN of NaN; an entropy is −Σ of it.
+template <class Real>
+Real weight_times_log(Real weight) {
+  return weight == 0 ? Real{0} : weight * std::log(weight);
+}
+
+}  // namespace heed::inline v0::reference
