@@ -42,7 +42,11 @@ std::int64_t trailing_spaces(std::string_view token) {
 TextRange trimmed(TextRange range, std::string_view token, bool is_first,
                   const RangeTrimming& trimming) {
   std::int64_t leading = leading_spaces(token);
-  if (leading > 0 && (is_first || range.begin == 0) && trimming.adds_space) --leading;
+  // A token that has fewer bytes in the text than it writes begins with a space that was added.
+  const auto written = static_cast<std::int64_t>(count_characters(token));
+  const bool is_longer = range.end - range.begin < written;
+  const bool is_added = is_longer || ((is_first || range.begin == 0) && leading == 1);
+  if (leading > 0 && trimming.adds_space && is_added) --leading;
   range.begin = std::min(range.begin + leading, range.end);
   range.end = std::max(range.end - trailing_spaces(token), range.begin);
   return range;
