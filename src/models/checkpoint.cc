@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "heed/error.h"
@@ -172,10 +173,8 @@ void Checkpoint::Files::check_shards(const std::map<std::string, std::string>& s
 
 void Checkpoint::Files::add_shards(const fs::path& folder, const fs::path& index) {
   const auto shard_of = parse_checkpoint_index(read_index(index), index.string());
-  std::vector<std::string> shards;
-  for (const auto& [tensor, shard] : shard_of) shards.push_back(shard);
-  std::sort(shards.begin(), shards.end());
-  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
   for (const std::string& shard : shards) add_safetensors(folder / shard);
   check_shards(shard_of, folder, index);
 }
@@ -214,6 +213,7 @@ Checkpoint Checkpoint::of(const GgufFile& file) {
 
 std::vector<std::string> Checkpoint::names() const {
   std::vector<std::string> names;
+  names.reserve(files_->tensors.size());
   for (const auto& [name, entry] : files_->tensors) names.push_back(name);
   return names;
 }

@@ -25,6 +25,7 @@ namespace heed::inline v0::models {
 ///   Q4_1: Float16 scale d, Float16 minimum m, 32 nibbles: x = d · q + m
 /// Nibble i < 16 is the low half of byte i, nibble i + 16 its high half.
 /// Source: ggml, https://github.com/ggml-org/ggml (block_q8_0, block_q4_0, block_q4_1).
+// NOLINTNEXTLINE(readability-identifier-naming): as ggml calls its types
 enum class WeightType { kFloat32, kFloat16, kBFloat16, kQ8_0, kQ4_0, kQ4_1 };
 
 /// "float32", "q4_1".

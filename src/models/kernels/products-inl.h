@@ -177,11 +177,11 @@ inline void multiply_few_rows(const WeightRows& w, const InputRows& x, float* ou
     case WeightType::kBFloat16:
       return multiply_type<StoredBFloat16>(w, x, out, out_stride);
     case WeightType::kQ8_0:
-      return multiply_type<StoredQ8_0>(w, x, out, out_stride);
+      return multiply_type<StoredQ80>(w, x, out, out_stride);
     case WeightType::kQ4_0:
-      return multiply_type<StoredQ4_0>(w, x, out, out_stride);
+      return multiply_type<StoredQ40>(w, x, out, out_stride);
     case WeightType::kQ4_1:
-      return multiply_type<StoredQ4_1>(w, x, out, out_stride);
+      return multiply_type<StoredQ41>(w, x, out, out_stride);
   }
 }
 

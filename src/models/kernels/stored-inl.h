@@ -97,7 +97,7 @@ struct StoredBFloat16 {
 // Types with blocks: `visit(column, integers)` is called for the integers q of a block, kLanes at a
 // time. A weight is q · scale, and where kHasMinimum + minimum.
 
-struct StoredQ8_0 {
+struct StoredQ80 {
   static constexpr bool kHasBlocks = true;
   static constexpr std::int64_t kBlockBytes = 34;
   static constexpr int kHeadNumbers = 1;
@@ -140,8 +140,8 @@ struct StoredNibbles {
   }
 };
 
-using StoredQ4_0 = StoredNibbles<1, -8>;
-using StoredQ4_1 = StoredNibbles<2, 0>;
+using StoredQ40 = StoredNibbles<1, -8>;
+using StoredQ41 = StoredNibbles<2, 0>;
 
 }  // namespace heed::inline v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

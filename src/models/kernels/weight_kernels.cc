@@ -55,11 +55,11 @@ void decode_all(WeightType type, const std::byte* bytes, std::int64_t count, flo
     case WeightType::kBFloat16:
       return decode_numbers<StoredBFloat16>(type, bytes, count, out);
     case WeightType::kQ8_0:
-      return decode_blocks<StoredQ8_0>(bytes, count, out);
+      return decode_blocks<StoredQ80>(bytes, count, out);
     case WeightType::kQ4_0:
-      return decode_blocks<StoredQ4_0>(bytes, count, out);
+      return decode_blocks<StoredQ40>(bytes, count, out);
     case WeightType::kQ4_1:
-      return decode_blocks<StoredQ4_1>(bytes, count, out);
+      return decode_blocks<StoredQ41>(bytes, count, out);
   }
 }
 
