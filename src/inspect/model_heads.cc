@@ -67,12 +67,12 @@ class RoleSearch {
  public:
   std::vector<HeadRole> take() && { return std::move(roles_); }
 
-  template <class RoleOf>
-  void add(const ScoredTexts& scored, RoleOf role_of) {
+  template <class Find>
+  void add(const ScoredTexts& scored, Find find) {
     std::vector<HeadRole> found;
     for (std::size_t layer = 0; layer < scored.layers.size(); ++layer) {
       for (std::size_t head = 0; head < scored.layers[layer].size(); ++head) {
-        HeadRole role = role_of(scored.layers[layer][head]);
+        HeadRole role = find(scored.layers[layer][head]);
         if (role.name.empty() || role.rows <= kFewRows) continue;
         role.head = {static_cast<std::int64_t>(layer), static_cast<std::int64_t>(head)};
         found.push_back(std::move(role));
