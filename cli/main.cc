@@ -72,6 +72,7 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_generate(command);
   heed::cli::add_embed(command);
   heed::cli::add_diagnose(command);
+  heed::cli::add_heads(command);
   heed::cli::add_translate(command);
   heed::cli::add_evaluate(command);
   heed::cli::add_compare(command);

@@ -26,6 +26,7 @@ void add_train(CLI::App& command);
 void add_generate(CLI::App& command);
 void add_embed(CLI::App& command);
 void add_diagnose(CLI::App& command);
+void add_heads(CLI::App& command);
 void add_translate(CLI::App& command);
 void add_evaluate(CLI::App& command);
 void add_compare(CLI::App& command);

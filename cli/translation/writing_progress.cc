@@ -12,7 +12,7 @@ void WritingProgress::report(std::size_t done) {
   if (now - last_ < std::chrono::seconds(2)) return;
   last_ = now;
   has_line_ = ::isatty(STDERR_FILENO) != 0;
-  const auto text = fmt::format("{} of {} sentences written", done, total_);
+  const auto text = fmt::format("{} of {} {}", done, total_, unit_);
   std::cerr << (has_line_ ? "\r" : "") << text << (has_line_ ? "\x1b[K" : "\n") << std::flush;
 }
 

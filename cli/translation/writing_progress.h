@@ -1,14 +1,17 @@
-// Says on stderr how much is written, where that takes longer than two seconds.
+// Says on stderr how much is written, or done otherwise, where that takes longer than two seconds.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <string>
+#include <utility>
 
 namespace heed::cli {
 
 class WritingProgress {
  public:
-  explicit WritingProgress(std::size_t total) : total_(total) {}
+  explicit WritingProgress(std::size_t total, std::string unit = "sentences written")
+      : total_(total), unit_(std::move(unit)) {}
   ~WritingProgress();
   WritingProgress(const WritingProgress&) = delete;
   WritingProgress& operator=(const WritingProgress&) = delete;
@@ -18,6 +21,7 @@ class WritingProgress {
 
  private:
   std::size_t total_;
+  std::string unit_;
   bool has_line_ = false;  // a line on the terminal that is rewritten in place
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };

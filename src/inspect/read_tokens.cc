@@ -82,7 +82,9 @@ TokenSequence read_tokens(const text::Tokenizer& tokenizer, std::vector<std::int
       throw InvalidArgument(fmt::format("read_tokens: id {} is not in the vocabulary of {}", id,
                                         tokenizer.vocab_size()));
     }
-    tokens.is_special.push_back(tokenizer.is_special(id));
+    // What is unknown is a word all the same.
+    tokens.is_special.push_back(tokenizer.is_special(id) &&
+                                id != tokenizer.special_tokens().unknown);
   }
   tokens.is_punctuation.assign(ids.size(), false);
   tokens.words.assign(ids.size(), -1);

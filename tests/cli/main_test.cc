@@ -67,6 +67,7 @@ std::vector<std::vector<std::string>> all_verbs() {
           {"train", "translate"},
           {"generate"},
           {"diagnose"},
+          {"heads"},
           {"translate"},
           {"evaluate"},
           {"compare"},

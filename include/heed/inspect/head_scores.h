@@ -46,7 +46,7 @@ struct PatternScore {
 
 /// What a head does. Rows are those that see two keys at least, and nothing but finite numbers.
 struct HeadMeasures {
-  std::vector<PatternScore> patterns;  ///< in the order of the scorer's
+  std::vector<PatternScore> patterns = {};  ///< in the order of the scorer's
   /// The constant distance d = key − query that gets most attention, among those that half of the
   /// rows have at least, and within ±max_offset; and its score.
   std::int64_t offset = 0;

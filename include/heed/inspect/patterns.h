@@ -17,7 +17,7 @@ namespace heed::inline v0::inspect {
 /// What patterns ask of the tokens of a text.
 struct TokenSequence {
   std::vector<std::int64_t> ids;
-  std::vector<bool> is_special;      ///< stands for no text: [CLS], [SEP], <|endoftext|>
+  std::vector<bool> is_special;      ///< of a role, but not "unknown": [CLS], [SEP], <|endoftext|>
   std::vector<bool> is_punctuation;  ///< all its characters are neither letters nor digits
   std::vector<std::int64_t> words;   ///< the number of the word that it belongs to; −1: none
 

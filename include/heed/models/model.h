@@ -28,6 +28,7 @@ struct HeadIndex {
   std::int64_t layer = 0;
   std::int64_t head = 0;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): the tool takes the 0 of the language for a pointer
   friend auto operator<=>(const HeadIndex&, const HeadIndex&) = default;
 };
 

@@ -1,0 +1,48 @@
+#include "heads/text_pieces.h"
+
+#include <algorithm>
+
+namespace heed::cli {
+
+namespace {
+
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
+std::string_view without_margins(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(kWhiteSpace), text.size());
+  const std::size_t end = text.find_last_not_of(kWhiteSpace);
+  return end == std::string_view::npos ? std::string_view() : text.substr(begin, end + 1 - begin);
+}
+
+// The paragraph that a text begins with, and the rest.
+std::string_view take_paragraph(std::string_view& text) {
+  const std::size_t lf = text.find("\n\n");
+  const std::size_t crlf = text.find("\r\n\r\n");
+  const std::size_t end = std::min({lf, crlf, text.size()});
+  const std::string_view paragraph = text.substr(0, end);
+  text.remove_prefix(std::min(end + (crlf < lf ? 4U : 2U), text.size()));
+  return without_margins(paragraph);
+}
+
+}  // namespace
+
+std::vector<std::string> text_pieces(std::string_view text, std::int64_t bytes,
+                                     std::int64_t count) {
+  std::vector<std::string> pieces;
+  bool is_full = true;  // the last piece
+  while (!text.empty()) {
+    const std::string_view paragraph = take_paragraph(text);
+    if (paragraph.empty()) continue;
+    if (is_full && static_cast<std::int64_t>(pieces.size()) == count) break;
+    if (is_full) {
+      pieces.emplace_back(paragraph);
+    } else {
+      pieces.back() += "\n\n";
+      pieces.back() += paragraph;
+    }
+    is_full = static_cast<std::int64_t>(pieces.back().size()) >= bytes;
+  }
+  return pieces;
+}
+
+}  // namespace heed::cli
