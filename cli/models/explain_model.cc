@@ -140,7 +140,7 @@ void explain_model(const ModelExplanation& request) {
   const models::Model model = models::load(request.model);
   check_index("--layer", request.layer, model.config().num_layers);
   check_index("--head", request.head, model.config().num_heads);
-  const inspect::ModelReading reading = inspect::read_text(model, request.text, request.pair);
+  const inspect::ModelReading reading = inspect::read_layers(model, request.text, request.pair);
   if (!request.out.empty()) write_file(request, model, reading);
   if (request.as_json) {
     std::cout << weights_json(request, model, reading);

@@ -18,7 +18,7 @@ text::Encoding encoded(const models::Model& model, const std::string& text,
   const auto size = static_cast<std::int64_t>(encoding.ids.size());
   if (size < 1 || size > kMaxTokens) {
     throw InvalidArgument(
-        fmt::format("read_text: the text has {} tokens, expected 1 to {}", size, kMaxTokens));
+        fmt::format("read_layers: the text has {} tokens, expected 1 to {}", size, kMaxTokens));
   }
   return encoding;
 }
@@ -59,7 +59,7 @@ AttendedTokens ModelReading::tokens_of(std::int64_t layer) const {
           .visible = visible};
 }
 
-ModelReading read_text(const models::Model& model, const std::string& text,
+ModelReading read_layers(const models::Model& model, const std::string& text,
                        const std::optional<std::string>& pair) {
   ModelReading reading;
   reading.text = pair ? text + " / " + *pair : text;

@@ -1,6 +1,8 @@
 // From files to the parts of a transformer.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -158,25 +160,21 @@ void read_weights(const Checkpoint& checkpoint, const WeightNames& names, Model:
   read_head(reader, names, parts);
 }
 
-bool is_gguf(const std::filesystem::path& path) {
-  return !std::filesystem::is_directory(path) && path.extension() == ".gguf";
-}
-
 }  // namespace
 
 Model load(const std::filesystem::path& path) {
-  auto parts = std::make_shared<Model::Parts>();
-  const bool from_gguf = is_gguf(path);
-  if (!from_gguf && !std::filesystem::is_directory(path)) {
+  const Checkpoint checkpoint = Checkpoint::open(path);
+  const std::optional<GgufFile> gguf = checkpoint.gguf();
+  if (!gguf && !std::filesystem::is_directory(path)) {
     throw IoError(
-        fmt::format("{}: expected a folder with config.json and model.safetensors, or a .gguf file",
+        fmt::format("{}: expected a folder with config.json and model.safetensors, or a GGUF file",
                     path.string()));
   }
-  parts->config = from_gguf ? read_config(GgufFile::open(path)) : read_config(path);
+  auto parts = std::make_shared<Model::Parts>();
+  parts->config = gguf ? read_config(*gguf) : read_config(path);
   parts->tokenizer = text::load_tokenizer(path);
   const Family family = parts->config.family;
-  read_weights(Checkpoint::open(path), from_gguf ? names_in_gguf(family) : names_in_folder(family),
-               *parts);
+  read_weights(checkpoint, gguf ? names_in_gguf(family) : names_in_folder(family), *parts);
   return Model(std::move(parts));
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/characters.h"
+#include "text/code_points.h"
 
 namespace heed::text {
 namespace {

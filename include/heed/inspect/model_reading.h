@@ -40,7 +40,7 @@ struct ModelReading {
 /// Reads a text, or two as a pair, with every head of a model.
 /// @throws InvalidArgument when a text is not valid UTF-8, or has no tokens or more than
 /// kMaxTokens.
-HEED_API ModelReading read_text(const models::Model& model, const std::string& text,
+HEED_API ModelReading read_layers(const models::Model& model, const std::string& text,
                                 const std::optional<std::string>& pair = std::nullopt);
 
 }  // namespace heed::inline v0::inspect
