@@ -166,7 +166,7 @@ void add_generate(CLI::App& command) {
       ->type_name("N");
   add_option(*verb, "--top-k", arguments->top_k, "Draw from so many likeliest tokens; 0: all")
       ->capture_default_str()
-      ->type_name("K");
+      ->type_name("N");
   add_option(*verb, "--top-p", arguments->top_p,
              "Draw from the likeliest tokens that have this probability together")
       ->capture_default_str()
@@ -185,7 +185,7 @@ void add_generate(CLI::App& command) {
   verb->footer(
       "Examples:\n"
       "  heed generate --model story --prompt \"The lighthouse\"\n"
-      "  heed generate --model SmolLM2-135M-Instruct.Q4_1.gguf --chat \"Why is the sky blue?\"");
+      "  heed generate --model SmolLM2.gguf --chat \"Why is the sky blue?\"");
   verb->callback([verb, arguments] { run_generate(*verb, *arguments); });
 }
 

@@ -35,6 +35,7 @@ constexpr std::int64_t kPieceBytes = 800;  // some 200 tokens of English
 constexpr std::int64_t kMaxPieceTokens = 512;
 constexpr std::int64_t kMaxPieces = 1000;
 constexpr std::int64_t kMaxDraws = 100;
+constexpr std::int64_t kMaxRepeatedTokens = 1'000'000;
 
 struct HeadsArguments {
   std::string model;
@@ -95,6 +96,8 @@ void check_usage(const HeadsArguments& arguments) {
   if (!arguments.out.empty()) check_picture(kHeadsOut, arguments.out, known_head_pictures());
   check_count("--pieces", arguments.pieces, arguments.is_pair ? 2 : 1, kMaxPieces);
   check_count("--draws", arguments.draws, 0, kMaxDraws);
+  check_count("--random", arguments.repeated.length, 1, kMaxRepeatedTokens);
+  check_count("--repeats", arguments.repeated.repeats, 2, kMaxRepeatedTokens);
   if (arguments.ablate.empty()) return;
   if (is_list_of_heads(arguments.ablate)) {
     parse_heads(arguments.ablate);

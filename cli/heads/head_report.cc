@@ -138,12 +138,12 @@ std::string spread_text(const inspect::Ablation& ablation,
                         double inspect::AblationOutcome::*number) {
   const auto spread = ablation.spread(number);
   if (ablation.random.empty()) return "";
-  return fmt::format("{:>9.4f} ± {:.4f}", spread.mean, spread.deviation);
+  return fmt::format("   {:>9.4f} ± {:.4f}", spread.mean, spread.deviation);
 }
 
 std::string ablation_line(const inspect::Ablation& ablation, const char* name,
                           double inspect::AblationOutcome::*number) {
-  return fmt::format("  {:<34}{:>9.4f}  {:>9.4f}   {}\n", name, ablation.all.*number,
+  return fmt::format("  {:<34}{:>9.4f}  {:>9.4f}{}\n", name, ablation.all.*number,
                      ablation.chosen.*number, spread_text(ablation, number));
 }
 
@@ -159,9 +159,9 @@ std::string ablation_text(const HeadReport& report) {
                                    report.config.num_layers * report.config.num_heads,
                                    to_text(ablation.chosen.heads)),
                        kReportWidth);
-  text += fmt::format("  {:<34}{:>9}  {:>9}   {}\n", "", "all heads", "without",
+  text += fmt::format("  {:<34}{:>9}  {:>9}{}\n", "", "all heads", "without",
                       ablation.random.empty() ? ""
-                                              : fmt::format("without {} others, {} draws", count,
+                                              : fmt::format("   without {} others, {} draws", count,
                                                             ablation.random.size()));
   using inspect::AblationOutcome;
   if (ablation.has_losses) {

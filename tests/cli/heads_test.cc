@@ -145,7 +145,7 @@ TEST_F(HeadsOfModels, HeadsAreSwitchedOff) {
               AllOf(HasSubstr("\nswitched off: 2 of 8 heads: 0.1, 1.3\n"),
                     HasSubstr("without 2 others, 2 draws\n  loss on the text, nats"),
                     HasSubstr("\n  loss on what repeats, nats"),
-                    HasSubstr("\n  cosine of final vectors               1.0000")));
+                    HasSubstr("\n  cosine of final vectors              1.0000")));
   const CommandResult encoder = run(encoder_, {"--ablate", "0.1", "--draws", "0"});
   EXPECT_THAT(encoder.out, AllOf(HasSubstr("without\n  cosine of final vectors"),
                                  Not(HasSubstr("loss")), Not(HasSubstr("±"))));

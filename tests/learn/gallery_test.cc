@@ -80,9 +80,9 @@ TEST(Gallery, DrawsTheTimesOfAReport) {
                         "html", "--light", "--times", times});
   };
   ASSERT_EQ(draw(folder / "times.json").err, "");
+  // The numbers that were drawn; the picture's own text is outlines.
   const std::string page = read_text(folder / "out/time-against-length.html");
-  EXPECT_THAT(page, AllOf(HasSubstr("8 heads of 64 dimensions, 2 threads"), HasSubstr("softmax"),
-                          HasSubstr("linear, causal"), HasSubstr("a processor")));
+  EXPECT_THAT(page, AllOf(HasSubstr("softmax"), HasSubstr("elu+1"), HasSubstr("linear, causal")));
   EXPECT_THAT(page, testing::Not(HasSubstr("relu")));
   std::ofstream(folder / "wrong.json") << R"({"results": []})";
   const CommandResult wrong = draw(folder / "wrong.json");

@@ -87,12 +87,17 @@ TEST(Lstm, PaddingChangesNothing) {
   const auto alone = layers.forward(to_tensor(x.view().slice(0, 1, 2).slice(1, 0, 2)));
   for (std::int64_t t = 0; t < 5; ++t) {
     for (std::int64_t j = 0; j < 8; ++j) {
-      EXPECT_EQ(padded.out.value()(1, t, j), t < 2 ? alone.out.value()(0, t, j) : 0);
+      // BLAS may add in another order where a product has other numbers of rows.
+      if (t < 2) {
+        EXPECT_NEAR(padded.out.value()(1, t, j), alone.out.value()(0, t, j), 1e-6);
+      } else {
+        EXPECT_EQ(padded.out.value()(1, t, j), 0);
+      }
     }
   }
   for (std::int64_t j = 0; j < 4; ++j) {
-    EXPECT_EQ(padded.state.hidden.value()(3, 1, j), alone.state.hidden.value()(3, 0, j));
-    EXPECT_EQ(padded.state.cell.value()(0, 1, j), alone.state.cell.value()(0, 0, j));
+    EXPECT_NEAR(padded.state.hidden.value()(3, 1, j), alone.state.hidden.value()(3, 0, j), 1e-6);
+    EXPECT_NEAR(padded.state.cell.value()(0, 1, j), alone.state.cell.value()(0, 0, j), 1e-6);
   }
 }
 

@@ -145,7 +145,9 @@ Tensor<float> continued_in_parts(const MultiHeadAttention<>& layer, KvSequence& 
   return result;
 }
 
-TEST(RotaryLayers, ContinueWithTheBitsOfOnePass) {
+// But for the products with the weights: BLAS may add in another order where these have other
+// numbers of rows.
+TEST(RotaryLayers, ContinueAsInOnePass) {
   const auto x = normal<float>({1, 30, kWidth}, 1);
   for (const RotaryScaling& scaling : scalings()) {
     SCOPED_TRACE(scaling.index());
@@ -154,8 +156,8 @@ TEST(RotaryLayers, ContinueWithTheBitsOfOnePass) {
     const auto expected = continued_in_parts(layer, whole, x, {30});
     KvSequence parts = layer.make_past();
     const auto found = continued_in_parts(layer, parts, x, {13, 14, 15, 30});
-    EXPECT_TRUE(same_bits(parts.dequantised().key, whole.dequantised().key));
-    EXPECT_TRUE(same_bits(found, expected));
+    EXPECT_LT(max_difference(parts.dequantised().key, whole.dequantised().key), 1e-5);
+    EXPECT_LT(max_difference(found, expected), 1e-5);
     // The cache holds keys as they were turned.
     const auto frequencies = rotary_frequencies(kRotaryDim, 1000, scaling, kMaxLen);
     EXPECT_TRUE(same_bits(whole.dequantised().key.reshaped({1, kNumHeads, 30, 16}),
