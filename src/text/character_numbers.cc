@@ -1,10 +1,9 @@
-#include "heed/text/characters.h"
-
 #include <fmt/format.h>
 
 #include <set>
 
 #include "heed/error.h"
+#include "heed/text/characters.h"
 #include "heed/viz/terminal.h"
 #include "io/unicode.h"
 
@@ -14,7 +13,7 @@ namespace {
 
 // Calls visit(character) for each, one after another. Throws InvalidArgument when it is not UTF-8.
 template <class Visit>
-void for_each_character(std::string_view text, const Visit& visit) {
+void for_each_code_point(std::string_view text, const Visit& visit) {
   if (const auto invalid = unicode::find_invalid(text)) {
     throw InvalidArgument(fmt::format("the text is not valid UTF-8 at byte {}", *invalid));
   }
@@ -33,7 +32,7 @@ void for_each_character(std::string_view text, const Visit& visit) {
 
 Characters::Characters(std::string_view text) {
   std::set<std::string_view> occurring;
-  for_each_character(text, [&](std::string_view character) { occurring.insert(character); });
+  for_each_code_point(text, [&](std::string_view character) { occurring.insert(character); });
   // UTF-8 sorts as its code points do.
   for (const std::string_view character : occurring) {
     ids_.emplace(character, static_cast<std::int32_t>(size()));
@@ -49,10 +48,10 @@ std::string Characters::all() const {
 
 std::vector<std::int32_t> Characters::encode(std::string_view text) const {
   std::size_t count = 0;
-  for_each_character(text, [&](std::string_view) { ++count; });
+  for_each_code_point(text, [&](std::string_view) { ++count; });
   std::vector<std::int32_t> ids;
   ids.reserve(count);
-  for_each_character(text, [&](std::string_view character) {
+  for_each_code_point(text, [&](std::string_view character) {
     const auto found = ids_.find(character);
     if (found == ids_.end()) {
       throw InvalidArgument(fmt::format("the character '{}' did not occur in the model's text",
