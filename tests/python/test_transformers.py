@@ -227,6 +227,13 @@ def cached(length: int = 9) -> KvCache:
     return cache
 
 
+@pytest.fixture(autouse=True, scope="module")
+def registered_by_import() -> None:
+    """heed.torch.register_transformers() of another test has made "heed" mean something else."""
+    transformers.AttentionInterface.register("heed", heed.transformers._attention)
+    transformers.AttentionMaskInterface.register("heed", heed.transformers._mask)
+
+
 def attend(is_causal: bool = True, **options) -> None:
     """As a layer of a model would that has options of its own."""
     states = torch.ones(1, 2, 3, 8)
