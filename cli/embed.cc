@@ -13,10 +13,10 @@
 #include "heed/error.h"
 #include "heed/viz/terminal.h"
 #include "io/npy_stream.h"
+#include "io/text_file.h"
 #include "models/trained_model.h"
 #include "number_lists.h"
 #include "output_files.h"
-#include "io/text_file.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -60,7 +60,7 @@ AttendedTokens ModelReading::tokens_of(std::int64_t layer) const {
 }
 
 ModelReading read_layers(const models::Model& model, const std::string& text,
-                       const std::optional<std::string>& pair) {
+                         const std::optional<std::string>& pair) {
   ModelReading reading;
   reading.text = pair ? text + " / " + *pair : text;
   reading.encoding = encoded(model, text, pair);

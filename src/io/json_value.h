@@ -42,7 +42,7 @@ class JsonPart {
   const std::string& string() const;
   bool boolean() const;
   std::int64_t integer() const;
-  double number() const;  // of an integer too
+  double number() const;                // of an integer too
   std::vector<JsonPart> items() const;  // of an array
 
   // A member of an object; nothing when it is missing or null.

@@ -41,6 +41,6 @@ struct ModelReading {
 /// @throws InvalidArgument when a text is not valid UTF-8, or has no tokens or more than
 /// kMaxTokens.
 HEED_API ModelReading read_layers(const models::Model& model, const std::string& text,
-                                const std::optional<std::string>& pair = std::nullopt);
+                                  const std::optional<std::string>& pair = std::nullopt);
 
 }  // namespace heed::inline v0::inspect

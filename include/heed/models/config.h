@@ -53,7 +53,8 @@ struct RotaryPositions {
 /// The sizes and kinds of a transformer's parts.
 struct ModelConfig {
   Family family = Family::kLlama;
-  std::string architecture = {};  ///< as the file names it: "BertModel", "LlamaForCausalLM", "qwen2"
+  std::string architecture =
+      {};  ///< as the file names it: "BertModel", "LlamaForCausalLM", "qwen2"
   std::int64_t vocab_size = 0;
   std::int64_t num_layers = 0;
   std::int64_t num_heads = 0;
