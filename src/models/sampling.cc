@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <vector>
 
 #include "heed/error.h"
 #include "heed/models/generate.h"
@@ -14,7 +14,7 @@ namespace {
 
 struct Candidate {
   std::int64_t token;
-  double probability;  // among the candidates
+  double probability;  // beside that of the likeliest
 };
 
 void check_sampling(const Sampling& sampling) {
@@ -46,43 +46,72 @@ std::int64_t likeliest(std::span<const float> logits) {
   return best;
 }
 
-// The top_k likeliest tokens, the likeliest first, of equal ones the first.
-std::vector<Candidate> candidates_of(std::span<const float> logits, const Sampling& sampling,
-                                     std::int64_t best) {
-  const auto size = static_cast<std::int64_t>(logits.size());
-  std::vector<Candidate> candidates;
-  const double largest = static_cast<double>(logits[static_cast<std::size_t>(best)]);
-  for (std::int64_t i = 0; i < size; ++i) {
-    const double logit = static_cast<double>(logits[static_cast<std::size_t>(i)]);
-    // The difference of two infinities has no meaning: the likeliest is at distance 0 from itself.
-    const double below = logit == largest ? 0 : logit - largest;
-    candidates.push_back({i, std::exp(below / sampling.temperature)});
-  }
-  const auto is_before = [](const Candidate& a, const Candidate& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
-  };
-  const auto kept = sampling.top_k == 0 ? size : std::min(sampling.top_k, size);
-  if (kept < size) {
-    std::nth_element(candidates.begin(), candidates.begin() + kept, candidates.end(), is_before);
-    candidates.resize(static_cast<std::size_t>(kept));
-  }
-  std::sort(candidates.begin(), candidates.end(), is_before);
-  return candidates;
-}
-
-// Keeps the likeliest candidates, as few as have the probability top_p together.
-void keep_top_p(std::vector<Candidate>& candidates, double top_p) {
-  double total = 0;
-  for (const Candidate& candidate : candidates) total += candidate.probability;
-  double sum = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    sum += candidates[i].probability;
-    if (sum >= top_p * total) {
-      candidates.resize(i + 1);
-      return;
+// The tokens from the likeliest on, of equal ones the first. They are sorted only as far as
+// somebody asks, for a choice is seldom far from the likeliest.
+class Ranking {
+ public:
+  // @param best the likeliest of them
+  Ranking(std::span<const float> logits, double temperature, std::int64_t best) {
+    candidates_.reserve(logits.size());
+    const double largest = static_cast<double>(logits[static_cast<std::size_t>(best)]);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const double logit = static_cast<double>(logits[i]);
+      // The difference of two infinities has no meaning: the likeliest is at distance 0 from
+      // itself.
+      const double below = logit == largest ? 0 : logit - largest;
+      candidates_.push_back({static_cast<std::int64_t>(i), std::exp(below / temperature)});
     }
   }
-}
+
+  std::size_t size() const noexcept { return candidates_.size(); }
+
+  const Candidate& operator[](std::size_t rank) {
+    while (sorted_ <= rank) sort_up_to(std::max(kSortedFirst, 4 * sorted_));
+    return candidates_[rank];
+  }
+
+  // Keeps the likeliest, so many.
+  void keep(std::size_t count) {
+    if (count >= size()) return;
+    sort_up_to(count);
+    candidates_.resize(count);
+  }
+
+  // Keeps the likeliest, as few as have this share of the probability together.
+  void keep_share(double share) {
+    const double wanted = share * total();
+    double sum = 0;
+    for (std::size_t rank = 0; rank < size(); ++rank) {
+      sum += (*this)[rank].probability;
+      if (sum >= wanted) return keep(rank + 1);
+    }
+  }
+
+  double total() const {
+    double sum = 0;
+    for (const Candidate& candidate : candidates_) sum += candidate.probability;
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kSortedFirst = 64;
+
+  static bool is_before(const Candidate& a, const Candidate& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+  }
+
+  void sort_up_to(std::size_t count) {
+    count = std::min(count, size());
+    if (count <= sorted_) return;
+    const auto begin = candidates_.begin();
+    std::partial_sort(begin + static_cast<std::ptrdiff_t>(sorted_),
+                      begin + static_cast<std::ptrdiff_t>(count), candidates_.end(), is_before);
+    sorted_ = count;
+  }
+
+  std::vector<Candidate> candidates_;
+  std::size_t sorted_ = 0;
+};
 
 }  // namespace
 
@@ -91,18 +120,17 @@ std::int64_t choose_token(std::span<const float> logits, const Sampling& samplin
   check_sampling(sampling);
   const std::int64_t best = likeliest(logits);
   if (sampling.temperature == 0) return best;
-  std::vector<Candidate> candidates = candidates_of(logits, sampling, best);
-  if (sampling.top_p < 1) keep_top_p(candidates, sampling.top_p);
-  double total = 0;
-  for (const Candidate& candidate : candidates) total += candidate.probability;
+  Ranking ranking(logits, sampling.temperature, best);
+  if (sampling.top_k > 0) ranking.keep(static_cast<std::size_t>(sampling.top_k));
+  if (sampling.top_p < 1) ranking.keep_share(sampling.top_p);
   Tensor<double> drawn(Shape{1});
   random.uniform(drawn.view());
-  double left = drawn(0) * total;
-  for (const Candidate& candidate : candidates) {
-    left -= candidate.probability;
-    if (left < 0) return candidate.token;
+  double left = drawn(0) * ranking.total();
+  for (std::size_t rank = 0; rank < ranking.size(); ++rank) {
+    left -= ranking[rank].probability;
+    if (left < 0) return ranking[rank].token;
   }
-  return candidates.back().token;
+  return ranking[ranking.size() - 1].token;
 }
 
 }  // namespace heed::inline v0::models

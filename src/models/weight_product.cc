@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/blas.h"
 #include "heed/parallel.h"
 #include "models/weight_format.h"
 
@@ -17,10 +16,12 @@ constexpr std::int64_t kChunkBytes = std::int64_t{64} << 10;
 // Bytes of W that stay in the nearest cache while further rows of x are multiplied.
 constexpr std::int64_t kTileBytes = std::int64_t{8} << 10;
 
-// Floats that W is decoded to at a time: half of a cache of 512 KB.
-constexpr std::int64_t kDecodedFloats = std::int64_t{64} << 10;
-constexpr std::int64_t kMinDecodedRows = 32;
-constexpr std::int64_t kMaxDecodedRows = 256;
+// Rows of x that are multiplied with one panel of W after the other: 256 columns of them take 512
+// KB.
+constexpr std::int64_t kNearRows = 512;
+
+// Multiplications, of numbers with decoded weights, that a thread takes at a time: some 20 µs.
+constexpr std::int64_t kChunkProducts = std::int64_t{1} << 20;
 
 // So many rows of so many units make up about `wanted`, a multiple of `step`.
 std::int64_t rows_of(std::int64_t wanted, std::int64_t row, std::int64_t step) {
@@ -36,6 +37,17 @@ std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
   return (w.num_rows + even - 1) / even;
 }
 
+// To columns first ≤ r < last.
+void add_bias(std::span<const float> bias, std::int64_t first, std::int64_t last,
+              TensorView<float> out) {
+  if (bias.empty()) return;
+  for (std::int64_t i = 0; i < out.extent(0); ++i) {
+    float* const row = out.data() + i * out.stride(0);
+    for (std::int64_t r = first; r < last; ++r) row[r] += bias[static_cast<std::size_t>(r)];
+  }
+}
+
+// The product where there are no columns.
 void fill_rows(std::span<const float> bias, TensorView<float> out) {
   for (std::int64_t i = 0; i < out.extent(0); ++i) {
     float* const row = out.data() + i * out.stride(0);
@@ -70,11 +82,7 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
       kernels.multiply(w.slice(first, last), inputs.slice(i, end),
                        out.data() + i * out.stride(0) + first, out.stride(0));
     }
-    if (bias.empty()) return;
-    for (std::int64_t i = 0; i < inputs.num_rows; ++i) {
-      float* const row = out.data() + i * out.stride(0);
-      for (std::int64_t r = first; r < last; ++r) row[r] += bias[static_cast<std::size_t>(r)];
-    }
+    add_bias(bias, first, last, out);
   };
   parallel_for(0, w.num_rows, chunk_rows(w, inputs.num_rows),
                [&](std::int64_t first, std::int64_t last) {
@@ -84,33 +92,29 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
                });
 }
 
-bool is_aligned(const std::byte* bytes) {
-  return reinterpret_cast<std::uintptr_t>(bytes) % alignof(float) == 0;
-}
-
-// Adds x · Wᵀ to `out`.
-void add_product(FloatView x, FloatView w, TensorView<float> out) {
-  matmul(x, w.permute({1, 0}), out, {.alpha = 1, .beta = 1});
+// For rows of x that stay in a cache while one panel of W after the other reads them.
+void multiply_near(const WeightKernels& kernels, const WeightRows& w, FloatView x,
+                   std::span<const float> bias, TensorView<float> out) {
+  const InputRows inputs{x.data(), x.extent(0), x.stride(0)};
+  const auto multiply_panel = [&](std::int64_t first, std::int64_t last) {
+    kernels.multiply_panel(w.slice(first, last), inputs, out.data() + first, out.stride(0));
+    add_bias(bias, first, last, out);
+  };
+  const std::int64_t products = checked_multiply(inputs.num_rows, w.columns);
+  const std::int64_t rows = rows_of(kChunkProducts, products, kernels.panel_rows);
+  parallel_for(0, w.num_rows, rows, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first; row < last; row += kernels.panel_rows) {
+      multiply_panel(row, std::min(row + kernels.panel_rows, last));
+    }
+  });
 }
 
 void multiply_many(const WeightKernels& kernels, const WeightRows& w, FloatView x,
                    std::span<const float> bias, TensorView<float> out) {
-  fill_rows(bias, out);
-  if (w.type == WeightType::kFloat32 && is_aligned(w.bytes)) {
-    const auto* const elements = reinterpret_cast<const float*>(w.bytes);
-    return add_product(x, FloatView(elements, {w.num_rows, w.columns}), out);
+  for (std::int64_t i = 0; i < x.extent(0); i += kNearRows) {
+    const std::int64_t end = std::min(i + kNearRows, x.extent(0));
+    multiply_near(kernels, w, x.slice(0, i, end), bias, out.slice(0, i, end));
   }
-  constexpr std::int64_t kStep = 16;
-  const std::int64_t rows =
-      std::clamp(rows_of(kDecodedFloats, w.columns, kStep), kMinDecodedRows, kMaxDecodedRows);
-  parallel_for(0, w.num_rows, rows, [&](std::int64_t first, std::int64_t last) {
-    auto decoded = Tensor<float>::uninitialized({last - first, w.columns});
-    for (std::int64_t r = first; r < last; ++r) {
-      kernels.decode(w.type, w.bytes + r * w.row_bytes, w.columns,
-                     decoded.data() + (r - first) * w.columns);
-    }
-    add_product(x, decoded, out.slice(1, first, last));
-  });
 }
 
 }  // namespace

@@ -9,12 +9,13 @@
 namespace heed::inline v0::models {
 
 // Rows of x up to which W is read as it is stored, once for each kMostInputRows of them. A product
-// with 12, 16 and 24 rows and a Q4_1 matrix of 576 × 576 takes 161, 218 and 335 µs so, and 180, 211
-// and 269 µs by BLAS (AVX2, one thread).
-inline constexpr std::int64_t kFewInputRows = 16;
+// with a Q4_1 matrix of 576 × 576 runs at 50 GFLOP/s so, with 12 or 16 rows, and at 60 and 69 with
+// 17 and 24 rows and W decoded (AVX2, one thread).
+inline constexpr std::int64_t kFewInputRows = 12;
 
 // out = x · Wᵀ (+ bias, unless it is empty). The rows of x [n, columns] and out [n, rows] are
-// contiguous; the shapes fit. The bits depend on n and the kernels alone.
+// contiguous; the shapes fit. The bits of a row depend on it, the kernels and whether n is at most
+// kFewInputRows alone.
 void multiply(const WeightKernels& kernels, const WeightRows& w, FloatView x,
               std::span<const float> bias, TensorView<float> out);
 

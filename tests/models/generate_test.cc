@@ -8,9 +8,11 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/error.h"
+#include "support/tensors.h"
 #include "support/tiny_model.h"
 
 namespace heed {
@@ -63,6 +65,46 @@ TEST(ChooseToken, TopKAndTopPKeepTheLikeliest) {
   EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.39}).size(), 1U);
   EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.5}).size(), 2U);
   EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.95}).size(), 4U);
+}
+
+// All candidates sorted, the likeliest first; those that are left out dropped; then one pass.
+std::int64_t chosen_plainly(const std::vector<float>& logits, const models::Sampling& sampling,
+                            double drawn) {
+  std::vector<std::pair<double, std::int64_t>> candidates;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    candidates.emplace_back(-std::exp(static_cast<double>(logits[i]) / sampling.temperature), i);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  if (sampling.top_k > 0) candidates.resize(static_cast<std::size_t>(sampling.top_k));
+  double total = 0;
+  for (const auto& [negated, token] : candidates) total -= negated;
+  std::size_t kept = 0;
+  double sum = 0;
+  while (sum < sampling.top_p * total) sum -= candidates[kept++].first;
+  double left = drawn * sum;
+  for (std::size_t i = 0; i < kept; ++i) {
+    left += candidates[i].first;
+    if (left < 0) return candidates[i].second;
+  }
+  return candidates[kept - 1].second;
+}
+
+TEST(ChooseToken, OfManyTokensIsAsIfAllWereSorted) {
+  const Tensor<float> drawn_logits = testing_support::normal<float>({3000}, 1);
+  const std::vector<float> logits(drawn_logits.data(), drawn_logits.data() + 3000);
+  for (const models::Sampling& sampling :
+       {models::Sampling{.temperature = 1}, models::Sampling{.temperature = 5},
+        models::Sampling{.temperature = 1, .top_k = 700},
+        models::Sampling{.temperature = 1, .top_p = 0.9},
+        models::Sampling{.temperature = 0.1, .top_k = 2999, .top_p = 0.999}}) {
+    TorchGenerator random(7);
+    TorchGenerator same(7);
+    for (int i = 0; i < 50; ++i) {
+      Tensor<double> drawn(Shape{1});
+      same.uniform(drawn.view());
+      EXPECT_EQ(choose_token(logits, sampling, random), chosen_plainly(logits, sampling, drawn(0)));
+    }
+  }
 }
 
 TEST(ChooseToken, RefusesWhatMeansNothing) {

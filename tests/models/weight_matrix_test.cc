@@ -138,7 +138,7 @@ class WeightProduct : public testing::TestWithParam<const WeightKernels*> {
     const Tensor<float> floats = weights.floats();
     const auto exact = plain_product<double>(x, floats);
     const auto plain = plain_product<float>(x, floats);
-    for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 64, 65}) {
+    for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 15, 17, 64, 65}) {
       const auto some = [n](const auto& tensor) { return tensor.view().slice(0, 0, n); };
       const Distance expected = distance(some(plain), some(exact));
       const auto found = product(*GetParam(), weights.rows(), some(x));
@@ -161,6 +161,7 @@ TEST_P(WeightProduct, IsAsAccurateAsAPlainLoop) {
       expect_accurate(type, 13, columns);
     }
     expect_accurate(type, 300, 32);
+    expect_accurate(type, 24, 544);
     expect_accurate(type, 7, 1536);
   }
 }
@@ -178,10 +179,22 @@ TEST_P(WeightProduct, HasTheSameBitsForAnyThreadsAndInputsBeside) {
       set_num_threads(0);
       EXPECT_TRUE(same_bits(results[0], results[1])) << to_string(type) << ' ' << n;
       EXPECT_TRUE(same_bits(results[0], results[2])) << to_string(type) << ' ' << n;
-      if (n > kFewInputRows) continue;
-      const auto last = product(*GetParam(), weights.rows(), x.view().slice(0, n - 1, n));
-      EXPECT_TRUE(same_bits(last, to_tensor(FloatView(results[0]).slice(0, n - 1, n))));
+      // As few rows or as many: the last ones alone.
+      const std::int64_t count = n > kFewInputRows ? kFewInputRows + 1 : 1;
+      const auto last = product(*GetParam(), weights.rows(), x.view().slice(0, n - count, n));
+      EXPECT_TRUE(same_bits(last, to_tensor(FloatView(results[0]).slice(0, n - count, n))));
     }
+  }
+}
+
+// More rows than are multiplied with one panel of weights after the other.
+TEST_P(WeightProduct, OfVeryManyRowsIsThatOfEach) {
+  const Weights weights(WeightType::kQ8_0, 50, 64);
+  const Tensor<float> x = normal<float>({1030, 64}, 9);
+  const auto all = product(*GetParam(), weights.rows(), x);
+  for (const std::int64_t first : {0, 505, 1010}) {
+    const auto some = product(*GetParam(), weights.rows(), x.view().slice(0, first, first + 20));
+    EXPECT_TRUE(same_bits(some, to_tensor(FloatView(all).slice(0, first, first + 20)))) << first;
   }
 }
 

@@ -38,12 +38,13 @@ class HEED_API WeightMatrix {
   Tensor<float> to_float() const;
 
   /// out = x · Wᵀ (+ bias): a row of x for each row of out, W's elements taken as the floats that
-  /// they stand for, sums in float32. Up to 16 rows of x read W as it is stored, four of them in
-  /// one pass, and a row of out does not depend on the others; more of them multiply blocks of it
-  /// as floats by BLAS. The same bits for any number of threads.
+  /// they stand for, sums in float32. Up to 12 rows of x read W as it is stored, four of them in
+  /// one pass; for more of them a few rows of W at a time become floats. In either case a row of
+  /// out does not depend on the others. The same bits for any number of threads.
   ///
-  /// Where W is quantised, Σ q x of a block is multiplied by its scale, and with Q4_1 Σ x by its
-  /// minimum: the error stays within twice that of plain float sums over decoded weights.
+  /// Where W is read as it is stored and quantised, Σ q x of a block is multiplied by its scale,
+  /// and with Q4_1 Σ x by its minimum: the error stays within twice that of plain float sums over
+  /// decoded weights.
   ///
   /// @param x    [n, columns], rows contiguous, at any distance from each other
   /// @param bias [rows], or empty

@@ -37,7 +37,9 @@ const WeightKernels& plain_weight_kernels() {
   static constexpr WeightKernels kKernels{.name = "reference",
                                           .decode = decode,
                                           .sum_blocks = sum_blocks_plainly,
-                                          .multiply = multiply_plainly};
+                                          .multiply = multiply_plainly,
+                                          .panel_rows = 16,
+                                          .multiply_panel = multiply_plainly};
   return kKernels;
 }
 

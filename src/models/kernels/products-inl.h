@@ -20,6 +20,8 @@ struct Sums {
   HWY_INLINE Sums() {}  // NOLINT(modernize-use-equals-default)
 };
 
+inline constexpr std::int64_t kLineBytes = 64;
+
 HWY_INLINE float sum_of_lanes(Vec sums) { return hn::GetLane(hn::SumOfLanes(kFloats, sums)); }
 
 // A row of weights without blocks. Two sums of each kind, so that one addition need not wait for
@@ -88,8 +90,10 @@ class BlockProduct {
     const float* numbers = x.data;
     for (std::int64_t b = 0; b < w.columns / kWeightBlock; ++b) {
       for (int k = 0; k < kWeights; ++k) {
-        const HeadVec head = load_head<Stored::kHeadNumbers>(block + k * w.row_bytes);
-        add_block(block + k * w.row_bytes, head, numbers, x.stride, &sums.row[k * kRows]);
+        const std::byte* const at = block + k * w.row_bytes;
+        if (b % kLineBlocks == 0) __builtin_prefetch(at + kWeights * w.row_bytes);
+        const HeadVec head = load_head<Stored::kHeadNumbers>(at);
+        add_block(at, head, numbers, x.stride, &sums.row[k * kRows]);
         if constexpr (Stored::kHasMinimum) {
           add_minimum(head, x.block_sums + b, x.sums_stride, &added.row[k * kRows]);
         }
@@ -105,6 +109,10 @@ class BlockProduct {
   }
 
  private:
+  // One in so many blocks fetches what the next rows have in its place: left alone, processors
+  // foresee too little of streams as short as a row. A line of the cache has so many blocks.
+  static constexpr std::int64_t kLineBlocks = kLineBytes / Stored::kBlockBytes;
+
   static HWY_INLINE void add_block(const std::byte* block, HeadVec head, const float* x,
                                    std::int64_t stride, Vec* sums) {
     const Vec scale = hn::Set(kFloats, hn::GetLane(head));

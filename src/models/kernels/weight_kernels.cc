@@ -14,6 +14,7 @@
 
 #if HEED_HAS_VECTORS
 
+#include "models/kernels/panels-inl.h"
 #include "models/kernels/products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,6 +74,11 @@ void sum_all_blocks(const float* x, std::int64_t count, float* sums) {
   }
 }
 
+void multiply_panel_rows(const WeightRows& w, const InputRows& x, float* out,
+                         std::int64_t out_stride) {
+  multiply_decoded(w, x, decode_all, out, out_stride);
+}
+
 // As attention's kernels are called.
 const char* name_of_target() {
   return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
@@ -84,7 +90,9 @@ const WeightKernels* weight_kernels() {
   static const WeightKernels kernels{.name = name_of_target(),
                                      .decode = decode_all,
                                      .sum_blocks = sum_all_blocks,
-                                     .multiply = multiply_few_rows};
+                                     .multiply = multiply_few_rows,
+                                     .panel_rows = kPanelRows,
+                                     .multiply_panel = multiply_panel_rows};
   return &kernels;
 }
 

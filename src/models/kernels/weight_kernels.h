@@ -1,5 +1,5 @@
-// Products of few rows of numbers with weights as they are stored, and stored weights as floats, on
-// each instruction set.
+// Products of rows of numbers with stored weights, and stored weights as floats, on each
+// instruction set.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +56,11 @@ struct WeightKernels {
   // scale, and that of x by the minimum. The error is of as many roundings as decoding first would
   // take, where there is a minimum of numbers up to twice as large.
   void (*multiply)(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride);
+
+  // The same for any number of rows of x and at most panel_rows of w, which become floats first.
+  std::int64_t panel_rows;
+  void (*multiply_panel)(const WeightRows& w, const InputRows& x, float* out,
+                         std::int64_t out_stride);
 };
 
 // In plain loops.
