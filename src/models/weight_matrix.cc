@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "heed/error.h"
 #include "io/printable.h"
+#include "models/weight_groups.h"
 #include "models/weight_product.h"
 
 namespace heed::inline v0::models {
 
 struct WeightMatrix::Elements {
   WeightRows rows;
-  std::optional<Checkpoint> checkpoint;  // keeps the bytes mapped
-  Tensor<float> floats;                  // or these are the bytes
+  // What the rows' bytes are: of a file that is mapped, numbers, or groups of four bits a weight.
+  std::optional<Checkpoint> checkpoint = std::nullopt;
+  Tensor<float> floats = {};
+  std::vector<std::byte> groups = {};
 };
 
 namespace {
@@ -52,9 +56,16 @@ void check_layout(const char* name, const TensorView<T>& view) {
 }  // namespace
 
 WeightMatrix::WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& tensor) {
-  elements_ = std::make_shared<const Elements>(
-      Elements{.rows = checked_rows(tensor), .checkpoint = checkpoint, .floats = {}});
-  num_rows_ = elements_->rows.num_rows;
+  Elements elements{.rows = checked_rows(tensor)};
+  num_rows_ = elements.rows.num_rows;
+  if (wants_groups(tensor.type)) {
+    elements.groups = group_rows(elements.rows);
+    elements.rows.bytes = elements.groups.data();
+    elements.rows.is_grouped = true;
+  } else {
+    elements.checkpoint = checkpoint;
+  }
+  elements_ = std::make_shared<const Elements>(std::move(elements));
 }
 
 WeightMatrix::WeightMatrix(Tensor<float> elements) {
@@ -62,9 +73,9 @@ WeightMatrix::WeightMatrix(Tensor<float> elements) {
                   .columns = elements.extent(1)};
   rows.row_bytes = row_bytes(rows.type, rows.columns);
   rows.bytes = std::as_bytes(elements.elements()).data();
-  elements_ = std::make_shared<const Elements>(
-      Elements{.rows = rows, .checkpoint = std::nullopt, .floats = std::move(elements)});
   num_rows_ = rows.num_rows;
+  elements_ =
+      std::make_shared<const Elements>(Elements{.rows = rows, .floats = std::move(elements)});
 }
 
 std::int64_t WeightMatrix::rows() const noexcept { return num_rows_; }
@@ -102,8 +113,10 @@ void WeightMatrix::row(std::int64_t index, std::span<float> out) const {
                                       out.size(), columns()));
   }
   const WeightRows& w = elements_->rows;
-  weight_kernels_in_use().decode(w.type, w.bytes + (first_row_ + index) * w.row_bytes, w.columns,
-                                 out.data());
+  std::vector<std::byte> memory(static_cast<std::size_t>(w.is_grouped ? w.row_bytes : 0));
+  const std::byte* const stored =
+      stored_columns(w, first_row_ + index, 0, w.columns, memory.data());
+  weight_kernels_in_use().decode(w.type, stored, w.columns, out.data());
 }
 
 Tensor<float> WeightMatrix::to_float() const {

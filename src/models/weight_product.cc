@@ -1,10 +1,12 @@
 #include "models/weight_product.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "heed/parallel.h"
 #include "models/weight_format.h"
+#include "models/weight_groups.h"
 
 namespace heed::inline v0::models {
 
@@ -29,12 +31,13 @@ std::int64_t rows_of(std::int64_t wanted, std::int64_t row, std::int64_t step) {
 }
 
 // Rows of W that a thread takes at a time: an even number of equal chunks, so that two threads have
-// the same to do.
+// the same to do, of whole groups.
 std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
   const std::int64_t row = std::max<std::int64_t>(w.row_bytes * num_inputs, 1);
   const std::int64_t chunks = w.num_rows / std::max<std::int64_t>(kChunkBytes / row, 1);
   const std::int64_t even = chunks <= 1 ? 1 : (chunks + 1) / 2 * 2;
-  return (w.num_rows + even - 1) / even;
+  const std::int64_t rows = (w.num_rows + even - 1) / even;
+  return w.is_grouped ? (rows + kGroupRows - 1) / kGroupRows * kGroupRows : rows;
 }
 
 // To columns first ≤ r < last.
@@ -59,23 +62,34 @@ void fill_rows(std::span<const float> bias, TensorView<float> out) {
   }
 }
 
-// The sums of x over each block, [n, columns / kWeightBlock].
-std::vector<float> block_sums(const WeightKernels& kernels, FloatView x) {
-  const std::int64_t num_blocks = x.extent(1) / kWeightBlock;
-  std::vector<float> sums(static_cast<std::size_t>(checked_multiply(x.extent(0), num_blocks)));
-  for (std::int64_t i = 0; i < x.extent(0); ++i) {
-    kernels.sum_blocks(x.data() + i * x.stride(0), x.extent(1), sums.data() + i * num_blocks);
+// What products with groups of weights read of x.
+struct ArrangedNumbers {
+  std::vector<float> numbers;  // [n, columns]
+  std::vector<float> sums;     // [n, columns / kWeightBlock]
+
+  ArrangedNumbers(const WeightKernels& kernels, FloatView x)
+      : numbers(static_cast<std::size_t>(x.num_elements())),
+        sums(numbers.size() / static_cast<std::size_t>(kWeightBlock)) {
+    const std::int64_t columns = x.extent(1);
+    for (std::int64_t i = 0; i < x.extent(0); ++i) {
+      const float* const row = x.data() + i * x.stride(0);
+      arrange_numbers(row, columns, numbers.data() + i * columns);
+      kernels.sum_blocks(row, columns, sums.data() + i * (columns / kWeightBlock));
+    }
   }
-  return sums;
-}
+};
 
 void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x,
                   std::span<const float> bias, TensorView<float> out) {
-  const std::vector<float> sums =
-      w.type == WeightType::kQ4_1 ? block_sums(kernels, x) : std::vector<float>();
-  const InputRows inputs{x.data(), x.extent(0), x.stride(0), sums.empty() ? nullptr : sums.data(),
-                         w.columns / kWeightBlock};
-  const std::int64_t tile = rows_of(kTileBytes, w.row_bytes, 1);
+  InputRows inputs{.data = x.data(), .num_rows = x.extent(0), .stride = x.stride(0)};
+  std::optional<ArrangedNumbers> arranged;
+  if (w.is_grouped) {
+    arranged.emplace(kernels, x);
+    inputs.arranged = arranged->numbers.data();
+    inputs.block_sums = arranged->sums.data();
+    inputs.columns = w.columns;
+  }
+  const std::int64_t tile = rows_of(kTileBytes, w.row_bytes, w.is_grouped ? kGroupRows : 1);
   const auto multiply_tile = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = 0; i < inputs.num_rows; i += kMostInputRows) {
       const std::int64_t end = std::min(i + kMostInputRows, inputs.num_rows);
@@ -95,7 +109,7 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
 // For rows of x that stay in a cache while one panel of W after the other reads them.
 void multiply_near(const WeightKernels& kernels, const WeightRows& w, FloatView x,
                    std::span<const float> bias, TensorView<float> out) {
-  const InputRows inputs{x.data(), x.extent(0), x.stride(0)};
+  const InputRows inputs{.data = x.data(), .num_rows = x.extent(0), .stride = x.stride(0)};
   const auto multiply_panel = [&](std::int64_t first, std::int64_t last) {
     kernels.multiply_panel(w.slice(first, last), inputs, out.data() + first, out.stride(0));
     add_bias(bias, first, last, out);

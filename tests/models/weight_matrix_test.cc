@@ -19,6 +19,7 @@
 #include "io/io_test_util.h"
 #include "models/kernels/weight_kernels.h"
 #include "models/weight_format.h"
+#include "models/weight_groups.h"
 #include "models/weight_product.h"
 #include "support/gguf_builder.h"
 #include "support/tensors.h"
@@ -38,7 +39,10 @@ constexpr WeightType kTypes[] = {WeightType::kFloat32, WeightType::kFloat16, Wei
 class Weights {
  public:
   Weights(WeightType type, std::int64_t rows, std::int64_t columns)
-      : rows_{type, nullptr, rows, columns, row_bytes(type, columns)},
+      : rows_{.type = type,
+              .num_rows = rows,
+              .columns = columns,
+              .row_bytes = row_bytes(type, columns)},
         memory_(static_cast<std::size_t>(rows * rows_.row_bytes + 1)) {
     rows_.bytes = memory_.data() + 1;
     std::byte* at = memory_.data() + 1;
@@ -123,9 +127,20 @@ Distance distance(FloatView found, DoubleView exact) {
   return result;
 }
 
+// Calls use(rows) with the rows as products want them.
+template <class Use>
+void with_groups(const WeightRows& w, const Use& use) {
+  if (!wants_groups(w.type)) return use(w);
+  const std::vector<std::byte> groups = group_rows(w);
+  WeightRows grouped = w;
+  grouped.bytes = groups.data();
+  grouped.is_grouped = true;
+  use(grouped);
+}
+
 Tensor<float> product(const WeightKernels& kernels, const WeightRows& w, FloatView x) {
   Tensor<float> out({x.extent(0), w.num_rows});
-  multiply(kernels, w, x, {}, out);
+  with_groups(w, [&](const WeightRows& rows) { multiply(kernels, rows, x, {}, out); });
   return out;
 }
 
@@ -198,6 +213,49 @@ TEST_P(WeightProduct, OfVeryManyRowsIsThatOfEach) {
   }
 }
 
+// Rows from the middle of a group on have the bits that they have among all.
+TEST_P(WeightProduct, OfSomeRowsOfWeightsIsPartOfAll) {
+  for (const WeightType type : kTypes) {
+    const Weights weights(type, 61, 96);
+    for (const std::int64_t n : {1, 3, 20}) {
+      const Tensor<float> x = normal<float>({n, 96}, 3);
+      const auto all = product(*GetParam(), weights.rows(), x);
+      Tensor<float> some({n, 40});
+      with_groups(weights.rows(), [&](const WeightRows& rows) {
+        multiply(*GetParam(), rows.slice(2, 60).slice(5, 45), x, {}, some);
+      });
+      EXPECT_TRUE(same_bits(some, to_tensor(FloatView(all).slice(1, 7, 47)))) << to_string(type);
+    }
+  }
+}
+
+TEST(WeightGroups, GiveBackEveryRow) {
+  for (const WeightType type : {WeightType::kQ4_0, WeightType::kQ4_1}) {
+    const Weights weights(type, 37, 160);
+    with_groups(weights.rows(), [&](const WeightRows& groups) {
+      std::vector<std::byte> memory(static_cast<std::size_t>(groups.row_bytes));
+      for (std::int64_t row = 0; row < 37; ++row) {
+        const std::byte* const stored = stored_columns(groups, row, 64, 96, memory.data());
+        const std::byte* const expected = weights.rows().row(row) + 2 * format_of(type).block_bytes;
+        EXPECT_TRUE(std::equal(expected, expected + 3 * format_of(type).block_bytes, stored));
+      }
+    });
+  }
+}
+
+TEST(WeightGroups, ArrangeNumbersForNibblesInTheirPlaces) {
+  std::vector<float> x(64);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
+  std::vector<float> arranged(64);
+  arrange_numbers(x.data(), 64, arranged.data());
+  EXPECT_EQ(arranged[0], 1);                      // column 0, the low nibble of the first byte
+  EXPECT_EQ(arranged[1], 17.0F / 16);             // column 16, the high one
+  EXPECT_EQ(arranged[2], 2.0F / 256);             // column 1
+  EXPECT_EQ(arranged[6], std::ldexp(4.0F, -24));  // column 3
+  EXPECT_EQ(arranged[7], 20);                     // column 19, which is shifted
+  EXPECT_EQ(arranged[32 + 8], 37);                // column 36
+}
+
 TEST_P(WeightProduct, DecodesToTheBitsOfPlainLoops) {
   for (const WeightType type : kTypes) {
     for (const std::int64_t columns : {0, 32, 96, 33, 7}) {
@@ -235,7 +293,11 @@ TEST_P(WeightProduct, TakesBytesThatLookLikeNaN) {
     const std::string one = testing_support::raw(Float16(1).bits());
     block.replace(0, 2, one);
     if (type == WeightType::kQ4_1) block.replace(2, 2, one);
-    const WeightRows w{type, bytes_of(block).data(), 1, 32, format_of(type).block_bytes};
+    const WeightRows w{.type = type,
+                       .bytes = bytes_of(block).data(),
+                       .num_rows = 1,
+                       .columns = 32,
+                       .row_bytes = format_of(type).block_bytes};
     const Tensor<float> x({1, 32}, std::vector<float>(32, 1.0F));
     const float expected = type == WeightType::kQ8_0   ? 127.0F * 32
                            : type == WeightType::kQ4_0 ? 7.0F * 16 - 16
@@ -267,7 +329,9 @@ TEST_P(WeightProduct, AddsBiasAndLeavesGapsAlone) {
       const FloatView x = wide.view().slice(1, 3, 67);
       Tensor<float> out({n, 100});
       std::fill(out.elements().begin(), out.elements().end(), 7.0F);
-      multiply(*GetParam(), weights.rows(), x, bias.elements(), out.view().slice(1, 10, 80));
+      with_groups(weights.rows(), [&](const WeightRows& rows) {
+        multiply(*GetParam(), rows, x, bias.elements(), out.view().slice(1, 10, 80));
+      });
       const auto expected = plain_product<double>(x, weights.floats());
       for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t r = 0; r < 100; ++r) {

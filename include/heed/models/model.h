@@ -130,7 +130,7 @@ class HEED_API Model {
 
 /// The model of a folder as transformers saves it (config.json, model.safetensors or its shards,
 /// tokenizer.json or vocab.txt) or of a GGUF file. Files are mapped: weights are read when they are
-/// first used, and stay as they are stored.
+/// first used, and stay as small as they are stored.
 /// @throws FormatError naming the file and what is missing, wrong or unknown; IoError.
 HEED_API Model load(const std::filesystem::path& path);
 

@@ -13,6 +13,7 @@
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
 #include "models/weight_format.h"
+#include "models/weight_groups.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::models::HWY_NAMESPACE {
@@ -37,15 +38,14 @@ struct PanelColumns {
 template <class Decode>
 void fill_panel(const WeightRows& w, const PanelColumns& columns, const Decode& decode,
                 float* HWY_RESTRICT panel) {
-  const WeightFormat& format = format_of(w.type);
-  const std::byte* const bytes =
-      w.bytes + columns.first / format.block_elements * format.block_bytes;
   HWY_ALIGN float rows[kLanes * kPanelColumns];
+  std::byte stored[kPanelColumns];  // some of a row that is in a group
   for (std::int64_t first = 0; first < kPanelRows; first += kLanes) {
     for (std::int64_t i = 0; i < kLanes; ++i) {
       float* const row = rows + i * kPanelColumns;
       if (first + i < w.num_rows) {
-        decode(w.type, bytes + (first + i) * w.row_bytes, columns.count, row);
+        decode(w.type, stored_columns(w, first + i, columns.first, columns.count, stored),
+               columns.count, row);
       } else {
         std::fill_n(row, columns.count, 0.0F);
       }

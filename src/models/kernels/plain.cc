@@ -3,6 +3,7 @@
 #include "models/decode.h"
 #include "models/kernels/weight_kernels.h"
 #include "models/weight_format.h"
+#include "models/weight_groups.h"
 
 namespace heed::inline v0::models {
 
@@ -19,8 +20,9 @@ void sum_blocks_plainly(const float* x, std::int64_t count, float* sums) {
 void multiply_plainly(const WeightRows& w, const InputRows& x, float* out,
                       std::int64_t out_stride) {
   std::vector<float> row(static_cast<std::size_t>(w.columns));
+  std::vector<std::byte> stored(static_cast<std::size_t>(w.row_bytes));
   for (std::int64_t r = 0; r < w.num_rows; ++r) {
-    decode(w.type, w.bytes + r * w.row_bytes, w.columns, row.data());
+    decode(w.type, stored_columns(w, r, 0, w.columns, stored.data()), w.columns, row.data());
     for (std::int64_t i = 0; i < x.num_rows; ++i) {
       float sum = 0;
       for (std::int64_t c = 0; c < w.columns; ++c) {

@@ -1,4 +1,4 @@
-// Products of a few rows of numbers with rows of stored weights.
+// Products of a few rows of numbers with rows of stored weights that lie one behind the other.
 #if defined(HEED_MODELS_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_MODELS_PRODUCTS_INL_H_
 #undef HEED_MODELS_PRODUCTS_INL_H_
@@ -6,6 +6,7 @@
 #define HEED_MODELS_PRODUCTS_INL_H_
 #endif
 
+#include "models/kernels/groups-inl.h"
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
 
@@ -20,8 +21,6 @@ struct Sums {
   HWY_INLINE Sums() {}  // NOLINT(modernize-use-equals-default)
 };
 
-inline constexpr std::int64_t kLineBytes = 64;
-
 HWY_INLINE float sum_of_lanes(Vec sums) { return hn::GetLane(hn::SumOfLanes(kFloats, sums)); }
 
 // A row of weights without blocks. Two sums of each kind, so that one addition need not wait for
@@ -31,7 +30,7 @@ class FloatProduct {
  public:
   static HWY_INLINE void compute(const WeightRows& rows, std::int64_t row, const InputRows& x,
                                  float* out, std::int64_t out_stride) {
-    const std::byte* const w = rows.bytes + row * rows.row_bytes;
+    const std::byte* const w = rows.row(row);
     const std::int64_t columns = rows.columns;
     Sums<Vec, kRows> even;
     Sums<Vec, kRows> odd;
@@ -73,49 +72,38 @@ class FloatProduct {
   }
 };
 
-// kWeights neighbouring rows of weights in blocks: Σ over the blocks of scale · Σ q x + minimum ·
-// Σ x.
+// kWeights neighbouring rows of weights in blocks: Σ over the blocks of scale · Σ q x.
 template <class Stored, int kWeights, int kRows>
 class BlockProduct {
  public:
   static HWY_INLINE void compute(const WeightRows& w, std::int64_t row, const InputRows& x,
                                  float* out, std::int64_t out_stride) {
     Sums<Vec, kWeights * kRows> sums;
-    Sums<HeadVec, kWeights * kRows> added;  // Σ scale · Σ x and Σ minimum · Σ x
-    for (int i = 0; i < kWeights * kRows; ++i) {
-      sums.row[i] = hn::Zero(kFloats);
-      added.row[i] = hn::Zero(kHeads);
-    }
-    const std::byte* block = w.bytes + row * w.row_bytes;
+    for (int i = 0; i < kWeights * kRows; ++i) sums.row[i] = hn::Zero(kFloats);
+    const std::byte* block = w.row(row);
     const float* numbers = x.data;
     for (std::int64_t b = 0; b < w.columns / kWeightBlock; ++b) {
       for (int k = 0; k < kWeights; ++k) {
         const std::byte* const at = block + k * w.row_bytes;
-        if (b % kLineBlocks == 0) __builtin_prefetch(at + kWeights * w.row_bytes);
-        const HeadVec head = load_head<Stored::kHeadNumbers>(at);
-        add_block(at, head, numbers, x.stride, &sums.row[k * kRows]);
-        if constexpr (Stored::kHasMinimum) {
-          add_minimum(head, x.block_sums + b, x.sums_stride, &added.row[k * kRows]);
-        }
+        // What the next rows have in this place: left alone, processors foresee too little of
+        // streams as short as a row.
+        __builtin_prefetch(at + kWeights * w.row_bytes);
+        add_block(at, numbers, x.stride, &sums.row[k * kRows]);
       }
       block += Stored::kBlockBytes;
       numbers += kWeightBlock;
     }
     for (int k = 0; k < kWeights; ++k) {
       for (int i = 0; i < kRows; ++i) {
-        out[i * out_stride + k] = total(sums.row[k * kRows + i], added.row[k * kRows + i]);
+        out[i * out_stride + k] = sum_of_lanes(sums.row[k * kRows + i]);
       }
     }
   }
 
  private:
-  // One in so many blocks fetches what the next rows have in its place: left alone, processors
-  // foresee too little of streams as short as a row. A line of the cache has so many blocks.
-  static constexpr std::int64_t kLineBlocks = kLineBytes / Stored::kBlockBytes;
-
-  static HWY_INLINE void add_block(const std::byte* block, HeadVec head, const float* x,
-                                   std::int64_t stride, Vec* sums) {
-    const Vec scale = hn::Set(kFloats, hn::GetLane(head));
+  static HWY_INLINE void add_block(const std::byte* block, const float* x, std::int64_t stride,
+                                   Vec* sums) {
+    const Vec scale = hn::Set(kFloats, hn::GetLane(load_head<1>(block)));
     Sums<Vec, kRows> products;
     Stored::visit(block, [&](int column, Vec integers) HWY_ATTR {
       for (int i = 0; i < kRows; ++i) {
@@ -126,33 +114,28 @@ class BlockProduct {
     });
     for (int i = 0; i < kRows; ++i) sums[i] = hn::MulAdd(products.row[i], scale, sums[i]);
   }
-
-  static HWY_INLINE void add_minimum(HeadVec head, const float* block_sums, std::int64_t stride,
-                                     HeadVec* added) {
-    for (int i = 0; i < kRows; ++i) {
-      added[i] = hn::MulAdd(head, hn::Set(kHeads, block_sums[i * stride]), added[i]);
-    }
-  }
-
-  static HWY_INLINE float total(Vec sums, HeadVec added) {
-    const float sum = sum_of_lanes(sums);
-    return Stored::kHasMinimum ? sum + hn::ExtractLane(added, 1) : sum;
-  }
 };
 
 // Two rows of weights at a time for one row of numbers: with sums that do not wait for each other a
 // row of 576 takes 0.93 of the time.
 template <class Stored, int kRows>
-void multiply_rows(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
+void multiply_blocks(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
   constexpr int kWeights = kRows == 1 ? 2 : 1;
   std::int64_t r = 0;
-  if constexpr (Stored::kHasBlocks) {
-    for (; r + kWeights <= w.num_rows; r += kWeights) {
-      BlockProduct<Stored, kWeights, kRows>::compute(w, r, x, out + r, out_stride);
-    }
-    if (r < w.num_rows) BlockProduct<Stored, 1, kRows>::compute(w, r, x, out + r, out_stride);
+  for (; r + kWeights <= w.num_rows; r += kWeights) {
+    BlockProduct<Stored, kWeights, kRows>::compute(w, r, x, out + r, out_stride);
+  }
+  if (r < w.num_rows) BlockProduct<Stored, 1, kRows>::compute(w, r, x, out + r, out_stride);
+}
+
+template <class Stored, int kRows>
+void multiply_rows(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
+  if constexpr (Stored::kHasNibbles) {
+    multiply_groups<Stored, kRows>(w, x, out, out_stride);
+  } else if constexpr (Stored::kHasBlocks) {
+    multiply_blocks<Stored, kRows>(w, x, out, out_stride);
   } else {
-    for (; r < w.num_rows; ++r) {
+    for (std::int64_t r = 0; r < w.num_rows; ++r) {
       FloatProduct<Stored, kRows>::compute(w, r, x, out + r, out_stride);
     }
   }

@@ -57,6 +57,9 @@ HWY_INLINE HeadVec load_head(const std::byte* block) {
 #endif
 }
 
+// Of the caches.
+inline constexpr std::int64_t kLineBytes = 64;
+
 HWY_INLINE Vec load_floats(const std::byte* at) {
   return hn::LoadU(kFloats, reinterpret_cast<const float*>(at));
 }
@@ -64,12 +67,14 @@ HWY_INLINE Vec load_floats(const std::byte* at) {
 // Types without blocks: load(at) is kLanes weights.
 
 struct StoredFloat32 {
+  static constexpr bool kHasNibbles = false;
   static constexpr bool kHasBlocks = false;
   static constexpr std::int64_t kBytes = 4;
   static HWY_INLINE Vec load(const std::byte* at) { return load_floats(at); }
 };
 
 struct StoredFloat16 {
+  static constexpr bool kHasNibbles = false;
   static constexpr bool kHasBlocks = false;
   static constexpr std::int64_t kBytes = 2;
   static HWY_INLINE Vec load(const std::byte* at) {
@@ -86,6 +91,7 @@ struct StoredFloat16 {
 };
 
 struct StoredBFloat16 {
+  static constexpr bool kHasNibbles = false;
   static constexpr bool kHasBlocks = false;
   static constexpr std::int64_t kBytes = 2;
   static HWY_INLINE Vec load(const std::byte* at) {
@@ -98,6 +104,7 @@ struct StoredBFloat16 {
 // time. A weight is q · scale, and where kHasMinimum + minimum.
 
 struct StoredQ80 {
+  static constexpr bool kHasNibbles = false;
   static constexpr bool kHasBlocks = true;
   static constexpr std::int64_t kBlockBytes = 34;
   static constexpr int kHeadNumbers = 1;
@@ -116,6 +123,8 @@ struct StoredQ80 {
 // q = nibble + kAdded.
 template <int kHead, int kAdded>
 struct StoredNibbles {
+  static constexpr bool kHasNibbles = true;
+  static constexpr float kShift = kAdded;
   static constexpr bool kHasBlocks = true;
   static constexpr std::int64_t kBlockBytes = 2 * kHead + kWeightBlock / 2;
   static constexpr int kHeadNumbers = kHead;

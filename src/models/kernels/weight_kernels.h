@@ -7,23 +7,34 @@
 #include <vector>
 
 #include "heed/models/checkpoint.h"
+#include "models/weight_format.h"
 
 namespace heed::inline v0::models {
 
 // The most rows of numbers that are multiplied in one pass over the weights.
 inline constexpr std::int64_t kMostInputRows = 4;
 
-// Rows of a matrix of weights, one behind the other.
+// Rows of a group of weights of four bits: weight_groups.h says how they lie.
+inline constexpr std::int64_t kGroupRows = 16;
+
+// Rows of a matrix of weights, one behind the other as files have them, or in groups.
 struct WeightRows {
   WeightType type = WeightType::kFloat32;
-  const std::byte* bytes = nullptr;  // of any alignment
+  const std::byte* bytes = nullptr;  // of row 0, of any alignment
+  std::int64_t first_row = 0;        // that is meant, counted from there
   std::int64_t num_rows = 0;
   std::int64_t columns = 0;
   std::int64_t row_bytes = 0;
+  bool is_grouped = false;
 
   WeightRows slice(std::int64_t first, std::int64_t last) const {
-    return {type, bytes + first * row_bytes, last - first, columns, row_bytes};
+    WeightRows result = *this;
+    result.first_row += first;
+    result.num_rows = last - first;
+    return result;
   }
+  // A row that is not in a group.
+  const std::byte* row(std::int64_t index) const { return bytes + (first_row + index) * row_bytes; }
 };
 
 // Rows of numbers: row i is at data + i · stride.
@@ -31,12 +42,19 @@ struct InputRows {
   const float* data = nullptr;
   std::int64_t num_rows = 0;
   std::int64_t stride = 0;
-  const float* block_sums = nullptr;  // [num_rows][columns / kWeightBlock]; for Q4_1 alone
-  std::int64_t sums_stride = 0;
+  // For weights in groups alone: the numbers as arrange_numbers() has them, [num_rows][columns],
+  // and their sums over each block, [num_rows][columns / kWeightBlock].
+  const float* arranged = nullptr;
+  const float* block_sums = nullptr;
+  std::int64_t columns = 0;
 
   InputRows slice(std::int64_t first, std::int64_t last) const {
-    const float* const sums = block_sums == nullptr ? nullptr : block_sums + first * sums_stride;
-    return {data + first * stride, last - first, stride, sums, sums_stride};
+    InputRows result = *this;
+    result.data += first * stride;
+    result.num_rows = last - first;
+    if (arranged != nullptr) result.arranged += first * columns;
+    if (block_sums != nullptr) result.block_sums += first * (columns / kWeightBlock);
+    return result;
   }
 };
 
@@ -49,8 +67,8 @@ struct WeightKernels {
   // sums[b] = Σ x over the b-th kWeightBlock numbers.
   void (*sum_blocks)(const float* x, std::int64_t count, float* sums);
 
-  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x. A result
-  // has the same bits whatever rows are computed beside it.
+  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x; weights
+  // of four bits are in groups. A result has the same bits whatever rows are computed beside it.
   //
   // Quantised weights are not rounded to floats: the sum of q · x over a block is multiplied by the
   // scale, and that of x by the minimum. The error is of as many roundings as decoding first would

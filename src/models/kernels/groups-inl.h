@@ -1,0 +1,148 @@
+// Products of a few rows of numbers with groups of rows of weights of four bits.
+#if defined(HEED_MODELS_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_MODELS_GROUPS_INL_H_
+#undef HEED_MODELS_GROUPS_INL_H_
+#else
+#define HEED_MODELS_GROUPS_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "models/kernels/stored-inl.h"
+#include "models/kernels/weight_kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::models::HWY_NAMESPACE {
+
+// kRows rows of numbers with kVectors vectors of rows of weights, which are Stored.
+template <class Stored, int kRows, int kVectors>
+class GroupProduct {
+ public:
+  // out[i · kGroupRows + r] for the rows r of a group from first_lane on. `next` is the group to
+  // come.
+  static HWY_INLINE void compute(const std::byte* group, const std::byte* next, int first_lane,
+                                 const InputRows& x, float* HWY_RESTRICT out) {
+    Vec sums[kRows][kVectors];
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(kFloats);
+    }
+    const std::int64_t num_blocks = x.columns / kWeightBlock;
+    for (std::int64_t b = 0; b < num_blocks; ++b) {
+      const std::int64_t at = b * kBlockBytes;
+      // Left alone, processors foresee too little of streams as short as a group.
+      for (std::int64_t line = 0; line < kBlockBytes; line += kLineBytes) {
+        __builtin_prefetch(next + at + line);
+      }
+      add_block(group + at, first_lane, x.arranged + b * kWeightBlock, x.columns, x.block_sums + b,
+                num_blocks, sums);
+    }
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v) {
+        hn::Store(sums[i][v], kFloats, out + i * kGroupRows + first_lane + v * kLanes);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kBlockBytes = kGroupRows * Stored::kBlockBytes;
+  static constexpr std::int64_t kHeadBytes = kGroupRows * 2;
+  static constexpr int kPieces = 4;   // of four bytes a row and block
+  static constexpr int kNibbles = 8;  // of a piece
+  // Sums of each kind: four additions at least need not wait for each other.
+  static constexpr int kChains = std::max(1, 4 / (kRows * kVectors));
+
+  struct Products {
+    Vec sum[kRows][kVectors][kChains];
+    // GCC compiles an implicit one without the instruction set of this file.
+    HWY_INLINE Products() {}  // NOLINT(modernize-use-equals-default)
+  };
+
+  static HWY_INLINE void add_block(const std::byte* block, int first_lane, const float* x,
+                                   std::int64_t x_stride, const float* block_sums,
+                                   std::int64_t sums_stride, Vec (&sums)[kRows][kVectors]) {
+    Products products;
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v) {
+        for (int c = 0; c < kChains; ++c) products.sum[i][v][c] = hn::Zero(kFloats);
+      }
+    }
+    const std::byte* const pieces = block + Stored::kHeadNumbers * kHeadBytes + first_lane * 4;
+    for (int piece = 0; piece < kPieces; ++piece) {
+      WordVec words[kVectors];
+      for (int v = 0; v < kVectors; ++v) {
+        words[v] = hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(
+                                          pieces + (piece * kGroupRows + v * kLanes) * 4));
+      }
+      add_nibbles<0>(words, x + piece * kNibbles, x_stride, products);
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      const std::byte* const heads = block + (first_lane + v * kLanes) * 2;
+      const Vec scale = StoredFloat16::load(heads);
+      const Vec minimum = Stored::kHasMinimum ? StoredFloat16::load(heads + kHeadBytes)
+                                              : hn::Mul(scale, hn::Set(kFloats, Stored::kShift));
+      for (int i = 0; i < kRows; ++i) {
+        const Vec numbers = hn::Set(kFloats, block_sums[i * sums_stride]);
+        sums[i][v] = hn::MulAdd(total(products.sum[i][v]), scale, sums[i][v]);
+        sums[i][v] = hn::MulAdd(minimum, numbers, sums[i][v]);
+      }
+    }
+  }
+
+  // Nibble k of every word, left in its place but for the last, with the numbers that are arranged
+  // for that.
+  template <int k>
+  static HWY_INLINE void add_nibbles(const WordVec (&words)[kVectors], const float* x,
+                                     std::int64_t x_stride, Products& products) {
+    Vec nibbles[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const WordVec nibble = k == kNibbles - 1
+                                 ? hn::ShiftRight<28>(words[v])
+                                 : hn::And(words[v], hn::Set(Words(), 15U << (4 * k)));
+      nibbles[v] = hn::ConvertTo(kFloats, hn::BitCast(Integers(), nibble));
+    }
+    for (int i = 0; i < kRows; ++i) {
+      const Vec numbers = hn::Set(kFloats, x[i * x_stride + k]);
+      for (int v = 0; v < kVectors; ++v) {
+        Vec& sum = products.sum[i][v][k % kChains];
+        sum = hn::MulAdd(nibbles[v], numbers, sum);
+      }
+    }
+    if constexpr (k + 1 < kNibbles) add_nibbles<k + 1>(words, x, x_stride, products);
+  }
+
+  static HWY_INLINE Vec total(const Vec (&chains)[kChains]) {
+    Vec sum = chains[0];
+    for (int c = 1; c < kChains; ++c) sum = hn::Add(sum, chains[c]);
+    return sum;
+  }
+};
+
+// A row of numbers has two vectors of rows of weights at a time; more of them fill the registers
+// with one.
+template <class Stored, int kRows>
+void multiply_groups(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
+  constexpr int kGroupVectors = static_cast<int>(kGroupRows) / kLanes;
+  constexpr int kVectors = kRows == 1 ? std::min(2, kGroupVectors) : 1;
+  const std::int64_t group_bytes = kGroupRows * w.row_bytes;
+  const std::int64_t end = w.first_row + w.num_rows;
+  HWY_ALIGN float results[kRows * kGroupRows];
+  for (std::int64_t row = w.first_row; row < end;) {
+    const std::int64_t group = row / kGroupRows;
+    const std::byte* const bytes = w.bytes + group * group_bytes;
+    for (int lane = 0; lane < kGroupRows; lane += kVectors * kLanes) {
+      GroupProduct<Stored, kRows, kVectors>::compute(bytes, bytes + group_bytes, lane, x, results);
+    }
+    const std::int64_t last = std::min((group + 1) * kGroupRows, end);
+    for (int i = 0; i < kRows; ++i) {
+      std::copy(results + i * kGroupRows + row % kGroupRows,
+                results + i * kGroupRows + (last - group * kGroupRows),
+                out + i * out_stride + (row - w.first_row));
+    }
+    row = last;
+  }
+}
+
+}  // namespace heed::inline v0::models::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_MODELS_GROUPS_INL_H_
