@@ -1,4 +1,5 @@
-/// A matrix of weights that stays as small as it is stored, and its product with rows of activations.
+/// A matrix of weights that stays as small as it is stored, and its product with rows of
+/// activations.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace heed::inline v0::models {
 class HEED_API WeightMatrix {
  public:
   WeightMatrix() = default;  ///< [0, 0]
-  /// Of a tensor [rows, columns] of a checkpoint, whose bytes are read where they are mapped; weights
-  /// of four bits are copied, into groups of rows that products read faster.
+  /// Of a tensor [rows, columns] of a checkpoint, whose bytes are read where they are mapped;
+  /// weights of four bits are copied, into groups of rows that products read faster.
   /// @param checkpoint keeps the bytes mapped
   /// @throws InvalidArgument when the tensor is not of rank 2, or its shape does not fit its bytes.
   WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& tensor);
