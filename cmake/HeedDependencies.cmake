@@ -1,6 +1,6 @@
 # Every library heed links, each under one target. heedConfig.cmake includes this file too, so that a consumer of the
 # static library finds the same targets.
-find_package(TBB REQUIRED)
+find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(HWY REQUIRED)

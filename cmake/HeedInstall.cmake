@@ -10,7 +10,7 @@ install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION 
 # A shared library has its dependencies inside; whoever links a static one needs them too.
 get_target_property(heed_type heed TYPE)
 list(JOIN BLAS_LIBRARIES " " heed_blas_libraries)
-set(heed_pc_modules "tbb zlib fmt libhwy libutf8proc")
+set(heed_pc_modules "zlib fmt libhwy libutf8proc")
 if(HEED_BUILD_FIGURES)
   string(APPEND heed_pc_modules " pangocairo cairo-svg cairo-pdf cairo-png")
 endif()

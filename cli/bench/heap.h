@@ -31,7 +31,7 @@ class AllocationFault {
 };
 
 // How many bytes `call` had allocated at most beyond what it returns. Memory that does not come
-// from operator new, such as that of oneTBB and BLAS, is not seen.
+// from operator new, such as that of BLAS, is not seen.
 template <class Call>
 std::int64_t measure_extra_bytes(const Call& call) {
   reset_heap_peak();

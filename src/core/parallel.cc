@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <tbb/global_control.h>
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,12 +10,10 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "core/thread_pool.h"
 #include "heed/cancellation.h"
 
 namespace heed::inline v0 {
@@ -43,62 +37,8 @@ class ContextScope {
   LoopContext outer_;
 };
 
-/// Whether this process was forked from one that had computed. None of oneTBB's threads is here
-/// then, and one of them may have held any of its locks: nothing of it must be touched.
-std::atomic<bool> is_forked = false;
-
-/// Calls work() `count` times, on threads that are started for it and on this one.
-void run_on_new_threads(int count, FunctionRef<void()> work) {
-  std::vector<std::thread> threads;
-  threads.reserve(static_cast<std::size_t>(count));
-  try {
-    for (int i = 1; i < count; ++i) threads.emplace_back([&] { work(); });
-  } catch (const std::system_error&) {
-    // As many as the system gives: this one does what is left over.
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
-}
-
-class TbbExecutor final : public Executor {
- public:
-  int num_threads() const override {
-    return is_forked ? num_processors_ : tbb::this_task_arena::max_concurrency();
-  }
-
-  void run(int count, FunctionRef<void()> work) override {
-    if (is_forked) {
-      // Whoever runs a loop already is one of the threads of the loop around it.
-      if (!loop_context.is_inside_loop) run_on_new_threads(count, work);
-      return;
-    }
-    // A nested loop shares the arena of the loop around it, whose size is then the limit of both.
-    const int wanted = heed::num_threads();
-    if (loop_context.is_inside_loop || wanted == num_threads()) {
-      run_in_this_arena(count, work);
-    } else {
-      tbb::task_arena(wanted).execute([&] { run_in_this_arena(count, work); });
-    }
-  }
-
- private:
-  static void run_in_this_arena(int count, FunctionRef<void()> work) {
-    tbb::this_task_arena::isolate([&] {
-      // Its own context: a cancelled task group of the caller takes no threads away here, and every
-      // thread computes in the caller's floating-point environment.
-      tbb::task_group_context context(
-          tbb::task_group_context::isolated,
-          tbb::task_group_context::default_traits | tbb::task_group_context::fp_settings);
-      tbb::parallel_for(
-          0, count, [&](int) { work(); }, tbb::simple_partitioner{}, context);
-    });
-  }
-
-  const int num_processors_ = tbb::info::default_concurrency();
-};
-
-/// The process-wide settings. They are never destroyed: what they hold of oneTBB must not be where
-/// a forked process ends.
+/// The process-wide settings. They are never destroyed: helpers wait in the pool for as long as the
+/// process lives.
 class Settings {
  public:
   static Settings& instance() {
@@ -108,47 +48,44 @@ class Settings {
 
   int num_threads() const { return num_threads_.load(std::memory_order_relaxed); }
 
-  void set_num_threads(int count) {
-    const std::lock_guard lock(mutex_);
-    num_threads_.store(count, std::memory_order_relaxed);
-    if (is_forked) return;
-    // oneTBB keeps no more workers than processors unless it is asked to.
-    extra_workers_.reset();
-    if (count > tbb::info::default_concurrency()) {
-      extra_workers_ = std::make_unique<tbb::global_control>(
-          tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));
-    }
-  }
+  void set_num_threads(int count) { num_threads_.store(count, std::memory_order_relaxed); }
 
   /// Takes no lock but where somebody has set an executor.
   std::shared_ptr<Executor> executor() const {
-    if (!has_own_executor_.load(std::memory_order_acquire)) return default_executor_;
+    if (!has_own_executor_.load(std::memory_order_acquire)) return pool_;
     const std::lock_guard lock(mutex_);
     return executor_;
   }
 
   void set_executor(std::shared_ptr<Executor> executor) {
-    if (executor == nullptr) executor = default_executor_;
+    if (executor == nullptr) executor = pool_;
     const std::lock_guard lock(mutex_);
     executor_.swap(executor);
-    has_own_executor_.store(executor_ != default_executor_, std::memory_order_release);
+    has_own_executor_.store(executor_ != pool_, std::memory_order_release);
   }
 
  private:
-  /// A fork waits for whoever holds the lock, which nobody would release in the new process.
+  /// A fork waits for whoever holds a lock, which nobody would release in the new process.
   Settings() {
-    ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                     [] {
-                       is_forked = true;
-                       instance().mutex_.unlock();
-                     });
+    ::pthread_atfork(
+        [] {
+          instance().mutex_.lock();
+          instance().pool_->before_fork();
+        },
+        [] {
+          instance().pool_->after_fork_in_parent();
+          instance().mutex_.unlock();
+        },
+        [] {
+          instance().pool_->after_fork_in_child();
+          instance().mutex_.unlock();
+        });
   }
 
   mutable std::mutex mutex_;
-  const std::shared_ptr<Executor> default_executor_ = std::make_shared<TbbExecutor>();
-  std::shared_ptr<Executor> executor_ = default_executor_;
+  const std::shared_ptr<ThreadPool> pool_ = std::make_shared<ThreadPool>();
+  std::shared_ptr<Executor> executor_ = pool_;
   std::atomic<bool> has_own_executor_ = false;
-  std::unique_ptr<tbb::global_control> extra_workers_;
   std::atomic<int> num_threads_ = 0;
 };
 

@@ -35,6 +35,7 @@ std::vector<TokenEntry> read_vocabulary(const JsonPart& part) {
 std::unique_ptr<const TokenTable> read_tokens(const JsonPart& part,
                                               const std::vector<AddedToken>& added) {
   std::vector<TokenEntry> entries;
+  entries.reserve(added.size());
   for (const AddedToken& token : added) entries.push_back({token.content, token.id});
   return std::make_unique<const TokenTable>(read_vocabulary(part), entries, part.file(),
                                             part.value().byte);

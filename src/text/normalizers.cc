@@ -98,11 +98,12 @@ AlignedText lower_case(AlignedText text) {
   return writer.take();
 }
 
-AlignedText strip_marks(AlignedText text) {
+AlignedText strip_marks(const AlignedText& text) {
   return keep_if(text, [](char32_t value) { return value < 0x80 || !is_mark(value); });
 }
 
-AlignedText replace_all(AlignedText text, const std::string& pattern, const std::string& content) {
+AlignedText replace_all(const AlignedText& text, const std::string& pattern,
+                        const std::string& content) {
   AlignedWriter writer(text);
   std::size_t done = 0;
   std::size_t found = text.bytes().find(pattern);

@@ -25,10 +25,11 @@ AlignedText normalize_unicode(AlignedText text, UnicodeForm form);
 AlignedText lower_case(AlignedText text);
 
 // Without characters of category M.
-AlignedText strip_marks(AlignedText text);
+AlignedText strip_marks(const AlignedText& text);
 
 // Every occurrence of `pattern`, not empty, from left to right.
-AlignedText replace_all(AlignedText text, const std::string& pattern, const std::string& content);
+AlignedText replace_all(const AlignedText& text, const std::string& pattern,
+                        const std::string& content);
 
 // `prefix` before a text that is not empty; it stands for no byte of the original.
 AlignedText prepend(AlignedText text, const std::string& prefix);

@@ -19,7 +19,6 @@
 #include "heed/reference.h"
 #include "heed/select_blocks.h"
 #include "heed/statistics.h"
-#include "support/executor.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -187,7 +186,7 @@ TEST(Cancellation, IsPolledByAThreadThatWaitsForOthers) {
     }
     was_stopped = cancellation.is_requested();
   });
-  testing_support::use_default_executor();
+  set_executor(nullptr);
   EXPECT_TRUE(was_stopped);
 }
 

@@ -12,7 +12,6 @@
 #include "core/thread_executor.h"
 #include "heed/attention.h"
 #include "heed/parallel.h"
-#include "support/executor.h"
 #include "support/forks.h"
 #include "support/tensors.h"
 
@@ -128,7 +127,7 @@ TEST_F(Fork, FindsNoLockHeld) {
   }
   is_over = true;
   changing.join();
-  testing_support::use_default_executor();
+  set_executor(nullptr);
 }
 
 }  // namespace

@@ -2,11 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/parallel_invoke.h>
-#include <tbb/task_arena.h>
-#include <tbb/task_group.h>
 
 #include <atomic>
 #include <cfenv>
@@ -23,7 +18,6 @@
 #include <vector>
 
 #include "core/thread_executor.h"
-#include "support/executor.h"
 
 namespace heed {
 namespace {
@@ -32,12 +26,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 using testing::ThrowsMessage;
-
-#ifdef __SANITIZE_THREAD__
-constexpr bool kHasTbb = false;
-#else
-constexpr bool kHasTbb = true;
-#endif
 
 using Chunk = std::pair<std::int64_t, std::int64_t>;
 
@@ -59,18 +47,6 @@ class NumThreads {
   NumThreads(const NumThreads&) = delete;
   NumThreads& operator=(const NumThreads&) = delete;
 };
-
-/// Runs `body` in a oneTBB arena of four threads, as an application that uses oneTBB itself would.
-template <class Body>
-void in_callers_arena(const Body& body) {
-  const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 4);
-  tbb::task_arena arena(4);
-  // Threads that join now have the default floating-point environment.
-  arena.execute([&] {
-    tbb::parallel_for(0, 100, [](int) { std::this_thread::yield(); });
-    body();
-  });
-}
 
 /// The largest number of threads that were inside enter() … leave() at once.
 class Concurrency {
@@ -98,7 +74,7 @@ class BusyExecutor final : public Executor {
 class WithExecutor {
  public:
   explicit WithExecutor(std::shared_ptr<Executor> executor) { set_executor(std::move(executor)); }
-  ~WithExecutor() { testing_support::use_default_executor(); }
+  ~WithExecutor() { set_executor(nullptr); }
   WithExecutor(const WithExecutor&) = delete;
   WithExecutor& operator=(const WithExecutor&) = delete;
 };
@@ -201,81 +177,37 @@ TEST(ParallelFor, ReadsAndWritesAreSeenAfterwards) {
 }
 
 TEST(ParallelFor, ComputesInTheCallersFloatingPointEnvironment) {
-  if (!kHasTbb) GTEST_SKIP() << "runs on oneTBB, which ThreadSanitizer does not see into";
+  const NumThreads threads(4);
+  parallel_for(0, 100, 1, [](std::int64_t, std::int64_t) { std::this_thread::yield(); });
   std::atomic<int> others = 0;
-  in_callers_arena([&] {
-    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-    parallel_for(0, 2000, 1, [&](std::int64_t, std::int64_t) {
-      if (std::fegetround() != FE_UPWARD) ++others;
-    });
-    std::fesetround(FE_TONEAREST);
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  parallel_for(0, 2000, 1, [&](std::int64_t, std::int64_t) {
+    if (std::fegetround() != FE_UPWARD) ++others;
   });
+  std::fesetround(FE_TONEAREST);
   EXPECT_EQ(others, 0);
 }
 
-TEST(ParallelFor, RunsNothingElseOfTheCallersWhileItWaits) {
-  if (!kHasTbb) GTEST_SKIP() << "runs on oneTBB, which ThreadSanitizer does not see into";
-  thread_local bool is_inside = false;
-  std::atomic<int> arrived = 0;
+TEST(ParallelFor, RunsNothingElseWhileItWaits) {
+  const NumThreads threads(3);
   std::atomic<int> intrusions = 0;
-  std::atomic<int> unrelated_done = 0;
-  const auto unrelated = [&] {
-    if (is_inside) ++intrusions;
-    ++unrelated_done;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  };
-  // One thread waits in the loop for its helper; another offers it work meanwhile. Neither waits
-  // for good, as nobody promises that there are threads enough.
-  const auto wait_for = [](const std::atomic<int>& count, int wanted) {
-    for (int i = 0; i < 1000 && count < wanted; ++i) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  // Each loop has a thread of its own that starts it and waits for helpers.
+  const auto run_loops = [&intrusions](std::thread::id other_starter) {
+    for (int i = 0; i < 200; ++i) {
+      parallel_for(0, 8, 1, [&](std::int64_t, std::int64_t) {
+        if (std::this_thread::get_id() == other_starter) ++intrusions;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      });
     }
   };
-  const auto run_loop = [&] {
-    is_inside = true;
-    const auto starter = std::this_thread::get_id();
-    parallel_for(0, 2, 1, [&](std::int64_t, std::int64_t) {
-      ++arrived;
-      wait_for(arrived, 2);
-      if (std::this_thread::get_id() != starter) wait_for(unrelated_done, 50);
-    });
-    is_inside = false;
-  };
-  const auto offer_work = [&] {
-    wait_for(arrived, 2);
-    tbb::parallel_for(
-        0, 100, [&](int) { unrelated(); }, tbb::simple_partitioner{});
-  };
-  in_callers_arena([&] { tbb::parallel_invoke(run_loop, offer_work); });
+  std::atomic<bool> is_over = false;
+  std::thread other([&, here = std::this_thread::get_id()] {
+    while (!is_over) run_loops(here);
+  });
+  run_loops(other.get_id());
+  is_over = true;
+  other.join();
   EXPECT_EQ(intrusions, 0);
-}
-
-TEST(ParallelFor, FinishesInsideACancelledTaskGroup) {
-  if (!kHasTbb) GTEST_SKIP() << "runs on oneTBB, which ThreadSanitizer does not see into";
-  std::atomic<int> visited = 0;
-  in_callers_arena([&] {
-    tbb::task_group group;
-    group.run_and_wait([&] {
-      group.cancel();
-      parallel_for(0, 100, 1, [&](std::int64_t, std::int64_t) { ++visited; });
-    });
-  });
-  EXPECT_EQ(visited, 100);
-}
-
-TEST(ParallelFor, StaysInTheCallersArena) {
-  if (!kHasTbb) GTEST_SKIP() << "runs on oneTBB, which ThreadSanitizer does not see into";
-  Concurrency concurrency;
-  in_callers_arena([&] {
-    EXPECT_EQ(num_threads(), 4);
-    parallel_for(0, 200, 1, [&](std::int64_t, std::int64_t) {
-      EXPECT_EQ(tbb::this_task_arena::max_concurrency(), 4);
-      concurrency.enter();
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-      concurrency.leave();
-    });
-  });
-  EXPECT_LE(concurrency.highest(), 4);
 }
 
 TEST(NumThreadsSetting, IsTheExecutorsUnlessSet) {
@@ -312,7 +244,6 @@ TEST(ThreadLimit, OnlyLowersAndOnlyHere) {
 }
 
 TEST(ThreadLimit, HoldsInNestedLoops) {
-  if (!kHasTbb) GTEST_SKIP() << "runs on oneTBB, which ThreadSanitizer does not see into";
   const NumThreads threads(8);
   const ThreadLimit limit(3);
   Concurrency concurrency;

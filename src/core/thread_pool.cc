@@ -1,0 +1,297 @@
+#include "core/thread_pool.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cfenv>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "heed/error.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+// How long a thread that waits keeps its processor. Longer than what lies between the loops of a
+// model's forward pass, or of a program in Python, and about as long as waking takes.
+constexpr const char* kDefaultSpin = "200";
+constexpr const char* kSpinVariable = "HEED_SPIN_MICROSECONDS";
+constexpr std::int64_t kMaxSpin = 1'000'000;
+
+// nullopt: it is none.
+std::optional<microseconds> parse_spin_time(std::string_view text) {
+  std::int64_t value = -1;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error != std::errc() || end != text.end() || value < 0 || value > kMaxSpin) {
+    return std::nullopt;
+  }
+  return microseconds(value);
+}
+
+std::string spin_text() {
+  const char* const text = std::getenv(kSpinVariable);
+  return text == nullptr ? kDefaultSpin : text;
+}
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether is_done() became true before the time was over.
+template <class IsDone>
+bool spin_until(const IsDone& is_done, microseconds time) {
+  constexpr int kLooks = 32;  // some microseconds
+  const auto end = steady_clock::now() + time;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (is_done()) return true;
+      pause();
+    }
+  } while (steady_clock::now() < end);
+  return false;
+}
+
+int count_processors() {
+  cpu_set_t processors;
+  if (::sched_getaffinity(0, sizeof processors, &processors) == 0) return CPU_COUNT(&processors);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+// Signals are for the threads of the program, not for those that begin while this lives.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+// The threads that work on a loop and on the loops within it.
+struct ThreadPool::Team {
+  int num_missing;  // helpers that may still join
+  const std::size_t num_helpers = static_cast<std::size_t>(num_missing);  // at most
+};
+
+// A call of run() that has not returned.
+struct ThreadPool::Job {
+  FunctionRef<void()> work;
+  Team& team;
+  int num_open;  // calls of work that nobody has begun
+  std::fenv_t environment = {};
+  std::atomic<int> num_helpers = 0;  // that are at work
+};
+
+struct ThreadPool::Helper {
+  pthread_t thread = {};
+  bool is_asleep = false;
+  bool is_moved = false;      // away from the processor of whoever woke it
+  cpu_set_t processors = {};  // that it may use otherwise
+};
+
+thread_local ThreadPool::Team* ThreadPool::current_team_ = nullptr;
+
+class ThreadPool::TeamScope {
+ public:
+  explicit TeamScope(Team& team) : outer_(std::exchange(current_team_, &team)) {}
+  ~TeamScope() { current_team_ = outer_; }
+  TeamScope(const TeamScope&) = delete;
+  TeamScope& operator=(const TeamScope&) = delete;
+
+ private:
+  Team* outer_;
+};
+
+ThreadPool::ThreadPool()
+    : num_processors_(count_processors()),
+      spin_text_(spin_text()),
+      spin_time_(parse_spin_time(spin_text_)) {}
+
+ThreadPool::~ThreadPool() = default;
+
+void ThreadPool::run(int count, FunctionRef<void()> work) {
+  if (!spin_time_) {
+    throw InvalidArgument(fmt::format("{} is '{}', expected microseconds from 0 to {}",
+                                      kSpinVariable, spin_text_, kMaxSpin));
+  }
+  Team own{heed::num_threads() - 1};
+  Team& team = current_team_ == nullptr ? own : *current_team_;
+  Job job{work, team, count - 1};
+  // Helpers compute in the caller's floating-point environment.
+  std::fegetenv(&job.environment);
+  post(job);
+  {
+    const TeamScope scope(team);
+    work();
+  }
+  withdraw(job);
+  await_helpers(job);
+}
+
+void ThreadPool::post(Job& job) {
+  int num_wanted = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    num_wanted = std::max(std::min(job.num_open, job.team.num_missing), 0);
+    start_helpers(std::min(num_busy_ + static_cast<std::size_t>(num_wanted), job.team.num_helpers));
+    jobs_.push_back(&job);
+  }
+  num_posted_.fetch_add(1);
+  wake(num_wanted);
+}
+
+void ThreadPool::withdraw(Job& job) {
+  const std::lock_guard lock(mutex_);
+  std::erase(jobs_, &job);
+}
+
+void ThreadPool::await_helpers(const Job& job) {
+  const auto is_done = [&] { return job.num_helpers.load(std::memory_order_acquire) == 0; };
+  if (spin_until(is_done, *spin_time_)) return;
+  num_awaiting_.fetch_add(1);
+  for (;;) {
+    const std::uint32_t seen = num_finished_.load();
+    if (is_done()) break;
+    num_finished_.wait(seen);
+  }
+  num_awaiting_.fetch_sub(1);
+}
+
+// With the mutex held. Fewer where the system has no more threads to give.
+void ThreadPool::start_helpers(std::size_t count) {
+  if (helpers_.size() >= count) return;
+  const SignalsBlocked signals_blocked;
+  try {
+    while (helpers_.size() < count) {
+      const auto helper = std::make_shared<Helper>();
+      std::thread thread([this, helper] { help(*helper); });
+      helper->thread = thread.native_handle();
+      thread.detach();
+      helpers_.push_back(helper);
+    }
+  } catch (const std::system_error&) {
+    return;
+  }
+}
+
+void ThreadPool::wake(int count) {
+  if (num_asleep_.load() == 0) return;
+  move_sleepers_away();
+  for (int i = 0; i < count; ++i) num_posted_.notify_one();
+}
+
+// The system likes to wake a thread on the processor of whoever wakes it, where it then waits.
+// Where there are many processors it finds another, and asking for each helper would take long.
+void ThreadPool::move_sleepers_away() {
+  constexpr int kFewProcessors = 8;
+  const int here = ::sched_getcpu();
+  if (num_processors_ > kFewProcessors || here < 0) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& helper : helpers_) {
+    if (!helper->is_asleep) continue;
+    cpu_set_t& usual = helper->processors;
+    if (!helper->is_moved && ::pthread_getaffinity_np(helper->thread, sizeof usual, &usual) != 0) {
+      continue;
+    }
+    cpu_set_t others = usual;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) == 0) continue;
+    helper->is_moved = ::pthread_setaffinity_np(helper->thread, sizeof others, &others) == 0;
+  }
+}
+
+void ThreadPool::help(Helper& self) {
+  for (;;) {
+    const std::uint32_t seen = num_posted_.load();
+    if (Job* const job = take_job(); job != nullptr) {
+      {
+        const TeamScope scope(job->team);
+        std::fesetenv(&job->environment);
+        job->work();
+      }
+      finish(*job);
+    } else {
+      wait_for_jobs(seen, self);
+    }
+  }
+}
+
+ThreadPool::Job* ThreadPool::take_job() {
+  const std::lock_guard lock(mutex_);
+  for (Job* const job : jobs_) {
+    if (job->num_open == 0 || job->team.num_missing == 0) continue;
+    --job->num_open;
+    --job->team.num_missing;
+    ++num_busy_;
+    job->num_helpers.fetch_add(1);
+    return job;
+  }
+  return nullptr;
+}
+
+void ThreadPool::finish(Job& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++job.team.num_missing;
+    --num_busy_;
+  }
+  // The job may be gone from here on.
+  job.num_helpers.fetch_sub(1);
+  num_finished_.fetch_add(1);
+  if (num_awaiting_.load() > 0) num_finished_.notify_all();
+}
+
+void ThreadPool::wait_for_jobs(std::uint32_t seen, Helper& self) {
+  const auto is_posted = [&] { return num_posted_.load(std::memory_order_relaxed) != seen; };
+  if (spin_until(is_posted, *spin_time_)) return;
+  set_asleep(self, true);
+  num_posted_.wait(seen);
+  if (set_asleep(self, false)) {
+    ::pthread_setaffinity_np(self.thread, sizeof self.processors, &self.processors);
+  }
+}
+
+// Returns whether the helper had been moved.
+bool ThreadPool::set_asleep(Helper& self, bool is_asleep) {
+  const std::lock_guard lock(mutex_);
+  self.is_asleep = is_asleep;
+  num_asleep_.fetch_add(is_asleep ? 1 : -1);
+  return std::exchange(self.is_moved, false);
+}
+
+void ThreadPool::after_fork_in_child() {
+  helpers_.clear();
+  jobs_.clear();
+  num_busy_ = 0;
+  num_asleep_ = 0;
+  num_awaiting_ = 0;
+  current_team_ = nullptr;
+  mutex_.unlock();
+}
+
+}  // namespace heed::inline v0
