@@ -200,7 +200,7 @@ void ThreadPool::start_helpers(std::size_t count) {
 }
 
 void ThreadPool::wake(int count) {
-  if (num_asleep_.load() == 0) return;
+  if (count == 0 || num_asleep_.load() == 0) return;
   move_sleepers_away();
   for (int i = 0; i < count; ++i) num_posted_.notify_one();
 }
@@ -260,7 +260,7 @@ void ThreadPool::finish(Job& job) {
     ++job.team.num_missing;
     --num_busy_;
   }
-  // The job may be gone from here on.
+  // After this the job may be gone.
   job.num_helpers.fetch_sub(1);
   num_finished_.fetch_add(1);
   if (num_awaiting_.load() > 0) num_finished_.notify_all();
