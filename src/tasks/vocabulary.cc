@@ -8,9 +8,9 @@
 
 #include "heed/error.h"
 #include "io/atomic_file.h"
-#include "io/byte_source.h"
 #include "io/json.h"
 #include "io/printable.h"
+#include "io/text_file.h"
 #include "io/unicode.h"
 
 namespace heed::inline v0::tasks {
@@ -255,14 +255,7 @@ void Vocabulary::save(const std::filesystem::path& path) const {
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) {
-  io::FileSource file(path);
-  if (file.size() > kMaxFileSize) {
-    throw FormatError(path.string(), 0,
-                      fmt::format("the file has {} bytes, expected a vocabulary of at most {}",
-                                  file.size(), kMaxFileSize));
-  }
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::as_writable_bytes(std::span<char>(text)));
+  const std::string text = io::read_whole_file(path, "a vocabulary", kMaxFileSize);
   return from_json(text, path.string());
 }
 
