@@ -44,9 +44,7 @@ ModelText model_text(const models::Model& model, text::Encoding encoding, std::s
   }
   const text::Tokenizer& tokenizer = model.tokenizer();
   cut(encoding, tokenizer, std::min(max_tokens, model.config().max_positions));
-  TokenSequence tokens = read_tokens(tokenizer, encoding, first, second);
-  std::vector<std::string> labels = labels_of(tokenizer, encoding.ids);
-  return {std::move(tokens), std::move(encoding.type_ids), std::move(labels)};
+  return text_of(tokenizer, std::move(encoding), first, second);
 }
 
 bool is_made_of_letters(std::string_view label) {
@@ -117,6 +115,13 @@ void check_numbers(const models::Model& model, const RepeatedTokens& numbers, co
 }
 
 }  // namespace
+
+ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std::string_view first,
+                  std::string_view second) {
+  TokenSequence tokens = read_tokens(tokenizer, encoding, first, second);
+  std::vector<std::string> labels = labels_of(tokenizer, encoding.ids);
+  return {std::move(tokens), std::move(encoding.type_ids), std::move(labels)};
+}
 
 models::Inputs inputs_of(const ModelText& text) {
   models::Inputs inputs = models::Inputs::of(text.tokens.ids);
