@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "heed/error.h"
 #include "heed/kv_storage.h"
 #include "heed/models/character_model.h"
 #include "heed/viz/terminal.h"
@@ -88,12 +89,11 @@ std::string text_written(const models::CharacterModel& saved, const GenerateArgu
 }
 
 KvStorage cache_storage(const std::string& name) {
-  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                                  KvStorage::kInt8, KvStorage::kInt4}) {
-    if (to_string(storage) == name) return storage;
+  try {
+    return parse_kv_storage(name, "--cache");
+  } catch (const InvalidArgument& error) {
+    throw UsageError(error.what());
   }
-  throw UsageError(
-      fmt::format("--cache is '{}', expected float32, float16, bfloat16, int8 or int4", name));
 }
 
 void write_with_trained_model(const CLI::App& verb, const GenerateArguments& arguments) {

@@ -50,34 +50,13 @@ struct TranslateArguments {
   PictureArguments picture;
 };
 
-struct Translation {
-  std::vector<std::string> source;
-  std::vector<std::string> target;
-  std::string text;
-  nn::Hypothesis<float> hypothesis;
-};
-
-Translation translate(train::Translator& translator, const std::string& sentence,
-                      std::int64_t beam) {
-  const std::vector<std::int64_t> ids = translator.source.encode(sentence);
-  Translation result{tasks::split_units(sentence, translator.source.units()), {}, "", {}};
-  if (ids.empty()) return result;
-  const Tensor<std::int64_t> src({static_cast<std::int64_t>(ids.size())}, ids);
-  result.hypothesis = nn::beam_search(*translator.model, src,
-                                      {.beam = beam, .max_len = translator.settings.model.max_len})
-                          .front();
-  result.target = translator.target.tokens(result.hypothesis.tokens);
-  result.text = translator.target.decode(result.hypothesis.tokens);
-  return result;
-}
-
 // What the model has never seen it cannot translate: the reader should know.
-void warn_of_unknown(const train::Translator& translator, const Translation& translation) {
+void warn_of_unknown(const train::Translation& translation) {
+  if (translation.unknown.empty()) return;
   std::vector<std::string> unknown;
-  for (const std::string& token : translation.source) {
-    if (translator.source.id(token) == kUnknownId) unknown.push_back(sanitize_for_terminal(token));
+  for (const std::string& token : translation.unknown) {
+    unknown.push_back(sanitize_for_terminal(token));
   }
-  if (unknown.empty()) return;
   std::cerr << fmt::format("heed translate: the model has never seen {}\n",
                            fmt::join(unknown, ", "));
 }
@@ -102,7 +81,7 @@ void check_head(const train::Translator& translator, const TranslateArguments& a
   }
 }
 
-nlohmann::json translation_json(const Translation& translation, bool with_alignment) {
+nlohmann::json translation_json(const train::Translation& translation, bool with_alignment) {
   nlohmann::json json{{"source", translation.source},
                       {"target", translation.target},
                       {"text", translation.text},
@@ -123,7 +102,7 @@ nlohmann::json translation_json(const Translation& translation, bool with_alignm
 }
 
 // The picture of one sentence's alignment, written whole or not at all.
-void write_alignment(const Translation& translation, const TranslateArguments& arguments) {
+void write_alignment(const train::Translation& translation, const TranslateArguments& arguments) {
   const Tensor<float>& alignment = translation.hypothesis.alignment;
   if (alignment.rank() != 3 || alignment.empty()) {
     throw std::runtime_error("nothing was written, so there is no alignment to draw");
@@ -155,7 +134,7 @@ void write_alignment(const Translation& translation, const TranslateArguments& a
   files.commit();
 }
 
-void print(const Translation& translation, const TranslateArguments& arguments) {
+void print(const train::Translation& translation, const TranslateArguments& arguments) {
   std::cout << sanitize_for_terminal(translation.text) << std::endl;
   const Tensor<float>& alignment = translation.hypothesis.alignment;
   if (!arguments.shows_alignment || alignment.rank() != 3) return;
@@ -168,8 +147,8 @@ void print(const Translation& translation, const TranslateArguments& arguments) 
 
 void translate_sentence(train::Translator& translator, const TranslateArguments& arguments,
                         const std::string& sentence) {
-  const Translation translation = translate(translator, sentence, arguments.beam);
-  warn_of_unknown(translator, translation);
+  const train::Translation translation = train::translate(translator, sentence, arguments.beam);
+  warn_of_unknown(translation);
   if (arguments.as_json) {
     std::cout << dump(translation_json(translation, arguments.shows_alignment)) << std::flush;
   } else {

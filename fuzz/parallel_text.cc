@@ -36,7 +36,7 @@ void check(const tasks::Corpus& corpus) {
     }
   }
   const tasks::Vocabulary vocabulary(sources, corpus.source_units);
-  for (const auto& source : sources) vocabulary.tokens(vocabulary.encode(source));
+  for (const auto& source : sources) vocabulary.tokens(vocabulary.ids(source));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using heed::tasks::Vocabulary;
 
 void read_other(const Vocabulary& vocabulary, std::string_view text) {
   try {
-    vocabulary.decode(vocabulary.encode(text));
+    vocabulary.decode(vocabulary.ids(text));
     vocabulary.token(vocabulary.size());
     std::abort();
   } catch (const heed::InvalidArgument&) {
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const Vocabulary vocabulary = Vocabulary::from_json(bytes);
     if (!(Vocabulary::from_json(vocabulary.to_json()) == vocabulary)) std::abort();
-    const auto ids = vocabulary.encode(bytes);
+    const auto ids = vocabulary.ids(bytes);
     vocabulary.tokens(ids);
     vocabulary.decode(ids);
     read_other(vocabulary, bytes.substr(size / 2));

@@ -1,7 +1,5 @@
 // heed's caches as C functions, for decode.py to call.
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 #include "heed/kv_cache.h"
 #include "heed/tensor.h"
@@ -10,14 +8,6 @@
 namespace heed::peers {
 
 namespace {
-
-KvStorage storage_named(const std::string& name) {
-  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                                  KvStorage::kInt8, KvStorage::kInt4}) {
-    if (to_string(storage) == name) return storage;
-  }
-  throw std::invalid_argument("no storage is named " + name);
-}
 
 KvSequence filled(const PeersDecode& problem, KvStorage storage) {
   KvSequence sequence({.num_kv_heads = problem.num_kv_heads,
@@ -35,7 +25,7 @@ KvSequence filled(const PeersDecode& problem, KvStorage storage) {
 
 // A sequence of that storage, to be given back to peers_decode_free.
 extern "C" void* peers_decode_sequence(const PeersDecode* problem, const char* storage) {
-  return new heed::KvSequence(heed::peers::filled(*problem, heed::peers::storage_named(storage)));
+  return new heed::KvSequence(heed::peers::filled(*problem, heed::parse_kv_storage(storage)));
 }
 
 extern "C" void peers_decode_free(void* sequence) {

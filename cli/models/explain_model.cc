@@ -64,8 +64,8 @@ std::string weights_json(const ModelExplanation& request, const models::Model& m
   const Tensor<float> weights = all_weights(request, reading);
   nlohmann::json json{{"model", model.config().architecture},
                       {"text", reading.text},
-                      {"tokens", reading.labels},
-                      {"token_ids", reading.encoding.ids}};
+                      {"tokens", reading.input.labels},
+                      {"token_ids", reading.input.tokens.ids}};
   json["first_layer"] = request.layer.value_or(0);
   json["first_head"] = request.head.value_or(0);
   json["weights"] = number_lists(weights.view());

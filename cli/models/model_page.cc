@@ -11,8 +11,8 @@ std::string model_page(const models::Model& model, const inspect::ModelReading& 
   ModelAttention page;
   page.title = model.config().architecture;
   page.note = fmt::format("\"{}\", read by {}.", reading.text, describe_model(model));
-  page.tokens = reading.labels;
-  page.words = reading.words;
+  page.tokens = reading.input.labels;
+  page.words = reading.input.tokens.words;
   for (const inspect::ReadLayer& layer : reading.layers) {
     page.layers.push_back({.query = layer.query, .key = layer.key, .mask = reading.mask});
   }

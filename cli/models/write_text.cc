@@ -55,11 +55,11 @@ std::vector<std::int64_t> prompt_ids(const models::Model& model, const TextReque
   const text::Tokenizer& tokenizer = model.tokenizer();
   // Texts of a user hold no special tokens but those of the template around them.
   if (!request.is_chat) {
-    return tokenizer.encode(request.prompt, {.parse_special_tokens = false}).ids;
+    return tokenizer.ids(request.prompt, {.parse_special_tokens = false});
   }
   const text::ChatMessage message{"user", request.prompt};
   const std::string chat = tokenizer.apply_chat_template(std::span(&message, 1));
-  return tokenizer.encode(chat, {.add_special_tokens = false}).ids;
+  return tokenizer.ids(chat, {.add_special_tokens = false});
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::vector<ReportedAlignment> alignments_of(train::Translator& translator,
                                              const std::vector<tasks::Example>& examples) {
   std::vector<ReportedAlignment> result;
   for (const tasks::Example& example : examples) {
-    const auto ids = translator.source.encode(example.source);
+    const auto ids = translator.source.ids(example.source);
     const Tensor<std::int64_t> src({1, static_cast<std::int64_t>(ids.size())}, ids);
     auto written = nn::greedy_search(*translator.model, src, {},
                                      {.max_len = translator.settings.model.max_len});

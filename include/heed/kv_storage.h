@@ -26,4 +26,10 @@ enum class KvStorage : std::uint8_t {
 /// "float32", "float16", "bfloat16", "int8" or "int4".
 HEED_API std::string_view to_string(KvStorage storage) noexcept;
 
+/// The storage of that name, as to_string() has it.
+/// @param argument what errors call the name: whose function, and which argument of it
+/// @throws InvalidArgument that lists the names when there is none such
+HEED_API KvStorage parse_kv_storage(std::string_view name,
+                                    std::string_view argument = "parse_kv_storage: name");
+
 }  // namespace heed::inline v0

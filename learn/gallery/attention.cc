@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "gallery/pictures.h"
-#include "heed/io/tokenizer.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
 #include "heed/random.h"
 #include "heed/reference.h"
+#include "heed/text/word_tokenizer.h"
 #include "heed/viz/attention_figure.h"
 #include "lessons/one_and_many.h"
 #include "lessons/short_sequence.h"
@@ -206,8 +206,8 @@ Figure draw_eight_causal_heads(Theme theme) {
 
 Figure draw_sentence_head(Theme theme) {
   const std::string text = "The cat sat on the mat";
-  const Tokenizer tokenizer(text);
-  const auto ids = tokenizer.encode(text);
+  const text::WordTokenizer tokenizer(text);
+  const auto ids = tokenizer.ids(text);
   const auto words = tokenizer.labels(ids);
   const auto length = static_cast<std::int64_t>(ids.size());
   Notebook notebook;

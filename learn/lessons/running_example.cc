@@ -1,8 +1,8 @@
 #include "gallery/pictures.h"
-#include "heed/io/tokenizer.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
 #include "heed/reference.h"
+#include "heed/text/word_tokenizer.h"
 #include "lessons/lesson.h"
 
 namespace heed::learn {

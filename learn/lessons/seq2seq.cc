@@ -110,7 +110,7 @@ void show_training(Report& report) {
   report.record("exact_match", score.exact);
   report.record("bleu", score.bleu.score);
   const std::string text = "a b c d e f";
-  const auto ids = task.source.encode(text);
+  const auto ids = task.source.ids(text);
   const Tensor<std::int64_t> src({static_cast<std::int64_t>(ids.size())}, ids);
   const auto best = nn::beam_search(model, src, {.beam = 3, .max_len = 10}).front();
   report.say();

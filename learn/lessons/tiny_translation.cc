@@ -32,7 +32,7 @@ std::vector<nn::SequencePair> TinyTask::pairs_of(
   std::vector<nn::SequencePair> pairs;
   pairs.reserve(examples.size());
   for (const tasks::Example& example : examples) {
-    pairs.push_back({source.encode(example.source), target.encode(example.target)});
+    pairs.push_back({source.ids(example.source), target.ids(example.target)});
   }
   return pairs;
 }

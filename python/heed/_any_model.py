@@ -9,14 +9,12 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from ._attention import attention
-from .transformers import _attention as attention_over_cache
-from .transformers import _Cached
+from ._transformers_cache import HEED, Cached, attend
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_HEED = 'attn_implementation="heed"'
-# What a mask of rank 4 was made of, where it is causal and hides padding: what a KvCache stores.
+# The padding, or None, of which a causal mask of rank 4 was made: a KvCache needs no more.
 _PADDING = "heed_padding"
 
 
@@ -43,13 +41,13 @@ def _attention(
 ) -> tuple[Tensor, Tensor | None]:
     """transformers' attention of query [batch, num_heads, q_len, head_dim] over keys and values of any cache:
     [batch, q_len, num_heads, value_dim], and the weights where output_attentions asks for them."""
-    options = {"scaling": scaling, "dropout": dropout, "softcap": softcap, "s_aux": s_aux}
-    if isinstance(key, _Cached):
+    options = {"scale": scaling, "softcap": softcap or 0.0, "sinks": s_aux}
+    if isinstance(key, Cached):
         padding = getattr(attention_mask, _PADDING, attention_mask)
-        others |= {"is_causal": is_causal, "position_bias": position_bias}
-        return attention_over_cache(module, query, key, value, padding, **options, **others)
+        options |= {"is_causal": is_causal, "position_bias": position_bias}
+        return attend(module, query, key, value, padding, dropout, **options), None
     if others.get("cache") is not None:
-        raise ValueError(f"{_HEED}: there is a {type(others['cache']).__name__}, expected keys and values in tensors")
+        raise ValueError(f"{HEED}: there is a {type(others['cache']).__name__}, expected keys and values in tensors")
     if len(query) == 1 < len(key):
         query = query.expand(len(key), -1, -1, -1)
     if attention_mask is not None:
@@ -61,12 +59,10 @@ def _attention(
         mask=attention_mask,
         # A cache of fixed size has more keys than queries; those that are filled come first.
         causal="top_left" if _is_causal(module, is_causal, attention_mask, query.shape[2]) else False,
-        scale=scaling,
-        softcap=softcap or 0.0,
-        sinks=s_aux,
         bias=None if position_bias is None else position_bias[..., : key.shape[2]],
         dropout=dropout,
         return_weights=bool(others.get("output_attentions")),
+        **options,
     )
     out, weights = found if isinstance(found, tuple) else (found, None)
     return out.transpose(1, 2).contiguous(), weights
@@ -75,7 +71,7 @@ def _attention(
 def _mask(*, mask_function=causal_mask_function, attention_mask=None, **others: Any) -> Tensor | None:
     """The mask of sdpa: booleans [batch, 1, q_len, kv_len], or None where is_causal says everything."""
     made = sdpa_mask(mask_function=mask_function, attention_mask=attention_mask, **others)
-    if made is not None and mask_function is causal_mask_function and attention_mask is not None:
+    if made is not None and mask_function is causal_mask_function:
         setattr(made, _PADDING, attention_mask)
     return made
 

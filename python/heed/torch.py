@@ -297,8 +297,8 @@ def enabled() -> Iterator[None]:
 def register_transformers() -> None:
     """Makes attn_implementation="heed" of the package transformers compute the attention of any model: with any cache or
     none, in training too. Softcaps, sinks, windows, position biases, grouped and cross attention are heed's; masks are
-    those that transformers makes for its "sdpa". Where past_key_values is a heed.transformers.KvCache, everything is
-    as importing heed.transformers makes it. With output_attentions=True a model returns its weights.
+    those that transformers makes for its "sdpa". past_key_values may be a heed.transformers.KvCache; importing
+    heed.transformers registers the same. With output_attentions=True a model returns its weights.
 
     >>> heed.torch.register_transformers()
     >>> model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="heed")  # doctest: +SKIP

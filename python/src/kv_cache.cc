@@ -60,16 +60,6 @@ KvSequence& changed(const char* function, Sequence& self) {
       fmt::format("KvSequence.{}: another thread attends to a sequence of this pool", function));
 }
 
-KvStorage storage_of(const char* name, const std::string& text) {
-  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                                  KvStorage::kInt8, KvStorage::kInt4}) {
-    if (to_string(storage) == text) return storage;
-  }
-  throw InvalidArgument(
-      fmt::format("KvPool: {} is '{}', expected 'float32', 'float16', 'bfloat16', 'int8' or 'int4'",
-                  name, text));
-}
-
 KvConfig config_of(std::int64_t num_kv_heads, std::int64_t head_dim,
                    std::optional<std::int64_t> value_dim, const std::string& key_storage,
                    const std::optional<std::string>& value_storage, std::int64_t page_size,
@@ -77,8 +67,9 @@ KvConfig config_of(std::int64_t num_kv_heads, std::int64_t head_dim,
   return {.num_kv_heads = num_kv_heads,
           .head_dim = head_dim,
           .value_dim = value_dim,
-          .key_storage = storage_of("key_storage", key_storage),
-          .value_storage = storage_of("value_storage", value_storage.value_or(key_storage)),
+          .key_storage = parse_kv_storage(key_storage, "KvPool: key_storage"),
+          .value_storage =
+              parse_kv_storage(value_storage.value_or(key_storage), "KvPool: value_storage"),
           .page_size = page_size,
           .max_pages = max_pages.value_or(kUnbounded)};
 }

@@ -125,20 +125,11 @@ double mean_loss(const Model& model, const std::vector<std::int64_t>& ids,
   return without_lock([&] { return models::mean_loss(model, ids, pass.options); });
 }
 
-KvStorage storage_of(const std::string& text) {
-  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                                  KvStorage::kInt8, KvStorage::kInt4}) {
-    if (to_string(storage) == text) return storage;
-  }
-  throw InvalidArgument(fmt::format(
-      "generate: cache is '{}', expected 'float32', 'float16', 'bfloat16', 'int8' or 'int4'",
-      text));
-}
-
 nb::dict generate(const Model& model, const std::vector<std::int64_t>& prompt,
                   models::GenerateOptions options, const std::string& cache,
                   const nb::object& on_text) {
-  options.past = {storage_of(cache), storage_of(cache)};
+  const KvStorage storage = parse_kv_storage(cache, "generate: cache");
+  options.past = {storage, storage};
   if (!on_text.is_none()) {
     options.on_text = [&](std::string_view piece) {
       const Locked locked;

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <utility>
 
-#include "heed/cancellation.h"
 #include "heed/error.h"
 #include "heed/random.h"
 #include "inspect/model_texts.h"
+#include "models/losses.h"
 
 namespace heed::inline v0::inspect {
 
@@ -55,15 +55,6 @@ Heads draw(const Heads& others, std::size_t count, TorchGenerator& random) {
   return heads;
 }
 
-// −ln p of a token, of the logits before it.
-double loss_of(FloatView logits, std::int64_t id) {
-  const auto row = logits.elements();
-  const double largest = *std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (const float logit : row) sum += std::exp(static_cast<double>(logit) - largest);
-  return largest + std::log(sum) - static_cast<double>(row[static_cast<std::size_t>(id)]);
-}
-
 // A sum over tokens, and how many there were.
 struct Mean {
   double sum = 0;
@@ -76,21 +67,11 @@ struct Mean {
   double value() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
-// Logits of so many tokens at a time: a vocabulary has 50,000 of them for each.
-constexpr std::int64_t kTokensOfLogits = 64;
-
 // Over the tokens from `first` on, which is above 0.
 void add_losses(const models::Model& model, const ModelText& text, FloatView hidden,
                 std::int64_t first, Mean& mean) {
-  for (std::int64_t begin = first; begin < text.tokens.length(); begin += kTokensOfLogits) {
-    check_cancelled();
-    const std::int64_t end = std::min(begin + kTokensOfLogits, text.tokens.length());
-    const Tensor<float> logits = model.logits(hidden.slice(0, begin - 1, end - 1));
-    for (std::int64_t t = begin; t < end; ++t) {
-      mean.add(loss_of(logits.view().select(0, t - begin),
-                       text.tokens.ids[static_cast<std::size_t>(t)]));
-    }
-  }
+  mean.sum += models::sum_of_losses(model, hidden, text.tokens.ids, first);
+  mean.count += std::max<std::int64_t>(text.tokens.length() - first, 0);
 }
 
 double cosine(FloatView a, FloatView b) {

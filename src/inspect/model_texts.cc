@@ -15,14 +15,6 @@ namespace heed::inline v0::inspect {
 
 namespace {
 
-std::vector<std::string> labels_of(const text::Tokenizer& tokenizer,
-                                   const std::vector<std::int64_t>& ids) {
-  std::vector<std::string> labels;
-  labels.reserve(ids.size());
-  for (const std::int64_t id : ids) labels.push_back(tokenizer.label(id));
-  return labels;
-}
-
 // Leaves out tokens before the last special one, so that a text still ends as the model expects.
 void cut(text::Encoding& encoding, const text::Tokenizer& tokenizer, std::int64_t max_tokens) {
   const auto size = static_cast<std::int64_t>(encoding.ids.size());
@@ -44,9 +36,7 @@ ModelText model_text(const models::Model& model, text::Encoding encoding, std::s
   }
   const text::Tokenizer& tokenizer = model.tokenizer();
   cut(encoding, tokenizer, std::min(max_tokens, model.config().max_positions));
-  TokenSequence tokens = read_tokens(tokenizer, encoding, first, second);
-  std::vector<std::string> labels = labels_of(tokenizer, encoding.ids);
-  return {std::move(tokens), std::move(encoding.type_ids), std::move(labels)};
+  return text_of(tokenizer, std::move(encoding), first, second);
 }
 
 bool is_made_of_letters(std::string_view label) {
@@ -118,6 +108,13 @@ void check_numbers(const models::Model& model, const RepeatedTokens& numbers, co
 
 }  // namespace
 
+ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std::string_view first,
+                  std::string_view second) {
+  TokenSequence tokens = read_tokens(tokenizer, encoding, first, second);
+  std::vector<std::string> labels = tokenizer.labels(encoding.ids);
+  return {std::move(tokens), std::move(encoding.type_ids), std::move(labels)};
+}
+
 models::Inputs inputs_of(const ModelText& text) {
   models::Inputs inputs = models::Inputs::of(text.tokens.ids);
   // Models without token types take none.
@@ -153,7 +150,7 @@ std::vector<ModelText> repeated_tokens(const models::Model& model, const Repeate
     }
     if (frame.end) ids.push_back(*frame.end);
     ModelText& text = texts.emplace_back();
-    text.labels = labels_of(model.tokenizer(), ids);
+    text.labels = model.tokenizer().labels(ids);
     text.tokens = read_tokens(model.tokenizer(), std::move(ids));
     text.first_repeated = (frame.begin ? 1 : 0) + numbers.length;
   }

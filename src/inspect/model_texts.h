@@ -1,9 +1,15 @@
-// Texts as what a model's forward pass takes.
+// Texts that models are shown, and what their forward pass takes of them.
 #pragma once
+
+#include <string_view>
 
 #include "heed/inspect/model_heads.h"
 
 namespace heed::inline v0::inspect {
+
+// An encoded text, or pair of texts, with what patterns and people ask of its tokens.
+ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std::string_view first,
+                  std::string_view second = {});
 
 models::Inputs inputs_of(const ModelText& text);
 

@@ -69,15 +69,6 @@ std::vector<std::string> names_of(TensorView<const std::int64_t> ids) {
   return names;
 }
 
-// Each character on its own.
-std::vector<std::string> characters_of(const text::Characters& characters,
-                                       const std::vector<std::int64_t>& ids) {
-  std::vector<std::string> names;
-  names.reserve(ids.size());
-  for (const std::int64_t id : ids) names.push_back(characters[id]);
-  return names;
-}
-
 ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) {
   if (!input.sentences.empty() || !input.text_file.empty()) {
     throw InvalidArgument(
@@ -105,8 +96,7 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
   std::vector<std::vector<std::int64_t>> sequences;
   sequences.reserve(input.sentences.size());
   for (const std::string& sentence : input.sentences) {
-    const auto ids = characters.encode(sentence);
-    sequences.emplace_back(ids.begin(), ids.end());
+    sequences.push_back(characters.ids(sentence));
   }
   if (!sequences.empty()) return sequences;
   const bool is_shipped = input.text_file.empty();
@@ -142,7 +132,7 @@ ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
                       sequences.size() == 1 ? "" : "s", longest,
                       input.sentences.size() > 1 ? " at most" : ""),
           measure_layers(*model, padded.ids, padded.lengths),
-          characters_of(characters, sequences.front()),
+          characters.tokens(sequences.front()),
           {}};
 }
 
@@ -162,7 +152,7 @@ std::vector<nn::SequencePair> pairs_of(train::Translator& translator, const Mode
   std::vector<nn::SequencePair> pairs;
   pairs.reserve(sentences.size());
   for (const std::string& sentence : sentences)
-    pairs.push_back({translator.source.encode(sentence), {}});
+    pairs.push_back({translator.source.ids(sentence), {}});
   const nn::SequenceBatch batch = nn::make_batch(pairs);
   const auto written = nn::greedy_search(*translator.model, batch.src, batch.src_lengths,
                                          {.max_len = translator.settings.model.max_len});

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "heed/error.h"
-#include "heed/io/tokenizer.h"
 #include "heed/position.h"
 #include "heed/random.h"
+#include "heed/text/word_tokenizer.h"
 
 namespace heed::inline v0::inspect {
 
@@ -46,8 +46,8 @@ SentenceAttention attend(const std::string& text, const SentenceSettings& settin
   SentenceAttention result;
   result.text = trimmed(text);
   result.settings = settings;
-  const Tokenizer tokenizer(result.text);
-  result.token_ids = tokenizer.encode(result.text);
+  const text::WordTokenizer tokenizer(result.text);
+  result.token_ids = tokenizer.ids(result.text);
   result.labels = tokenizer.labels(result.token_ids);
   const std::int64_t num_tokens = result.num_tokens();
   check_length(num_tokens);

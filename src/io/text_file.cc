@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <span>
 #include <vector>
 
 #include "heed/error.h"
+#include "io/byte_source.h"
 #include "io/posix_file.h"
 
 namespace heed::inline v0::io {
@@ -41,6 +43,19 @@ std::string read_text_file(const std::filesystem::path& path) {
     text.append(block.data(), static_cast<std::size_t>(count));
     if (static_cast<std::int64_t>(text.size()) > kMaxTextBytes) refuse(too_long);
   }
+}
+
+std::string read_whole_file(const std::filesystem::path& path, std::string_view kind,
+                            std::int64_t max_bytes) {
+  FileSource file(path);
+  if (file.size() > max_bytes) {
+    throw FormatError(file.name(), 0,
+                      fmt::format("the file has {} bytes, expected {} of at most {}", file.size(),
+                                  kind, max_bytes));
+  }
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::as_writable_bytes(std::span<char>(text)));
+  return text;
 }
 
 std::string checksum(std::string_view text) {

@@ -4,23 +4,12 @@
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <vector>
 
 #include "heed/io/safetensors.h"
 #include "heed/nn/state_file.h"
 #include "models/settings_json.h"
 
 namespace heed::inline v0::models {
-
-namespace {
-
-std::string text_of(const CharacterModel& model, const std::vector<std::int64_t>& ids) {
-  std::string text;
-  for (const std::int64_t id : ids) text += model.characters[id];
-  return text;
-}
-
-}  // namespace
 
 CharacterModel load_character_model(std::filesystem::path path, SettingNames names) {
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
@@ -42,14 +31,14 @@ std::string continue_text(const CharacterModel& model, std::string_view prompt,
                           const TextSampling& sampling) {
   TextSampling within = sampling;
   within.context = model.config.context;
-  return text_of(model, continue_text(*model.model, model.characters.encode(prompt), within));
+  return continue_text(*model.model, model.characters, prompt, within);
 }
 
 std::string likeliest_text(const CharacterModel& model, std::string_view prompt,
                            const TextBeam& search) {
   TextBeam within = search;
   within.context = model.config.context;
-  return text_of(model, likeliest_text(*model.model, model.characters.encode(prompt), within));
+  return likeliest_text(*model.model, model.characters, prompt, within);
 }
 
 }  // namespace heed::inline v0::models

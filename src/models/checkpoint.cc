@@ -15,6 +15,7 @@
 #include "io/mapped_file.h"
 #include "io/printable.h"
 #include "io/safetensors_header.h"
+#include "io/text_file.h"
 #include "models/checkpoint_index.h"
 #include "models/decode.h"
 #include "models/weight_format.h"
@@ -49,18 +50,6 @@ std::optional<WeightType> type_called(std::string_view name,
       [&](const WeightFormat& format) { return !name.empty() && format.*called == name; });
   if (found == kWeightFormats.end()) return std::nullopt;
   return static_cast<WeightType>(found - kWeightFormats.begin());
-}
-
-std::string read_index(const fs::path& path) {
-  io::FileSource file(path);
-  if (file.size() > kMaxIndexBytes) {
-    throw FormatError(
-        file.name(), 0,
-        fmt::format("it has {} bytes, an index has at most {}", file.size(), kMaxIndexBytes));
-  }
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
 }
 
 bool is_gguf(const fs::path& path) {
@@ -172,7 +161,8 @@ void Checkpoint::Files::check_shards(const std::map<std::string, std::string>& s
 }
 
 void Checkpoint::Files::add_shards(const fs::path& folder, const fs::path& index) {
-  const auto shard_of = parse_checkpoint_index(read_index(index), index.string());
+  const std::string text = io::read_whole_file(index, "an index", kMaxIndexBytes);
+  const auto shard_of = parse_checkpoint_index(text, index.string());
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
   for (const std::string& shard : shards) add_safetensors(folder / shard);

@@ -176,7 +176,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
 }
 
 Generated generate(const Model& model, std::string_view prompt, const GenerateOptions& options) {
-  return generate(model, model.tokenizer().encode(prompt).ids, options);
+  return generate(model, model.tokenizer().ids(prompt), options);
 }
 
 }  // namespace heed::inline v0::models

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/cancellation.h"
 #include "heed/error.h"
 #include "heed/models/model.h"
+#include "models/losses.h"
 #include "nn/ops/vector_loops.h"
 
 namespace heed::inline v0::models {
@@ -25,6 +27,23 @@ double loss_of(float* logits, std::int64_t size, std::int64_t token) {
 
 }  // namespace
 
+double sum_of_losses(const Model& model, FloatView hidden, std::span<const std::int64_t> ids,
+                     std::int64_t first) {
+  const auto size = static_cast<std::int64_t>(ids.size());
+  double total = 0;
+  for (std::int64_t begin = first; begin < size; begin += kRowsAtOnce) {
+    check_cancelled();
+    const std::int64_t end = std::min(begin + kRowsAtOnce, size);
+    Tensor<float> logits = model.logits(hidden.slice(0, begin - 1, end - 1));
+    const std::int64_t vocabulary = logits.extent(1);
+    for (std::int64_t t = begin; t < end; ++t) {
+      total += loss_of(logits.data() + (t - begin) * vocabulary, vocabulary,
+                       ids[static_cast<std::size_t>(t)]);
+    }
+  }
+  return total;
+}
+
 double mean_loss(const Model& model, std::span<const std::int64_t> ids,
                  const ForwardOptions& options) {
   if (ids.size() < 2) {
@@ -32,18 +51,7 @@ double mean_loss(const Model& model, std::span<const std::int64_t> ids,
         fmt::format("mean_loss: ids has {} tokens, expected at least 2", ids.size()));
   }
   const Tensor<float> hidden = model.forward(Inputs::of({ids.begin(), ids.end()}), options);
-  const std::int64_t predicted = static_cast<std::int64_t>(ids.size()) - 1;
-  double total = 0;
-  for (std::int64_t first = 0; first < predicted; first += kRowsAtOnce) {
-    const std::int64_t last = std::min(first + kRowsAtOnce, predicted);
-    Tensor<float> logits = model.logits(hidden.view().slice(0, first, last));
-    const std::int64_t size = logits.extent(1);
-    for (std::int64_t row = first; row < last; ++row) {
-      total += loss_of(logits.data() + (row - first) * size, size,
-                       ids[static_cast<std::size_t>(row) + 1]);
-    }
-  }
-  return total / static_cast<double>(predicted);
+  return sum_of_losses(model, hidden, ids, 1) / static_cast<double>(ids.size() - 1);
 }
 
 }  // namespace heed::inline v0::models

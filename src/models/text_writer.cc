@@ -29,6 +29,12 @@ std::int64_t drawn_token(std::span<const float> logits, double temperature,
   return chosen - sums.begin();
 }
 
+std::vector<std::int32_t> short_ids(const text::Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids;
+  for (const std::int64_t id : tokenizer.ids(text)) ids.push_back(static_cast<std::int32_t>(id));
+  return ids;
+}
+
 }  // namespace
 
 TextWriter::TextWriter(CausalTransformer& model, std::span<const std::int32_t> prompt,
@@ -100,6 +106,16 @@ std::vector<std::int64_t> likeliest_text(CausalTransformer& model,
                                          const TextBeam& search) {
   TextWriter writer(model, prompt, search.context);
   return nn::beam_search(writer, {.beam = search.beam, .max_len = search.tokens}).front().tokens;
+}
+
+std::string continue_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
+                          std::string_view prompt, const TextSampling& sampling) {
+  return tokenizer.decode(continue_text(model, short_ids(tokenizer, prompt), sampling));
+}
+
+std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
+                           std::string_view prompt, const TextBeam& search) {
+  return tokenizer.decode(likeliest_text(model, short_ids(tokenizer, prompt), search));
 }
 
 }  // namespace heed::inline v0::models

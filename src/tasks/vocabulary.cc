@@ -8,10 +8,11 @@
 
 #include "heed/error.h"
 #include "io/atomic_file.h"
-#include "io/byte_source.h"
 #include "io/json.h"
 #include "io/printable.h"
+#include "io/text_file.h"
 #include "io/unicode.h"
+#include "text/check_utf8.h"
 
 namespace heed::inline v0::tasks {
 
@@ -23,30 +24,34 @@ constexpr int kVersion = 1;
 // Larger files are no vocabularies: 2²⁰ words of 100 bytes.
 constexpr std::int64_t kMaxFileSize = std::int64_t{100} << 20;
 
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  std::string word;
-  const auto finish = [&] {
-    if (!word.empty()) words.push_back(std::exchange(word, {}));
-  };
-  while (!text.empty()) {
-    const auto point = *unicode::first_code_point(text);
-    if (unicode::is_whitespace(point.value)) {
-      finish();
-    } else {
-      word += text.substr(0, point.size);
+// Calls visit(token) for each part of a valid text, one after another.
+template <class Visit>
+void for_each_unit(std::string_view text, Units units, const Visit& visit) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    if (units == Units::kCharacters) {
+      const std::size_t size = unicode::grapheme_size(rest);
+      visit(rest.substr(0, size));
+      at += size;
+      begin = at;
+      continue;
     }
-    text.remove_prefix(point.size);
+    const auto point = *unicode::first_code_point(rest);
+    if (unicode::is_whitespace(point.value)) {
+      if (begin < at) visit(text.substr(begin, at - begin));
+      begin = at + point.size;
+    }
+    at += point.size;
   }
-  finish();
-  return words;
+  if (begin < text.size()) visit(text.substr(begin));
 }
 
-bool is_special(std::string_view token) {
+bool is_special_name(std::string_view token) {
   return std::find(kSpecialTokens.begin(), kSpecialTokens.end(), token) != kSpecialTokens.end();
 }
 
-std::vector<std::string> special_tokens() { return {kSpecialTokens.begin(), kSpecialTokens.end()}; }
+std::vector<std::string> special_names() { return {kSpecialTokens.begin(), kSpecialTokens.end()}; }
 
 std::vector<std::string> by_frequency(std::span<const std::string> texts, Units units) {
   std::map<std::string, std::int64_t> counts;
@@ -56,9 +61,9 @@ std::vector<std::string> by_frequency(std::span<const std::string> texts, Units 
   std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<std::string> tokens = special_tokens();
+  std::vector<std::string> tokens = special_names();
   for (auto& [token, count] : sorted) {
-    if (!is_special(token)) tokens.push_back(std::move(token));
+    if (!is_special_name(token)) tokens.push_back(std::move(token));
   }
   return tokens;
 }
@@ -167,18 +172,10 @@ class VocabularyReader : public io::JsonReader {
 }  // namespace
 
 std::vector<std::string> split_units(std::string_view text, Units units) {
-  if (const auto invalid = unicode::find_invalid(text)) {
-    throw InvalidArgument(
-        fmt::format("split_units: the text is not valid UTF-8 at byte {}", *invalid));
-  }
-  if (units == Units::kWords) return split_words(text);
-  std::vector<std::string> characters;
-  while (!text.empty()) {
-    const std::size_t size = unicode::grapheme_size(text);
-    characters.emplace_back(text.substr(0, size));
-    text.remove_prefix(size);
-  }
-  return characters;
+  text::check_utf8("split_units", text);
+  std::vector<std::string> tokens;
+  for_each_unit(text, units, [&](std::string_view token) { tokens.emplace_back(token); });
+  return tokens;
 }
 
 std::string join_units(std::span<const std::string> tokens, Units units) {
@@ -187,41 +184,54 @@ std::string join_units(std::span<const std::string> tokens, Units units) {
 
 Vocabulary::Vocabulary(Units units, std::vector<std::string> tokens)
     : units_(units), tokens_(std::move(tokens)) {
-  for (std::int64_t id = 0; id < size(); ++id) ids_.emplace(token(id), id);
+  for (const std::string& token : tokens_) ids_.emplace(token, std::ssize(ids_));
 }
 
 Vocabulary::Vocabulary(std::span<const std::string> texts, Units units)
     : Vocabulary(units, by_frequency(texts, units)) {}
 
-const std::string& Vocabulary::token(std::int64_t id) const {
-  if (id < 0 || id >= size()) {
-    throw InvalidArgument(fmt::format("Vocabulary: id is {}, expected 0 to {}", id, size() - 1));
-  }
+std::string Vocabulary::token(std::int64_t id) const {
+  check_id("Vocabulary::token", id);
   return tokens_[static_cast<std::size_t>(id)];
 }
 
-std::int64_t Vocabulary::id(std::string_view token) const {
+std::optional<std::int64_t> Vocabulary::id(std::string_view token) const {
   const auto found = ids_.find(token);
-  return found == ids_.end() || is_special(token) ? kUnknownId : found->second;
+  if (found == ids_.end()) return std::nullopt;
+  return found->second;
 }
 
-std::vector<std::int64_t> Vocabulary::encode(std::string_view text) const {
-  std::vector<std::int64_t> ids;
-  for (const auto& token : split_units(text, units_)) ids.push_back(id(token));
-  return ids;
+bool Vocabulary::is_special(std::int64_t id) const {
+  check_id("Vocabulary::is_special", id);
+  return id < static_cast<std::int64_t>(kSpecialTokens.size());
 }
 
-std::vector<std::string> Vocabulary::tokens(std::span<const std::int64_t> ids) const {
-  std::vector<std::string> result;
-  for (const std::int64_t id : ids) result.push_back(token(id));
-  return result;
+const text::SpecialTokens& Vocabulary::special_tokens() const {
+  static const text::SpecialTokens special{
+      .begin = kBosId, .end = kEosId, .padding = kPadId, .unknown = kUnknownId};
+  return special;
 }
 
-std::string Vocabulary::decode(std::span<const std::int64_t> ids) const {
+text::Encoding Vocabulary::encode(std::string_view text,
+                                  const text::EncodeOptions& /*options*/) const {
+  text::check_utf8("Vocabulary::encode", text);
+  text::Encoding encoding;
+  for_each_unit(text, units_, [&](std::string_view token) {
+    const auto begin = static_cast<std::int64_t>(token.data() - text.data());
+    encoding.ids.push_back(is_special_name(token) ? kUnknownId : id(token).value_or(kUnknownId));
+    encoding.ranges.push_back({begin, begin + static_cast<std::int64_t>(token.size())});
+  });
+  encoding.type_ids.assign(encoding.ids.size(), 0);
+  return encoding;
+}
+
+std::string Vocabulary::decode(std::span<const std::int64_t> ids,
+                               const text::DecodeOptions& options) const {
   std::vector<std::string> shown;
   for (const std::int64_t id : ids) {
-    const std::string& text = token(id);
-    if (id != kPadId && id != kBosId && id != kEosId) shown.push_back(text);
+    check_id("Vocabulary::decode", id);
+    if (options.skip_special_tokens && is_special(id) && id != kUnknownId) continue;
+    shown.push_back(token(id));
   }
   return join_units(shown, units_);
 }
@@ -255,14 +265,7 @@ void Vocabulary::save(const std::filesystem::path& path) const {
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) {
-  io::FileSource file(path);
-  if (file.size() > kMaxFileSize) {
-    throw FormatError(path.string(), 0,
-                      fmt::format("the file has {} bytes, expected a vocabulary of at most {}",
-                                  file.size(), kMaxFileSize));
-  }
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::as_writable_bytes(std::span<char>(text)));
+  const std::string text = io::read_whole_file(path, "a vocabulary", kMaxFileSize);
   return from_json(text, path.string());
 }
 

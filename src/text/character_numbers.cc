@@ -5,18 +5,15 @@
 #include "heed/error.h"
 #include "heed/text/characters.h"
 #include "heed/viz/terminal.h"
-#include "io/unicode.h"
+#include "text/check_utf8.h"
 
 namespace heed::inline v0::text {
 
 namespace {
 
-// Calls visit(character) for each, one after another. Throws InvalidArgument when it is not UTF-8.
+// Calls visit(character) for each of a valid text, one after another.
 template <class Visit>
 void for_each_code_point(std::string_view text, const Visit& visit) {
-  if (const auto invalid = unicode::find_invalid(text)) {
-    throw InvalidArgument(fmt::format("the text is not valid UTF-8 at byte {}", *invalid));
-  }
   const auto is_continuation = [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
   };
@@ -31,6 +28,7 @@ void for_each_code_point(std::string_view text, const Visit& visit) {
 }  // namespace
 
 Characters::Characters(std::string_view text) {
+  check_utf8("Characters", text);
   std::set<std::string_view> occurring;
   for_each_code_point(text, [&](std::string_view character) { occurring.insert(character); });
   // UTF-8 sorts as its code points do.
@@ -46,20 +44,56 @@ std::string Characters::all() const {
   return text;
 }
 
-std::vector<std::int32_t> Characters::encode(std::string_view text) const {
+std::int32_t Characters::known(std::string_view character) const {
+  const auto found = ids_.find(character);
+  if (found != ids_.end()) return found->second;
+  throw InvalidArgument(fmt::format("the character '{}' did not occur in the model's text",
+                                    sanitize_for_terminal(character)));
+}
+
+Encoding Characters::encode(std::string_view text, const EncodeOptions& /*options*/) const {
+  check_utf8("Characters::encode", text);
+  Encoding encoding;
+  std::int64_t begin = 0;
+  for_each_code_point(text, [&](std::string_view character) {
+    const auto end = begin + static_cast<std::int64_t>(character.size());
+    encoding.ids.push_back(known(character));
+    encoding.ranges.push_back({begin, end});
+    begin = end;
+  });
+  encoding.type_ids.assign(encoding.ids.size(), 0);
+  return encoding;
+}
+
+std::vector<std::int32_t> Characters::short_ids(std::string_view text) const {
+  check_utf8("Characters::short_ids", text);
   std::size_t count = 0;
   for_each_code_point(text, [&](std::string_view) { ++count; });
   std::vector<std::int32_t> ids;
   ids.reserve(count);
-  for_each_code_point(text, [&](std::string_view character) {
-    const auto found = ids_.find(character);
-    if (found == ids_.end()) {
-      throw InvalidArgument(fmt::format("the character '{}' did not occur in the model's text",
-                                        sanitize_for_terminal(character)));
-    }
-    ids.push_back(found->second);
-  });
+  for_each_code_point(text, [&](std::string_view character) { ids.push_back(known(character)); });
   return ids;
+}
+
+std::string Characters::decode(std::span<const std::int64_t> ids,
+                               const DecodeOptions& /*options*/) const {
+  std::string text;
+  for (const std::int64_t id : ids) {
+    check_id("Characters::decode", id);
+    text += (*this)[id];
+  }
+  return text;
+}
+
+std::string Characters::token(std::int64_t id) const {
+  check_id("Characters::token", id);
+  return (*this)[id];
+}
+
+std::optional<std::int64_t> Characters::id(std::string_view token) const {
+  const auto found = ids_.find(token);
+  if (found == ids_.end()) return std::nullopt;
+  return found->second;
 }
 
 }  // namespace heed::inline v0::text

@@ -6,19 +6,13 @@
 #include "heed/error.h"
 #include "heed/text/tokenizer.h"
 #include "io/byte_source.h"
+#include "io/text_file.h"
 #include "text/formats.h"
 
 namespace heed::inline v0::text {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string contents_of(const fs::path& path) {
-  io::FileSource file(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
-}
 
 bool is_gguf(const fs::path& path) {
   io::FileSource file(path);
@@ -36,9 +30,11 @@ bool is_there(const fs::path& path) {
 TokenizerConfig config_in(const fs::path& folder) {
   TokenizerConfig config;
   const fs::path path = folder / "tokenizer_config.json";
-  if (is_there(path)) config = parse_tokenizer_config(contents_of(path), path.string());
+  if (is_there(path))
+    config = parse_tokenizer_config(io::read_whole_file(path, "a tokenizer's configuration"),
+                                    path.string());
   const fs::path jinja = folder / "chat_template.jinja";
-  if (is_there(jinja)) config.chat_template = contents_of(jinja);
+  if (is_there(jinja)) config.chat_template = io::read_whole_file(jinja, "a chat template");
   return config;
 }
 
@@ -53,7 +49,7 @@ std::unique_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& pat
   }
   if (is_gguf(file)) return tokenizer_from_gguf(GgufFile::open(file));
   const TokenizerConfig config = config_in(file.parent_path());
-  const std::string text = contents_of(file);
+  const std::string text = io::read_whole_file(file, "a tokenizer");
   return file.extension() == ".txt" ? tokenizer_from_vocabulary(text, file.string(), config)
                                     : tokenizer_from_json(text, file.string(), config);
 }

@@ -1,23 +1,13 @@
 #include "text/pipeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "heed/error.h"
 #include "io/unicode.h"
+#include "text/check_utf8.h"
 
 namespace heed::inline v0::text {
 namespace {
-
-void check_utf8(const char* function, std::string_view text) {
-  if (const auto offset = unicode::find_invalid(text)) {
-    throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",
-                                      function, *offset,
-                                      static_cast<unsigned char>(text[*offset])));
-  }
-}
 
 // " the" as "the", "  " as "␣␣".
 std::string visible_label(std::string_view text) {
@@ -57,9 +47,7 @@ class Pipeline : public Tokenizer {
 
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options) const override {
-    if (parts_.framing.pair.empty()) {
-      throw InvalidArgument("Tokenizer::encode_pair: this tokenizer has no form for pairs");
-    }
+    if (parts_.framing.pair.empty()) return Tokenizer::encode_pair(first, second, options);
     check_utf8("Tokenizer::encode_pair", first);
     check_utf8("Tokenizer::encode_pair", second);
     const Encoding behind = encode_text(second, options);
@@ -110,12 +98,6 @@ class Pipeline : public Tokenizer {
   }
 
  private:
-  void check_id(const char* function, std::int64_t id) const {
-    if (id >= 0 && id < vocab_size()) return;
-    throw InvalidArgument(
-        fmt::format("{}: the id is {}, expected 0 <= id < {}", function, id, vocab_size()));
-  }
-
   bool special(std::int64_t id) const { return is_special_[static_cast<std::size_t>(id)]; }
 
   // Without the tokens around it.

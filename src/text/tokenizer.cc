@@ -1,13 +1,57 @@
 #include "heed/text/tokenizer.h"
 
+#include <fmt/format.h>
+
 #include "heed/error.h"
+#include "io/unicode.h"
 
 namespace heed::inline v0::text {
 
 Tokenizer::~Tokenizer() = default;
 
+Encoding Tokenizer::encode_pair(std::string_view, std::string_view, const EncodeOptions&) const {
+  throw InvalidArgument("Tokenizer::encode_pair: this tokenizer has no form for pairs");
+}
+
+std::string Tokenizer::label(std::int64_t id) const { return unicode::legible(token(id)); }
+
+bool Tokenizer::is_special(std::int64_t id) const {
+  check_id("Tokenizer::is_special", id);
+  return false;
+}
+
+const SpecialTokens& Tokenizer::special_tokens() const {
+  static const SpecialTokens none;
+  return none;
+}
+
 std::string Tokenizer::apply_chat_template(std::span<const ChatMessage>) const {
   throw InvalidArgument("Tokenizer::apply_chat_template: the tokenizer has no template");
+}
+
+std::vector<std::int64_t> Tokenizer::ids(std::string_view text,
+                                         const EncodeOptions& options) const {
+  return encode(text, options).ids;
+}
+
+std::vector<std::string> Tokenizer::tokens(std::span<const std::int64_t> ids) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const std::int64_t id : ids) tokens.push_back(token(id));
+  return tokens;
+}
+
+std::vector<std::string> Tokenizer::labels(std::span<const std::int64_t> ids) const {
+  std::vector<std::string> labels;
+  labels.reserve(ids.size());
+  for (const std::int64_t id : ids) labels.push_back(label(id));
+  return labels;
+}
+
+void Tokenizer::check_id(const char* function, std::int64_t id) const {
+  if (id >= 0 && id < vocab_size()) return;
+  throw InvalidArgument(
+      fmt::format("{}: the id is {}, expected 0 <= id < {}", function, id, vocab_size()));
 }
 
 }  // namespace heed::inline v0::text

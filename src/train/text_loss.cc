@@ -31,7 +31,7 @@ tasks::TokenBatch batch_at(Ids text, std::span<const std::int64_t> places, std::
 HeldOutText::HeldOutText(const text::Characters& vocabulary, std::string_view text,
                          std::size_t parts)
     : characters(vocabulary),
-      ids(vocabulary.encode(text)),
+      ids(vocabulary.short_ids(text)),
       num_learned(ids.size() - ids.size() / parts) {}
 
 nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,

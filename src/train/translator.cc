@@ -108,7 +108,7 @@ std::vector<nn::SequencePair> Translator::encode(
   std::vector<nn::SequencePair> pairs;
   pairs.reserve(examples.size());
   for (const tasks::Example& example : examples) {
-    pairs.push_back({source.encode(example.source), target.encode(example.target)});
+    pairs.push_back({source.ids(example.source), target.ids(example.target)});
     check_length(pairs.back().source, example.source);
     check_length(pairs.back().target, example.target);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/diagnostics.h"
 #include "heed/error.h"
 #include "heed/mask.h"
 #include "heed/parallel.h"
@@ -62,6 +63,26 @@ Measured measure(FloatView query, FloatView key, const AttentionOptions& options
   HeadScorer scorer(all_patterns(), query.extent(1), max_offset);
   scorer.add(query, key, options, tokens, 7);
   return {scorer.measures(), scorer.patterns()};
+}
+
+// What diagnostics and the explorer's map measure is the score of the pattern of that name, where
+// the mask leaves each query the keys before it.
+TEST(HeadScorer, AgreesWithTheDiagnostics) {
+  const TokenSequence tokens = tokens_of(kText);
+  const std::int64_t n = tokens.length();
+  const Tensor<float> query = normal<float>({1, 2, n, 8}, 1);
+  const Tensor<float> key = normal<float>({1, 2, n, 8}, 2);
+  const AttentionOptions options{.mask = causal()};
+  const Measured found = measure(query, key, options, tokens);
+  const std::vector<HeadDiagnostics> expected = attention_diagnostics(query, key, options).heads;
+  for (std::size_t head = 0; head < expected.size(); ++head) {
+    EXPECT_NEAR(found.of("previous token", head).score, expected[head].previous, 1e-6);
+    EXPECT_NEAR(found.of("first token", head).score, expected[head].first, 1e-6);
+    EXPECT_NEAR(found.of("same token", head).score, expected[head].same, 1e-6);
+    EXPECT_EQ(found.of("next token", head).score, expected[head].next);
+    EXPECT_EQ(found.heads[head].offset, expected[head].offset);
+    EXPECT_NEAR(found.heads[head].at_offset.score, expected[head].offset_weight, 1e-6);
+  }
 }
 
 TEST(HeadScorer, APreviousTokenHeadScoresOne) {

@@ -1,4 +1,4 @@
-"""Models of transformers with random weights after heed.torch.register_transformers(): what they compute by heed is what
+"""Models of transformers with random weights as heed.transformers registers it: what they compute by heed is what
 they compute by transformers' own steps."""
 
 from collections.abc import Iterator
@@ -23,14 +23,13 @@ ALL = CONFIGS | {
 }
 
 
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    """What importing heed.transformers registers comes back."""
+def test_who_registers() -> None:
+    """Importing heed.transformers did; the function does it again where something else came after."""
     before = AttentionInterface()["heed"], AttentionMaskInterface()["heed"]
+    AttentionInterface.register("heed", AttentionInterface()["sdpa"])
+    AttentionMaskInterface.register("heed", AttentionMaskInterface()["sdpa"])
     heed.torch.register_transformers()
-    yield
-    AttentionInterface.register("heed", before[0])
-    AttentionMaskInterface.register("heed", before[1])
+    assert (AttentionInterface()["heed"], AttentionMaskInterface()["heed"]) == before
 
 
 @pytest.fixture(scope="module", autouse=True)

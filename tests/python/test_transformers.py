@@ -227,19 +227,13 @@ def cached(length: int = 9) -> KvCache:
     return cache
 
 
-@pytest.fixture(autouse=True, scope="module")
-def registered_by_import() -> None:
-    """heed.torch.register_transformers() of another test has made "heed" mean something else."""
-    transformers.AttentionInterface.register("heed", heed.transformers._attention)
-    transformers.AttentionMaskInterface.register("heed", heed.transformers._mask)
-
-
 def attend(is_causal: bool = True, **options) -> None:
     """As a layer of a model would that has options of its own."""
     states = torch.ones(1, 2, 3, 8)
     module = torch.nn.Module()
     module.is_causal = is_causal
-    heed.transformers._attention(module, states, *KvCache().update(states, states, 0), None, **options)
+    attention = transformers.AttentionInterface()["heed"]
+    attention(module, states, *KvCache().update(states, states, 0), None, **options)
 
 
 def with_gradient() -> None:
@@ -254,7 +248,6 @@ def with_gradient() -> None:
         ("KvCache: aten.*only the attention of a model with attn_implementation=\"heed\" reads",
          lambda: run_as("eager", past_key_values=KvCache())),
         ("KvCache: aten.*only the attention", lambda: run_as("sdpa", past_key_values=KvCache())),
-        ("the keys are a Tensor, expected past_key_values to be a heed.transformers.KvCache", lambda: run_as("heed")),
         ("the query requires a gradient, which a cache does not have", with_gradient),
         (r"attention_mask is \[3, 9\], expected \[3, 18\]: 9 positions are cached, 9 are new",
          lambda: run_as("heed", past_key_values=cached(), attention_mask=PADDING.long())),

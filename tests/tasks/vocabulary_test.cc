@@ -28,7 +28,7 @@ TEST(Vocabulary, NumbersFrequentWordsFirst) {
   EXPECT_EQ(words.token(0), "<pad>");
   EXPECT_EQ(words.token(4), "c");
   EXPECT_EQ(words.token(5), "a");
-  EXPECT_THAT(words.encode(" b zebra\nc "), ElementsAre(6, kUnknownId, 4));
+  EXPECT_THAT(words.ids(" b zebra\nc "), ElementsAre(6, kUnknownId, 4));
   EXPECT_EQ(words.decode(std::vector<std::int64_t>{1, 4, 3, 6, 2, 0}), "c <unk> b");
 }
 
@@ -36,24 +36,47 @@ TEST(Vocabulary, SplitsCharactersAsReadersDo) {
   EXPECT_THAT(split_units("e\u0301 ß👩‍🚀", Units::kCharacters),
               ElementsAre("e\u0301", " ", "ß", "👩‍🚀"));
   const Vocabulary characters = of({"zwölf"}, Units::kCharacters);
-  EXPECT_EQ(characters.decode(characters.encode("flöz")), "flöz");
+  EXPECT_EQ(characters.decode(characters.ids("flöz")), "flöz");
 }
 
 TEST(Vocabulary, ReadsNoTextAsASpecialToken) {
   const Vocabulary words = of({"<pad> <eos> a"});
   EXPECT_EQ(words.size(), 5);
-  EXPECT_THAT(words.encode("<pad> <eos> a"), ElementsAre(kUnknownId, kUnknownId, 4));
+  EXPECT_THAT(words.ids("<pad> <eos> a"), ElementsAre(kUnknownId, kUnknownId, 4));
+}
+
+TEST(Vocabulary, IsATokenizer) {
+  const Vocabulary words = of({"b a c", "c\ta  c"});
+  const text::Tokenizer& tokenizer = words;
+  EXPECT_EQ(tokenizer.vocab_size(), 7);
+  const text::Encoding encoding = tokenizer.encode(" b zebra\u3000c ");
+  EXPECT_THAT(encoding.ids, ElementsAre(6, kUnknownId, 4));
+  EXPECT_THAT(encoding.ranges,
+              ElementsAre(text::TextRange{1, 2}, text::TextRange{3, 8}, text::TextRange{11, 12}));
+  EXPECT_THAT(encoding.type_ids, ElementsAre(0, 0, 0));
+  EXPECT_EQ(tokenizer.id("<eos>"), kEosId);
+  EXPECT_EQ(tokenizer.id("zebra"), std::nullopt);
+  EXPECT_TRUE(tokenizer.is_special(kUnknownId));
+  EXPECT_FALSE(tokenizer.is_special(4));
+  EXPECT_EQ(tokenizer.special_tokens().padding, kPadId);
+  EXPECT_EQ(tokenizer.special_tokens().unknown, kUnknownId);
+  const std::vector<std::int64_t> ids{1, 4, 2};
+  EXPECT_EQ(tokenizer.decode(ids, {.skip_special_tokens = false}), "<bos> c <eos>");
+  EXPECT_THAT(tokenizer.tokens(ids), ElementsAre("<bos>", "c", "<eos>"));
+  const Vocabulary characters = of({"zö\u0301"}, Units::kCharacters);
+  EXPECT_THAT(characters.encode("ö\u0301z").ranges,
+              ElementsAre(text::TextRange{0, 4}, text::TextRange{4, 5}));
 }
 
 TEST(Vocabulary, OfNothingHasTheSpecialTokens) {
   EXPECT_EQ(of({}).size(), 4);
-  EXPECT_TRUE(of({""}).encode("").empty());
+  EXPECT_TRUE(of({""}).ids("").empty());
 }
 
 RC_GTEST_PROP(Vocabulary, EncodesWhatItWasBuiltFrom, ()) {
   const auto text = *rc::gen::container<std::string>(rc::gen::inRange(' ', '~'));
   const Vocabulary characters = of({text}, Units::kCharacters);
-  RC_ASSERT(characters.decode(characters.encode(text)) == text);
+  RC_ASSERT(characters.decode(characters.ids(text)) == text);
   RC_ASSERT(Vocabulary::from_json(characters.to_json()) == characters);
 }
 
@@ -117,7 +140,8 @@ TEST(Vocabulary, RefusesMisuse) {
               ThrowsMessage<InvalidArgument>(HasSubstr("not valid UTF-8 at byte 1")));
   const Vocabulary words = of({"a"});
   EXPECT_THAT([&] { words.token(5); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("id is 5, expected 0 to 4")));
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("Vocabulary::token: the id is 5, expected 0 <= id < 5")));
   EXPECT_THROW(words.decode(std::vector<std::int64_t>{-1}), InvalidArgument);
 }
 

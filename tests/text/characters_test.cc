@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "bench/heap.h"
 #include "heed/error.h"
 
@@ -16,12 +18,38 @@ using testing::ThrowsMessage;
 TEST(Characters, AreNumberedInTheOrderOfUnicode) {
   const Characters characters("bé猫ab");
   EXPECT_EQ(characters.all(), "abé猫");
-  EXPECT_THAT(characters.encode("猫éba"), ElementsAre(3, 2, 1, 0));
+  EXPECT_THAT(characters.ids("猫éba"), ElementsAre(3, 2, 1, 0));
   EXPECT_EQ(characters[2], "é");
   EXPECT_THAT([&] { characters.encode("x"); },
               ThrowsMessage<InvalidArgument>(HasSubstr("the character 'x' did not occur")));
-  EXPECT_THAT([] { Characters("ab\xff"); },
-              ThrowsMessage<InvalidArgument>("the text is not valid UTF-8 at byte 2"));
+  EXPECT_THAT(
+      [] { Characters("ab\xff"); },
+      ThrowsMessage<InvalidArgument>("Characters: the text is not valid UTF-8 at byte 2, 0xFF"));
+}
+
+TEST(Characters, AreATokenizer) {
+  const Characters characters("bé猫a\n");
+  const Tokenizer& tokenizer = characters;
+  EXPECT_EQ(tokenizer.vocab_size(), 5);
+  const Encoding encoding = tokenizer.encode("é猫");
+  EXPECT_THAT(encoding.ids, ElementsAre(3, 4));
+  EXPECT_THAT(encoding.ranges, ElementsAre(TextRange{0, 2}, TextRange{2, 5}));
+  EXPECT_THAT(encoding.type_ids, ElementsAre(0, 0));
+  EXPECT_EQ(tokenizer.decode(encoding.ids), "é猫");
+  EXPECT_THAT(characters.short_ids("é猫"), ElementsAre(3, 4));
+  EXPECT_EQ(tokenizer.token(0), "\n");
+  EXPECT_EQ(tokenizer.label(0), "\\n");
+  EXPECT_EQ(tokenizer.id("猫"), 4);
+  EXPECT_EQ(tokenizer.id("x"), std::nullopt);
+  EXPECT_FALSE(tokenizer.is_special(0));
+  EXPECT_THAT(
+      [&] { static_cast<void>(tokenizer.token(5)); },
+      ThrowsMessage<InvalidArgument>("Characters::token: the id is 5, expected 0 <= id < 5"));
+  EXPECT_THAT(
+      [&] {
+        static_cast<void>(tokenizer.decode(std::vector<std::int64_t>{0, -1}));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("Characters::decode: the id is -1")));
 }
 
 TEST(Characters, TakeFourBytesEach) {
@@ -29,7 +57,7 @@ TEST(Characters, TakeFourBytesEach) {
   while (text.size() < 1'000'000) text += "the cat sat on the mat ";
   cli::reset_heap_peak();
   const std::int64_t before = cli::live_heap_bytes();
-  const auto ids = Characters(text).encode(text);
+  const auto ids = Characters(text).short_ids(text);
   const auto bytes = static_cast<std::int64_t>(4 * text.size());
   EXPECT_LT(cli::live_heap_bytes() - before, bytes + 8192);
   EXPECT_LT(cli::peak_heap_bytes() - before, bytes + 8192);

@@ -8,6 +8,7 @@
 
 #include "heed/config.h"
 #include "heed/inspect/attended_tokens.h"
+#include "heed/inspect/model_heads.h"
 #include "heed/mask.h"
 #include "heed/models/model.h"
 #include "heed/tensor.h"
@@ -23,12 +24,8 @@ struct ReadLayer {
 
 /// All layers of one text, or of a pair of texts.
 struct ModelReading {
-  std::string text;  ///< both texts of a pair, with " / " between them
-  text::Encoding encoding;
-  std::vector<std::string> labels;  ///< of the tokens, fit for a terminal
-  /// The number of the word, of what stands between whitespace, that each token is part of; −1: of
-  /// none. Empty for pairs.
-  std::vector<std::int64_t> words;
+  std::string text;      ///< both texts of a pair, with " / " between them
+  ModelText input;       ///< its tokens, their labels and words
   Mask mask;             ///< of every layer
   Tensor<bool> visible;  ///< [num_tokens, num_tokens]: the same
   std::vector<ReadLayer> layers;

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/past.h"
 #include "heed/nn/search.h"
+#include "heed/text/tokenizer.h"
 
 namespace heed::inline v0::models {
 
@@ -68,5 +71,12 @@ struct TextBeam {
 HEED_API std::vector<std::int64_t> likeliest_text(CausalTransformer& model,
                                                   std::span<const std::int32_t> prompt,
                                                   const TextBeam& search);
+
+/// The same for texts, by a tokenizer whose ids are the model's tokens: what is written after
+/// `prompt`. @throws InvalidArgument also as tokenizer.encode().
+HEED_API std::string continue_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
+                                   std::string_view prompt, const TextSampling& sampling);
+HEED_API std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
+                                    std::string_view prompt, const TextBeam& search);
 
 }  // namespace heed::inline v0::models

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "heed/config.h"
 #include "heed/special_tokens.h"
+#include "heed/text/tokenizer.h"
 
 /// What models are trained on, and how well they do.
 namespace heed::inline v0::tasks {
@@ -29,27 +31,27 @@ HEED_API std::string join_units(std::span<const std::string> tokens, Units units
 
 /// kSpecialTokens, and then every token of the texts it was built from: the frequent ones first,
 /// those of equal frequency in the order of their bytes. Immutable.
-class HEED_API Vocabulary {
+class HEED_API Vocabulary final : public text::Tokenizer {
  public:
   /// @throws InvalidArgument when a text is not valid UTF-8.
   Vocabulary(std::span<const std::string> texts, Units units);
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
+  std::int64_t vocab_size() const override { return size(); }
   Units units() const noexcept { return units_; }
-  /// @throws InvalidArgument when id is not in [0, size()).
-  const std::string& token(std::int64_t id) const;
-  /// kUnknownId when the token is not in the vocabulary, and for the names of special tokens: no
-  /// text is read as one.
-  std::int64_t id(std::string_view token) const;
 
-  /// The ids of a text's tokens, without kBosId and kEosId.
-  /// @throws InvalidArgument when it is not valid UTF-8.
-  std::vector<std::int64_t> encode(std::string_view text) const;
-  /// The text of ids. Padding, begin and end are left out, what is unknown is "<unk>".
-  /// @throws InvalidArgument when an id is not in [0, size()).
-  std::string decode(std::span<const std::int64_t> ids) const;
-  /// token() of each id.
-  std::vector<std::string> tokens(std::span<const std::int64_t> ids) const;
+  /// Without kBosId and kEosId, which batches add. What is not in the vocabulary is kUnknownId, and
+  /// so are the names of special tokens: no text is read as one, whatever the options say.
+  text::Encoding encode(std::string_view text,
+                        const text::EncodeOptions& options = {}) const override;
+  /// Words with a space between them, or characters one behind the other. Padding, begin and end
+  /// are left out if special tokens are to be skipped; what is unknown is "<unk>".
+  std::string decode(std::span<const std::int64_t> ids,
+                     const text::DecodeOptions& options = {}) const override;
+  std::string token(std::int64_t id) const override;
+  std::optional<std::int64_t> id(std::string_view token) const override;
+  bool is_special(std::int64_t id) const override;
+  const text::SpecialTokens& special_tokens() const override;
 
   /// {"format": "heed.vocabulary", "version": 1, "units": "words", "tokens": ["<pad>", …]}
   std::string to_json() const;

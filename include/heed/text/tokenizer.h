@@ -1,4 +1,11 @@
 /// Text to the token ids of a model and back: one interface for every kind of tokenizer.
+///
+///     load_tokenizer(path)    those that models were trained with: BPE and WordPiece
+///     text::WordTokenizer     words of the texts it was built from, and bytes
+///     text::Characters        the characters of a small language model
+///     tasks::Vocabulary       the words or characters of a translator
+///
+/// What reads or writes text takes any of them, as a `const text::Tokenizer&`.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +71,6 @@ struct ChatMessage {
 /// Splits texts into tokens and numbers them. Immutable: any number of threads may use one.
 class HEED_API Tokenizer {
  public:
-  Tokenizer() = default;
-  Tokenizer(const Tokenizer&) = delete;
-  Tokenizer& operator=(const Tokenizer&) = delete;
   virtual ~Tokenizer();
 
   /// The number of ids.
@@ -76,7 +80,7 @@ class HEED_API Tokenizer {
   /// Two texts as one input, e.g. [CLS] a [SEP] b [SEP]. Ranges are of the text they belong to.
   /// @throws InvalidArgument as encode(), and when the tokenizer has no form for pairs.
   virtual Encoding encode_pair(std::string_view first, std::string_view second,
-                               const EncodeOptions& options = {}) const = 0;
+                               const EncodeOptions& options = {}) const;
   /// The text of ids. Of byte-level tokenizers exactly the bytes, whether or not they make valid
   /// UTF-8. @throws InvalidArgument when an id is not in [0, vocab_size()).
   virtual std::string decode(std::span<const std::int64_t> ids,
@@ -86,19 +90,37 @@ class HEED_API Tokenizer {
   virtual std::string token(std::int64_t id) const = 0;
   /// The token as people should see it: "ing", "the". Control characters and bytes that are not
   /// UTF-8 as escapes. @throws InvalidArgument when id is not in [0, vocab_size()).
-  virtual std::string label(std::int64_t id) const = 0;
+  virtual std::string label(std::int64_t id) const;
   /// The id of a token as its file writes it.
   virtual std::optional<std::int64_t> id(std::string_view token) const = 0;
   /// Whether an id stands for no text, e.g. [CLS]. @throws InvalidArgument when there is no such
   /// id.
-  virtual bool is_special(std::int64_t id) const = 0;
-  virtual const SpecialTokens& special_tokens() const = 0;
+  virtual bool is_special(std::int64_t id) const;
+  virtual const SpecialTokens& special_tokens() const;
 
   /// A conversation as the text that the model was trained on, with the beginning of the
   /// assistant's answer at its end.
   /// @throws InvalidArgument when the tokenizer has no template, or one that heed does not know,
   /// or a role that the template refuses.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const;
+
+  /// encode().ids. @throws InvalidArgument as encode().
+  std::vector<std::int64_t> ids(std::string_view text, const EncodeOptions& options = {}) const;
+  /// token() of each id. @throws InvalidArgument as token().
+  std::vector<std::string> tokens(std::span<const std::int64_t> ids) const;
+  /// label() of each id. @throws InvalidArgument as label().
+  std::vector<std::string> labels(std::span<const std::int64_t> ids) const;
+
+ protected:
+  Tokenizer() = default;
+  // Copied as what they are, never as a tokenizer of unknown kind.
+  Tokenizer(const Tokenizer&) = default;
+  Tokenizer(Tokenizer&&) = default;
+  Tokenizer& operator=(const Tokenizer&) = default;
+  Tokenizer& operator=(Tokenizer&&) = default;
+
+  /// @throws InvalidArgument, in the name of `function`, when id is not in [0, vocab_size()).
+  void check_id(const char* function, std::int64_t id) const;
 };
 
 /// The tokenizer of a folder as transformers saves it (tokenizer.json, or vocab.txt with

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/nn/search.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"
 #include "heed/tasks/corpus.h"
@@ -64,5 +65,19 @@ HEED_API Translator read_description(const std::filesystem::path& folder,
 /// With the model that training kept, model.safetensors. @throws as read_description().
 HEED_API Translator load_translator(const std::filesystem::path& folder,
                                     SettingNames names = SettingNames::kMembers);
+
+/// A sentence and what a translator makes of it.
+struct Translation {
+  std::vector<std::string> source;   ///< the sentence's tokens, as it writes them
+  std::vector<std::string> unknown;  ///< those of them that the model has never seen
+  std::vector<std::string> target;   ///< the tokens that were written
+  std::string text;
+  nn::Hypothesis<float> hypothesis;  ///< log-probability, alignment, whether it is complete
+};
+
+/// The best translation that a beam search finds; of a sentence without tokens nothing.
+/// @throws InvalidArgument when the sentence is not valid UTF-8 or beam is below 1.
+HEED_API Translation translate(Translator& translator, const std::string& sentence,
+                               std::int64_t beam = 1);
 
 }  // namespace heed::inline v0::train

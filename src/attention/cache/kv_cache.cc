@@ -8,6 +8,7 @@
 #include "attention/cache/page_pool.h"
 #include "attention/cache/sequence_state.h"
 #include "heed/error.h"
+#include "io/printable.h"
 
 namespace heed::inline v0 {
 
@@ -37,6 +38,16 @@ std::string_view to_string(KvStorage storage) noexcept {
       return "int4";
   }
   return "unknown";
+}
+
+KvStorage parse_kv_storage(std::string_view name, std::string_view argument) {
+  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
+                                  KvStorage::kInt8, KvStorage::kInt4}) {
+    if (to_string(storage) == name) return storage;
+  }
+  throw InvalidArgument(
+      fmt::format("{} is '{}', expected 'float32', 'float16', 'bfloat16', 'int8' or 'int4'",
+                  argument, io::printable(name)));
 }
 
 namespace {

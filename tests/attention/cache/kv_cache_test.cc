@@ -551,5 +551,19 @@ TEST(KvCache, NothingIsAlwaysPossible) {
   EXPECT_EQ(sequence.length(), 3);
 }
 
+TEST(KvStorageNames, AreReadBack) {
+  for (const char* name : {"float32", "float16", "bfloat16", "int8", "int4"}) {
+    EXPECT_EQ(to_string(parse_kv_storage(name)), name);
+  }
+  EXPECT_THAT(
+      [] { parse_kv_storage("int2"); },
+      ThrowsMessage<InvalidArgument>("parse_kv_storage: name is 'int2', expected 'float32', "
+                                     "'float16', 'bfloat16', 'int8' or 'int4'"));
+  EXPECT_THAT(
+      [] { parse_kv_storage("Int8\x1b", "KvPool: key_storage"); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("KvPool: key_storage is 'Int8?', expected")));
+  EXPECT_THROW(parse_kv_storage(""), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace heed

@@ -1,13 +1,19 @@
-#include "heed/io/tokenizer.h"
+#include "heed/text/word_tokenizer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 
+#include "heed/error.h"
 #include "io/unicode.h"
+#include "text/check_utf8.h"
 
 namespace heed::inline v0 {
+
+namespace text {
+
 namespace {
 
 constexpr std::int64_t kNumBytes = 256;
@@ -79,76 +85,80 @@ std::vector<std::string_view> split(std::string_view text) {
 // The text as it is split: with a space before it, unless it starts with a character that needs
 // none to be a word.
 std::string with_imagined_space(const char* function, std::string_view text) {
-  if (const auto offset = unicode::find_invalid(text)) {
-    throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",
-                                      function, *offset,
-                                      static_cast<unsigned char>(text[*offset])));
-  }
+  check_utf8(function, text);
   const bool needs_space = !text.empty() && !is_ideograph(first_cluster(text));
   return std::string(needs_space ? 1 : 0, ' ').append(text);
 }
 
-void append_bytes(std::vector<std::int64_t>& ids, std::string_view bytes) {
-  for (const char byte : bytes) ids.push_back(static_cast<unsigned char>(byte));
+void append(Encoding& encoding, std::int64_t id, std::size_t begin, std::size_t end) {
+  encoding.ids.push_back(id);
+  encoding.ranges.push_back({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)});
 }
 
 }  // namespace
 
-Tokenizer::Tokenizer(std::string_view text)
-    : Tokenizer(std::span<const std::string_view>(&text, 1)) {}
+WordTokenizer::WordTokenizer(std::string_view text)
+    : WordTokenizer(std::span<const std::string_view>(&text, 1)) {}
 
-Tokenizer::Tokenizer(std::initializer_list<std::string_view> texts)
-    : Tokenizer(std::span<const std::string_view>(texts.begin(), texts.size())) {}
+WordTokenizer::WordTokenizer(std::initializer_list<std::string_view> texts)
+    : WordTokenizer(std::span<const std::string_view>(texts.begin(), texts.size())) {}
 
-Tokenizer::Tokenizer(std::span<const std::string_view> texts) {
+WordTokenizer::WordTokenizer(std::span<const std::string_view> texts) {
   for (const std::string_view text : texts) {
-    const std::string spaced = with_imagined_space("Tokenizer", text);
+    const std::string spaced = with_imagined_space("WordTokenizer", text);
     for (const std::string_view piece : split(spaced)) {
       if (ids_.emplace(piece, vocab_size()).second) pieces_.emplace_back(piece);
     }
   }
 }
 
-std::vector<std::int64_t> Tokenizer::encode(std::string_view text) const {
-  const std::string spaced = with_imagined_space("Tokenizer::encode", text);
-  std::vector<std::int64_t> ids;
+Encoding WordTokenizer::encode(std::string_view text, const EncodeOptions& /*options*/) const {
+  const std::string spaced = with_imagined_space("WordTokenizer::encode", text);
+  Encoding encoding;
   std::size_t imagined = spaced.size() - text.size();
+  std::size_t begin = 0;  // of the piece, in the text
   bool is_first = true;
-  for (const std::string_view piece : split(spaced)) {
+  for (std::string_view piece : split(spaced)) {
     const auto found = ids_.find(piece);
+    piece.remove_prefix(imagined);
     // decode drops the space of a piece that comes first. The first bytes therefore go without the
     // imagined space, and if that leaves nothing of them, what follows may not be a piece either.
-    if (found != ids_.end() && (is_first || !ids.empty())) {
-      ids.push_back(found->second);
+    if (found != ids_.end() && (is_first || !encoding.ids.empty())) {
+      append(encoding, found->second, begin, begin + piece.size());
     } else {
-      append_bytes(ids, piece.substr(imagined));
+      for (std::size_t i = 0; i < piece.size(); ++i) {
+        append(encoding, static_cast<unsigned char>(piece[i]), begin + i, begin + i + 1);
+      }
     }
+    begin += piece.size();
     imagined = 0;
     is_first = false;
   }
-  return ids;
+  encoding.type_ids.assign(encoding.ids.size(), 0);
+  return encoding;
 }
 
-std::string Tokenizer::decode(std::span<const std::int64_t> ids) const {
-  for (const std::int64_t id : ids) check_id("Tokenizer::decode", id);
+std::string WordTokenizer::decode(std::span<const std::int64_t> ids,
+                                  const DecodeOptions& /*options*/) const {
+  for (const std::int64_t id : ids) check_id("WordTokenizer::decode", id);
   std::string text;
   for (const std::int64_t id : ids) text += token(id);
   const bool has_imagined_space = !ids.empty() && ids.front() >= kNumBytes && text.front() == ' ';
   return has_imagined_space ? text.substr(1) : text;
 }
 
-std::int64_t Tokenizer::vocab_size() const noexcept {
+std::int64_t WordTokenizer::vocab_size() const {
   return kNumBytes + static_cast<std::int64_t>(pieces_.size());
 }
 
-std::string Tokenizer::token(std::int64_t id) const {
-  check_id("Tokenizer::token", id);
+std::string WordTokenizer::token(std::int64_t id) const {
+  check_id("WordTokenizer::token", id);
   if (id < kNumBytes) return std::string(1, static_cast<char>(id));
   return pieces_[static_cast<std::size_t>(id - kNumBytes)];
 }
 
-std::string Tokenizer::label(std::int64_t id) const {
-  check_id("Tokenizer::label", id);
+std::string WordTokenizer::label(std::int64_t id) const {
+  check_id("WordTokenizer::label", id);
   const std::string token = this->token(id);
   if (id >= 0x80 && id < kNumBytes) return unicode::legible(token);
   std::string_view rest = token;
@@ -164,17 +174,14 @@ std::string Tokenizer::label(std::int64_t id) const {
   return label;
 }
 
-std::vector<std::string> Tokenizer::labels(std::span<const std::int64_t> ids) const {
-  std::vector<std::string> labels;
-  labels.reserve(ids.size());
-  for (const std::int64_t id : ids) labels.push_back(label(id));
-  return labels;
+std::optional<std::int64_t> WordTokenizer::id(std::string_view token) const {
+  const auto found = ids_.find(token);
+  if (found != ids_.end()) return found->second;
+  if (token.size() == 1) return static_cast<unsigned char>(token.front());
+  return std::nullopt;
 }
 
-void Tokenizer::check_id(const char* function, std::int64_t id) const {
-  if (id >= 0 && id < vocab_size()) return;
-  throw InvalidArgument(fmt::format("{}: id {} is not in [0, {})", function, id, vocab_size()));
-}
+}  // namespace text
 
 Tensor<std::int64_t> to_ids(std::span<const std::string_view> tokens,
                             std::span<const std::string_view> vocab) {

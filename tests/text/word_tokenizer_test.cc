@@ -1,4 +1,4 @@
-#include "heed/io/tokenizer.h"
+#include "heed/text/word_tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/error.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -17,33 +18,34 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
+using text::WordTokenizer;
 
 // The labels of the pieces of a text, split by a tokenizer that knows all of them.
 std::vector<std::string> pieces(std::string_view text) {
-  const Tokenizer tokenizer(text);
-  return tokenizer.labels(tokenizer.encode(text));
+  const WordTokenizer tokenizer(text);
+  return tokenizer.labels(tokenizer.ids(text));
 }
 
-std::string round_trip(const Tokenizer& tokenizer, std::string_view text) {
-  return tokenizer.decode(tokenizer.encode(text));
+std::string round_trip(const WordTokenizer& tokenizer, std::string_view text) {
+  return tokenizer.decode(tokenizer.ids(text));
 }
 
-TEST(Tokenizer, NumbersPiecesInOrderOfAppearance) {
-  const Tokenizer tokenizer("the cat chased the other cat");
+TEST(WordTokenizer, NumbersPiecesInOrderOfAppearance) {
+  const WordTokenizer tokenizer("the cat chased the other cat");
   EXPECT_EQ(tokenizer.vocab_size(), 256 + 4);
-  const auto ids = tokenizer.encode("the cat chased the other cat");
+  const auto ids = tokenizer.ids("the cat chased the other cat");
   EXPECT_THAT(ids, ElementsAre(256, 257, 258, 256, 259, 257));
   EXPECT_EQ(tokenizer.decode(ids), "the cat chased the other cat");
   EXPECT_EQ(tokenizer.token(257), " cat");
   EXPECT_EQ(tokenizer.label(257), "cat");
 }
 
-TEST(Tokenizer, TheExampleSentenceIsSixTokens) {
+TEST(WordTokenizer, TheExampleSentenceIsSixTokens) {
   EXPECT_THAT(pieces("The cat sat on the mat"),
               ElementsAre("The", "cat", "sat", "on", "the", "mat"));
 }
 
-TEST(Tokenizer, SplitsWordsAndPunctuation) {
+TEST(WordTokenizer, SplitsWordsAndPunctuation) {
   EXPECT_THAT(pieces("\"Don't stop,\" he said..."),
               ElementsAre("\"", "Don't", "stop", ",", "\"", "he", "said", ".", ".", "."));
   EXPECT_THAT(pieces("state-of-the-art l’été 'quoted' - 3.14"),
@@ -51,7 +53,7 @@ TEST(Tokenizer, SplitsWordsAndPunctuation) {
   EXPECT_THAT(pieces("snake_case a--b"), ElementsAre("snake", "_", "case", "a", "-", "-", "b"));
 }
 
-TEST(Tokenizer, SplitsEveryScript) {
+TEST(WordTokenizer, SplitsEveryScript) {
   EXPECT_THAT(pieces("猫がマットに座った。"),
               ElementsAre("猫", "が", "マ", "ッ", "ト", "に", "座", "っ", "た", "。"));
   EXPECT_THAT(pieces("고양이가 앉았다"), ElementsAre("고양이가", "앉았다"));
@@ -62,32 +64,63 @@ TEST(Tokenizer, SplitsEveryScript) {
               ElementsAre("hi", "👩‍👩‍👧", "🇩🇪", "e\u0301a"));
 }
 
-TEST(Tokenizer, AWordIsTheSameTokenAtTheStart) {
-  const Tokenizer latin("cat cat");
-  EXPECT_THAT(latin.encode("cat cat"), ElementsAre(256, 256));
-  const Tokenizer han("猫猫");
-  EXPECT_THAT(han.encode("猫猫"), ElementsAre(256, 256));
+TEST(WordTokenizer, AWordIsTheSameTokenAtTheStart) {
+  const WordTokenizer latin("cat cat");
+  EXPECT_THAT(latin.ids("cat cat"), ElementsAre(256, 256));
+  const WordTokenizer han("猫猫");
+  EXPECT_THAT(han.ids("猫猫"), ElementsAre(256, 256));
 }
 
-TEST(Tokenizer, KeepsWhitespace) {
+TEST(WordTokenizer, KeepsWhitespace) {
   EXPECT_THAT(pieces("a  b\n\n c\td\r\n"),
               ElementsAre("a", "␣", "b", "\\n\\n", "c", "\\t", "d", "\\r\\n"));
   EXPECT_THAT(pieces("a\u00A0b "), ElementsAre("a", "\\u{A0}", "b", "␣"));
 }
 
-TEST(Tokenizer, EncodesUnknownPiecesAsBytes) {
-  const Tokenizer tokenizer("cat");
-  EXPECT_THAT(tokenizer.encode("cat dog"), ElementsAre(256, ' ', 'd', 'o', 'g'));
-  EXPECT_THAT(tokenizer.encode("dog cat"), ElementsAre('d', 'o', 'g', 256));
-  EXPECT_THAT(tokenizer.encode("é"), ElementsAre(0xC3, 0xA9));
-  EXPECT_THAT(Tokenizer("").encode("Hi"), ElementsAre('H', 'i'));
-  EXPECT_TRUE(tokenizer.encode("").empty());
+TEST(WordTokenizer, EncodesUnknownPiecesAsBytes) {
+  const WordTokenizer tokenizer("cat");
+  EXPECT_THAT(tokenizer.ids("cat dog"), ElementsAre(256, ' ', 'd', 'o', 'g'));
+  EXPECT_THAT(tokenizer.ids("dog cat"), ElementsAre('d', 'o', 'g', 256));
+  EXPECT_THAT(tokenizer.ids("é"), ElementsAre(0xC3, 0xA9));
+  EXPECT_THAT(WordTokenizer("").ids("Hi"), ElementsAre('H', 'i'));
+  EXPECT_TRUE(tokenizer.ids("").empty());
   EXPECT_EQ(tokenizer.decode({}), "");
 }
 
-TEST(Tokenizer, RoundTripsWhatStartsWithSpace) {
+TEST(WordTokenizer, TokensKnowTheirBytes) {
+  const WordTokenizer tokenizer("the cat 猫");
+  const std::string text = "the dog, cat猫";
+  const text::Encoding encoding = tokenizer.encode(text);
+  std::vector<std::string> bytes;
+  for (const text::TextRange& range : encoding.ranges) {
+    bytes.push_back(text.substr(static_cast<std::size_t>(range.begin),
+                                static_cast<std::size_t>(range.end - range.begin)));
+  }
+  EXPECT_THAT(bytes, ElementsAre("the", " ", "d", "o", "g", ",", " cat", "\xE7", "\x8C", "\xAB"));
+  EXPECT_THAT(encoding.type_ids, testing::Each(0));
+  EXPECT_EQ(encoding.type_ids.size(), encoding.ids.size());
+}
+
+TEST(WordTokenizer, IsATokenizer) {
+  const WordTokenizer words("the cat");
+  const text::Tokenizer& tokenizer = words;
+  EXPECT_EQ(tokenizer.id(" cat"), 257);
+  EXPECT_EQ(tokenizer.id("c"), 'c');
+  EXPECT_EQ(tokenizer.id("cat"), std::nullopt);
+  EXPECT_FALSE(tokenizer.is_special(257));
+  EXPECT_EQ(tokenizer.special_tokens().unknown, std::nullopt);
+  EXPECT_THAT(tokenizer.tokens(tokenizer.ids("the cat")), ElementsAre(" the", " cat"));
+  EXPECT_THAT([&] { static_cast<void>(tokenizer.is_special(258)); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("the id is 258, expected 0 <= id < 258")));
+  EXPECT_THAT([&] { tokenizer.encode_pair("the", "cat"); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("has no form for pairs")));
+  EXPECT_THAT([&] { static_cast<void>(tokenizer.apply_chat_template({})); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("has no template")));
+}
+
+TEST(WordTokenizer, RoundTripsWhatStartsWithSpace) {
   for (const std::string_view vocabulary : {"", "cat", " cat", "  cat", "猫 cat", " ", "\n cat"}) {
-    const Tokenizer tokenizer(vocabulary);
+    const WordTokenizer tokenizer(vocabulary);
     for (const std::string_view text : {" ", "  ", "cat", " cat", "  cat", "\ncat", " \n cat",
                                         "cat ", "猫", " 猫", " \u0301", "\u0301"}) {
       EXPECT_EQ(round_trip(tokenizer, text), text) << "vocabulary \"" << vocabulary << '"';
@@ -95,9 +128,9 @@ TEST(Tokenizer, RoundTripsWhatStartsWithSpace) {
   }
 }
 
-TEST(Tokenizer, ShowsControlCharactersAsEscapes) {
-  const Tokenizer tokenizer("a \x1B \u202E \0 b"s);
-  const auto ids = tokenizer.encode("a \x1B \u202E \0 b"s);
+TEST(WordTokenizer, ShowsControlCharactersAsEscapes) {
+  const WordTokenizer tokenizer("a \x1B \u202E \0 b"s);
+  const auto ids = tokenizer.ids("a \x1B \u202E \0 b"s);
   EXPECT_THAT(tokenizer.labels(ids), ElementsAre("a", "\\x1B", "\\u{202E}", "\\x00", "b"));
   EXPECT_EQ(tokenizer.decode(ids), "a \x1B \u202E \0 b"s);
   EXPECT_EQ(tokenizer.label('a'), "a");
@@ -106,37 +139,39 @@ TEST(Tokenizer, ShowsControlCharactersAsEscapes) {
   EXPECT_EQ(tokenizer.label(0xE2), "\\xE2");
 }
 
-TEST(Tokenizer, RefusesInvalidText) {
-  const Tokenizer tokenizer("cat");
-  EXPECT_THAT([&] { tokenizer.encode("cat\xC3"); },
+TEST(WordTokenizer, RefusesInvalidText) {
+  const WordTokenizer tokenizer("cat");
+  EXPECT_THAT([&] { tokenizer.ids("cat\xC3"); },
               ThrowsMessage<InvalidArgument>(
-                  "Tokenizer::encode: the text is not valid UTF-8 at byte 3, 0xC3"));
-  EXPECT_THAT([] { Tokenizer("a\xED\xA0\x80"); },
+                  "WordTokenizer::encode: the text is not valid UTF-8 at byte 3, 0xC3"));
+  EXPECT_THAT([] { WordTokenizer("a\xED\xA0\x80"); },
               ThrowsMessage<InvalidArgument>(
-                  HasSubstr("Tokenizer: the text is not valid UTF-8 at byte 1")));
+                  HasSubstr("WordTokenizer: the text is not valid UTF-8 at byte 1")));
 }
 
-TEST(Tokenizer, RefusesIdsOutOfRange) {
-  const Tokenizer tokenizer("cat");
+TEST(WordTokenizer, RefusesIdsOutOfRange) {
+  const WordTokenizer tokenizer("cat");
   const std::vector<std::int64_t> ids{256, 257};
   EXPECT_THAT([&] { tokenizer.decode(ids); },
-              ThrowsMessage<InvalidArgument>("Tokenizer::decode: id 257 is not in [0, 257)"));
-  EXPECT_THAT([&] { tokenizer.token(-1); },
-              ThrowsMessage<InvalidArgument>("Tokenizer::token: id -1 is not in [0, 257)"));
+              ThrowsMessage<InvalidArgument>(
+                  "WordTokenizer::decode: the id is 257, expected 0 <= id < 257"));
+  EXPECT_THAT(
+      [&] { tokenizer.token(-1); },
+      ThrowsMessage<InvalidArgument>("WordTokenizer::token: the id is -1, expected 0 <= id < 257"));
   EXPECT_THAT([&] { tokenizer.label(257); }, ThrowsMessage<InvalidArgument>(HasSubstr("label")));
 }
 
-TEST(Tokenizer, DecodesBytesAsTheyAre) {
+TEST(WordTokenizer, DecodesBytesAsTheyAre) {
   const std::vector<std::int64_t> ids{0xFF, ' ', 0x80};
-  EXPECT_EQ(Tokenizer("").decode(ids), "\xFF \x80");
+  EXPECT_EQ(WordTokenizer("").decode(ids), "\xFF \x80");
   const std::vector<std::int64_t> space{' '};
-  EXPECT_EQ(Tokenizer("").decode(space), " ");
+  EXPECT_EQ(WordTokenizer("").decode(space), " ");
 }
 
-TEST(Tokenizer, IsBuiltFromSeveralTexts) {
-  const Tokenizer tokenizer({"the cat", "the dog"});
+TEST(WordTokenizer, IsBuiltFromSeveralTexts) {
+  const WordTokenizer tokenizer({"the cat", "the dog"});
   EXPECT_EQ(tokenizer.vocab_size(), 256 + 3);
-  EXPECT_THAT(tokenizer.encode("the dog"), ElementsAre(256, 258));
+  EXPECT_THAT(tokenizer.ids("the dog"), ElementsAre(256, 258));
 }
 
 // Code points where the rules of splitting meet, more often than chance would have them.
@@ -166,21 +201,22 @@ rc::Gen<std::string> utf8_text() {
       });
 }
 
-TEST(Tokenizer, RoundTripsAnyTextThroughAnyVocabulary) {
+TEST(WordTokenizer, RoundTripsAnyTextThroughAnyVocabulary) {
   EXPECT_TRUE(rc::check("decode(encode(text)) == text", [] {
     const std::string vocabulary = *utf8_text();
     const std::string text = *utf8_text();
-    const Tokenizer tokenizer(vocabulary);
+    const WordTokenizer tokenizer(vocabulary);
     RC_ASSERT(round_trip(tokenizer, text) == text);
     RC_ASSERT(round_trip(tokenizer, vocabulary) == vocabulary);
-    RC_ASSERT(round_trip(Tokenizer({text, vocabulary}), text + vocabulary) == text + vocabulary);
+    RC_ASSERT(round_trip(WordTokenizer({text, vocabulary}), text + vocabulary) ==
+              text + vocabulary);
   }));
 }
 
-TEST(Tokenizer, KnowsEveryPieceOfItsOwnText) {
+TEST(WordTokenizer, KnowsEveryPieceOfItsOwnText) {
   EXPECT_TRUE(rc::check("a text's own vocabulary needs no bytes", [] {
     const std::string text = *utf8_text();
-    for (const std::int64_t id : Tokenizer(text).encode(text)) RC_ASSERT(id >= 256);
+    for (const std::int64_t id : WordTokenizer(text).ids(text)) RC_ASSERT(id >= 256);
   }));
 }
 

@@ -1,4 +1,4 @@
-/// Text to token ids and back.
+/// Words and punctuation as tokens, and bytes where a word is not known.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,8 +14,11 @@
 
 #include "heed/config.h"
 #include "heed/tensor.h"
+#include "heed/text/tokenizer.h"
 
 namespace heed::inline v0 {
+
+namespace text {
 
 /// Splits UTF-8 text into words, punctuation and whitespace, and numbers them. Ids 0 … 255 are the
 /// single bytes; the ids after them are the pieces of the texts it was built from, in order of
@@ -32,45 +36,37 @@ namespace heed::inline v0 {
 /// same token at the start of a text as inside; decode takes that space off again.
 ///
 /// Immutable: any number of threads may use one tokenizer.
-class HEED_API Tokenizer {
+class HEED_API WordTokenizer final : public Tokenizer {
  public:
   /// The vocabulary of one text, or of several. No text gives the 256 bytes alone.
   /// @throws InvalidArgument when a text is not valid UTF-8, with the offset of the offending byte.
-  explicit Tokenizer(std::string_view text);
-  Tokenizer(std::initializer_list<std::string_view> texts);
-  explicit Tokenizer(std::span<const std::string_view> texts);
+  explicit WordTokenizer(std::string_view text);
+  WordTokenizer(std::initializer_list<std::string_view> texts);
+  explicit WordTokenizer(std::span<const std::string_view> texts);
 
-  /// The ids of `text`, in order; NUL bytes are characters like any other.
-  /// @throws InvalidArgument when it is not valid UTF-8 (truncated, overlong, a surrogate, beyond
-  /// U+10FFFF), with the offset of the offending byte.
-  std::vector<std::int64_t> encode(std::string_view text) const;
-
-  /// The text of `ids`: their tokens one after another, without the space that a piece at the very
-  /// start carries. Ids of bytes give these bytes, whether or not they make valid UTF-8.
-  /// @throws InvalidArgument when an id is not in [0, vocab_size()).
-  std::string decode(std::span<const std::int64_t> ids) const;
-
-  /// The number of ids: 256 bytes and the pieces.
-  std::int64_t vocab_size() const noexcept;
-
+  /// 256 bytes and the pieces.
+  std::int64_t vocab_size() const override;
+  /// NUL bytes are characters like any other. There are no special tokens: options say nothing.
+  /// @throws InvalidArgument when the text is not valid UTF-8 (truncated, overlong, a surrogate,
+  /// beyond U+10FFFF), with the offset of the offending byte.
+  Encoding encode(std::string_view text, const EncodeOptions& options = {}) const override;
+  /// The tokens one after another, without the space that a piece at the very start carries. Ids of
+  /// bytes give these bytes, whether or not they make valid UTF-8.
+  std::string decode(std::span<const std::int64_t> ids,
+                     const DecodeOptions& options = {}) const override;
   /// The bytes that `id` stands for, with the attached space: " cat".
-  /// @throws InvalidArgument when id is not in [0, vocab_size()).
-  std::string token(std::int64_t id) const;
-
-  /// The token as people should see it: "cat". No attached space, spaces of a whitespace run as ␣,
-  /// control characters and bytes outside ASCII as escapes (\n, \x1B, \u{202E}, \xE2).
-  /// @throws InvalidArgument when id is not in [0, vocab_size()).
-  std::string label(std::int64_t id) const;
-
-  /// label() of each id.
-  std::vector<std::string> labels(std::span<const std::int64_t> ids) const;
+  std::string token(std::int64_t id) const override;
+  /// "cat": no attached space, spaces of a whitespace run as ␣, control characters and bytes
+  /// outside ASCII as escapes (\n, \x1B, \u{202E}, \xE2).
+  std::string label(std::int64_t id) const override;
+  std::optional<std::int64_t> id(std::string_view token) const override;
 
  private:
-  void check_id(const char* function, std::int64_t id) const;
-
   std::vector<std::string> pieces_;
   std::map<std::string, std::int64_t, std::less<>> ids_;
 };
+
+}  // namespace text
 
 /// The four tokens of the running example "I love AI !".
 inline constexpr std::array<std::string_view, 4> kVocab{"I", "love", "AI", "!"};

@@ -1,0 +1,17 @@
+// How well a model foretells tokens.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "heed/models/model.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::models {
+
+// Σ −ln p(ids[t] | ids before it), in nats, over the tokens first ≤ t < ids.size(), with first ≥ 1.
+// `hidden` [ids.size(), embed_dim] is what the model made of all ids.
+double sum_of_losses(const Model& model, FloatView hidden, std::span<const std::int64_t> ids,
+                     std::int64_t first);
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,22 @@
+// Texts that tokenizers take.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "heed/error.h"
+#include "io/unicode.h"
+
+namespace heed::inline v0::text {
+
+// Throws InvalidArgument, in the name of `function`, when a text is not valid UTF-8.
+inline void check_utf8(const char* function, std::string_view text) {
+  if (const auto offset = unicode::find_invalid(text)) {
+    throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",
+                                      function, *offset,
+                                      static_cast<unsigned char>(text[*offset])));
+  }
+}
+
+}  // namespace heed::inline v0::text
