@@ -21,6 +21,7 @@ namespace {
 
 struct LessonArguments {
   std::string name;
+  std::string model;
   std::string out;
   PictureArguments picture;
   bool list = false;
@@ -90,7 +91,18 @@ void print_list(bool as_json) {
   std::cout << list.dump(2) << '\n';
 }
 
+void teach(const learn::Lesson& lesson, const std::string& model, learn::Report& report) {
+  if (lesson.teach_of_model == nullptr) {
+    lesson.teach(report);
+  } else {
+    lesson.teach_of_model(report, model.empty() ? learn::kLessonModel : model);
+  }
+}
+
 void run_lesson(const learn::Lesson& lesson, const LessonArguments& arguments) {
+  if (!arguments.model.empty() && lesson.teach_of_model == nullptr) {
+    throw UsageError(fmt::format("--model: the lesson {} looks at no model", lesson.name));
+  }
   const std::string option = "--out";
   learn::Report report;
   const Picture picture{.figure = [&] { return report.drawing()(arguments.picture.theme()); },
@@ -101,7 +113,7 @@ void run_lesson(const learn::Lesson& lesson, const LessonArguments& arguments) {
     check_picture(option, arguments.out, picture);
     files.reserve(option, arguments.out);
   }
-  lesson.teach(report);
+  teach(lesson, arguments.model, report);
   if (!arguments.out.empty()) write_picture(files, option, arguments.out, picture);
   files.commit();
   if (arguments.as_json) {
@@ -120,6 +132,11 @@ void add_lesson(CLI::App& command) {
   CLI::Option* name =
       add_option(*verb, "NAME", arguments->name, "The lesson; without it, the list");
   add_flag(*verb, "--list", arguments->list, "List the lessons")->excludes(name);
+  add_option(
+      *verb, "--model", arguments->model,
+      fmt::format("The trained model that real-heads looks at; without it {}", learn::kLessonModel))
+      ->type_name("PATH")
+      ->needs(name);
   add_flag(*verb, "--json", arguments->as_json,
            "Print the list, or every number of the lesson, as JSON");
   add_option(*verb, "--out", arguments->out,

@@ -16,7 +16,9 @@ struct HeadMap {
   std::vector<std::string> names;
   std::vector<float> scores;
 
+  // A pattern that no row has is no panel: 0 everywhere would say that no head follows it.
   void add(const inspect::ScoredTexts& scored, std::size_t pattern, const std::string& name) {
+    if (!has_rows(scored, pattern)) return;
     names.push_back(name);
     for (const auto& heads : scored.layers) {
       for (const inspect::HeadMeasures& head : heads) {
@@ -24,14 +26,23 @@ struct HeadMap {
       }
     }
   }
+
+ private:
+  static bool has_rows(const inspect::ScoredTexts& scored, std::size_t pattern) {
+    for (const auto& heads : scored.layers) {
+      for (const inspect::HeadMeasures& head : heads) {
+        if (head.patterns[pattern].rows > 0) return true;
+      }
+    }
+    return false;
+  }
 };
 
 HeadMap map_of(const HeadReport& report) {
   HeadMap map;
   const auto& text = report.scores.text;
   for (std::size_t i = 0; i < text.patterns.size(); ++i) {
-    const bool is_hidden = report.config.is_causal() && text.patterns[i].name == "next token";
-    if (text.patterns[i].name == inspect::duplicate_token().name || is_hidden) continue;
+    if (text.patterns[i].name == inspect::duplicate_token().name) continue;
     map.add(text, i, text.patterns[i].name);
   }
   const auto& repeated = report.scores.repeated;

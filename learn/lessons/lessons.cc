@@ -36,6 +36,7 @@ extern const Lesson kBahdanauLesson;
 extern const Lesson kLuongLesson;
 extern const Lesson kSeq2SeqLesson;
 extern const Lesson kHeadsLearnLesson;
+extern const Lesson kRealHeadsLesson;
 extern const Lesson kDiagnoseLesson;
 
 std::span<const Lesson> all_lessons() {
@@ -71,6 +72,7 @@ std::span<const Lesson> all_lessons() {
       kLuongLesson,
       kSeq2SeqLesson,
       kHeadsLearnLesson,
+      kRealHeadsLesson,
       kDiagnoseLesson,
   };
   return lessons;

@@ -17,6 +17,7 @@ import numpy as np
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 FRAMES = 120
+MINI_LM = pathlib.Path(__file__).parents[2] / "build/models/all-MiniLM-L6-v2"
 
 # Calls act(i) before each frame; the milliseconds from one frame to the next.
 MEASURE = """async ([act, frames]) => {
@@ -93,9 +94,13 @@ def screenshots(browser: Browser, heed: str, folder: pathlib.Path) -> None:
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         page.goto(path.as_uri())
         page.screenshot(path=folder / f"{name}.png")
-    page = browser.new_page(viewport={"width": 1280, "height": 620}, color_scheme="light")
-    page.goto(model(heed, 6, 20, 32).as_uri() + "#s=2&head=4")
-    page.wait_for_timeout(5000)
+    if not MINI_LM.exists():
+        print("`make models` has not been run: no picture of a model")
+        return
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    path = explain(heed, "The cat sat on the mat because it was tired.", "--model", MINI_LM)
+    page.goto(path.as_uri() + "#s=1&head=8")
+    page.wait_for_timeout(30000)  # until every small picture is drawn
     page.screenshot(path=folder / "explorer-model.png")
 
 

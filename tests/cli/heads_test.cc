@@ -171,6 +171,16 @@ TEST_F(HeadsOfModels, AreDrawn) {
   EXPECT_THAT(read_text(folder_ / "d.svg"), Not(HasSubstr("fill=\"#ffffff\"")));
 }
 
+TEST_F(HeadsOfModels, PatternsWithoutRowsAreNotDrawn) {
+  for (const TinyModel* model : {&decoder_, &encoder_}) {
+    ASSERT_EQ(run(*model, {"--out", folder_ / "m.html"}).exit_code, 0);
+    const std::string page = read_text(folder_ / "m.html");
+    EXPECT_THAT(page, AllOf(HasSubstr("<p>previous token"), HasSubstr("<p>first token"),
+                            Not(HasSubstr("punctuation")), Not(HasSubstr("same word"))));
+    EXPECT_EQ(page.find("<p>next token") == page.npos, model == &decoder_);
+  }
+}
+
 TEST_F(HeadsOfModels, WhatDoesNotFitIsNamed) {
   const CommandResult heads = run(decoder_, {"--ablate", "2.0"});
   EXPECT_EQ(heads.exit_code, 1);
