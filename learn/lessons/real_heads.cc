@@ -88,15 +88,16 @@ void show_weights(Report& report, const Subject& subject) {
   report.record("num_parameters", subject.model.num_parameters());
   const inspect::ModelReading reading = inspect::read_layers(subject.model, kSentence);
   report.say();
-  report.paragraph("\"{}\" is these tokens to it: {}", kSentence, fmt::join(reading.labels, " "));
-  report.record("tokens", reading.labels);
+  report.paragraph("\"{}\" is these tokens to it: {}", kSentence,
+                   fmt::join(reading.input.labels, " "));
+  report.record("tokens", reading.input.labels);
   const models::HeadIndex head = best_head_of(subject.scores, inspect::previous_token().name).head;
   const double difference = largest_difference(reading, head);
   report.say();
   report.show("weights",
               fmt::format("A = softmax(Q Kᵀ / √{}) of head {}; the columns are the same tokens:",
                           config.head_dim, name_of(head)),
-              weights_of_head(reading, head), 2, reading.labels);
+              weights_of_head(reading, head), 2, reading.input.labels);
   report.record("weights_head", name_of(head));
   report.record("weights_difference", difference);
   report.say();
@@ -123,8 +124,8 @@ void show_score(Report& report, const Subject& subject) {
   double sum = 0;
   double chance = 0;
   for (std::int64_t q = 1; q < n; ++q) {
-    report.say("  {:<12} {:<12} {:>6.2f}", reading.labels[static_cast<std::size_t>(q)],
-               reading.labels[static_cast<std::size_t>(q - 1)], weights(q, q - 1));
+    report.say("  {:<12} {:<12} {:>6.2f}", reading.input.labels[static_cast<std::size_t>(q)],
+               reading.input.labels[static_cast<std::size_t>(q - 1)], weights(q, q - 1));
     sum += weights(q, q - 1);
     std::int64_t seen = 0;
     for (std::int64_t k = 0; k < n; ++k) seen += reading.visible(q, k) ? 1 : 0;
@@ -159,8 +160,8 @@ void draw_heads(Report& report, const Subject& subject) {
     picture.matrices.push_back(
         {.title = fmt::format("{}: {} scores {:.2f}", name, name_of(best.head), best.found.score),
          .values = to_tensor(weights_of_head(reading, best.head)),
-         .queries = reading.labels,
-         .keys = reading.labels,
+         .queries = reading.input.labels,
+         .keys = reading.input.labels,
          .visible = reading.visible});
   }
   report.draw(drawing_of(std::move(picture)));

@@ -114,12 +114,12 @@ struct ThreadPool::Helper {
   cpu_set_t processors = {};  // that it may use otherwise
 };
 
-thread_local ThreadPool::Team* ThreadPool::current_team_ = nullptr;
+thread_local ThreadPool::Team* ThreadPool::current_team = nullptr;
 
 class ThreadPool::TeamScope {
  public:
-  explicit TeamScope(Team& team) : outer_(std::exchange(current_team_, &team)) {}
-  ~TeamScope() { current_team_ = outer_; }
+  explicit TeamScope(Team& team) : outer_(std::exchange(current_team, &team)) {}
+  ~TeamScope() { current_team = outer_; }
   TeamScope(const TeamScope&) = delete;
   TeamScope& operator=(const TeamScope&) = delete;
 
@@ -140,7 +140,7 @@ void ThreadPool::run(int count, FunctionRef<void()> work) {
                                       kSpinVariable, spin_text_, kMaxSpin));
   }
   Team own{heed::num_threads() - 1};
-  Team& team = current_team_ == nullptr ? own : *current_team_;
+  Team& team = current_team == nullptr ? own : *current_team;
   Job job{work, team, count - 1};
   // Helpers compute in the caller's floating-point environment.
   std::fegetenv(&job.environment);
@@ -158,8 +158,10 @@ void ThreadPool::post(Job& job) {
   {
     const std::lock_guard lock(mutex_);
     num_wanted = std::max(std::min(job.num_open, job.team.num_missing), 0);
-    start_helpers(std::min(num_busy_ + static_cast<std::size_t>(num_wanted), job.team.num_helpers));
     jobs_.push_back(&job);
+    std::size_t num_useful = num_busy_;
+    for (const Job* const posted : jobs_) num_useful += static_cast<std::size_t>(posted->num_open);
+    start_helpers(std::min(num_useful, job.team.num_helpers));
   }
   num_posted_.fetch_add(1);
   wake(num_wanted);
@@ -290,7 +292,7 @@ void ThreadPool::after_fork_in_child() {
   num_busy_ = 0;
   num_asleep_ = 0;
   num_awaiting_ = 0;
-  current_team_ = nullptr;
+  current_team = nullptr;
   mutex_.unlock();
 }
 

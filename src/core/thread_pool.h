@@ -53,7 +53,7 @@ class ThreadPool final : public Executor {
   void wait_for_jobs(std::uint32_t seen, Helper& self);
   bool set_asleep(Helper& self, bool is_asleep);
 
-  static thread_local Team* current_team_;  // nullptr: this thread is in no loop
+  static thread_local Team* current_team;  // nullptr: this thread is in no loop
 
   const int num_processors_;
   const std::string spin_text_;  // as the environment has it

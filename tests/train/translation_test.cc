@@ -22,7 +22,7 @@ Translator reversal() {
   return new_translator(settings, make_corpus(settings.corpus));
 }
 
-TEST(Translate, IsWhatABeamSearchFinds) {
+TEST(Translation, IsWhatABeamSearchFinds) {
   Translator translator = reversal();
   const std::string word = translator.source.token(4);
   const std::string sentence = " " + word + "  zebra ";
@@ -39,7 +39,7 @@ TEST(Translate, IsWhatABeamSearchFinds) {
   EXPECT_EQ(found.text, translator.target.decode(expected.tokens));
 }
 
-TEST(Translate, OfNothingThereIsNothing) {
+TEST(Translation, OfNothingThereIsNothing) {
   Translator translator = reversal();
   const Translation found = translate(translator, " \n");
   EXPECT_THAT(found.source, IsEmpty());
@@ -47,7 +47,7 @@ TEST(Translate, OfNothingThereIsNothing) {
   EXPECT_EQ(found.text, "");
 }
 
-TEST(Translate, RefusesMisuse) {
+TEST(Translation, RefusesMisuse) {
   Translator translator = reversal();
   EXPECT_THAT([&] { static_cast<void>(translate(translator, "a\xFF")); },
               ThrowsMessage<InvalidArgument>(HasSubstr("not valid UTF-8 at byte 1")));
