@@ -32,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto ids = vocabulary.ids(bytes);
     vocabulary.tokens(ids);
     vocabulary.decode(ids);
+    vocabulary.decode(ids, {.skip_special_tokens = false});
     read_other(vocabulary, bytes.substr(size / 2));
   } catch (const heed::FormatError&) {
   } catch (const heed::InvalidArgument&) {
