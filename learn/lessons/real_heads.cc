@@ -210,7 +210,7 @@ void teach_real_heads(Report& report, const std::filesystem::path& path) {
 
 extern const Lesson kRealHeadsLesson = {
     .name = "real-heads",
-    .shows = "a trained model: what its heads look at, and what happens without them",
+    .shows = "a trained model: what heads look at, and what changes without them",
     .teach_of_model = real_heads_lesson::teach_real_heads};
 
 }  // namespace heed::learn

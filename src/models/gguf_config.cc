@@ -1,10 +1,12 @@
 // Configurations of GGUF files.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "heed/error.h"
+#include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
 #include "models/config_checks.h"
 
@@ -114,6 +116,30 @@ std::int64_t rows_of(const GgufFile& file, const char* tensor) {
   return found->second.shape[0];
 }
 
+constexpr const char* kDivisors = "rope_freqs.weight";
+
+// Llama 3's scaling, computed by whoever made the file: the frequency of each pair is divided by
+// one of these numbers. Source: ggml, ggml_rope_ext (freq_factors).
+void read_divisors(const GgufFile& file, ModelConfig& config) {
+  if (!file.tensors().contains(kDivisors)) return;
+  const auto fail = [&](const std::string& problem) {
+    throw FormatError(file.name(), 0, fmt::format("tensor {} {}", kDivisors, problem));
+  };
+  if (!config.rotary) fail("scales rotary frequencies, which the architecture lacks");
+  const StoredTensor stored = Checkpoint::of(file).tensor(kDivisors);
+  const Shape expected{config.rotary->rotary_dim / 2};
+  if (stored.shape != expected) {
+    fail(fmt::format("has shape {}, expected {}", to_string(stored.shape), to_string(expected)));
+  }
+  const Tensor<float> divisors = to_float(stored);
+  for (const float divisor : divisors.elements()) {
+    if (!(divisor > 0) || !std::isfinite(divisor)) {
+      fail(fmt::format("holds {}, expected positive numbers", divisor));
+    }
+    config.rotary->divisors.push_back(divisor);
+  }
+}
+
 }  // namespace
 
 ModelConfig read_config(const GgufFile& file) {
@@ -123,9 +149,7 @@ ModelConfig read_config(const GgufFile& file) {
   if (config.family == Family::kBert && file.tensors().contains("token_types.weight")) {
     config.num_token_types = rows_of(file, "token_types.weight");
   }
-  if (file.tensors().contains("rope_freqs.weight")) {
-    throw FormatError(file.name(), 0, "it scales rotary frequencies by a tensor, which heed lacks");
-  }
+  read_divisors(file, config);
   if (file.contains("tokenizer.ggml.eos_token_id")) {
     config.end_ids.push_back(file.integer("tokenizer.ggml.eos_token_id"));
   }

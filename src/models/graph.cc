@@ -100,8 +100,11 @@ class Pass {
     }
     if (!config_.rotary) return;
     const RotaryPositions& rotary = *config_.rotary;
-    const RotaryFrequencies frequencies = rotary_frequencies(
+    RotaryFrequencies frequencies = rotary_frequencies(
         rotary.rotary_dim, rotary.base, rotary.scaling, std::max<std::int64_t>(longest, 1));
+    for (std::size_t i = 0; i < rotary.divisors.size(); ++i) {
+      frequencies.inv_freq.data()[i] /= rotary.divisors[i];
+    }
     const std::int64_t pairs = rotary.rotary_dim / 2;
     cos_ = Tensor<float>::uninitialized({1, inputs_.size(), pairs});
     sin_ = Tensor<float>::uninitialized({1, inputs_.size(), pairs});

@@ -103,8 +103,10 @@ BytePairs::BytePairs(const TokenTable& tokens, const std::vector<Merge>& merges,
   ranks_.reserve(merges.size());
   for (std::size_t i = 0; i < merges.size(); ++i) {
     // Of merges that are listed twice the last one counts, as in the library that writes them.
+    const std::int64_t rank =
+        merges[i].rank == kByPlace ? static_cast<std::int64_t>(i) : merges[i].rank;
     ranks_[pair_of(merges[i].first, merges[i].second)] = {
-        static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(merges[i].made)};
+        static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(merges[i].made)};
   }
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
     bytes_[byte] = tokens.find_in_model(fmt::format("<0x{:02X}>", byte)).value_or(-1);

@@ -26,11 +26,15 @@ struct BytePairOptions {
 
 class BytePairs : public Model {
  public:
-  // Two tokens, from the ones merged first to the ones merged last, and the token that they make.
+  static constexpr std::int64_t kByPlace = -1;
+
+  // Two tokens and the token that they make. Merges of a lower rank are done first, of one rank
+  // those that stand leftmost; without a rank it is the place in the list.
   struct Merge {
     std::int64_t first;
     std::int64_t second;
     std::int64_t made;
+    std::int64_t rank = kByPlace;
   };
 
   // `tokens` must outlive it.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -9,11 +10,13 @@
 #include "text/byte_pairs.h"
 #include "text/code_points.h"
 #include "text/formats.h"
+#include "text/score_merges.h"
 
 namespace heed::inline v0::text {
 namespace {
 
 // ggml's types of tokens.
+constexpr std::int64_t kNormalToken = 1;
 constexpr std::int64_t kUnknownToken = 2;
 constexpr std::int64_t kControlToken = 3;
 constexpr std::int64_t kUserToken = 4;
@@ -77,16 +80,26 @@ std::vector<TokenEntry> read_gguf_tokens(const GgufFile& file) {
   return entries;
 }
 
+void check_gguf_count(const GgufFile& file, std::string_view key, std::size_t count,
+                      std::size_t num_tokens) {
+  if (count == num_tokens) return;
+  fail(file, fmt::format("{} has {} values for {} tokens", key, count, num_tokens));
+}
+
+// Of each token.
+std::vector<std::int64_t> read_types(const GgufFile& file, std::size_t num_tokens) {
+  constexpr std::string_view kKey = "tokenizer.ggml.token_type";
+  if (!file.contains(kKey)) return std::vector<std::int64_t>(num_tokens, kNormalToken);
+  const auto& types = file.integers(kKey);
+  check_gguf_count(file, kKey, types.size(), num_tokens);
+  return types;
+}
+
 // Tokens that are looked for in texts.
 std::vector<AddedToken> read_gguf_added(const GgufFile& file,
                                         const std::vector<TokenEntry>& entries) {
   std::vector<AddedToken> added;
-  if (!file.contains("tokenizer.ggml.token_type")) return added;
-  const auto& types = file.integers("tokenizer.ggml.token_type");
-  if (types.size() != entries.size()) {
-    fail(file, fmt::format("tokenizer.ggml.token_type has {} values for {} tokens", types.size(),
-                           entries.size()));
-  }
+  const std::vector<std::int64_t> types = read_types(file, entries.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
     const bool is_special = types[i] == kControlToken || types[i] == kUnknownToken;
     if (!is_special && types[i] != kUserToken) continue;
@@ -159,19 +172,9 @@ Framing read_gguf_framing(const GgufFile& file, const SpecialTokens& roles, bool
   return framing;
 }
 
-}  // namespace
-
-std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file) {
-  const std::string& model = file.string("tokenizer.ggml.model");
-  if (model != "gpt2") {
-    fail(file, fmt::format("tokenizer.ggml.model is '{}', expected gpt2", io::printable(model)));
-  }
+// "gpt2": BPE over bytes. Says whether a text begins with a token unless the file says.
+bool add_byte_level(const GgufFile& file, PipelineParts& parts) {
   Recipe recipe = recipe_of(file);
-  std::vector<TokenEntry> entries = read_gguf_tokens(file);
-  PipelineParts parts;
-  parts.added = read_gguf_added(file, entries);
-  parts.tokens = std::make_unique<const TokenTable>(std::move(entries), std::vector<TokenEntry>{},
-                                                    file.name(), 0);
   BytePairOptions options;
   options.ignores_merges = recipe.ignores_merges;
   parts.model = std::make_unique<const BytePairs>(*parts.tokens,
@@ -179,8 +182,90 @@ std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file) {
   parts.normalizer = std::move(recipe.normalizer);
   parts.pre_tokenizer = std::move(recipe.split);
   parts.decoder = decode_byte_level;
+  return recipe.adds_begin;
+}
+
+constexpr const char* kSpaceMark = "▁";
+
+// A space before the text, if it wants one, and all spaces as marks.
+Normalizer marking_spaces(bool has_first) {
+  return [has_first](AlignedText text) {
+    if (has_first) text = prepend(std::move(text), kSpaceMark);
+    return replace_all(std::move(text), " ", kSpaceMark);
+  };
+}
+
+Decoder spaces_from_marks(bool has_first) {
+  return [has_first](TokenTexts tokens) {
+    tokens =
+        decode_fused(decode_byte_fallback(decode_replaced(std::move(tokens), kSpaceMark, " ")));
+    return has_first ? decode_stripped(std::move(tokens), {" ", 1, 0}) : tokens;
+  };
+}
+
+// What SentencePiece does with a text before it is split.
+void check_no_rules(const GgufFile& file) {
+  constexpr std::string_view kExtra = "tokenizer.ggml.remove_extra_whitespaces";
+  if (file.contains(kExtra) && file.boolean(kExtra)) {
+    fail(file, fmt::format("{} is true, which heed lacks", kExtra));
+  }
+  constexpr std::string_view kRules = "tokenizer.ggml.precompiled_charsmap";
+  if (file.contains(kRules)) fail(file, fmt::format("it has {}, which heed lacks", kRules));
+}
+
+std::vector<BytePairs::Merge> read_scores(const GgufFile& file, const TokenTable& tokens) {
+  constexpr std::string_view kKey = "tokenizer.ggml.scores";
+  const std::vector<double>& scores = file.numbers(kKey);
+  const auto num_tokens = static_cast<std::size_t>(tokens.size());
+  check_gguf_count(file, kKey, scores.size(), num_tokens);
+  const std::vector<std::int64_t> types = read_types(file, num_tokens);
+  std::vector<bool> is_made(num_tokens);
+  for (std::size_t i = 0; i < num_tokens; ++i) {
+    if (std::isnan(scores[i])) fail(file, fmt::format("{}[{}] is nan", kKey, i));
+    is_made[i] = types[i] == kNormalToken;
+    const std::size_t size = tokens.token(static_cast<std::int64_t>(i)).size();
+    // Finding its parts takes time quadratic in its length.
+    if (is_made[i] && size > AddedTokenFinder::kLongest) {
+      fail(file, fmt::format("token {} has {} bytes, expected at most {}", i, size,
+                             AddedTokenFinder::kLongest));
+    }
+  }
+  return merges_of_scores(tokens, scores, is_made);
+}
+
+// "llama": SentencePiece's BPE over characters, with a token for each byte of those that it lacks.
+bool add_sentence_piece(const GgufFile& file, PipelineParts& parts) {
+  check_no_rules(file);
+  BytePairOptions options;
+  options.unknown = parts.special.unknown;
+  options.fuses_unknown = true;
+  options.falls_back = true;
+  parts.model =
+      std::make_unique<const BytePairs>(*parts.tokens, read_scores(file, *parts.tokens), options);
+  constexpr std::string_view kFirst = "tokenizer.ggml.add_space_prefix";
+  const bool has_first = !file.contains(kFirst) || file.boolean(kFirst);
+  parts.normalizer = marking_spaces(has_first);
+  parts.decoder = spaces_from_marks(has_first);
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file) {
+  const std::string& model = file.string("tokenizer.ggml.model");
+  if (model != "gpt2" && model != "llama") {
+    fail(file,
+         fmt::format("tokenizer.ggml.model is '{}', expected gpt2 or llama", io::printable(model)));
+  }
+  std::vector<TokenEntry> entries = read_gguf_tokens(file);
+  PipelineParts parts;
+  parts.added = read_gguf_added(file, entries);
+  parts.tokens = std::make_unique<const TokenTable>(std::move(entries), std::vector<TokenEntry>{},
+                                                    file.name(), 0);
   parts.special = read_roles(file, *parts.tokens);
-  parts.framing = read_gguf_framing(file, parts.special, recipe.adds_begin);
+  const bool adds_begin =
+      model == "gpt2" ? add_byte_level(file, parts) : add_sentence_piece(file, parts);
+  parts.framing = read_gguf_framing(file, parts.special, adds_begin);
   if (file.contains("tokenizer.chat_template")) {
     parts.chat =
         recognise_template(file.string("tokenizer.chat_template"),

@@ -198,6 +198,21 @@ SENTENCES = [
     "Attention weights every token by how well its key answers a query; the rest is bookkeeping.",
     "¿Dónde está la biblioteca? 北京 — naïve café, 3.14 & more...",
     "x",
+    "Water boils at 100 °C at sea level, but at 90 °C on a mountain of 3,000 metres.",
+    "WHY IS EVERYTHING WRITTEN IN CAPITALS?!",
+    "to be or not to be that is the question to be or not to be that is the question to be or not to be",
+    "for (int i = 0; i < n; ++i) sum += x[i] * y[i];  // a product of two vectors",
+    "Der schnelle braune Fuchs springt über den faulen Hund; Größe, Maß und Übermut.",
+    "Быстрая коричневая лиса прыгает через ленивую собаку.",
+    "The trophy does not fit into the suitcase because it is too big.",
+    "She told her sister that her car had been towed, and that she would have to walk.",
+    "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30",
+    "Hello 👋🏽, world 🌍! Do emoji ever end? 👩‍👩‍👧",
+    "An internationalization antidisestablishmentarianism pneumonoultramicroscopicsilicovolcanoconiosis test.",
+    "In 1969, two people walked on the Moon. They stayed for less than a day, took photographs, set up a few "
+    "instruments, and gathered some twenty kilograms of stones. A third waited in orbit, alone.",
+    "def softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()\n",
+    "Once there was a lighthouse keeper who wrote letters to ships. " * 12,
 ]
 
 
@@ -211,17 +226,20 @@ def test_mini_lm_hidden_states_weights_and_vectors(mini_lm) -> None:
     expected, model, path = mini_lm
     tokenizer = AutoTokenizer.from_pretrained(path)
     vectors = []
+    of_states = of_weights = 0.0
     for sentence in SENTENCES:
         ids = tokenizer(sentence)["input_ids"]
         assert model.encode(sentence) == ids
         found = truth(expected, ids)
         states = np.stack([state[0].numpy() for state in found.hidden_states])
-        assert np.abs(model.hidden_states(ids) - states).max() < 1e-5
+        of_states = max(of_states, np.abs(model.hidden_states(ids) - states).max())
         weights = np.stack([layer[0].numpy() for layer in found.attentions])
-        assert np.abs(model.attentions(ids) - weights).max() < 1e-5
+        of_weights = max(of_weights, np.abs(model.attentions(ids) - weights).max())
         mean = states[-1].mean(axis=0)
         vectors.append(mean / np.linalg.norm(mean))
-    assert np.abs(model.embed(SENTENCES) - np.stack(vectors)).max() < 1e-5
+    of_vectors = np.abs(model.embed(SENTENCES) - np.stack(vectors)).max()
+    print(f"largest differences: states {of_states:.2e}, weights {of_weights:.2e}, vectors {of_vectors:.2e}")
+    assert max(of_states, of_weights, of_vectors) < 1e-5
 
 
 def test_mini_lm_reads_pairs(mini_lm) -> None:
@@ -233,7 +251,19 @@ def test_mini_lm_reads_pairs(mini_lm) -> None:
     assert np.abs(found - states).max() < 1e-5
 
 
-PROMPTS = ["The capital of France is", "def fibonacci(n):\n", "Once upon a time,", "1, 2, 3, 4,"]
+PROMPTS = [
+    "The capital of France is",
+    "def fibonacci(n):\n",
+    "Once upon a time,",
+    "1, 2, 3, 4,",
+    "The three most important things about gravity are",
+    "Dear Sir or Madam,\n",
+    "Question: Why do leaves turn red in autumn?\nAnswer:",
+    "A recipe for bread:\n1.",
+    "The old man looked at the sea and",
+    "In this paper we show that",
+]
+WRITTEN = 100  # tokens behind each prompt
 
 
 @pytest.fixture(scope="module")
@@ -250,16 +280,41 @@ def smol_lm():
 
 def test_smol_lm_tokens_and_logits(smol_lm) -> None:
     expected, model, tokenizer = smol_lm
-    for prompt in [*PROMPTS, *SENTENCES]:
-        ids = tokenizer(prompt)["input_ids"]
-        assert model.encode(prompt) == ids
+    worst = 0.0
+    for text in SENTENCES:
+        ids = tokenizer(text)["input_ids"]
+        assert model.encode(text) == ids
         logits = truth(expected, ids).logits[0].numpy()
-        assert np.abs(model.logits(ids) - logits).max() < 1e-4 * np.abs(logits).max()
+        worst = max(worst, np.abs(model.logits(ids) - logits).max() / np.abs(logits).max())
+    print(f"largest difference of logits: {worst:.2e} of the largest")
+    assert worst < 1e-4
+
+
+def test_smol_lm_writes_what_transformers_prefers(smol_lm) -> None:
+    """Each token of heed's greedy texts is what transformers finds most likely behind those before: then its greedy text
+    is the same. One pass over a text tells, where writing it takes ten times as long. Two tokens tie where their logits
+    are closer than the bound of the logits."""
+    expected, model, tokenizer = smol_lm
+    ties = 0
+    for prompt in PROMPTS:
+        ids = tokenizer(prompt)["input_ids"]
+        result = model.generate(prompt, max_tokens=WRITTEN)
+        chosen = list(result.ids)
+        if result.reason == "end_token":
+            chosen.append(expected.generation_config.eos_token_id)
+        assert len(chosen) == WRITTEN or result.reason == "end_token"
+        with torch.no_grad():
+            logits = expected(torch.tensor([ids + chosen])).logits[0, len(ids) - 1 : -1]
+        for at, (row, token) in enumerate(zip(logits, chosen, strict=True)):
+            if row.argmax() != token:
+                assert row.max() - row[token] < 1e-4 * row.abs().max(), (prompt, at)
+                ties += 1
+    print(f"ties in {len(PROMPTS)} texts of {WRITTEN} tokens: {ties}")
 
 
 def test_smol_lm_writes_what_transformers_writes(smol_lm) -> None:
     expected, model, tokenizer = smol_lm
-    for prompt in PROMPTS:
+    for prompt in PROMPTS[:4]:
         tokens = tokenizer(prompt, return_tensors="pt")
         written = expected.generate(**tokens, max_new_tokens=30, do_sample=False)
         result = model.generate(prompt, max_tokens=30)

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -100,7 +101,7 @@ TEST(GgufTokenizer, HasRolesAndATemplate) {
 TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
   expect_gguf_refused(small_file("x"), "tokenizer.ggml.pre is 'x', expected default, gpt-2");
   expect_gguf_refused(GgufBuilder().add("tokenizer.ggml.model", kText, gguf_text("t5")),
-                      "tokenizer.ggml.model is 't5', expected gpt2");
+                      "tokenizer.ggml.model is 't5', expected gpt2 or llama");
   GgufBuilder role = small_file("gpt-2");
   expect_gguf_refused(role.add("tokenizer.ggml.eos_token_id", kU32, raw(261U)),
                       "tokenizer.ggml.eos_token_id is 261, expected 0 <= id < 261");
@@ -114,6 +115,101 @@ TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
   Vocabulary types = small_vocabulary();
   types.types.pop_back();
   expect_gguf_refused(small_file("gpt-2", types), "token_type has 260 values for 261 tokens");
+}
+
+// Tokens as SentencePiece trains them, with their scores: "▁ab" may be made of "▁a" and "b" or of
+// "▁" and "ab".
+struct ScoredToken {
+  std::string token;
+  float score;
+  std::int32_t type = 1;
+};
+
+std::vector<ScoredToken> scored_tokens() {
+  std::vector<ScoredToken> tokens{{"<unk>", 0, 2}, {"<s>", 0, 3}, {"</s>", 0, 3}};
+  for (const ScoredToken& token : {ScoredToken{"ab", -1},
+                                   {"▁a", -2},
+                                   {"▁ab", -3},
+                                   {"bb", -4},
+                                   {"▁", -5},
+                                   {"a", -6},
+                                   {"b", -7},
+                                   {"c", -8},
+                                   {"aa", -1},
+                                   {"<0xC3>", 0, 6},
+                                   {"<0xA9>", 0, 6}}) {
+    tokens.push_back(token);
+  }
+  return tokens;
+}
+
+GgufBuilder scored_file(const std::vector<ScoredToken>& tokens = scored_tokens()) {
+  std::vector<std::string> texts;
+  std::string scores;
+  std::string types;
+  for (const ScoredToken& token : tokens) {
+    texts.push_back(token.token);
+    scores += raw(token.score);
+    types += raw(token.type);
+  }
+  GgufBuilder file;
+  file.add("tokenizer.ggml.model", kText, gguf_text("llama"))
+      .add("tokenizer.ggml.tokens", kArray, text_array(texts))
+      .add("tokenizer.ggml.scores", kArray, gguf_array(kF32, tokens.size(), scores))
+      .add("tokenizer.ggml.token_type", kArray, gguf_array(kI32, tokens.size(), types))
+      .add("tokenizer.ggml.bos_token_id", kU32, raw(1U))
+      .add("tokenizer.ggml.unknown_token_id", kU32, raw(0U));
+  return file;
+}
+
+TEST(GgufTokenizer, MergesByScores) {
+  EXPECT_THAT(encoded(scored_file(), "ab"), ElementsAre("<s>", "▁ab"));
+  EXPECT_THAT(encoded(scored_file(), "ab ac  bb"),
+              ElementsAre("<s>", "▁ab", "▁a", "c", "▁", "▁", "bb"));
+  // Of equal scores the leftmost.
+  EXPECT_THAT(encoded(scored_file(), "caab"), ElementsAre("<s>", "▁", "c", "aa", "b"));
+  EXPECT_THAT(encoded(scored_file(), "caaab"), ElementsAre("<s>", "▁", "c", "aa", "ab"));
+  EXPECT_THAT(encoded(scored_file(), ""), ElementsAre("<s>"));
+}
+
+TEST(GgufTokenizer, FallsBackToBytesThatAreTokens) {
+  EXPECT_THAT(encoded(scored_file(), "é"), ElementsAre("<s>", "▁", "<0xC3>", "<0xA9>"));
+  EXPECT_THAT(encoded(scored_file(), "xya"), ElementsAre("<s>", "▁", "<unk>", "a"));
+}
+
+TEST(GgufTokenizer, DecodesMarksAndBytes) {
+  const std::string bytes = scored_file().build();
+  const auto tokenizer = text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f"));
+  for (const char* text : {"ab é a", " a", "a  b", ""}) {
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text).ids), text);
+  }
+}
+
+TEST(GgufTokenizer, PutsASpaceBeforeATextUnlessTheFileSaysNo) {
+  GgufBuilder file = scored_file();
+  file.add("tokenizer.ggml.add_space_prefix", kBool, std::string(1, '\0'))
+      .add("tokenizer.ggml.add_bos_token", kBool, std::string(1, '\0'));
+  EXPECT_THAT(encoded(file, "ab a"), ElementsAre("ab", "▁a"));
+}
+
+TEST(GgufTokenizer, RefusesScoresThatMeanNothing) {
+  std::vector<ScoredToken> tokens = scored_tokens();
+  tokens[4].score = NAN;
+  expect_gguf_refused(scored_file(tokens), "tokenizer.ggml.scores[4] is nan");
+  tokens = scored_tokens();
+  tokens[5].token = std::string(1025, 'a');
+  expect_gguf_refused(scored_file(tokens), "token 5 has 1025 bytes, expected at most 1024");
+  GgufBuilder few;
+  few.add("tokenizer.ggml.model", kText, gguf_text("llama"))
+      .add("tokenizer.ggml.tokens", kArray, text_array({"a", "b"}))
+      .add("tokenizer.ggml.scores", kArray, gguf_array(kF32, 1, raw(1.0F)));
+  expect_gguf_refused(few, "tokenizer.ggml.scores has 1 values for 2 tokens");
+  GgufBuilder spaces = scored_file();
+  spaces.add("tokenizer.ggml.remove_extra_whitespaces", kBool, std::string(1, '\1'));
+  expect_gguf_refused(spaces, "remove_extra_whitespaces is true, which heed lacks");
+  GgufBuilder rules = scored_file();
+  rules.add("tokenizer.ggml.precompiled_charsmap", kArray, gguf_array(kU8, 1, "x"));
+  expect_gguf_refused(rules, "precompiled_charsmap, which heed lacks");
 }
 
 }  // namespace

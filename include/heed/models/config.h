@@ -48,6 +48,9 @@ struct RotaryPositions {
   std::int64_t rotary_dim = 0;
   RotaryPairing pairing = RotaryPairing::kHalves;
   RotaryScaling scaling = std::monostate{};
+  /// What the scaled frequencies are divided by, [rotary_dim / 2]; none: all by 1. GGUF files hold
+  /// Llama 3's scaling so.
+  std::vector<double> divisors = {};
 };
 
 /// The sizes and kinds of a transformer's parts.
