@@ -4,13 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +16,9 @@
 #include "bench/bench_verbs.h"
 #include "bench/case_arguments.h"
 #include "bench/decode_cache.h"
+#include "bench/measurement.h"
 #include "bench/read_rate.h"
 #include "bench/report.h"
-#include "bench/statistics.h"
 #include "heed/parallel.h"
 #include "verbs.h"
 
@@ -74,53 +71,32 @@ void check(const DecodeCase& one) {
   }
 }
 
-// What calls of one kind take in turn with those of others: what disturbs the machine disturbs all.
-class Timed {
- public:
-  explicit Timed(std::function<void()> call) : call_(std::move(call)) {
-    constexpr double kSeconds = 0.02;  // of a measurement, at least
-    count_ = std::max(1, static_cast<int>(kSeconds / of(1)));
-    of(count_);
-  }
-
-  void measure() { seconds_.push_back(of(count_) / count_); }
-  double seconds() const { return median(seconds_); }
-
- private:
-  double of(int count) const {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < count; ++i) call_();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
-  std::function<void()> call_;
-  int count_ = 1;
-  std::vector<double> seconds_;
-};
-
 // A plain loop over the same bytes, attention, and attention where nothing is shared.
 Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
   progress.start_case();
   set_num_threads(one.threads);
   const auto cache = make_decode_cache(one);
+  const auto read = [&] { read_all(cache->next_parts()); };
+  const auto token = [&] { cache->attend(); };
   std::unique_ptr<DecodeCache> apart_cache;
-  Timed token([&] { cache->attend(); });
-  Timed read([&] { read_all(cache->next_parts()); });
-  std::optional<Timed> apart;
+  const auto token_apart = [&] { apart_cache->attend(); };
+  std::vector<FunctionRef<void()>> calls{read, token};
   if (one.shared_prefix > 0) {
     DecodeCase other = one;
     other.shared_prefix = 0;
     apart_cache = make_decode_cache(other);
-    apart.emplace([&] { apart_cache->attend(); });
+    calls.emplace_back(token_apart);
   }
-  for (int i = 0; i < repetitions; ++i) {
-    read.measure();
-    token.measure();
-    if (apart) apart->measure();
-    progress.report(i + 1, repetitions);
-  }
-  const double rate = static_cast<double>(cache->bytes()) / token.seconds();
-  const double read_rate = static_cast<double>(cache->bytes()) / read.seconds();
+  const Sampling sampling{
+      .threads = one.threads, .repetitions = repetitions, .seconds_per_repetition = 0.02};
+  const auto timed = time_in_turn(sampling, calls, progress);
+  Probe best = best_probe(timed.front());
+  for (const auto& of_call : timed) best = better(best, best_probe(of_call));
+  const Timing of_token = summarize(timed[1], best);
+  const double seconds = of_token.median_seconds;
+  const double rate = static_cast<double>(cache->bytes()) / seconds;
+  const double read_rate =
+      static_cast<double>(cache->bytes()) / summarize(timed[0], best).median_seconds;
   Json result{{"storage", one.storage},
               {"batch", one.batch},
               {"heads", one.heads},
@@ -133,11 +109,13 @@ Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
               {"gbytes_per_s", rate / 1e9},
               {"read_gbytes_per_s", read_rate / 1e9},
               {"bandwidth_share", rate / read_rate},
-              {"us_per_token", token.seconds() * 1e6},
+              {"us_per_token", seconds * 1e6},
+              {"quiet", of_token.quiet},
               {"repetitions", repetitions}};
-  if (apart) {
-    result["us_per_token_apart"] = apart->seconds() * 1e6;
-    result["share_of_apart"] = token.seconds() / apart->seconds();
+  if (apart_cache) {
+    const double apart = summarize(timed[2], best).median_seconds;
+    result["us_per_token_apart"] = apart * 1e6;
+    result["share_of_apart"] = seconds / apart;
   }
   return result;
 }
@@ -148,7 +126,7 @@ struct Column {
   const char* format;
   double factor = 1;
 };
-constexpr std::array<Column, 11> kColumns{{{"batch", "batch", "{:.0f}"},
+constexpr std::array<Column, 12> kColumns{{{"batch", "batch", "{:.0f}"},
                                            {"heads", "heads", "{:.0f}"},
                                            {"kv heads", "kv_heads", "{:.0f}"},
                                            {"kv seq", "kv_seq", "{:.0f}"},
@@ -158,7 +136,8 @@ constexpr std::array<Column, 11> kColumns{{{"batch", "batch", "{:.0f}"},
                                            {"GB/s", "gbytes_per_s", "{:.2f}"},
                                            {"read GB/s", "read_gbytes_per_s", "{:.2f}"},
                                            {"share", "bandwidth_share", "{:.1f} %", 100},
-                                           {"us per token", "us_per_token", "{:.1f}"}}};
+                                           {"us per token", "us_per_token", "{:.1f}"},
+                                           {"quiet", "quiet", "{:.0f}"}}};
 constexpr std::array<Column, 3> kSharedColumns{{{"shared", "shared_prefix", "{:.0f}"},
                                                 {"us apart", "us_per_token_apart", "{:.1f}"},
                                                 {"of apart", "share_of_apart", "{:.1f} %", 100}}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 
 #include "heed/parallel.h"
 
@@ -17,30 +18,44 @@ double seconds_per_call(int count, FunctionRef<void()> call) {
   return elapsed.count() / count;
 }
 
-}  // namespace
-
-std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
-                                   Progress& progress) {
+// How many calls fill a repetition, by the last of those that warm up.
+int calls_of_repetition(const Sampling& sampling, FunctionRef<void()> call, Progress& progress) {
   constexpr double kMostCalls = 100000;
-  set_num_threads(sampling.threads);
   double seconds = sampling.seconds_per_repetition;
   for (int i = 0; i < sampling.warmups; ++i) {
     seconds = seconds_per_call(1, call);
     progress.report(0, sampling.repetitions);
   }
   const double count = std::ceil(sampling.seconds_per_repetition / std::max(seconds, 1e-9));
-  const int calls = static_cast<int>(std::clamp(count, 1.0, kMostCalls));
-  std::vector<Repetition> repetitions;
+  return static_cast<int>(std::clamp(count, 1.0, kMostCalls));
+}
+
+}  // namespace
+
+std::vector<std::vector<Repetition>> time_in_turn(const Sampling& sampling,
+                                                  std::span<const FunctionRef<void()>> calls,
+                                                  Progress& progress) {
+  set_num_threads(sampling.threads);
+  std::vector<int> counts;
+  for (const auto& call : calls) counts.push_back(calls_of_repetition(sampling, call, progress));
+  std::vector<std::vector<Repetition>> repetitions(calls.size());
   settle_machine(sampling.threads);
   Probe before = probe_machine(sampling.threads);
   for (int i = 0; i < sampling.repetitions; ++i) {
-    const double elapsed = seconds_per_call(calls, call);
-    const Probe after = probe_machine(sampling.threads);
-    repetitions.push_back({elapsed, before, after});
-    before = after;
+    for (std::size_t which = 0; which < calls.size(); ++which) {
+      const double elapsed = seconds_per_call(counts[which], calls[which]);
+      const Probe after = probe_machine(sampling.threads);
+      repetitions[which].push_back({elapsed, before, after});
+      before = after;
+    }
     progress.report(i + 1, sampling.repetitions);
   }
   return repetitions;
+}
+
+std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
+                                   Progress& progress) {
+  return time_in_turn(sampling, {&call, 1}, progress).front();
 }
 
 }  // namespace heed::cli

@@ -1,6 +1,7 @@
-// Times a call again and again, each time between two probes of the machine.
+// Times calls again and again, each time between two probes of the machine.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "bench/progress.h"
@@ -17,7 +18,13 @@ struct Sampling {
   double seconds_per_repetition = 2e-3;
 };
 
-// Sets num_threads() to sampling.threads, for good.
+// The repetitions of each call. They take turns: what disturbs the machine disturbs all. Sets
+// num_threads() to sampling.threads, for good.
+std::vector<std::vector<Repetition>> time_in_turn(const Sampling& sampling,
+                                                  std::span<const FunctionRef<void()>> calls,
+                                                  Progress& progress);
+
+// The same of one call.
 std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
                                    Progress& progress);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <string>
 #include <thread>
 
@@ -105,13 +104,18 @@ std::string aligned(const std::vector<Row>& rows) {
   return text;
 }
 
-Json to_json(const std::vector<Outcome>& outcomes) {
+std::map<int, Probe> best_probes(const std::vector<Outcome>& outcomes) {
   std::map<int, Probe> best;
   for (const Outcome& outcome : outcomes) {
     const Probe probe = best_probe(outcome.repetitions);
     const auto [entry, is_first] = best.emplace(outcome.threads, probe);
     if (!is_first) entry->second = better(entry->second, probe);
   }
+  return best;
+}
+
+Json to_json(const std::vector<Outcome>& outcomes) {
+  const std::map<int, Probe> best = best_probes(outcomes);
   Json results = Json::array();
   for (const Outcome& outcome : outcomes) {
     results.push_back(outcome_json(outcome, best.at(outcome.threads)));
