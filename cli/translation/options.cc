@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "arguments.h"
+#include "verbs.h"
 
 namespace heed::cli {
 

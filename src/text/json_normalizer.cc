@@ -60,7 +60,7 @@ Normalizer read_normalizer(const JsonPart& part) {
   }
   if (name == "Replace") {
     return [pattern = read_literal(part.at("pattern")), content = part.at("content").string()](
-               AlignedText text) { return replace_all(std::move(text), pattern, content); };
+               const AlignedText& text) { return replace_all(text, pattern, content); };
   }
   fail_unknown(type);
 }

@@ -72,6 +72,7 @@ TEST_F(ThreadPoolTest, HelpersThatAreLeftOverJoinLoopsWithin) {
 TEST_F(ThreadPoolTest, CallersOnManyThreadsGetTheirLoopsDone) {
   std::atomic<std::int64_t> sum = 0;
   std::vector<std::thread> callers;
+  callers.reserve(5);
   for (int c = 0; c < 5; ++c) {
     callers.emplace_back([&] {
       for (int i = 0; i < 300; ++i) {

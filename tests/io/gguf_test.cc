@@ -26,7 +26,7 @@ using testing_support::GgufBuilder;
 using testing_support::raw;
 namespace of = testing_support;
 
-constexpr std::uint32_t kQ4_1 = 3;
+constexpr std::uint32_t kQ41 = 3;
 constexpr std::uint64_t kBeyond = std::uint64_t{1} << 63;
 constexpr std::int64_t kFirstKey = 24;  // its byte in a file
 
@@ -130,7 +130,7 @@ TEST(Gguf, AsksForKeysByKind) {
 TEST(Gguf, TensorsLieWhereTheFileSays) {
   GgufBuilder builder;
   builder.add_tensor("b", {3, 2}, 0, std::string(24, 'b'));
-  builder.add_tensor("a", {64, 5, 1, 2}, kQ4_1, std::string(400, 'a'));
+  builder.add_tensor("a", {64, 5, 1, 2}, kQ41, std::string(400, 'a'));
   builder.add_tensor("empty", {0}, 0, "");
   for (const std::uint32_t version : {2U, 3U}) {
     builder.version = version;
@@ -139,7 +139,7 @@ TEST(Gguf, TensorsLieWhereTheFileSays) {
     ASSERT_EQ(file.tensors().size(), 3U);
     const GgufTensor& a = file.tensors().at("a");
     EXPECT_EQ(a.shape, (Shape{2, 1, 5, 64}));
-    EXPECT_EQ(a.type, kQ4_1);
+    EXPECT_EQ(a.type, kQ41);
     EXPECT_EQ(a.bytes.size(), 400U);
     EXPECT_EQ(std::to_integer<char>(a.bytes[0]), 'a');
     EXPECT_EQ(a.offset, static_cast<std::int64_t>(bytes.find("aaaa")));
@@ -279,7 +279,7 @@ TEST(Gguf, RefusesShapesThatAreNone) {
   expect_gguf_refused(with_tensor({kBeyond / 2}, 0), "tensor 't': ");  // times four bytes
   expect_gguf_refused(with_tensor({kBeyond}, 0),
                       "an extent of tensor 't' is 9223372036854775808, beyond 63 bits");
-  expect_gguf_refused(with_tensor({33}, kQ4_1),
+  expect_gguf_refused(with_tensor({33}, kQ41),
                       "tensor 't' has rows of 33 elements, Q4_1 has blocks of 32");
   expect_gguf_refused(with_tensor({128}, 14),
                       "tensor 't' has rows of 128 elements, Q6_K has blocks of 256");
@@ -319,7 +319,7 @@ TEST(Gguf, RefusesFilesThatEndAnywhere) {
   builder.add("general.alignment", of::kU32, raw(8U))
       .add("text", of::kText, gguf_text("größe"))
       .add("array", of::kArray, gguf_array(of::kText, 2, gguf_text("a") + gguf_text("b")))
-      .add_tensor("q", {32, 2}, kQ4_1, std::string(40, 'q'))
+      .add_tensor("q", {32, 2}, kQ41, std::string(40, 'q'))
       .add_tensor("f", {3}, 0, std::string(12, 'f'));
   const std::string bytes = builder.build();
   parse_gguf(bytes);

@@ -31,7 +31,7 @@ CausalConfig config() {
 std::string saved(const TemporaryFolder& folder, const std::string& settings) {
   set_seed(1);
   CausalTransformer model(config());
-  const std::string path = folder / "model.safetensors";
+  std::string path = folder / "model.safetensors";
   nn::save(path, model, {{"settings", settings}});
   return path;
 }

@@ -109,7 +109,7 @@ TEST(ChooseToken, OfManyTokensIsAsIfAllWereSorted) {
 
 TEST(ChooseToken, RefusesWhatMeansNothing) {
   TorchGenerator random(0);
-  const auto choose = [&](std::vector<float> logits, const models::Sampling& sampling) {
+  const auto choose = [&](const std::vector<float>& logits, const models::Sampling& sampling) {
     return [&random, logits, sampling] { choose_token(logits, sampling, random); };
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -1,8 +1,8 @@
 #include "support/tiny_model.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>

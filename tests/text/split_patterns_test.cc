@@ -16,6 +16,7 @@ std::vector<std::string> matches_of(std::string_view text, SplitPattern pattern)
   std::vector<Span> spans;
   append_matches(spans, text, {0, text.size()}, pattern);
   std::vector<std::string> matches;
+  matches.reserve(spans.size());
   for (const auto& [begin, end] : spans) matches.emplace_back(text.substr(begin, end - begin));
   return matches;
 }

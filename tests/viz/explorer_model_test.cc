@@ -199,6 +199,7 @@ TEST(ExplorerModel, PatternScoresAreThoseOfTheDiagnostics) {
   previous.weights = Tensor<float>({1, 3, 3}, {1, 0, 0, 1, 0, 0, 0, 1, 0});
   const std::vector<HeadScore> scores = pattern_scores({even_weights(), previous});
   std::vector<std::string> names;
+  names.reserve(scores.size());
   for (const HeadScore& score : scores) names.push_back(score.name);
   EXPECT_THAT(names,
               ElementsAre("previous token", "first token", "itself", "next token", "entropy"));
