@@ -21,6 +21,7 @@ struct ModelRequest {
   int repetitions = 5;
 };
 
+// NOLINTNEXTLINE(bugprone-exception-escape): JSON that is moved does not throw
 struct ModelFindings {
   // `work` is "start", "read", "write" or "embed".
   std::vector<Outcome> outcomes;

@@ -36,6 +36,7 @@ class Outcome {
  public:
   Outcome(const models::Model& model, const HeadList& off) {
     std::vector<text::Encoding> encodings;
+    encodings.reserve(kSentences.size());
     for (const char* sentence : kSentences) {
       encodings.push_back(model.tokenizer().encode(sentence));
     }

@@ -191,7 +191,7 @@ constexpr const char* kSpaceMark = "▁";
 Normalizer marking_spaces(bool has_first) {
   return [has_first](AlignedText text) {
     if (has_first) text = prepend(std::move(text), kSpaceMark);
-    return replace_all(std::move(text), " ", kSpaceMark);
+    return replace_all(text, " ", kSpaceMark);
   };
 }
 

@@ -29,8 +29,8 @@ TEST(Command, VersionGoesToStdout) {
 
 // With a limit in which a second thread of OpenBLAS would find no memory.
 TEST(Command, NeedsLittleMemoryToStart) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer needs terabytes of addresses";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need terabytes of addresses";
 #endif
   constexpr rlim_t kMegabyte = 1 << 20;
   for (const rlim_t megabytes : {150, 170, 200, 250}) {
