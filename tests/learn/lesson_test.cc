@@ -80,7 +80,8 @@ TEST(LessonCommand, EveryLessonFitsAPageRecordsNumbersAndHasAPicture) {
     const std::string name = lesson["name"];
     const std::string picture = folder / (name + ".svg");
     std::vector<std::string> arguments{"lesson", name};
-    if (name == "real-heads") arguments.insert(arguments.end(), {"--model", model.folder().string()});
+    if (name == "real-heads")
+      arguments.insert(arguments.end(), {"--model", model.folder().string()});
     const auto run_with = [&](const std::vector<std::string>& more) {
       std::vector<std::string> all = arguments;
       all.insert(all.end(), more.begin(), more.end());
