@@ -110,13 +110,27 @@ class HEED_API NumpyRandomState {
 };
 
 /// The generator that draws where none is named, seeded with 0 when the program starts. There is
-/// one in a process, as in PyTorch, so that set_seed reaches every later draw. It is not
-/// synchronised: a lock would not make the order of draws from several threads reproducible, so
-/// each thread that draws needs a TorchGenerator of its own.
+/// one in a process, as in PyTorch, so that set_seed reaches every later draw, but for threads that
+/// have another by a GeneratorScope. It is not synchronised: a lock would not make the order of
+/// draws from several threads reproducible, so each thread that draws needs a TorchGenerator of its
+/// own.
 HEED_API TorchGenerator& default_generator();
 
 /// Seeds default_generator(): torch.manual_seed.
 HEED_API void set_seed(std::uint64_t seed = 0);
+
+/// Makes `generator`, which must outlive it, the default_generator() of the current thread while
+/// the scope lives: for threads that each compute on their own.
+class HEED_API GeneratorScope {
+ public:
+  explicit GeneratorScope(TorchGenerator& generator) noexcept;
+  ~GeneratorScope();
+  GeneratorScope(const GeneratorScope&) = delete;
+  GeneratorScope& operator=(const GeneratorScope&) = delete;
+
+ private:
+  TorchGenerator* outer_;
+};
 
 /// Normal with mean 0 and standard deviation 1, from default_generator(): torch.randn.
 template <class T = float>

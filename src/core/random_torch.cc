@@ -29,6 +29,8 @@ namespace {
 // The block of the vectorised Box-Muller transform: 8 numbers for the radius, 8 for the angle.
 constexpr std::int64_t kBlock = 16;
 
+thread_local TorchGenerator* generator_of_thread = nullptr;
+
 void check_no_repeats(const char* function, const Shape& shape, const Strides& strides) {
   for (int dim = 0; dim < shape.rank(); ++dim) {
     if (shape[dim] > 1 && strides[static_cast<std::size_t>(dim)] == 0) {
@@ -235,9 +237,14 @@ void TorchGenerator::set_state(TensorView<const std::uint64_t> state) {
   if (words[words.size() - 2] == 1) next_normal_ = std::bit_cast<double>(words.back());
 }
 
+GeneratorScope::GeneratorScope(TorchGenerator& generator) noexcept
+    : outer_(std::exchange(generator_of_thread, &generator)) {}
+
+GeneratorScope::~GeneratorScope() { generator_of_thread = outer_; }
+
 TorchGenerator& default_generator() {
   static TorchGenerator generator;
-  return generator;
+  return generator_of_thread == nullptr ? generator : *generator_of_thread;
 }
 
 void set_seed(std::uint64_t seed) { default_generator().manual_seed(seed); }

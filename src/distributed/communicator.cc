@@ -1,0 +1,107 @@
+#include "heed/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <new>
+
+#include "heed/cancellation.h"
+#include "heed/error.h"
+#include "heed/shape.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+// What became of a rank's part, as the first character of what it tells the others.
+enum Outcome : char {
+  kDone = '.',
+  kInvalidArgument = 'i',
+  kCommunicationFailed = 'm',
+  kWasCancelled = 'c',
+  kOutOfMemory = 'b',
+  kFailed = 'f',
+};
+
+// Of the exception that is being handled.
+std::string describe_exception() {
+  const auto said = [](Outcome outcome, const char* text) {
+    return std::string(1, outcome) + text;
+  };
+  try {
+    throw;
+  } catch (const InvalidArgument& error) {
+    return said(kInvalidArgument, error.what());
+  } catch (const CommunicationError& error) {
+    return said(kCommunicationFailed, error.what());
+  } catch (const Cancelled& error) {
+    return said(kWasCancelled, error.what());
+  } catch (const std::bad_alloc&) {
+    return said(kOutOfMemory, "");
+  } catch (const std::exception& error) {
+    return said(kFailed, error.what());
+  } catch (...) {
+    return said(kFailed, "an exception that is no std::exception");
+  }
+}
+
+[[noreturn]] void throw_described(char outcome, const std::string& text) {
+  switch (outcome) {
+    case kInvalidArgument:
+      throw InvalidArgument(text);
+    case kCommunicationFailed:
+      throw CommunicationError(text);
+    case kWasCancelled:
+      throw Cancelled(text);
+    case kOutOfMemory:
+      throw std::bad_alloc();
+    default:
+      throw std::runtime_error(text);
+  }
+}
+
+}  // namespace
+
+CommunicationError::~CommunicationError() = default;
+Transfer::~Transfer() = default;
+Communicator::~Communicator() = default;
+
+std::vector<std::string> gather_texts(Communicator& ranks, std::string_view mine) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(size);
+  ranks.gather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths)));
+  const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const auto bytes = checked_multiply(static_cast<std::int64_t>(longest), ranks.size());
+  std::string padded(mine);
+  padded.resize(longest);
+  std::string all(static_cast<std::size_t>(bytes), '\0');
+  ranks.gather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> texts;
+  texts.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) texts.push_back(all.substr(i * longest, lengths[i]));
+  return texts;
+}
+
+void run_on_all(Communicator& ranks, const std::function<void()>& part) {
+  if (ranks.size() == 1) {
+    part();
+    return;
+  }
+  std::string outcome(1, kDone);
+  try {
+    part();
+  } catch (...) {
+    outcome = describe_exception();
+  }
+  const std::vector<std::string> outcomes = gather_texts(ranks, outcome);
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    if (outcomes[rank].front() == kDone) continue;
+    throw_described(outcomes[rank].front(),
+                    fmt::format("rank {}: {}", rank, outcomes[rank].substr(1)));
+  }
+}
+
+}  // namespace heed::inline v0
