@@ -28,7 +28,7 @@ struct Post {
   bool sends;
   std::span<std::byte> memory;  // of a sender, only read
   State state = State::kAlone;
-  std::string problem;       // when done: why nothing was copied
+  std::string problem = {};  // when done: why nothing was copied
   bool is_deserted = false;  // the other side withdrew
 
   std::string text() const;
