@@ -10,6 +10,8 @@
 #include "heed/convert.h"
 #include "heed/data_type.h"
 #include "heed/diagnostics.h"
+#include "heed/distributed.h"
+#include "heed/distributed_plan.h"
 #include "heed/dual.h"
 #include "heed/error.h"
 #include "heed/fma_rate.h"

@@ -9,6 +9,7 @@
 
 #include "attention/masks/bound_mask.h"
 #include "attention/philox.h"
+#include "attention/score_part.h"
 #include "attention/terms/terms.h"
 #include "heed/attention.h"
 #include "heed/plan.h"
@@ -29,20 +30,27 @@ struct Request {
   DropoutMask dropout;
   // Keys and values come from a KeySource, which copies the tiles that it gives.
   bool has_key_source = false;
+  // What is computed of it, if not everything.
+  std::optional<ScorePart> part = std::nullopt;
 
   std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
   std::int64_t num_kv_heads() const { return shape.num_heads / heads_per_kv_head; }
   std::int64_t head_dim() const { return shapes.head_dim; }
   std::int64_t value_dim() const { return shapes.value_dim; }
+  // Of what is computed: how many queries, which place each has among all, and the keys.
+  std::int64_t num_queries() const { return part ? part->num_queries : shape.q_len; }
+  std::int64_t query(std::int64_t i) const { return part ? part->query(i) : i; }
+  RowRange keys() const { return part ? part->keys : RowRange{0, shape.kv_len}; }
+  std::int64_t num_keys() const { return keys().end - keys().begin; }
   // Rows of one key head of a batch entry.
-  std::int64_t rows_per_kv_head() const { return shape.q_len * heads_per_kv_head; }
+  std::int64_t rows_per_kv_head() const { return num_queries() * heads_per_kv_head; }
   // Queries so many apart see alike: 1 where neighbours do.
   std::int64_t query_step() const {
-    return std::clamp<std::int64_t>(shape.q_len, 1, mask.query_step());
+    return std::clamp<std::int64_t>(num_queries(), 1, mask.query_step());
   }
   // Those of them whose queries are the `first` one and what follows in such steps.
   std::int64_t rows_in_steps(std::int64_t step, std::int64_t first = 0) const {
-    return (shape.q_len - first + step - 1) / step * heads_per_kv_head;
+    return (num_queries() - first + step - 1) / step * heads_per_kv_head;
   }
 };
 

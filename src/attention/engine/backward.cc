@@ -101,7 +101,7 @@ class BackwardWorker {
     PanelGradients<Real> gradients(schedule, parts.gradients, arena.memory());
     rows.start(task.job.forward, task.task.batch, indices, scratch_.rows);
     weights.start(rows, task.job.request());
-    walk_tiles(std::span(&weights, 1), all_keys(task), [&](RowRange keys) {
+    walk_tiles(std::span(&weights, 1), task.job.request().keys(), [&](RowRange keys) {
       weights.add(read(task, keys), {scratch_.scores, nullptr});
     });
     weights.finish();
@@ -111,7 +111,7 @@ class BackwardWorker {
   }
 
   void add_tiles(const PanelTask<Real>& task, std::span<PanelGradients<Real>> panels) {
-    walk_tiles(panels, all_keys(task), [&](RowRange keys) {
+    walk_tiles(panels, task.job.request().keys(), [&](RowRange keys) {
       const auto tile = read(task, keys);
       const bool has_finite_keys = schedule_.table->backward->is_finite(
           tile.key, tile.key_stride, tile.num_keys, schedule_.head_dim);
@@ -119,9 +119,6 @@ class BackwardWorker {
     });
   }
 
-  static RowRange all_keys(const PanelTask<Real>& task) {
-    return {0, task.job.request().shape.kv_len};
-  }
   kernels::BasicTile<Real> read(const PanelTask<Real>& task, RowRange keys) const {
     return task.job.forward.keys->tile(task.task.batch, task.task.kv_head, keys, staging_);
   }

@@ -15,19 +15,19 @@ constexpr std::int64_t kRowsPerPart = 512;
 
 }  // namespace
 
-BackwardDivision::BackwardDivision(const ScoreShape& shape, std::int64_t kv_heads, RowRange batches,
-                                   std::int32_t panel_rows, const Strides& cells)
+BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, std::int32_t panel_rows,
+                                   const Strides& cells)
     : first_batch_(batches.begin),
       batch_(batches.end - batches.begin),
-      kv_heads_(kv_heads),
-      q_len_(shape.q_len),
+      kv_heads_(rows.kv_heads),
+      q_len_(rows.queries),
       shares_cells_(cells[2] != 0 && cells[3] != 0),
       groups_of_batch_(shares_cells_ && cells[0] == 0 ? std::min<std::int64_t>(batch_, 1) : batch_),
       groups_of_heads_(shares_cells_ && cells[1] == 0 ? std::min<std::int64_t>(kv_heads_, 1)
                                                       : kv_heads_) {
   const std::int64_t groups = std::max<std::int64_t>(groups_of_batch_ * groups_of_heads_, 1);
-  const std::int64_t group_size = kv_heads == 0 ? 1 : shape.num_heads / kv_heads;
-  const std::int64_t most = shape.q_len * group_size / kRowsPerPart;
+  const std::int64_t group_size = kv_heads_ == 0 ? 1 : rows.heads / kv_heads_;
+  const std::int64_t most = q_len_ * group_size / kRowsPerPart;
   const std::int64_t wanted =
       std::max<std::int64_t>(std::min((kGroups + groups - 1) / groups, most), 1);
   // Whole panels, but for the last.

@@ -14,8 +14,8 @@ namespace heed::inline v0::engine {
 template <class Real>
 struct GradientTargets {
   MutableRows query;
-  MutableRows key;    // 0 before
-  MutableRows value;  // 0 before
+  MutableRows key;    // 0 before; of a part, its keys alone
+  MutableRows value;  // the same
   // Of the term that sums cells, broadcast to the scores, 0 before.
   std::optional<TensorView<Real>> cells = std::nullopt;
   // [num_heads, sums_per_head()], for each term in order; null for a term that has no such sums.
@@ -33,6 +33,8 @@ struct BackwardJob {
   TensorView<const Real> lse_low = {};  // what lse lacks; empty when not known
 
   const Request<Real>& request() const { return *forward.request; }
+  // Of several jobs that have a part of the keys each, the first one sums the gradients of sinks.
+  bool sums_sinks() const { return request().sinks && request().keys().begin == 0; }
   const RowRange& batches() const { return forward.batches; }
 };
 
@@ -54,8 +56,9 @@ class BackwardDivision {
  public:
   template <class Real>
   BackwardDivision(const BackwardJob<Real>& job, std::int32_t panel_rows)
-      : BackwardDivision(job.request().shape, job.request().num_kv_heads(), job.batches(),
-                         panel_rows,
+      : BackwardDivision({job.request().num_queries(), job.request().shape.num_heads,
+                          job.request().num_kv_heads()},
+                         job.batches(), panel_rows,
                          job.gradients.cells ? job.gradients.cells->strides() : Strides{}) {}
 
   std::int64_t num_tasks() const { return num_heads() * parts_; }
@@ -92,9 +95,15 @@ class BackwardDivision {
   std::int64_t index(const BackwardTask& task) const { return head(task) * parts_ + task.part; }
 
  private:
+  struct Rows {
+    std::int64_t queries;
+    std::int64_t heads;
+    std::int64_t kv_heads;
+  };
+
   // The strides are those of the gradient of cells; 0 where there is none.
-  BackwardDivision(const ScoreShape& shape, std::int64_t kv_heads, RowRange batches,
-                   std::int32_t panel_rows, const Strides& cells);
+  BackwardDivision(const Rows& rows, RowRange batches, std::int32_t panel_rows,
+                   const Strides& cells);
 
   std::int64_t first_batch_;
   std::int64_t batch_;

@@ -14,12 +14,12 @@ BackwardSums<Real>::BackwardSums(const BackwardJob<Real>& job,
     : job_(job),
       table_(table),
       division_(job, panel_rows),
-      kv_len_(job.request().shape.kv_len),
+      num_keys_(job.request().num_keys()),
       group_(job.request().heads_per_kv_head),
       key_(make_rows(job.gradients.key, job.request().head_dim(), layout)),
       value_(make_rows(job.gradients.value, job.request().value_dim(), layout)) {
   const std::int64_t heads = division_.num_tasks() * group_;
-  if (job.request().sinks) sinks_ = layout.add<double>(heads);
+  if (job.sums_sinks()) sinks_ = layout.add<double>(heads);
   for (const auto& term : job.request().terms) {
     terms_.push_back(layout.add<double>(checked_multiply(heads, term->sums_per_head())));
   }
@@ -31,7 +31,7 @@ void BackwardSums<Real>::add_cells(Layout& layout) {
   const TensorView<Real>& gradient = *job_.gradients.cells;
   cell_heads_ = gradient.stride(1) == 0 ? 1 : group_;
   cell_queries_ = gradient.stride(2) == 0 ? 1 : division_.queries_per_part();
-  cell_keys_ = gradient.stride(3) == 0 ? 1 : kv_len_;
+  cell_keys_ = gradient.stride(3) == 0 ? 1 : job_.request().shape.kv_len;
   cells_ = layout.add<Real>(division_.num_tasks() * cell_heads_ * cell_queries_ * cell_keys_);
 }
 
@@ -47,7 +47,7 @@ typename BackwardSums<Real>::KeyRows BackwardSums<Real>::make_rows(const Mutable
   const bool has_no_gaps = gradient.row_stride == dim * static_cast<std::int64_t>(sizeof(Real));
   rows.first_part = is_real && has_no_gaps && rows.stride == dim ? 1 : 0;
   const std::int64_t parts = division_.num_heads() * (division_.parts() - rows.first_part);
-  rows.sums = layout.add<Real>(checked_multiply(checked_multiply(parts, kv_len_), rows.stride));
+  rows.sums = layout.add<Real>(checked_multiply(checked_multiply(parts, num_keys_), rows.stride));
   return rows;
 }
 
@@ -62,19 +62,20 @@ template <class Real>
 Real* BackwardSums<Real>::part_of(const KeyRows& rows, std::int64_t head, std::int64_t part) const {
   if (part < rows.first_part) return reinterpret_cast<Real*>(gradient_of(rows, head));
   const std::int64_t index = head * (division_.parts() - rows.first_part) + part - rows.first_part;
-  return rows.sums.in(memory_) + index * kv_len_ * rows.stride;
+  return rows.sums.in(memory_) + index * num_keys_ * rows.stride;
 }
 
 template <class Real>
 Real* BackwardSums<Real>::start(const KeyRows& rows, const BackwardTask& task) const {
   Real* sums = part_of(rows, division_.head(task), task.part);
-  if (task.part >= rows.first_part) std::fill_n(sums, kv_len_ * rows.stride, Real{0});
+  if (task.part >= rows.first_part) std::fill_n(sums, num_keys_ * rows.stride, Real{0});
   return sums;
 }
 
 template <class Real>
 TaskSums<Real> BackwardSums<Real>::start(const BackwardTask& task) const {
-  TaskSums<Real> sums{.key = start(key_, task),
+  TaskSums<Real> sums{.first_key = job_.request().keys().begin,
+                      .key = start(key_, task),
                       .key_stride = key_.stride,
                       .value = start(value_, task),
                       .value_stride = value_.stride,
@@ -177,14 +178,14 @@ void BackwardSums<Real>::write_head(const KeyRows& rows, std::int64_t head) cons
   const std::int64_t total_stride = rows.first_part == 0 ? rows.stride : rows.dim;
   for (std::int64_t part = 1; part < division_.parts(); ++part) {
     const Real* sums = part_of(rows, head, part);
-    for (std::int64_t k = 0; k < kv_len_; ++k) {
+    for (std::int64_t k = 0; k < num_keys_; ++k) {
       Real* row = total + k * total_stride;
       for (std::int64_t d = 0; d < rows.dim; ++d) row[d] += sums[k * rows.stride + d];
     }
   }
   if (rows.first_part != 0) return;
   std::byte* gradient = gradient_of(rows, head);
-  for (std::int64_t k = 0; k < kv_len_; ++k) {
+  for (std::int64_t k = 0; k < num_keys_; ++k) {
     table_.narrow(rows.gradient.type, total + k * total_stride, rows.dim,
                   gradient + k * rows.gradient.row_stride);
   }

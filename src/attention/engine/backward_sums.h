@@ -13,11 +13,12 @@ namespace heed::inline v0::engine {
 // What one task adds to. Keys and values are those of its key head, all of them.
 template <class Real>
 struct TaskSums {
-  Real* key = nullptr;  // [kv_len][key_stride], in whole vectors
+  std::int64_t first_key = 0;
+  Real* key = nullptr;  // [num_keys][key_stride], from first_key on, in whole vectors
   std::int64_t key_stride = 0;
-  Real* value = nullptr;  // [kv_len][value_stride], in whole vectors
+  Real* value = nullptr;  // [num_keys][value_stride], the same
   std::int64_t value_stride = 0;
-  double* sinks = nullptr;  // of each head that shares the key head, where there are sinks
+  double* sinks = nullptr;  // of each head that shares the key head, where they are summed
   std::vector<TermSums<Real>> terms;  // of each term, in order
 };
 
@@ -43,7 +44,7 @@ class BackwardSums {
   // Rows of keys or values, in whole vectors. Part 0 adds to the gradient itself where its rows are
   // numbers of Real in whole vectors already and lie one behind the other.
   struct KeyRows {
-    Piece<Real> sums;  // [key heads][parts with sums][kv_len][stride]
+    Piece<Real> sums;  // [key heads][parts with sums][num_keys][stride]
     MutableRows gradient;
     std::int64_t dim = 0;
     std::int64_t stride = 0;
@@ -71,7 +72,7 @@ class BackwardSums {
   const kernels::BasicKernelTable<Real>& table_;
   BackwardDivision division_;
   std::byte* memory_ = nullptr;
-  std::int64_t kv_len_;
+  std::int64_t num_keys_;
   std::int64_t group_;
   KeyRows key_;
   KeyRows value_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -146,9 +147,10 @@ class Worker {
   }
 
  private:
-  static RowRange all_keys(const Item& item) { return {0, item.job.request->shape.kv_len}; }
+  // The keys that are not in the states it begins with.
   static RowRange own_keys(const Item& item) {
-    return {item.job.continuation.first_key, all_keys(item).end};
+    const RowRange keys = item.job.request->keys();
+    return {std::max(item.job.continuation.first_key, keys.begin), keys.end};
   }
 
   std::span<RunningSoftmax<Real>> start(const Item& item) {
@@ -198,15 +200,25 @@ class Worker {
       // A row that read NaN has it now. If the NaN was hidden, it was multiplied by a weight of 0
       // and must go.
       if (!panel.is_finite()) {
+        if (asks_for_all_keys(item)) continue;
         panel.restart_guarded();
-        walk(item, {&panel, 1}, all_keys(item));
+        walk(item, {&panel, 1}, item.job.request->keys());
         panel.end_chunk();
       }
       panel.write(item.job, staged_rows_);
       std::array<RowIndex, kernels::kMaxPanelWidth> rows;
       const auto lost = static_cast<std::size_t>(panel.lost_rows(*item.job.request, rows));
-      if (lost > 0) compute_exactly(item.job, item.block.batch, schedule_, {rows.data(), lost});
+      if (lost == 0 || asks_for_all_keys(item)) continue;
+      compute_exactly(item.job, item.block.batch, schedule_, {rows.data(), lost});
     }
+  }
+
+  // Rows that have to look at every key again cannot, where a job has only some: it says so.
+  static bool asks_for_all_keys(const Item& item) {
+    std::atomic<bool>* asks = item.job.continuation.asks_for_all_keys;
+    if (asks == nullptr) return false;
+    asks[item.block.batch].store(true, std::memory_order_relaxed);
+    return true;
   }
 
   const Schedule<Real>& schedule_;

@@ -98,7 +98,7 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task,
   std::fill_n(grad_query_, std::int64_t{rows_.width()} * rows_.panel().head_dim, Real{0});
   start_rows(job, scratch);
   find_delta(job, scratch);
-  if (request_->sinks) add_sinks(job);
+  if (job.sums_sinks()) add_sinks(job);
 }
 
 template <class Real>
@@ -223,7 +223,7 @@ void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_fi
 template <class Real>
 typename PanelGradients<Real>::TileSums PanelGradients<Real>::sums_of(
     const kernels::BasicTile<Real>& tile, const KeySteps& seen) const {
-  const std::int64_t first = std::int64_t{tile.first_key} + seen.first;
+  const std::int64_t first = tile.first_key - sums_->first_key + seen.first;
   return {{sums_->key + first * sums_->key_stride, seen.step * sums_->key_stride},
           {sums_->value + first * sums_->value_stride, seen.step * sums_->value_stride}};
 }

@@ -79,7 +79,8 @@ template <class Real>
 void PanelRows<Real>::place(std::int32_t r, std::int64_t head, std::int64_t query) {
   heads_[index(r)] = static_cast<std::int32_t>(head);
   queries_[index(r)] = static_cast<std::int32_t>(query);
-  positions_[index(r)] = static_cast<std::int32_t>(query + request_->shape.query_offset[batch_]);
+  positions_[index(r)] =
+      static_cast<std::int32_t>(request_->query(query) + request_->shape.query_offset[batch_]);
 }
 
 // What follows from the rows, once each has its place.
@@ -104,7 +105,10 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
     dropout_.q_idx = positions_.data();
   }
   find_ranges();
-  tiles_.find(request_->mask, group(), {panel_.any_begin, panel_.any_end});
+  const RowRange keys = request_->keys();
+  tiles_.find(request_->mask, group(),
+              {std::max<std::int64_t>(panel_.any_begin, keys.begin),
+               std::min<std::int64_t>(panel_.any_end, keys.end)});
   pack(job, scratch);
 }
 
@@ -132,7 +136,7 @@ void PanelRows<Real>::find_ranges() {
   for (std::int32_t r = 0; r < width_; ++r) {
     const bool exists = r < num_rows_;
     if (exists && (r == 0 || per_head || query(r) != query(r - 1))) {
-      keys = request_->mask.range({batch_, head(r), query(r)});
+      keys = request_->mask.range({batch_, head(r), request_->query(query(r))});
     }
     begin_[index(r)] = exists ? static_cast<std::int32_t>(keys.begin) : 0;
     end_[index(r)] = exists ? static_cast<std::int32_t>(keys.end) : 0;

@@ -165,6 +165,7 @@ class PanelRows {
   std::int64_t head(std::int32_t r) const { return heads_[index(r)]; }
   std::int64_t query(std::int32_t r) const { return queries_[index(r)]; }
   RowIndex row(std::int32_t r) const { return {heads_[index(r)], queries_[index(r)]}; }
+  std::int32_t position(std::int32_t r) const { return positions_[index(r)]; }
 
  private:
   static std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
@@ -195,8 +196,8 @@ class PanelRows {
   std::int32_t num_rows_ = 0;
   std::int32_t width_ = 0;
   PerRow heads_;
-  PerRow queries_;  // index within the call
-  PerRow positions_;
+  PerRow queries_;    // index within the call
+  PerRow positions_;  // which count query_offset
   PerRow begin_;
   PerRow end_;
 };

@@ -1,6 +1,7 @@
 // What rows have summed over their first keys, for a job that goes on from there.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace heed::inline v0::engine {
@@ -26,10 +27,13 @@ struct RowStates {
 template <class Real>
 struct Continuation {
   RowStates<Real> states;
-  // The keys before are in `states`, a multiple of kChunkKeys of which every row sees all.
+  // The keys before are in `states`: whole chunks, or all that there are.
   std::int64_t first_key = 0;
   // Leaves its rows' states there, and no results.
   bool leaves_states = false;
+  // [batch]: where set, a job that has only some of the keys, and a row of this batch entry whose
+  // result they do not give, for it has to look at every key again. Nothing right is written then.
+  std::atomic<bool>* asks_for_all_keys = nullptr;
 };
 
 }  // namespace heed::inline v0::engine

@@ -131,7 +131,11 @@ void RunningSoftmax<Real>::resume(const RowStates<Real>& states) {
 }
 
 template <class Real>
-void RunningSoftmax<Real>::leave(const RowStates<Real>& states) const {
+void RunningSoftmax<Real>::leave(const RowStates<Real>& states) {
+  if (!has_total_) {
+    begin_chunk();
+    end_chunk();
+  }
   visit_numbers(total_, states, [](const Real& mine, Real& kept) { kept = mine; });
 }
 

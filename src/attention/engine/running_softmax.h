@@ -91,7 +91,7 @@ class RunningSoftmax {
 
   // Begins with what the rows summed over earlier keys; leaves there what they have summed since.
   void resume(const RowStates<Real>& states);
-  void leave(const RowStates<Real>& states) const;
+  void leave(const RowStates<Real>& states);
 
   // Whether every row's result is a finite number.
   bool is_finite() const;

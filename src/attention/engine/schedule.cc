@@ -39,7 +39,8 @@ template <class Real>
 int useful_threads(const Request<Real>& request, int threads) {
   const ScoreShape& shape = request.shape;
   const double pairs = static_cast<double>(shape.batch * shape.num_heads) *
-                       static_cast<double>(shape.q_len) * static_cast<double>(shape.kv_len);
+                       static_cast<double>(request.num_queries()) *
+                       static_cast<double>(request.num_keys());
   const double work = pairs * static_cast<double>(request.head_dim() + request.value_dim());
   return std::clamp(static_cast<int>(std::min<double>(work / kWorkPerThread, threads)), 1,
                     std::max(threads, 1));
@@ -128,8 +129,8 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const std::int64_t all_panels = panels * request.shape.batch * request.num_kv_heads();
   const int useful = useful_threads(request, threads);
   const bool divides_keys =
-      pass == Pass::kForward && all_panels < useful && request.shape.kv_len > kernels::kChunkKeys;
-  if (divides_keys) schedule.key_chunks = (schedule.kv_len - 1) / kernels::kChunkKeys + 1;
+      pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
+  if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
   schedule.workers = static_cast<int>(
       std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   schedule.panels_per_block =

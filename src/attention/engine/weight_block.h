@@ -79,7 +79,7 @@ class WeightBlock {
  private:
   template <class Use>
   void walk(const Use& use) {
-    walk_tiles(std::span(panels_.data(), num_panels_), {0, job_->request->shape.kv_len},
+    walk_tiles(std::span(panels_.data(), num_panels_), job_->request->keys(),
                [&](RowRange keys) { use(job_->keys->tile(batch_, kv_head_, keys, staging_)); });
   }
 

@@ -1,0 +1,119 @@
+/// Attention over tokens that are divided among ranks: more of them than one machine holds.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/attention.h"
+#include "heed/attention_backward.h"
+#include "heed/communicator.h"
+#include "heed/config.h"
+#include "heed/mask.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::distributed {
+
+/// How the tokens of a sequence are dealt out to ranks: in segments of 1024, segment j to rank j
+/// modulo their number, so that a causal mask leaves all of them about as much to do. A rank's
+/// tokens lie behind each other in the order of the sequence.
+class HEED_API TokenDivision {
+ public:
+  static constexpr std::int64_t kSegment = 1024;
+
+  /// @throws InvalidArgument unless length ≥ 0 and size ≥ 1.
+  TokenDivision(std::int64_t length, int size);
+
+  std::int64_t length() const noexcept { return length_; }
+  std::int64_t num_segments() const noexcept { return (length_ + kSegment - 1) / kSegment; }
+  int owner(std::int64_t segment) const noexcept { return static_cast<int>(segment % size_); }
+  /// The tokens of a segment, by their places in the sequence.
+  RowRange tokens(std::int64_t segment) const noexcept;
+  /// How many tokens a rank has.
+  std::int64_t num_tokens(int rank) const noexcept;
+  /// How many of these its owner has before the segment.
+  std::int64_t first_row(std::int64_t segment) const noexcept { return segment / size_ * kSegment; }
+
+ private:
+  std::int64_t length_;
+  int size_;
+};
+
+/// The tokens of this rank, of a tensor [batch, heads, length, …] that has all of them.
+/// @throws InvalidArgument unless it has at least three dimensions.
+template <class T>
+Tensor<T> own_tokens(const Communicator& ranks, const TensorView<const T>& whole);
+/// All tokens, on every rank, of tensors [batch, heads, own length, …]. All ranks call it.
+/// @throws InvalidArgument on every rank, unless they fit each other and are divided so.
+template <class T>
+Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own);
+
+/// attention() of tokens of which every rank has its own: queries of as many tokens and keys of as
+/// many as TokenDivision gives it. All ranks call it with the same options, of which tensors (bias,
+/// masks) are given whole, by the places of all tokens: positions mean what they mean on one
+/// machine.
+///
+/// The keys and values of one segment after the other are sent to those ranks that see some of
+/// them, the next ones while the present ones are used. So a rank keeps its own tokens and two
+/// segments, and every row sums its keys in the order in which one process does: its bits are the
+/// same for any number of ranks. What is in half precision is sent so.
+///
+/// Rows that must look at their keys twice (a result that is not finite, or scores beyond 2¹⁸) have
+/// every rank gather all keys and values of their batch entry.
+/// @param query [batch, num_heads, own q_len, head_dim]
+/// @param key [batch, num_kv_heads, own kv_len, head_dim]
+/// @param value [batch, num_kv_heads, own kv_len, value_dim]
+/// @return out [batch, num_heads, own q_len, value_dim]
+/// @throws InvalidArgument, the same on every rank, when shapes or options do not fit on one of
+/// them, before anything is sent, or when no vector kernel can compute it; what another rank threw,
+/// as run_on_all(); CommunicationError when one is gone.
+HEED_API Tensor<float> attention(Communicator& ranks, FloatView query, FloatView key,
+                                 FloatView value, const AttentionOptions& options = {});
+HEED_API Tensor<Float16> attention(Communicator& ranks, Float16View query, Float16View key,
+                                   Float16View value, const AttentionOptions& options = {});
+HEED_API Tensor<BFloat16> attention(Communicator& ranks, BFloat16View query, BFloat16View key,
+                                    BFloat16View value, const AttentionOptions& options = {});
+HEED_API Tensor<float> attention(Communicator& ranks, FloatView query, Float16View key,
+                                 Float16View value, const AttentionOptions& options = {});
+HEED_API Tensor<float> attention(Communicator& ranks, FloatView query, BFloat16View key,
+                                 BFloat16View value, const AttentionOptions& options = {});
+HEED_API Tensor<double> attention(Communicator& ranks, DoubleView query, DoubleView key,
+                                  DoubleView value, const AttentionOptions64& options = {});
+
+/// The same with lse [batch, num_heads, own q_len], as attention_with_lse().
+HEED_API AttentionOutput<float> attention_with_lse(Communicator& ranks, FloatView query,
+                                                   FloatView key, FloatView value,
+                                                   const AttentionOptions& options = {});
+HEED_API AttentionOutput<Float16, float> attention_with_lse(Communicator& ranks, Float16View query,
+                                                            Float16View key, Float16View value,
+                                                            const AttentionOptions& options = {});
+HEED_API AttentionOutput<BFloat16, float> attention_with_lse(Communicator& ranks,
+                                                             BFloat16View query, BFloat16View key,
+                                                             BFloat16View value,
+                                                             const AttentionOptions& options = {});
+HEED_API AttentionOutput<double> attention_with_lse(Communicator& ranks, DoubleView query,
+                                                    DoubleView key, DoubleView value,
+                                                    const AttentionOptions64& options = {});
+
+/// The gradients of the same, as attention_backward(): of the tokens of this rank, and of what the
+/// options hold as on one machine, whole on every rank. What several ranks add to a key is sent to
+/// its owner as floats and added in the order of ranks: the bits are the same for the same number
+/// of ranks.
+HEED_API AttentionGradients<float> attention_backward(Communicator& ranks, FloatView grad_out,
+                                                      FloatView query, FloatView key,
+                                                      FloatView value,
+                                                      const AttentionOutputView<float>& forward,
+                                                      const AttentionOptions& options = {});
+HEED_API AttentionGradients<Float16, float> attention_backward(
+    Communicator& ranks, Float16View grad_out, Float16View query, Float16View key,
+    Float16View value, const AttentionOutputView<Float16, float>& forward,
+    const AttentionOptions& options = {});
+HEED_API AttentionGradients<BFloat16, float> attention_backward(
+    Communicator& ranks, BFloat16View grad_out, BFloat16View query, BFloat16View key,
+    BFloat16View value, const AttentionOutputView<BFloat16, float>& forward,
+    const AttentionOptions& options = {});
+HEED_API AttentionGradients<double> attention_backward(Communicator& ranks, DoubleView grad_out,
+                                                       DoubleView query, DoubleView key,
+                                                       DoubleView value,
+                                                       const AttentionOutputView<double>& forward,
+                                                       const AttentionOptions64& options = {});
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,58 @@
+/// What attention over divided tokens will take, before there is a second machine.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <vector>
+
+#include "heed/attention.h"
+#include "heed/config.h"
+#include "heed/distributed.h"
+#include "heed/plan.h"
+
+namespace heed::inline v0::distributed {
+
+/// How the work of one call falls on ranks.
+struct HEED_API DivisionPlan {
+  TokenDivision queries;
+  TokenDivision keys;
+  int size;                    ///< how many ranks there are
+  std::int64_t segment_bytes;  ///< keys and values of a whole segment, as they are sent
+  /// [rank][segment]: pairs of a query of the rank and a key of the segment that are computed, over
+  /// all heads and batch entries: all pairs of the tiles of which some query sees a key.
+  std::vector<std::vector<double>> pairs;
+
+  double pairs_of(int rank) const;
+  /// Work of an average rank / work of the busiest; 1 when all have the same, or nothing.
+  double balance() const;
+  /// Bytes of keys and values that a rank gets from others.
+  std::int64_t bytes_received(int rank) const;
+};
+
+/// The plan of distributed::attention() for shapes of all tokens; nothing is sent.
+/// @throws InvalidArgument when shapes or options do not fit, or size < 1.
+HEED_API DivisionPlan plan(const AttentionShapes& shapes, int size,
+                           const AttentionOptions& options = {});
+
+/// A line on the division, one on balance and bytes, and one for each rank.
+HEED_API std::ostream& operator<<(std::ostream& out, const DivisionPlan& plan);
+
+/// What ranks compute with and how they are connected.
+struct Cluster {
+  double pairs_per_second;  ///< of one rank: a pair takes 2 · (head_dim + value_dim) operations
+  double latency_seconds;   ///< of a message
+  double bytes_per_second;  ///< that a rank sends, and receives
+};
+
+/// The time of a forward pass by a model. In step j a rank computes with segment j, when it has
+/// ended step j − 1 and the segment is there:
+///
+///     end(r, j)     = max(end(r, j − 1), arrival(j)) + pairs(r, j) / pairs_per_second
+///     arrival(j)    = sent(j) + ⌈log₂ P⌉ · latency + bytes / bandwidth, of a segment that is read
+///     sent(j)       = when its owner, and all who read it, have ended step j − 2 and the owner's
+///                     link is free
+///
+/// A rank that reads nothing of a segment goes on at once. P = 1 takes the pairs alone.
+HEED_API double simulated_seconds(const DivisionPlan& plan, const Cluster& cluster);
+
+}  // namespace heed::inline v0::distributed

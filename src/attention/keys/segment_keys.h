@@ -1,0 +1,38 @@
+// Some of all keys and values, which lie somewhere by themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "attention/keys/key_source.h"
+#include "attention/keys/tensor_keys.h"
+
+namespace heed::inline v0 {
+
+// The keys from `first` on as tensors of their own. No others may be asked for.
+template <class Real>
+class SegmentKeys final : public KeySource<Real> {
+ public:
+  SegmentKeys(const TensorKeys<Real>& keys, std::int64_t first) : keys_(keys), first_(first) {}
+
+  kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                                const Staging<Real>& staging) const override {
+    return placed(keys_.tile(batch, kv_head, within(keys), staging));
+  }
+  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
+                                  RowRange keys) const override {
+    return placed(keys_.stored_tile(batch, kv_head, within(keys)));
+  }
+
+ private:
+  RowRange within(RowRange keys) const { return {keys.begin - first_, keys.end - first_}; }
+  template <class Tile>
+  Tile placed(Tile tile) const {
+    tile.first_key += static_cast<std::int32_t>(first_);
+    return tile;
+  }
+
+  TensorKeys<Real> keys_;
+  std::int64_t first_;
+};
+
+}  // namespace heed::inline v0

@@ -1,0 +1,26 @@
+// What one of several ranks computes of a problem.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/mask.h"
+
+namespace heed::inline v0 {
+
+// Some queries and some keys of all scores. Masks, terms and dropout are asked about the places
+// that these have among all; tensors of queries have those of the part alone, one behind the other.
+struct ScorePart {
+  // Stretches of so many queries, the last one may be shorter, that begin at `first` and then every
+  // `step` queries.
+  std::int64_t num_queries = 0;
+  std::int64_t first = 0;
+  std::int64_t stretch = 1;
+  std::int64_t step = 1;
+  // They begin with a chunk of keys, or where there are none left.
+  RowRange keys;
+
+  // The place of query i of the part.
+  std::int64_t query(std::int64_t i) const { return first + i / stretch * step + i % stretch; }
+};
+
+}  // namespace heed::inline v0

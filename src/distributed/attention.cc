@@ -1,0 +1,86 @@
+// Attention over divided tokens: check together, sum, write.
+#include "distributed/forward.h"
+#include "distributed/own_part.h"
+#include "distributed/shared_problem.h"
+#include "heed/distributed.h"
+
+namespace heed::inline v0::distributed {
+
+namespace {
+
+template <class Q, class K>
+AttentionOutput<Q, Computed<Q>> compute(Communicator& ranks, TensorView<const Q> query,
+                                        TensorView<const K> key, TensorView<const K> value,
+                                        const BasicAttentionOptions<Computed<Q>>& options,
+                                        bool wants_lse) {
+  using Real = Computed<Q>;
+  const UncancelledMessages messages;
+  const SharedProblem<Real> problem =
+      share_problem("distributed::attention", ranks, query, key, value, options, messages.outer());
+  AttentionOutput<Q, Real> result;
+  const Shape rows{query.extent(0), query.extent(1), query.extent(2)};
+  run_on_all(ranks, [&] {
+    result.out = Tensor<Q>::uninitialized({rows[0], rows[1], rows[2], value.extent(3)});
+    if (!wants_lse) return;
+    result.lse = Tensor<Real>::uninitialized(rows);
+    result.lse_low = Tensor<Real>(rows);
+  });
+  forward<Real>(problem, {rows_of(result.out.view()), result.lse, result.lse_low});
+  return result;
+}
+
+}  // namespace
+
+Tensor<float> attention(Communicator& ranks, FloatView query, FloatView key, FloatView value,
+                        const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, false).out;
+}
+
+Tensor<Float16> attention(Communicator& ranks, Float16View query, Float16View key,
+                          Float16View value, const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, false).out;
+}
+
+Tensor<BFloat16> attention(Communicator& ranks, BFloat16View query, BFloat16View key,
+                           BFloat16View value, const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, false).out;
+}
+
+Tensor<float> attention(Communicator& ranks, FloatView query, Float16View key, Float16View value,
+                        const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, false).out;
+}
+
+Tensor<float> attention(Communicator& ranks, FloatView query, BFloat16View key, BFloat16View value,
+                        const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, false).out;
+}
+
+Tensor<double> attention(Communicator& ranks, DoubleView query, DoubleView key, DoubleView value,
+                         const AttentionOptions64& options) {
+  return compute(ranks, query, key, value, options, false).out;
+}
+
+AttentionOutput<float> attention_with_lse(Communicator& ranks, FloatView query, FloatView key,
+                                          FloatView value, const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, true);
+}
+
+AttentionOutput<Float16, float> attention_with_lse(Communicator& ranks, Float16View query,
+                                                   Float16View key, Float16View value,
+                                                   const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, true);
+}
+
+AttentionOutput<BFloat16, float> attention_with_lse(Communicator& ranks, BFloat16View query,
+                                                    BFloat16View key, BFloat16View value,
+                                                    const AttentionOptions& options) {
+  return compute(ranks, query, key, value, options, true);
+}
+
+AttentionOutput<double> attention_with_lse(Communicator& ranks, DoubleView query, DoubleView key,
+                                           DoubleView value, const AttentionOptions64& options) {
+  return compute(ranks, query, key, value, options, true);
+}
+
+}  // namespace heed::inline v0::distributed

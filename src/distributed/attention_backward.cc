@@ -1,0 +1,85 @@
+// The gradients of attention over divided tokens: check together, sum, round.
+#include "attention/run.h"
+#include "distributed/backward.h"
+#include "distributed/forward.h"
+#include "distributed/own_part.h"
+#include "heed/convert.h"
+#include "heed/distributed.h"
+
+namespace heed::inline v0::distributed {
+
+namespace {
+
+constexpr const char* kFunction = "distributed::attention_backward";
+
+template <class T>
+void check_outputs(const BackwardTensors<T>& in) {
+  const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
+  const Shape out{rows[0], rows[1], rows[2], in.value.extent(3)};
+  check_tensor(kFunction, "grad_out", in.grad_out, out);
+  check_tensor(kFunction, "forward.out", in.forward.out, out);
+  check_tensor(kFunction, "forward.lse", in.forward.lse, rows);
+  if (!in.forward.lse_low.empty()) {
+    check_tensor(kFunction, "forward.lse_low", in.forward.lse_low, rows);
+  }
+}
+
+template <class T>
+AttentionGradients<T, Computed<T>> compute(Communicator& ranks, const BackwardTensors<T>& in,
+                                           const BasicAttentionOptions<Computed<T>>& options) {
+  using Real = Computed<T>;
+  const UncancelledMessages messages;
+  const SharedProblem<Real> problem =
+      share_problem(kFunction, ranks, in.query, in.key, in.value, options, messages.outer());
+  Tensor<Real> out_again;
+  run_on_all(ranks, [&] {
+    check_outputs(in);
+    if (!std::is_same_v<T, Real>) out_again = Tensor<Real>::uninitialized(in.forward.out.shape());
+  });
+  BackwardInputs<Real> inputs{rows_of(in.grad_out), rows_of(in.forward.out), in.forward.lse,
+                              in.forward.lse_low};
+  if constexpr (!std::is_same_v<T, Real>) {
+    // Σ grad_out · out of a rounded output would cost the gradients most of their digits.
+    forward<Real>(problem, {rows_of(out_again.view()), {}, {}});
+    inputs.out = rows_of(TensorView<const Real>(out_again));
+  }
+  AttentionGradients<Real> sums = backward(problem, inputs);
+  if constexpr (std::is_same_v<T, Real>) {
+    return sums;
+  } else {
+    return {static_cast<OptionGradients<Real>&&>(sums), converted<T>(sums.query.view()),
+            converted<T>(sums.key.view()), converted<T>(sums.value.view())};
+  }
+}
+
+}  // namespace
+
+AttentionGradients<float> attention_backward(Communicator& ranks, FloatView grad_out,
+                                             FloatView query, FloatView key, FloatView value,
+                                             const AttentionOutputView<float>& forward,
+                                             const AttentionOptions& options) {
+  return compute<float>(ranks, {grad_out, query, key, value, forward}, options);
+}
+
+AttentionGradients<Float16, float> attention_backward(
+    Communicator& ranks, Float16View grad_out, Float16View query, Float16View key,
+    Float16View value, const AttentionOutputView<Float16, float>& forward,
+    const AttentionOptions& options) {
+  return compute<Float16>(ranks, {grad_out, query, key, value, forward}, options);
+}
+
+AttentionGradients<BFloat16, float> attention_backward(
+    Communicator& ranks, BFloat16View grad_out, BFloat16View query, BFloat16View key,
+    BFloat16View value, const AttentionOutputView<BFloat16, float>& forward,
+    const AttentionOptions& options) {
+  return compute<BFloat16>(ranks, {grad_out, query, key, value, forward}, options);
+}
+
+AttentionGradients<double> attention_backward(Communicator& ranks, DoubleView grad_out,
+                                              DoubleView query, DoubleView key, DoubleView value,
+                                              const AttentionOutputView<double>& forward,
+                                              const AttentionOptions64& options) {
+  return compute<double>(ranks, {grad_out, query, key, value, forward}, options);
+}
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,150 @@
+#include "distributed/forward.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "attention/engine/row_states.h"
+#include "attention/keys/segment_keys.h"
+#include "attention/target.h"
+#include "distributed/gathered_keys.h"
+#include "distributed/own_part.h"
+#include "distributed/segment_exchange.h"
+
+namespace heed::inline v0::distributed {
+
+namespace {
+
+// The rows of this rank, which see one segment of keys after the other: what they have summed is
+// kept in between.
+template <class Real>
+class RowSums {
+ public:
+  RowSums(const SharedProblem<Real>& problem, const Results<Real>& results)
+      : problem_(problem),
+        results_(results),
+        plan_(plan_for(problem, Pass::kForward, TokenDivision::kSegment)),
+        row_(engine::RowStates<Real>::size_of_row(problem.request.value_dim())),
+        asks_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(problem.batch()))) {
+    const std::int64_t rows = checked_multiply(
+        checked_multiply(problem.batch(), problem.request.shape.num_heads), problem.num_queries());
+    states_ = std::make_unique_for_overwrite<Real[]>(
+        static_cast<std::size_t>(checked_multiply(rows, row_)));
+  }
+
+  // Sums these keys, which come after those that were summed before.
+  void add(RowRange keys, const KeyRows& rows) {
+    const SegmentKeys<Real> source({kernels::kernels_in<Real>(*kernels_in_use()),
+                                    problem_.request.shapes, rows.key, rows.value},
+                                   keys.begin);
+    run(keys, &source, true);
+  }
+
+  // Writes the results. Batch entries of which some row must look at all keys again have a 1.
+  std::vector<std::uint8_t> write() {
+    const std::int64_t end = problem_.keys.length();
+    const SegmentKeys<Real> none({}, end);
+    run({end, end}, &none, false);
+    std::vector<std::uint8_t> asks;
+    for (std::int64_t b = 0; b < problem_.batch(); ++b) asks.push_back(asks_[index(b)] ? 1 : 0);
+    return asks;
+  }
+
+ private:
+  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  engine::RowStates<Real> states(std::int64_t batch) const {
+    const std::int64_t head = problem_.num_queries() * row_;
+    return {states_.get() + batch * problem_.request.shape.num_heads * head, head, row_};
+  }
+
+  // A call for each batch entry, whose states are its own.
+  void run(RowRange keys, const KeySource<Real>* source, bool leaves_states) {
+    const Request<Real> request = problem_.with_keys(keys);
+    std::vector<ForwardCall<Real>> calls;
+    for (std::int64_t b = 0; b < problem_.batch(); ++b) {
+      ForwardCall<Real> call;
+      call.request = &request;
+      call.query = problem_.query;
+      call.batches = {b, b + 1};
+      call.keys = source;
+      call.out = results_.out;
+      call.lse = results_.lse;
+      call.lse_low = results_.lse_low;
+      call.continuation = {states(b), keys.begin, leaves_states, asks_.get()};
+      calls.push_back(call);
+    }
+    if (!calls.empty()) plan_.backend->forward(calls, plan_.schedule, {});
+  }
+
+  const SharedProblem<Real>& problem_;
+  const Results<Real>& results_;
+  Plan<Real> plan_;
+  std::int64_t row_;
+  std::unique_ptr<Real[]> states_;
+  std::unique_ptr<std::atomic<bool>[]> asks_;  // [batch]
+};
+
+// Rows that look at keys twice. All ranks call it.
+template <class Real>
+void compute_from_all_keys(const SharedProblem<Real>& problem, const Results<Real>& results,
+                           std::int64_t batch) {
+  const GatheredKeys keys(problem, batch);
+  run_on_all(problem.ranks, [&] {
+    const CancellationScope scope(problem.cancellation);
+    ForwardCall<Real> call;
+    call.request = &problem.request;
+    call.query = problem.query;
+    call.key = keys.rows().key;
+    call.value = keys.rows().value;
+    call.batches = {batch, batch + 1};
+    call.out = results.out;
+    call.lse = results.lse;
+    call.lse_low = results.lse_low;
+    const Plan<Real> plan = plan_for(problem, Pass::kForward, problem.keys.length());
+    plan.backend->forward({&call, 1}, plan.schedule, {});
+  });
+}
+
+}  // namespace
+
+template <class Real>
+void forward(const SharedProblem<Real>& problem, const Results<Real>& results) {
+  std::optional<RowSums<Real>> sums;
+  std::optional<SegmentExchange> exchange;
+  run_on_all(problem.ranks, [&] {
+    sums.emplace(problem, results);
+    exchange.emplace(problem);
+  });
+  std::vector<std::uint8_t> asks(static_cast<std::size_t>(problem.batch()));
+  run_on_all(problem.ranks, [&] {
+    OwnPart own(problem.cancellation);
+    const std::int64_t segments = problem.keys.num_segments();
+    if (segments > 0) exchange->start(0);
+    for (std::int64_t j = 0; j < segments; ++j) {
+      if (j + 1 < segments) exchange->start(j + 1);
+      const RowRange keys = problem.keys.tokens(j);
+      if (problem.readers.reads(problem.ranks.rank(), j)) {
+        const KeyRows rows = exchange->wait(j);
+        own.run([&] { sums->add(keys, rows); });
+      } else if (j == 0) {
+        own.run([&] { sums->add({0, 0}, {}); });
+      }
+    }
+    exchange->finish();
+    own.run([&] { asks = sums->write(); });
+    own.finish();
+  });
+  sums.reset();
+  const std::vector<bool> again = any_rank_says(problem.ranks, asks);
+  for (std::int64_t b = 0; b < problem.batch(); ++b) {
+    if (again[static_cast<std::size_t>(b)]) compute_from_all_keys(problem, results, b);
+  }
+}
+
+template void forward(const SharedProblem<float>&, const Results<float>&);
+template void forward(const SharedProblem<double>&, const Results<double>&);
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,22 @@
+// The forward pass over tokens that are divided among ranks.
+#pragma once
+
+#include "attention/rows.h"
+#include "distributed/shared_problem.h"
+#include "heed/tensor.h"
+
+namespace heed::inline v0::distributed {
+
+// Where the results of this rank's queries go.
+template <class Real>
+struct Results {
+  MutableRows out;
+  TensorView<Real> lse;      // empty when not wanted
+  TensorView<Real> lse_low;  // the same
+};
+
+// All ranks call it; when one fails all throw what it threw.
+template <class Real>
+void forward(const SharedProblem<Real>& problem, const Results<Real>& results);
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,41 @@
+// All keys and values of one batch entry, for the rare rows that have to look at them twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "distributed/segment_exchange.h"
+
+namespace heed::inline v0::distributed {
+
+class GatheredKeys {
+ public:
+  // All ranks call it.
+  template <class Real>
+  GatheredKeys(const SharedProblem<Real>& problem, std::int64_t batch)
+      : GatheredKeys(problem.ranks, problem.keys, entry(KeyRows{problem.key, problem.value}, batch),
+                     TokenBytes::of(problem)) {}
+
+  // The same for every batch entry.
+  const KeyRows& rows() const { return rows_; }
+
+ private:
+  GatheredKeys(Communicator& ranks, const TokenDivision& division, const KeyRows& own,
+               TokenBytes bytes);
+
+  static KeyRows entry(KeyRows rows, std::int64_t batch) {
+    rows.key.data += batch * rows.key.batch_stride;
+    rows.value.data += batch * rows.value.batch_stride;
+    return rows;
+  }
+
+  std::unique_ptr<std::byte[]> memory_;
+  KeyRows rows_;
+};
+
+// Of each batch entry, whether some rank says so. All ranks call it.
+std::vector<bool> any_rank_says(Communicator& ranks, const std::vector<std::uint8_t>& mine);
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,88 @@
+// Brings the keys and values of each segment to the ranks that read them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "attention/engine/arena.h"
+#include "distributed/shared_problem.h"
+
+namespace heed::inline v0::distributed {
+
+// Where keys and values of some tokens lie, [batch, num_kv_heads, tokens, dim] each.
+struct KeyRows {
+  Rows key;
+  Rows value;
+};
+
+// How many bytes a token's key, or value, has, of how many key heads in all batch entries.
+struct TokenBytes {
+  std::int64_t batch;
+  std::int64_t heads;
+  std::int64_t key;
+  std::int64_t value;
+
+  template <class Real>
+  static TokenBytes of(const SharedProblem<Real>& problem) {
+    const AttentionShapes& shapes = problem.request.shapes;
+    return {shapes.batch, shapes.num_kv_heads, shapes.head_dim * size_of(shapes.type_of_keys()),
+            shapes.value_dim * size_of(shapes.type_of_values())};
+  }
+  std::int64_t of_tokens(std::int64_t count) const;
+};
+
+// Copies tokens from `first` on to memory without gaps: all keys, then all values.
+void pack_tokens(const KeyRows& from, std::int64_t first, std::int64_t count,
+                 const TokenBytes& bytes, std::byte* to);
+// Tokens that were packed so.
+KeyRows packed_tokens(const KeyRows& like, std::int64_t count, const TokenBytes& bytes,
+                      const std::byte* packed);
+
+// Every rank goes through all segments in order: start() for one segment more than it waits for, so
+// that the next one is on its way while the present one is read.
+class SegmentExchange {
+ public:
+  template <class Real>
+  explicit SegmentExchange(const SharedProblem<Real>& problem)
+      : ranks_(problem.ranks),
+        division_(problem.keys),
+        readers_(problem.readers),
+        own_{problem.key, problem.value},
+        bytes_(TokenBytes::of(problem)) {
+    take_memory();
+  }
+
+  // Sends the segment if it is this rank's, and begins to receive it if this rank reads it. What
+  // lay at the place of the segment but one before is gone.
+  void start(std::int64_t segment);
+  // The segment, which this rank has or reads.
+  KeyRows wait(std::int64_t segment);
+  // Waits for what is still being sent.
+  void finish();
+
+ private:
+  struct Slot {
+    std::byte* memory = nullptr;
+    std::vector<std::unique_ptr<Transfer>> transfers;
+
+    void wait();
+  };
+
+  Slot& slot(std::int64_t segment) { return slots_[static_cast<std::size_t>(segment % 2)]; }
+  void take_memory();
+  bool is_read_by_all(std::int64_t segment) const;
+
+  Communicator& ranks_;
+  TokenDivision division_;
+  const Readers& readers_;
+  KeyRows own_;
+  TokenBytes bytes_;
+  std::optional<engine::Arena> memory_;
+  std::array<Slot, 2> slots_;
+};
+
+}  // namespace heed::inline v0::distributed

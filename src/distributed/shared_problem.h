@@ -1,0 +1,68 @@
+// Attention whose tokens are divided among ranks, as one of them sees it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attention/calls.h"
+#include "attention/plan.h"
+#include "heed/cancellation.h"
+#include "heed/communicator.h"
+#include "heed/distributed.h"
+
+namespace heed::inline v0::distributed {
+
+// Which ranks see some key of which segments. The same on every rank.
+class Readers {
+ public:
+  Readers(std::int64_t num_segments, std::vector<std::uint8_t> reads)
+      : num_segments_(num_segments), reads_(std::move(reads)) {}
+
+  bool reads(int rank, std::int64_t segment) const {
+    return reads_[static_cast<std::size_t>(rank * num_segments_ + segment)] != 0;
+  }
+
+ private:
+  std::int64_t num_segments_;
+  std::vector<std::uint8_t> reads_;  // [ranks][segments]
+};
+
+// The tensors of this rank, whose queries are those of `request`, a part of all; its keys are all.
+template <class Real>
+struct SharedProblem {
+  Communicator& ranks;
+  Request<Real> request;
+  TokenDivision keys;
+  Rows query;
+  Rows key;
+  Rows value;
+  Readers readers;
+  Cancellation* cancellation;  // of what is computed; messages have none
+
+  std::int64_t batch() const { return request.shape.batch; }
+  std::int64_t num_queries() const { return request.num_queries(); }
+  std::int64_t num_own_keys() const { return keys.num_tokens(ranks.rank()); }
+  // The request for some of the keys.
+  Request<Real> with_keys(RowRange some) const {
+    Request<Real> part = request;
+    part.part->keys = some;
+    return part;
+  }
+  RowRange all_keys() const { return {0, keys.length()}; }
+};
+
+// Checks all arguments on all ranks, which then throw the same InvalidArgument, and finds out who
+// reads what. All ranks call it, under no cancellation of their own.
+template <class Q, class K>
+SharedProblem<Computed<Q>> share_problem(const char* function, Communicator& ranks,
+                                         TensorView<const Q> query, TensorView<const K> key,
+                                         TensorView<const K> value,
+                                         const BasicAttentionOptions<Computed<Q>>& options,
+                                         Cancellation* cancellation);
+
+// The backend for it, with a schedule for queries of this rank and at most `num_keys` keys at a
+// time. Throws InvalidArgument where no vector kernel can compute it.
+template <class Real>
+Plan<Real> plan_for(const SharedProblem<Real>& problem, Pass pass, std::int64_t num_keys);
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,9 @@
+// What messages between two ranks are about.
+#pragma once
+
+namespace heed::inline v0::distributed {
+
+inline constexpr int kKeysTag = 1;       // keys and values of a segment
+inline constexpr int kGradientsTag = 2;  // what a rank adds to their gradients
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,147 @@
+// Which rank has which tokens, and tensors that are divided so.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/distributed.h"
+#include "heed/error.h"
+#include "heed/half.h"
+#include "heed/shape.h"
+
+namespace heed::inline v0::distributed {
+
+namespace {
+
+constexpr int kLength = 2;  // the dimension of the tokens
+
+template <class T>
+void check_rank(const char* function, const TensorView<const T>& view) {
+  if (view.rank() > kLength) return;
+  throw InvalidArgument(
+      fmt::format("{}: the tensor has shape {}, expected [batch, heads, length, …]", function,
+                  to_string(view.shape())));
+}
+
+Shape with_length(const Shape& shape, std::int64_t length) {
+  std::vector<std::int64_t> extents(shape.begin(), shape.end());
+  extents[kLength] = length;
+  return Shape(std::span<const std::int64_t>(extents));
+}
+
+template <class T>
+void copy_tokens(const TensorView<const T>& from, const TensorView<T>& to) {
+  const Tensor<T> tokens = to_tensor(from);
+  const T* next = tokens.data();
+  for_each_element(to, [&next](T& element) { element = *next++; });
+}
+
+// Calls visit(tokens of the whole, the same of the part) for each segment that a rank has.
+template <class Visit>
+void for_each_segment(const TokenDivision& division, int rank, int size, const Visit& visit) {
+  for (std::int64_t j = rank; j < division.num_segments(); j += size) {
+    const RowRange tokens = division.tokens(j);
+    const std::int64_t first = division.first_row(j);
+    visit(tokens, RowRange{first, first + tokens.end - tokens.begin});
+  }
+}
+
+// The lengths that the ranks have, once all have tensors that fit each other.
+template <class T>
+std::int64_t checked_length(Communicator& ranks, const TensorView<const T>& own) {
+  const char* function = "gather_tokens";
+  run_on_all(ranks, [&] { check_rank(function, own); });
+  const std::int64_t tokens = own.extent(kLength);
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(ranks.size()));
+  ranks.gather(std::as_bytes(std::span(&tokens, 1)), std::as_writable_bytes(std::span(lengths)));
+  const std::int64_t length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  const std::vector<std::string> shapes =
+      gather_texts(ranks, to_string(with_length(own.shape(), length)));
+  const TokenDivision division(length, ranks.size());
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (shapes[i] != shapes[0]) {
+      throw InvalidArgument(fmt::format("{}: rank {} has {} of all tokens, rank 0 has {}", function,
+                                        rank, shapes[i], shapes[0]));
+    }
+    if (lengths[i] != division.num_tokens(rank)) {
+      throw InvalidArgument(fmt::format("{}: rank {} has {} of {} tokens, expected {}", function,
+                                        rank, lengths[i], length, division.num_tokens(rank)));
+    }
+  }
+  return length;
+}
+
+}  // namespace
+
+TokenDivision::TokenDivision(std::int64_t length, int size) : length_(length), size_(size) {
+  if (length < 0) {
+    throw InvalidArgument(fmt::format("TokenDivision: length is {}, expected at least 0", length));
+  }
+  if (size < 1) {
+    throw InvalidArgument(fmt::format("TokenDivision: size is {}, expected at least 1", size));
+  }
+}
+
+RowRange TokenDivision::tokens(std::int64_t segment) const noexcept {
+  return {segment * kSegment, std::min((segment + 1) * kSegment, length_)};
+}
+
+std::int64_t TokenDivision::num_tokens(int rank) const noexcept {
+  const std::int64_t segments = num_segments();
+  if (rank >= segments) return 0;
+  const std::int64_t last = rank + (segments - 1 - rank) / size_ * size_;
+  const RowRange of_last = tokens(last);
+  return first_row(last) + of_last.end - of_last.begin;
+}
+
+template <class T>
+Tensor<T> own_tokens(const Communicator& ranks, const TensorView<const T>& whole) {
+  check_rank("own_tokens", whole);
+  const TokenDivision division(whole.extent(kLength), ranks.size());
+  auto own =
+      Tensor<T>::uninitialized(with_length(whole.shape(), division.num_tokens(ranks.rank())));
+  for_each_segment(division, ranks.rank(), ranks.size(), [&](RowRange of_whole, RowRange of_own) {
+    copy_tokens(whole.slice(kLength, of_whole.begin, of_whole.end),
+                own.view().slice(kLength, of_own.begin, of_own.end));
+  });
+  return own;
+}
+
+// Ranks with fewer tokens than the first send as many as that has.
+template <class T>
+Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own) {
+  const TokenDivision division(checked_length(ranks, own), ranks.size());
+  const Shape padded = with_length(own.shape(), division.num_tokens(0));
+  Tensor<T> mine(padded);
+  copy_tokens(own, mine.view().slice(kLength, 0, own.extent(kLength)));
+  std::vector<T> all(
+      static_cast<std::size_t>(checked_multiply(padded.num_elements(), ranks.size())));
+  ranks.gather(std::as_bytes(std::span<const T>(mine.view().elements())),
+               std::as_writable_bytes(std::span(all)));
+  auto whole = Tensor<T>::uninitialized(with_length(own.shape(), division.length()));
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const TensorView<const T> part(all.data() + rank * padded.num_elements(), padded);
+    for_each_segment(division, rank, ranks.size(), [&](RowRange of_whole, RowRange of_own) {
+      copy_tokens(part.slice(kLength, of_own.begin, of_own.end),
+                  whole.view().slice(kLength, of_whole.begin, of_whole.end));
+    });
+  }
+  return whole;
+}
+
+template HEED_API Tensor<float> own_tokens(const Communicator&, const TensorView<const float>&);
+template HEED_API Tensor<float> gather_tokens(Communicator&, const TensorView<const float>&);
+template HEED_API Tensor<Float16> own_tokens(const Communicator&, const TensorView<const Float16>&);
+template HEED_API Tensor<Float16> gather_tokens(Communicator&, const TensorView<const Float16>&);
+template HEED_API Tensor<BFloat16> own_tokens(const Communicator&,
+                                              const TensorView<const BFloat16>&);
+template HEED_API Tensor<BFloat16> gather_tokens(Communicator&, const TensorView<const BFloat16>&);
+template HEED_API Tensor<double> own_tokens(const Communicator&, const TensorView<const double>&);
+template HEED_API Tensor<double> gather_tokens(Communicator&, const TensorView<const double>&);
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,193 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "distributed/divided.h"
+#include "heed/error.h"
+#include "heed/position.h"
+#include "support/exact.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::divided_backward;
+using testing_support::exactly;
+using testing_support::ExactOptions;
+using testing_support::Judgement;
+using testing_support::largest_magnitude;
+using testing_support::Lengths;
+using testing_support::LseOf;
+using testing_support::normal;
+using testing_support::Operands;
+using testing_support::same_bits;
+
+// In double, what one process computes with loops of its own.
+AttentionGradients<double> exact_gradients(const Operands<float>& in,
+                                           const AttentionOptions& options) {
+  const ExactOptions exact(options);
+  const Tensor<double> query = exactly(in.query);
+  const Tensor<double> key = exactly(in.key);
+  const Tensor<double> value = exactly(in.value);
+  const auto forward = attention_with_lse(query, key, value, *exact);
+  return attention_backward(exactly(in.grad_out), query, key, value, forward, *exact);
+}
+
+// At most twice as far from double as one process, which adds in another order.
+void expect_as_exact(const char* name, const Tensor<float>& found, const Tensor<float>& plain,
+                     const Tensor<double>& exact) {
+  const Judgement judge{.always_allowed = 0x1p-23 * largest_magnitude(exact)};
+  EXPECT_EQ(judge(name, found, plain, exact), "");
+}
+
+void expect_gradients_of_one_process(const Operands<float>& in, int size,
+                                     const AttentionOptions& options) {
+  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
+  const auto found = divided_backward(in, forward, size, options);
+  const auto exact = exact_gradients(in, options);
+  expect_as_exact("query", found.query, plain.query, exact.query);
+  expect_as_exact("key", found.key, plain.key, exact.key);
+  expect_as_exact("value", found.value, plain.value, exact.value);
+  expect_as_exact("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes);
+  expect_as_exact("bias", found.bias, plain.bias, exact.bias);
+  expect_as_exact("relative_bias", found.relative_bias, plain.relative_bias, exact.relative_bias);
+  expect_as_exact("relative_key", found.relative_key, plain.relative_key, exact.relative_key);
+  expect_as_exact("relative_value", found.relative_value, plain.relative_value,
+                  exact.relative_value);
+  expect_as_exact("sinks", found.sinks, plain.sinks, exact.sinks);
+}
+
+TEST(DistributedBackward, HasTheGradientsOfOneProcess) {
+  const Operands<float> in({2500, 2500, 2});
+  for (const int size : {1, 2, 3, 5}) {
+    SCOPED_TRACE(size);
+    expect_gradients_of_one_process(in, size, {.mask = causal()});
+    expect_gradients_of_one_process(in, size, {});
+    expect_gradients_of_one_process(in, size, {.mask = sliding_window(300, 0)});
+    expect_gradients_of_one_process(in, size, {.mask = longformer(64, 2)});
+  }
+}
+
+TEST(DistributedBackward, TakesAnyLengths) {
+  for (const Lengths& lengths : {Lengths{0, 0}, {1, 1}, {3, 0}, {0, 3}, {1, 3000}, {2100, 1023}}) {
+    SCOPED_TRACE(std::to_string(lengths.q_len) + " queries, " + std::to_string(lengths.kv_len));
+    expect_gradients_of_one_process(Operands<float>(lengths), 3, {});
+  }
+}
+
+TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
+  constexpr std::int64_t kLength = 2200;
+  const Operands<float> in({kLength, kLength, 2});
+  const Tensor<float> slopes = alibi_slopes(4);
+  const Tensor<float> sinks = normal<float>({4}, 5);
+  const Tensor<float> table = normal<float>({4, 65}, 7);
+  const Tensor<float> key_vectors = normal<float>({65, 8}, 8);
+  const Tensor<float> vectors = normal<float>({65, 12}, 9);
+  const RelativeBuckets buckets = RelativeBuckets::clip(32);
+  const Mask mask = sliding_window(1200, 0);
+  expect_gradients_of_one_process(in, 3, {.mask = mask, .alibi_slopes = slopes, .sinks = sinks});
+  expect_gradients_of_one_process(in, 2, {.mask = mask, .relative_bias = {{table, buckets}}});
+  expect_gradients_of_one_process(
+      in, 3,
+      {.mask = mask,
+       .relative_vectors =
+           RelativeVectors<float>{.key = key_vectors, .value = vectors, .buckets = buckets},
+       .softcap = 5});
+  for (const Shape& shape : {Shape{4, 1, kLength}, Shape{4, kLength, 1}, Shape{1, kLength, kLength},
+                             Shape{2, 1, 1, 1}}) {
+    SCOPED_TRACE(to_string(shape));
+    const Tensor<float> bias = normal<float>(shape, 6);
+    expect_gradients_of_one_process(in, 3, {.mask = mask, .bias = bias});
+  }
+  expect_gradients_of_one_process(in, 3,
+                                  {.mask = mask, .dropout = {.probability = 0.25F, .seed = 3}});
+}
+
+// All rows of ranks other than 0 see segments after the first only: sinks are not lost, nor twice.
+TEST(DistributedBackward, SumsSinksOnce) {
+  const Operands<float> in({4096, 4096});
+  const Tensor<float> sinks = normal<float>({4}, 5);
+  expect_gradients_of_one_process(in, 4, {.mask = sliding_window(0, 0), .sinks = sinks});
+}
+
+template <class T>
+void expect_near_one_process(double unit) {
+  const Operands<T> in({2100, 2100});
+  const BasicAttentionOptions<LseOf<T>> options{.mask = causal()};
+  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
+  const auto found = divided_backward(in, forward, 2, options);
+  const auto expect = [&](const char* name, const Tensor<T>& a, const Tensor<T>& b) {
+    const auto number = [](T element) {
+      return static_cast<double>(static_cast<LseOf<T>>(element));
+    };
+    double largest = 0;
+    double difference = 0;
+    for (std::int64_t i = 0; i < a.num_elements(); ++i) {
+      largest = std::max(largest, std::abs(number(b.data()[i])));
+      difference = std::max(difference, std::abs(number(a.data()[i]) - number(b.data()[i])));
+    }
+    EXPECT_LE(difference, unit * largest) << name;
+    EXPECT_GT(largest, 0) << name;
+  };
+  expect("query", found.query, plain.query);
+  expect("key", found.key, plain.key);
+  expect("value", found.value, plain.value);
+}
+
+// Of half precision a rounding of the largest at most: sums are floats.
+TEST(DistributedBackward, TakesEveryTypeOfNumber) {
+  expect_near_one_process<double>(1e-13);
+  expect_near_one_process<Float16>(0x1p-11);
+  expect_near_one_process<BFloat16>(0x1p-8);
+}
+
+TEST(DistributedBackward, ComputesRowsThatLookTwice) {
+  Operands<float> in({2100, 2100, 3});
+  for (float& element : in.query.view().select(0, 1).select(0, 1).elements()) element *= 1e8F;
+  const Tensor<float> sinks = normal<float>({4}, 5);
+  expect_gradients_of_one_process(in, 2, {.mask = causal(), .sinks = sinks});
+}
+
+TEST(DistributedBackward, IsTheSameForTheSameRanks) {
+  const Operands<float> in({3000, 3000});
+  const AttentionOptions options{.mask = causal()};
+  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  const auto once = divided_backward(in, forward, 3, options);
+  const auto again = divided_backward(in, forward, 3, options);
+  EXPECT_TRUE(same_bits(once.query, again.query));
+  EXPECT_TRUE(same_bits(once.key, again.key));
+  EXPECT_TRUE(same_bits(once.value, again.value));
+}
+
+TEST(DistributedBackward, EveryRankThrowsTheSame) {
+  const Operands<float> in({2000, 2000});
+  const auto forward = attention_with_lse(in.query, in.key, in.value);
+  run_thread_ranks(2, [&](Communicator& ranks) {
+    const auto own = [&](const Tensor<float>& tensor) {
+      return distributed::own_tokens(ranks, FloatView(tensor));
+    };
+    const Tensor<float> grad_out = own(in.grad_out);
+    const FloatView some = grad_out.view().slice(3, 0, ranks.rank() == 0 ? 12 : 11);
+    const AttentionOutput<float> own_forward{own(forward.out), own(forward.lse)};
+    EXPECT_THAT(
+        [&] {
+          distributed::attention_backward(ranks, some, own(in.query), own(in.key), own(in.value),
+                                          own_forward);
+        },
+        ThrowsMessage<InvalidArgument>(
+            HasSubstr("rank 1: distributed::attention_backward: grad_out "
+                      "has shape [1, 4, 976, 11], expected [1, 4, 976, "
+                      "12]")));
+  });
+}
+
+}  // namespace
+}  // namespace heed

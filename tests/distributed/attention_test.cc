@@ -1,0 +1,224 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "distributed/divided.h"
+#include "heed/cancellation.h"
+#include "heed/error.h"
+#include "heed/position.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::divided_forward;
+using testing_support::kInfinity;
+using testing_support::kNaN;
+using testing_support::Lengths;
+using testing_support::normal;
+using testing_support::Operands;
+using testing_support::same_bits;
+
+template <class T>
+void expect_bits_of_one_process(const Operands<T>& in, int size,
+                                const BasicAttentionOptions<testing_support::LseOf<T>>& options) {
+  const auto expected = attention_with_lse(in.query, in.key, in.value, options);
+  const auto found = divided_forward(in, size, options);
+  EXPECT_TRUE(same_bits(found.out, expected.out));
+  EXPECT_TRUE(same_bits(found.lse, expected.lse));
+  EXPECT_TRUE(same_bits(found.lse_low, expected.lse_low));
+}
+
+TEST(DistributedAttention, HasTheBitsOfOneProcess) {
+  const Operands<float> in({3500, 3500});
+  for (const int size : {1, 2, 3, 4, 5, 8}) {
+    SCOPED_TRACE(size);
+    expect_bits_of_one_process(in, size, {.mask = causal()});
+    expect_bits_of_one_process(in, size, {});
+  }
+}
+
+TEST(DistributedAttention, TakesAnyLengths) {
+  for (const Lengths& lengths : {Lengths{0, 0},
+                                 {1, 1},
+                                 {3, 0},
+                                 {0, 3},
+                                 {1, 3000},
+                                 {1023, 1024},
+                                 {1025, 1023},
+                                 {2500, 100}}) {
+    SCOPED_TRACE(std::to_string(lengths.q_len) + " queries, " + std::to_string(lengths.kv_len));
+    const Operands<float> in(lengths);
+    expect_bits_of_one_process(in, 3, {});
+    expect_bits_of_one_process(in, 2, {.mask = causal_bottom_right()});
+  }
+}
+
+TEST(DistributedAttention, TakesEveryKindOfMask) {
+  constexpr std::int64_t kLength = 2300;
+  const Operands<float> in({kLength, kLength, 2});
+  Tensor<bool> shown({2, 1, kLength, kLength});
+  std::int64_t i = 0;
+  for (bool& element : shown.elements()) element = i++ * 7919 % 13 < 5;
+  for (const Mask& mask :
+       {sliding_window(200, 0), causal() & documents({0, 700, 1500, kLength}), longformer(64, 3),
+        bigbird(), strided(64) & causal(), columns(100), prefix(1100), key_lengths({1500, 3}),
+        streaming(4, 100), causal() & key_lengths({0, kLength}), Mask::allow(shown.view()),
+        random_blocks({.count = 2, .block = 64}),
+        Mask::tree(std::vector<std::int64_t>(kLength, -1))}) {
+    SCOPED_TRACE(mask.description());
+    expect_bits_of_one_process(in, 3, {.mask = mask});
+  }
+}
+
+TEST(DistributedAttention, PositionsAreThoseOfAllTokens) {
+  constexpr std::int64_t kLength = 2200;
+  const Operands<float> in({kLength, kLength, 2});
+  const Tensor<float> slopes = alibi_slopes(4);
+  const Tensor<float> sinks = normal<float>({4}, 5);
+  const Tensor<float> bias = normal<float>({4, 1, kLength}, 6);
+  const Tensor<float> table = normal<float>({4, 65}, 7);
+  const Tensor<float> vectors = normal<float>({65, 12}, 8);
+  const RelativeBuckets buckets = RelativeBuckets::clip(32);
+  AttentionOptions options{.mask = causal()};
+  const auto expect = [&](const char* what) {
+    SCOPED_TRACE(what);
+    expect_bits_of_one_process(in, 3, options);
+    options = {.mask = causal()};
+  };
+  options.alibi_slopes = slopes;
+  expect("ALiBi");
+  options.bias = bias;
+  expect("bias");
+  options.sinks = sinks;
+  options.mask = sliding_window(100, 0);
+  expect("sinks");
+  options.relative_bias = {table, buckets};
+  expect("relative bias");
+  options.relative_vectors = {.value = vectors, .buckets = buckets};
+  expect("relative vectors");
+  options.softcap = 3;
+  options.dropout = {.probability = 0.25F, .seed = 3};
+  expect("softcap and dropout");
+  options.score_mod = ScoreMod([](auto score, int b, int h, int q_idx, int kv_idx) {
+    return score + 0.01F * static_cast<float>(q_idx % 7 - kv_idx % 5 + h + b);
+  });
+  expect("score_mod");
+  options.mask = causal(100);
+  options.query_offset = 100;
+  options.mask = {};
+  options.alibi_slopes = slopes;
+  expect("query_offset");
+}
+
+TEST(DistributedAttention, TakesEveryTypeOfNumber) {
+  const Lengths lengths{2100, 2100};
+  expect_bits_of_one_process(Operands<double>(lengths), 2, {.mask = causal()});
+  expect_bits_of_one_process(Operands<Float16>(lengths), 2, {.mask = causal()});
+  expect_bits_of_one_process(Operands<BFloat16>(lengths), 2, {.mask = causal()});
+}
+
+TEST(DistributedAttention, ReadsStridedTensors) {
+  const Operands<float> in({1500, 1500});
+  const Tensor<float> expected = attention(in.query, in.key, in.value);
+  run_thread_ranks(2, [&](Communicator& ranks) {
+    const auto strided = [&](const Tensor<float>& tensor) {
+      const Tensor<float> own = distributed::own_tokens(ranks, FloatView(tensor));
+      return to_tensor(own.view().permute({0, 2, 1, 3}));
+    };
+    const Tensor<float> query = strided(in.query);
+    const Tensor<float> key = strided(in.key);
+    const Tensor<float> value = strided(in.value);
+    const Tensor<float> out = distributed::attention(ranks, query.view().permute({0, 2, 1, 3}),
+                                                     key.view().permute({0, 2, 1, 3}),
+                                                     value.view().permute({0, 2, 1, 3}));
+    EXPECT_TRUE(same_bits(out, distributed::own_tokens(ranks, FloatView(expected))));
+  });
+}
+
+// Rows that look at their keys twice: hidden NaN, infinite scores, scores that lose their digits.
+TEST(DistributedAttention, ComputesRowsThatLookTwice) {
+  Operands<float> in({2100, 2100, 3});
+  in.value.view()(1, 0, 1500, 3) = kNaN;
+  in.key.view()(1, 1, 20, 0) = kInfinity;
+  for (float& element : in.query.view().select(0, 2).select(0, 1).elements()) element *= 1e8F;
+  for (const int size : {1, 2, 3}) expect_bits_of_one_process(in, size, {.mask = causal()});
+}
+
+TEST(DistributedAttention, EveryRankThrowsTheSame) {
+  const Operands<float> in({2000, 2000});
+  const auto expect = [&](const std::string& text, const auto& attend) {
+    SCOPED_TRACE(text);
+    std::atomic<int> thrown = 0;
+    run_thread_ranks(2, [&](Communicator& ranks) {
+      const Tensor<float> query = distributed::own_tokens(ranks, FloatView(in.query));
+      const Tensor<float> key = distributed::own_tokens(ranks, FloatView(in.key));
+      const Tensor<float> value = distributed::own_tokens(ranks, FloatView(in.value));
+      EXPECT_THAT([&] { attend(ranks, query, key, value); },
+                  ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+      ++thrown;
+    });
+    EXPECT_EQ(thrown, 2);
+  };
+  using Part = const Tensor<float>&;
+  expect("rank 1: distributed::attention: key head_dim is 7",
+         [](Communicator& ranks, Part query, Part key, Part value) {
+           const FloatView narrow = key.view().slice(3, 0, ranks.rank() == 1 ? 7 : 8);
+           distributed::attention(ranks, query, narrow, value);
+         });
+  expect(
+      "rank 1 has query [1, 4, …, 8] float32, key [1, 2, …, 8] float32, value [1, 2, …, 12] "
+      "float32, mask none, but rank 0 has",
+      [](Communicator& ranks, Part query, Part key, Part value) {
+        distributed::attention(ranks, query, key, value,
+                               {.mask = ranks.rank() == 0 ? causal() : Mask()});
+      });
+  expect("rank 0 has 1000 of 1976 queries, expected 1024",
+         [](Communicator& ranks, Part query, Part key, Part value) {
+           const std::int64_t own = ranks.rank() == 0 ? 1000 : 976;
+           distributed::attention(ranks, query.view().slice(2, 0, own), key, value);
+         });
+  expect("rank 0: distributed::attention: causal",
+         [](Communicator& ranks, Part query, Part key, Part value) {
+           distributed::attention(
+               ranks, query, key.view().slice(2, 0, ranks.rank() == 0 ? 1024 : 0),
+               value.view().slice(2, 0, ranks.rank() == 0 ? 1024 : 0), {.mask = causal()});
+         });
+}
+
+TEST(DistributedAttention, AnExceptionOnOneRankReachesAll) {
+  const Operands<float> in({4000, 4000});
+  std::atomic<int> thrown = 0;
+  run_thread_ranks(3, [&](Communicator& ranks) {
+    Cancellation cancellation;
+    if (ranks.rank() == 2) cancellation.request();
+    const Tensor<float> query = distributed::own_tokens(ranks, FloatView(in.query));
+    const Tensor<float> key = distributed::own_tokens(ranks, FloatView(in.key));
+    const Tensor<float> value = distributed::own_tokens(ranks, FloatView(in.value));
+    const CancellationScope scope(&cancellation);
+    EXPECT_THAT([&] { distributed::attention(ranks, query, key, value, {.mask = causal()}); },
+                ThrowsMessage<Cancelled>(HasSubstr("rank 2: ")));
+    ++thrown;
+  });
+  EXPECT_EQ(thrown, 3);
+}
+
+TEST(DistributedAttention, SaysWhatNoKernelCanDivide) {
+  const Tensor<float> wide({1, 1, 1, 70000});
+  run_thread_ranks(1, [&](Communicator& ranks) {
+    EXPECT_THAT([&] { distributed::attention(ranks, wide, wide, wide); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(
+                    "distributed::attention: kernels take a head_dim and value_dim up to 65536, and "
+                    "plain loops do not divide tokens")));
+  });
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,81 @@
+// Attention of tokens divided among ranks of one process, put together again.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "heed/distributed.h"
+#include "heed/thread_ranks.h"
+#include "support/tensors.h"
+
+namespace heed::testing_support {
+
+struct Lengths {
+  std::int64_t q_len;
+  std::int64_t kv_len;
+  std::int64_t batch = 1;
+};
+
+// Of 4 query heads that share 2 key heads.
+template <class T>
+struct Operands {
+  Tensor<T> query;
+  Tensor<T> key;
+  Tensor<T> value;
+  Tensor<T> grad_out;
+
+  explicit Operands(const Lengths& lengths)
+      : query(converted<T>(normal<float>({lengths.batch, 4, lengths.q_len, 8}, 1))),
+        key(converted<T>(normal<float>({lengths.batch, 2, lengths.kv_len, 8}, 2))),
+        value(converted<T>(normal<float>({lengths.batch, 2, lengths.kv_len, 12}, 3))),
+        grad_out(converted<T>(normal<float>({lengths.batch, 4, lengths.q_len, 12}, 4))) {}
+};
+
+template <class T>
+using LseOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// What `size` ranks compute, whole.
+template <class T>
+AttentionOutput<T, LseOf<T>> divided_forward(const Operands<T>& in, int size,
+                                             const BasicAttentionOptions<LseOf<T>>& options) {
+  AttentionOutput<T, LseOf<T>> whole;
+  run_thread_ranks(size, [&](Communicator& ranks) {
+    const auto own = distributed::attention_with_lse(
+        ranks, distributed::own_tokens(ranks, TensorView<const T>(in.query)),
+        distributed::own_tokens(ranks, TensorView<const T>(in.key)),
+        distributed::own_tokens(ranks, TensorView<const T>(in.value)), options);
+    auto out = distributed::gather_tokens(ranks, TensorView<const T>(own.out));
+    auto lse = distributed::gather_tokens(ranks, TensorView<const LseOf<T>>(own.lse));
+    auto low = distributed::gather_tokens(ranks, TensorView<const LseOf<T>>(own.lse_low));
+    if (ranks.rank() == 0) whole = {std::move(out), std::move(lse), std::move(low)};
+  });
+  return whole;
+}
+
+template <class T>
+AttentionGradients<T, LseOf<T>> divided_backward(const Operands<T>& in,
+                                                 const AttentionOutput<T, LseOf<T>>& forward,
+                                                 int size,
+                                                 const BasicAttentionOptions<LseOf<T>>& options) {
+  AttentionGradients<T, LseOf<T>> whole;
+  run_thread_ranks(size, [&](Communicator& ranks) {
+    const auto own = [&]<class Number>(const Tensor<Number>& tensor) {
+      return distributed::own_tokens(ranks, TensorView<const Number>(tensor));
+    };
+    const AttentionOutput<T, LseOf<T>> own_forward{own(forward.out), own(forward.lse),
+                                                   own(forward.lse_low)};
+    auto part = distributed::attention_backward(ranks, own(in.grad_out), own(in.query), own(in.key),
+                                                own(in.value), own_forward, options);
+    const auto gather = [&](Tensor<T>& tensor) {
+      tensor = distributed::gather_tokens(ranks, TensorView<const T>(tensor));
+    };
+    gather(part.query);
+    gather(part.key);
+    gather(part.value);
+    if (ranks.rank() == 0) whole = std::move(part);
+  });
+  return whole;
+}
+
+}  // namespace heed::testing_support

@@ -1,0 +1,147 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "distributed/divided.h"
+#include "heed/distributed_plan.h"
+#include "heed/error.h"
+
+namespace heed {
+namespace {
+
+using distributed::Cluster;
+using distributed::DivisionPlan;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::normal;
+
+AttentionShapes shapes(std::int64_t length) {
+  return {.num_heads = 4,
+          .num_kv_heads = 2,
+          .q_len = length,
+          .kv_len = length,
+          .head_dim = 8,
+          .value_dim = 12};
+}
+
+// Counts the bytes of keys and values that a rank receives.
+class Counting : public Communicator {
+ public:
+  explicit Counting(Communicator& ranks) : ranks_(ranks) {}
+
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  std::unique_ptr<Transfer> send(std::span<const std::byte> message, int to, int tag) override {
+    return ranks_.send(message, to, tag);
+  }
+  std::unique_ptr<Transfer> receive(std::span<std::byte> message, int from, int tag) override {
+    received_ += static_cast<std::int64_t>(message.size());
+    return ranks_.receive(message, from, tag);
+  }
+  std::unique_ptr<Transfer> broadcast(std::span<std::byte> message, int root) override {
+    if (root != rank()) received_ += static_cast<std::int64_t>(message.size());
+    return ranks_.broadcast(message, root);
+  }
+  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    ranks_.gather(mine, all);
+  }
+
+  std::int64_t received() const { return received_; }
+
+ private:
+  Communicator& ranks_;
+  std::int64_t received_ = 0;
+};
+
+TEST(DivisionPlan, CountsTheBytesThatAreSent) {
+  constexpr std::int64_t kLength = 5 * 1024 + 100;
+  const testing_support::Operands<float> in({kLength, kLength});
+  for (const Mask& mask : {Mask(), causal(), sliding_window(500, 0), streaming(4, 100),
+                           documents({0, 1024, 3000, kLength}), longformer(64, 1)}) {
+    SCOPED_TRACE(mask.description());
+    for (const int size : {1, 2, 4, 8}) {
+      const DivisionPlan plan = distributed::plan(shapes(kLength), size, {.mask = mask});
+      run_thread_ranks(size, [&](Communicator& ranks) {
+        Counting counting(ranks);
+        const auto own = [&](const Tensor<float>& tensor) {
+          return distributed::own_tokens(ranks, FloatView(tensor));
+        };
+        distributed::attention(counting, own(in.query), own(in.key), own(in.value), {.mask = mask});
+        EXPECT_EQ(counting.received(), plan.bytes_received(ranks.rank()));
+      });
+    }
+  }
+}
+
+TEST(DivisionPlan, SendsNoSegmentThatNobodySees) {
+  // Every query sees its own document alone, and these are the segments.
+  const Mask mask = documents({0, 1024, 2048, 3072});
+  const DivisionPlan plan = distributed::plan(shapes(3072), 3, {.mask = mask});
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(plan.bytes_received(rank), 0);
+}
+
+TEST(DivisionPlan, CausalWorkIsBalanced) {
+  const DivisionPlan plan = distributed::plan(shapes(64 * 1024), 4, {.mask = causal()});
+  EXPECT_GT(plan.balance(), 0.95);
+  EXPECT_LE(plan.balance(), 1);
+  // 4 heads, 64 segments: those before a row's own, and about half of that.
+  const double segment = 1024.0 * 1024.0;
+  double pairs = 0;
+  for (int rank = 0; rank < 4; ++rank) pairs += plan.pairs_of(rank);
+  EXPECT_NEAR(pairs / (4 * segment * (64 * 63 / 2 + 64 / 2.0)), 1, 0.01);
+  EXPECT_EQ(plan.segment_bytes, 2 * 1024 * (8 + 12) * 4);
+}
+
+TEST(DivisionPlan, PrintsItself) {
+  std::ostringstream text;
+  text << distributed::plan(shapes(2048), 2);
+  EXPECT_EQ(text.str(),
+            "ranks       2, 2048 queries and 2048 keys in segments of 1024\n"
+            "balance     100.0 % of the busiest rank's work on average\n"
+            "sent        0.3 MB, 0.2 MB a segment\n"
+            "rank 0      8.389e+06 pairs, receives 0.2 MB\n"
+            "rank 1      8.389e+06 pairs, receives 0.2 MB\n");
+}
+
+TEST(DivisionPlan, RefusesWhatAttentionRefuses) {
+  EXPECT_THAT([] { distributed::plan(shapes(10), 0); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("size is 0, expected at least 1")));
+  AttentionShapes odd = shapes(10);
+  odd.num_heads = 3;
+  EXPECT_THAT([&] { distributed::plan(odd, 2); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("distributed::plan: num_heads is 3")));
+}
+
+TEST(SimulatedSeconds, OfOneRankIsItsWork) {
+  const DivisionPlan plan = distributed::plan(shapes(4096), 1, {.mask = causal()});
+  const Cluster cluster{.pairs_per_second = 1e9, .latency_seconds = 1, .bytes_per_second = 1};
+  EXPECT_NEAR(distributed::simulated_seconds(plan, cluster), plan.pairs_of(0) / 1e9, 1e-12);
+}
+
+TEST(SimulatedSeconds, LiesBetweenTheBusiestRankAndEverythingInTurn) {
+  const DivisionPlan plan = distributed::plan(shapes(16384), 4, {.mask = causal()});
+  const auto seconds = [&](double latency, double bandwidth) {
+    return distributed::simulated_seconds(plan, {1e9, latency, bandwidth});
+  };
+  double busiest = 0;
+  for (int rank = 0; rank < 4; ++rank) busiest = std::max(busiest, plan.pairs_of(rank) / 1e9);
+  EXPECT_NEAR(seconds(0, 1e30), busiest, 0.02 * busiest);
+  EXPECT_GT(seconds(1e-3, 1e30), seconds(0, 1e30));
+  // Where sending is all that counts, each segment takes its time one after the other, but for
+  // those that are on their way at once.
+  const double link = static_cast<double>(plan.segment_bytes) / 1e3;
+  EXPECT_GE(seconds(0, 1e3), 16 / 2 * link);
+  EXPECT_LE(seconds(0, 1e3), 16 * link + busiest);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "heed/distributed.h"
+#include "heed/error.h"
+#include "heed/thread_ranks.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using distributed::TokenDivision;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::normal;
+using testing_support::same_bits;
+
+TEST(TokenDivision, DealsOutSegmentsInTurn) {
+  const TokenDivision division(5 * 1024 + 7, 3);
+  EXPECT_EQ(division.num_segments(), 6);
+  EXPECT_EQ(division.owner(4), 1);
+  EXPECT_EQ(division.tokens(5), (RowRange{5120, 5127}));
+  EXPECT_EQ(division.first_row(4), 1024);
+  EXPECT_EQ(division.num_tokens(0), 2048);
+  EXPECT_EQ(division.num_tokens(1), 2048);
+  EXPECT_EQ(division.num_tokens(2), 1024 + 7);
+}
+
+TEST(TokenDivision, LosesNoToken) {
+  for (const std::int64_t length : {0, 1, 1023, 1024, 1025, 5000}) {
+    for (const int size : {1, 2, 7}) {
+      const TokenDivision division(length, size);
+      std::int64_t sum = 0;
+      for (int rank = 0; rank < size; ++rank) sum += division.num_tokens(rank);
+      EXPECT_EQ(sum, length);
+    }
+  }
+}
+
+TEST(TokenDivision, RefusesWhatIsNone) {
+  EXPECT_THAT([] { TokenDivision(-1, 2); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("length is -1, expected at least 0")));
+  EXPECT_THAT([] { TokenDivision(1, 0); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("size is 0, expected at least 1")));
+}
+
+TEST(OwnTokens, ComeTogetherAgain) {
+  for (const std::int64_t length : {0, 5, 1024, 3333}) {
+    const Tensor<float> whole = normal<float>({2, 3, length, 4}, 1);
+    for (const int size : {1, 2, 5}) {
+      run_thread_ranks(size, [&](Communicator& ranks) {
+        const Tensor<float> own =
+            distributed::own_tokens(ranks, whole.view().permute({1, 0, 2, 3}));
+        const Tensor<float> again = distributed::gather_tokens(ranks, FloatView(own));
+        EXPECT_TRUE(same_bits(again, to_tensor(whole.view().permute({1, 0, 2, 3}))));
+      });
+    }
+  }
+}
+
+TEST(OwnTokens, AreThoseOfTheirSegments) {
+  Tensor<float> whole({1, 1, 2050, 1});
+  for (std::int64_t i = 0; i < 2050; ++i) whole.data()[i] = static_cast<float>(i);
+  run_thread_ranks(2, [&](Communicator& ranks) {
+    const Tensor<float> own = distributed::own_tokens(ranks, FloatView(whole));
+    ASSERT_EQ(own.extent(2), ranks.rank() == 0 ? 1026 : 1024);
+    EXPECT_EQ(own(0, 0, 0, 0), ranks.rank() == 0 ? 0 : 1024);
+    EXPECT_EQ(own(0, 0, own.extent(2) - 1, 0), ranks.rank() == 0 ? 2049 : 2047);
+  });
+}
+
+TEST(GatherTokens, RefusesWhatDoesNotFit) {
+  const Tensor<float> whole = normal<float>({1, 2, 2000, 4}, 1);
+  run_thread_ranks(2, [&](Communicator& ranks) {
+    const Tensor<float> own = distributed::own_tokens(ranks, FloatView(whole));
+    EXPECT_THAT([&] { distributed::gather_tokens(ranks, own.view().slice(2, 0, 900)); },
+                ThrowsMessage<InvalidArgument>(
+                    HasSubstr("gather_tokens: rank 0 has 900 of 1800 tokens, expected 1024")));
+    EXPECT_THAT(
+        [&] { distributed::gather_tokens(ranks, own.view().slice(1, 0, 1 + ranks.rank())); },
+        ThrowsMessage<InvalidArgument>(
+            HasSubstr("gather_tokens: rank 1 has [1, 2, 2000, 4] of all tokens, rank 0 has "
+                      "[1, 1, 2000, 4]")));
+    EXPECT_THAT(
+        [&] { distributed::gather_tokens(ranks, FloatView(own).select(0, 0).select(0, 0)); },
+        ThrowsMessage<InvalidArgument>(HasSubstr("expected [batch, heads, length, …]")));
+  });
+}
+
+}  // namespace
+}  // namespace heed
