@@ -50,7 +50,7 @@ test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitize
 
 test-clang: ## Build with Clang, optimised as for users, and run the tests
 	$(install) build test fuzz
-	@scripts/build-and-test clang
+	@scripts/build-and-test clang $(ARGS)
 
 test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test

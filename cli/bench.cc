@@ -16,6 +16,7 @@ void add_bench(CLI::App& command) {
   add_bench_seq2seq(*verb);
   add_bench_storage(*verb);
   add_bench_model(*verb);
+  add_bench_distributed(*verb);
   for (CLI::App* measured : verb->get_subcommands({})) measured->group("What to measure");
   verb->footer(
       "Each repetition runs between two probes of the machine: a millisecond of fused\n"

@@ -13,5 +13,6 @@ void add_bench_tutorial(CLI::App& bench);
 void add_bench_seq2seq(CLI::App& bench);
 void add_bench_storage(CLI::App& bench);
 void add_bench_model(CLI::App& bench);
+void add_bench_distributed(CLI::App& bench);
 
 }  // namespace heed::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -88,11 +87,11 @@ class ThreadCommunicator final : public Communicator {
     ThreadTransfer transfer(exchange_);
     post_to_others(transfer, read_only(mine));
     for (int from = 0; from < size_; ++from) {
-      const auto part = all.subspan(static_cast<std::size_t>(from) * mine.size(), mine.size());
+      const std::span part(all.data() + static_cast<std::size_t>(from) * mine.size(), mine.size());
       if (from != rank_) {
         transfer.post({rank_, from, Exchange::kCollectiveTag, false, part});
-      } else if (!mine.empty()) {
-        std::memmove(part.data(), mine.data(), mine.size());
+      } else {
+        std::copy(mine.begin(), mine.end(), part.begin());
       }
     }
     transfer.wait();
