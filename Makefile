@@ -70,14 +70,14 @@ bench: ## Build and run the benchmarks
 	$(say) 'running the benchmarks'
 	@cmake --build --preset release --target run_benchmarks
 
-bench-peers: ## Compare the speed with PyTorch, ONNX Runtime, OpenBLAS and oneDNN (ARGS=... for compare.py)
-	$(install) build bench peers
-	@scripts/install-python peers
+bench-peers: ## Compare the speed with PyTorch, ONNX Runtime, OpenBLAS and oneDNN (ARGS=... for python -m heed.bench)
+	$(install) build bench python peers
+	@HEED_PYTHON=required scripts/install-python
 	$(say) 'building what is compared'
-	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON --log-level=WARNING >/dev/null
-	@cmake --build --preset release --target heed_peers
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON -DHEED_BUILD_PYTHON=ON --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target heed_peers heed_python
 	$(say) 'comparing'
-	@.venv-peers/bin/python benchmarks/peers/compare.py build/release/benchmarks/peers/libheed_peers.so $(ARGS)
+	@PYTHONPATH=build/release/python .venv/bin/python -m heed.bench --library build/release/benchmarks/peers/libheed_peers.so $(ARGS)
 
 fuzz: ## Build the fuzz targets with libFuzzer and run each for FUZZ_SECONDS (60)
 	$(install) build fuzz

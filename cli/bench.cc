@@ -19,10 +19,12 @@ void add_bench(CLI::App& command) {
   add_bench_distributed(*verb);
   for (CLI::App* measured : verb->get_subcommands({})) measured->group("What to measure");
   verb->footer(
-      "Each repetition runs between two probes of the machine: a millisecond of fused\n"
-      "multiply-adds in the vectors that attention uses, and a small matrix product. It\n"
-      "counts as quiet when both probes came within 5 % of their best; medians are over\n"
-      "the quiet ones. The peak is the best rate of multiply-adds in the same run.");
+      "Each repetition runs between two probes of the machine: small calls of attention,\n"
+      "and a read of 1 MiB. It counts as quiet when both made at least 90 % of the\n"
+      "undisturbed calls and read in at most 130 % of the undisturbed time, and when\n"
+      "threads waited for a processor for at most 1 % of it; medians are over the quiet\n"
+      "ones. The peak is the undisturbed rate of fused multiply-adds in the same run, in the\n"
+      "vectors that attention uses. --baseline FILE compares with what --json printed.");
 }
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// heed's caches as C functions, for decode.py to call.
+// heed's caches as C functions, for python/heed/bench/library.py to call.
 #include <algorithm>
 
 #include "heed/kv_cache.h"

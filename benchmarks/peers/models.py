@@ -14,8 +14,6 @@ import statistics
 import subprocess
 import sys
 
-from measure import print_aligned
-
 WORKER = pathlib.Path(__file__).with_name("model_peers.py")
 
 
@@ -205,6 +203,12 @@ def notes_of(report):
     total = sum(result["repetitions"] for result in own)
     notes.append(f"Of heed's repetitions {quiet} of {total} were quiet.")
     return notes
+
+
+def print_aligned(rows):
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join([row[0].ljust(widths[0])] + [text.rjust(width) for text, width in zip(row[1:], widths[1:])]))
 
 
 def print_report(report):

@@ -1,17 +1,14 @@
-// heed and the probes of the machine as C functions, for compare.py to call.
+// heed as C functions, for python/heed/bench/library.py to call.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "bench/probe.h"
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
-#include "heed/config.h"
 #include "heed/mask.h"
 #include "heed/mask_text.h"
 #include "heed/parallel.h"
@@ -97,39 +94,8 @@ class GradientsCall {
 
 }  // namespace
 
-// For heed, for the probes, and for the peers that are loops over blocks.
+// For heed, and for the peers that are loops over blocks.
 extern "C" void peers_set_num_threads(int count) { heed::set_num_threads(count); }
-
-extern "C" void peers_probe(int threads, double* fma_rate, double* product_seconds) {
-  const heed::cli::Probe probe = heed::cli::probe_machine(threads);
-  *fma_rate = probe.fma_rate;
-  *product_seconds = probe.product_seconds;
-}
-
-extern "C" void peers_settle(int threads) { heed::cli::settle_machine(threads); }
-
-extern "C" const char* peers_version() { return heed::version(); }
-
-extern "C" const char* peers_attention_target() {
-  static const std::string name = heed::attention_target();
-  return name.c_str();
-}
-
-// Writes which of the [num_heads, length, length] pairs a mask shows. What is wrong with its text
-// or the length, valid until the next call; null: nothing.
-extern "C" const char* peers_visible(const char* mask, std::int64_t num_heads, std::int64_t length,
-                                     bool* visible) {
-  static std::string problem;
-  try {
-    const auto found = heed::materialize_allow(
-        heed::parse_mask(mask), {.num_heads = num_heads, .q_len = length, .kv_len = length});
-    std::copy(found.elements().begin(), found.elements().end(), visible);
-  } catch (const std::exception& error) {
-    problem = error.what();
-    return problem.c_str();
-  }
-  return nullptr;
-}
 
 extern "C" void peers_heed(const PeersProblem* problem) {
   static PlannedCall call;

@@ -95,7 +95,7 @@ void add_bench_backward(CLI::App& bench) {
       "gradients of query and key, and 4 pairs value_dim for those of weights and value.\n"
       "'extra bytes' is what one call had allocated at most beyond its result.");
   verb->callback([arguments] {
-    report_cases(*arguments, [&](const ForwardCase& forward, Progress& progress) {
+    report_cases("backward", *arguments, [&](const ForwardCase& forward, Progress& progress) {
       return measure_backward(forward, arguments->repetitions, progress);
     });
   });

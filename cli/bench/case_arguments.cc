@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <utility>
 
 #include "arguments.h"
@@ -113,11 +112,14 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  add_flag(verb, "--json", arguments.as_json, "Print one JSON object instead of the table");
+  add_report_options(verb, arguments.report);
+  add_flag(verb, "--samples", arguments.with_samples,
+           "In JSON, also every repetition with its probes");
 }
 
-void report_cases(CaseArguments arguments,
+void report_cases(const char* verb, CaseArguments arguments,
                   FunctionRef<Outcome(const ForwardCase&, Progress&)> measure) {
+  const ReportPrinter printer(arguments.report, verb);
   if (arguments.threads.empty()) arguments.threads = {num_threads()};
   const std::vector<ForwardCase> cases = cases_of(arguments);
   for (const ForwardCase& one : cases) check(one);
@@ -126,8 +128,9 @@ void report_cases(CaseArguments arguments,
     Progress progress(static_cast<int>(cases.size()));
     for (const ForwardCase& one : cases) outcomes.push_back(measure(one, progress));
   }
-  const auto report = to_json(outcomes);
-  std::cout << (arguments.as_json ? report.dump() + '\n' : to_table(report));
+  const Samples samples = arguments.with_samples ? Samples::kIncluded : Samples::kLeftOut;
+  printer.print(to_json(outcomes, samples),
+                [](const nlohmann::ordered_json& report) { return to_table(report); });
 }
 
 }  // namespace heed::cli

@@ -8,6 +8,7 @@
 
 #include "bench/forward_case.h"
 #include "bench/outcome.h"
+#include "bench/report.h"
 
 namespace heed::cli {
 
@@ -20,7 +21,8 @@ struct CaseArguments {
   std::string window, mask;
   Numbers batch{1}, heads{8}, kv_heads, seq{1024}, kv_seq, head_dim{64}, value_dim, threads;
   int repetitions = 10;
-  bool as_json = false;
+  bool with_samples = false;
+  ReportOptions report;
 };
 
 // Options that take lists, of names that are allowed or of numbers from 1 to `most`.
@@ -32,8 +34,9 @@ void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, st
 // Adds an option for each of them; dtypes are those that there are.
 void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes);
 
-// Measures every case, which must be one that attention would take, and prints the report.
-void report_cases(CaseArguments arguments,
+// Measures every case, which must be one that attention would take, and prints the report of
+// `verb`.
+void report_cases(const char* verb, CaseArguments arguments,
                   FunctionRef<Outcome(const ForwardCase&, Progress&)> measure);
 
 }  // namespace heed::cli

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,7 +32,7 @@ struct DecodeArguments {
       threads;
   Names storage{"float32"};
   int repetitions = 10;
-  bool as_json = false;
+  ReportOptions report;
 };
 
 // Quantised numbers are stored in pages alone, and only pages are shared.
@@ -90,22 +89,24 @@ Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
   const Sampling sampling{
       .threads = one.threads, .repetitions = repetitions, .seconds_per_repetition = 0.02};
   const auto timed = time_in_turn(sampling, calls, progress);
-  Probe best = best_probe(timed.front());
-  for (const auto& of_call : timed) best = better(best, best_probe(of_call));
-  const Timing of_token = summarize(timed[1], best);
+  std::vector<Repetition> all;
+  for (const auto& of_call : timed) all.insert(all.end(), of_call.begin(), of_call.end());
+  const Rates undisturbed = undisturbed_rates(all);
+  const Timing of_token = summarize(timed[1], undisturbed);
   const double seconds = of_token.median_seconds;
   const double rate = static_cast<double>(cache->bytes()) / seconds;
   const double read_rate =
-      static_cast<double>(cache->bytes()) / summarize(timed[0], best).median_seconds;
-  Json result{{"storage", one.storage},
-              {"batch", one.batch},
-              {"heads", one.heads},
-              {"kv_heads", one.kv_heads},
-              {"kv_seq", one.kv_seq},
-              {"head_dim", one.head_dim},
-              {"page", one.page},
-              {"threads", one.threads},
-              {"shared_prefix", one.shared_prefix},
+      static_cast<double>(cache->bytes()) / summarize(timed[0], undisturbed).median_seconds;
+  Json result{{"case",
+               {{"storage", one.storage},
+                {"batch", one.batch},
+                {"heads", one.heads},
+                {"kv_heads", one.kv_heads},
+                {"kv_seq", one.kv_seq},
+                {"head_dim", one.head_dim},
+                {"page", one.page},
+                {"threads", one.threads},
+                {"shared_prefix", one.shared_prefix}}},
               {"gbytes_per_s", rate / 1e9},
               {"read_gbytes_per_s", read_rate / 1e9},
               {"bandwidth_share", rate / read_rate},
@@ -113,7 +114,7 @@ Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
               {"quiet", of_token.quiet},
               {"repetitions", repetitions}};
   if (apart_cache) {
-    const double apart = summarize(timed[2], best).median_seconds;
+    const double apart = summarize(timed[2], undisturbed).median_seconds;
     result["us_per_token_apart"] = apart * 1e6;
     result["share_of_apart"] = seconds / apart;
   }
@@ -126,7 +127,7 @@ struct Column {
   const char* format;
   double factor = 1;
 };
-constexpr std::array<Column, 12> kColumns{{{"batch", "batch", "{:.0f}"},
+constexpr std::array<Column, 11> kColumns{{{"batch", "batch", "{:.0f}"},
                                            {"heads", "heads", "{:.0f}"},
                                            {"kv heads", "kv_heads", "{:.0f}"},
                                            {"kv seq", "kv_seq", "{:.0f}"},
@@ -136,8 +137,7 @@ constexpr std::array<Column, 12> kColumns{{{"batch", "batch", "{:.0f}"},
                                            {"GB/s", "gbytes_per_s", "{:.2f}"},
                                            {"read GB/s", "read_gbytes_per_s", "{:.2f}"},
                                            {"share", "bandwidth_share", "{:.1f} %", 100},
-                                           {"us per token", "us_per_token", "{:.1f}"},
-                                           {"quiet", "quiet", "{:.0f}"}}};
+                                           {"us per token", "us_per_token", "{:.1f}"}}};
 constexpr std::array<Column, 3> kSharedColumns{{{"shared", "shared_prefix", "{:.0f}"},
                                                 {"us apart", "us_per_token_apart", "{:.1f}"},
                                                 {"of apart", "share_of_apart", "{:.1f} %", 100}}};
@@ -151,20 +151,26 @@ std::string decode_table(const Json& report) {
   }
   std::vector<std::vector<std::string>> rows{{"storage"}};
   for (const Column& column : columns) rows.front().emplace_back(column.title);
+  rows.front().emplace_back("quiet");
   for (const Json& result : results) {
-    std::vector<std::string> row{result["storage"]};
+    const Json& one = result["case"];
+    std::vector<std::string> row{one["storage"]};
     for (const Column& column : columns) {
-      row.push_back(result.contains(column.name)
+      const Json& object = one.contains(column.name) ? one : result;
+      row.push_back(object.contains(column.name)
                         ? fmt::format(fmt::runtime(column.format),
-                                      column.factor * result[column.name].get<double>())
+                                      column.factor * object[column.name].get<double>())
                         : "");
     }
+    row.push_back(quiet_cell(result));
     rows.push_back(std::move(row));
   }
-  return headline(report["machine"]) + aligned(rows);
+  add_ratios(report, rows);
+  return headline(report["machine"]) + aligned(rows) + quiet_note(report);
 }
 
 void run_decode(DecodeArguments arguments) {
+  const ReportPrinter printer(arguments.report, "decode", "us_per_token");
   if (arguments.threads.empty()) arguments.threads = {num_threads()};
   const std::vector<DecodeCase> cases = decode_cases(arguments);
   for (const DecodeCase& one : cases) check(one);
@@ -175,8 +181,8 @@ void run_decode(DecodeArguments arguments) {
       results.push_back(measure(one, arguments.repetitions, progress));
     }
   }
-  const Json report{{"machine", machine()}, {"results", results}};
-  std::cout << (arguments.as_json ? report.dump() + '\n' : decode_table(report));
+  printer.print({{"machine", machine()}, {"results", results}},
+                [](const Json& report) { return decode_table(report); });
 }
 
 }  // namespace
@@ -205,7 +211,7 @@ void add_bench_decode(CLI::App& bench) {
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, arguments->report);
   verb->footer(
       "Example:\n"
       "  heed bench decode --kv-seq 4096,16384 --storage float32,bfloat16 --threads 1\n\n"

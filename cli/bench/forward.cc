@@ -61,7 +61,7 @@ void add_bench_forward(CLI::App& bench) {
       "key that the mask lets through. 'extra bytes' is what one call had allocated at\n"
       "most beyond its output, counted in operator new.");
   verb->callback([arguments] {
-    report_cases(*arguments, [&](const ForwardCase& forward, Progress& progress) {
+    report_cases("forward", *arguments, [&](const ForwardCase& forward, Progress& progress) {
       return measure_forward(forward, arguments->repetitions, progress);
     });
   });

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +26,7 @@ struct LinearArguments {
   Names mask{"none", "causal"};
   Numbers seq{256, 1024, 4096, 16384}, heads{8}, head_dim{64}, threads;
   int repetitions = 5;
-  bool as_json = false;
+  ReportOptions report;
 };
 
 struct LinearCase {
@@ -159,6 +158,7 @@ std::vector<LinearCase> cases_of(const LinearArguments& arguments) {
 }
 
 void run_linear(LinearArguments arguments) {
+  const ReportPrinter printer(arguments.report, "linear");
   if (arguments.threads.empty()) arguments.threads = {num_threads()};
   const std::vector<LinearCase> cases = cases_of(arguments);
   int total = 0;
@@ -172,8 +172,8 @@ void run_linear(LinearArguments arguments) {
       }
     }
   }
-  const auto report = to_json(outcomes);
-  std::cout << (arguments.as_json ? report.dump() + '\n' : to_table(report));
+  printer.print(to_json(outcomes),
+                [](const nlohmann::ordered_json& report) { return to_table(report); });
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ void add_bench_linear(CLI::App& bench) {
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, arguments->report);
   verb->footer(
       "'softmax' is attention, 'elu+1' and 'relu' feature_map_attention, and where a query\n"
       "sees no later key, 'linear', 'gated', 'delta' and 'gated delta' the rules of\n"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "bench/waiting.h"
 #include "heed/parallel.h"
 
 namespace heed::cli {
@@ -16,6 +17,18 @@ double seconds_per_call(int count, FunctionRef<void()> call) {
   for (int i = 0; i < count; ++i) call();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   return elapsed.count() / count;
+}
+
+// A repetition, but for the probes around it.
+Repetition time_once(int count, FunctionRef<void()> call) {
+  Repetition made;
+  const Waiting waiting = waiting_so_far();
+  made.at =
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  made.seconds = seconds_per_call(count, call);
+  made.elapsed = made.seconds * count;
+  made.waiting_share = waited(waiting, waiting_so_far()) / made.elapsed;
+  return made;
 }
 
 // How many calls fill a repetition, by the last of those that warm up.
@@ -39,14 +52,15 @@ std::vector<std::vector<Repetition>> time_in_turn(const Sampling& sampling,
   std::vector<int> counts;
   for (const auto& call : calls) counts.push_back(calls_of_repetition(sampling, call, progress));
   std::vector<std::vector<Repetition>> repetitions(calls.size());
-  settle_machine(sampling.threads);
+  const Rates settled = settle_machine(sampling.threads);
   Probe before = probe_machine(sampling.threads);
   for (int i = 0; i < sampling.repetitions; ++i) {
     for (std::size_t which = 0; which < calls.size(); ++which) {
-      const double elapsed = seconds_per_call(counts[which], calls[which]);
-      const Probe after = probe_machine(sampling.threads);
-      repetitions[which].push_back({elapsed, before, after});
-      before = after;
+      Repetition repetition = time_once(counts[which], calls[which]);
+      repetition.settled = settled;
+      repetition.before = before;
+      repetition.after = before = probe_machine(sampling.threads);
+      repetitions[which].push_back(repetition);
     }
     progress.report(i + 1, sampling.repetitions);
   }

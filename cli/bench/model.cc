@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 struct ModelArguments {
   ModelRequest request;
-  bool as_json = false;
+  ReportOptions report;
 };
 
 // Fills in what was not given, as far as it fits into the model's positions; what was given must.
@@ -69,8 +68,8 @@ void check_model(const CLI::App& verb, ModelRequest& request, const models::Mode
   }
 }
 
-Json result_json(const Outcome& outcome, const Probe& best) {
-  const Timing timing = summarize(outcome.repetitions, best);
+Json result_json(const Outcome& outcome, const Rates& undisturbed) {
+  const Timing timing = summarize(outcome.repetitions, undisturbed);
   Json result{{"case", outcome.description},
               {"median_ms", timing.median_seconds * 1e3},
               {"best_ms", timing.best_seconds * 1e3}};
@@ -86,10 +85,10 @@ Json result_json(const Outcome& outcome, const Probe& best) {
 }
 
 Json results_of(const std::vector<Outcome>& outcomes) {
-  const auto best = best_probes(outcomes);
+  const auto rates = undisturbed_by_threads(outcomes);
   Json results = Json::array();
   for (const Outcome& outcome : outcomes) {
-    results.push_back(result_json(outcome, best.at(outcome.threads)));
+    results.push_back(result_json(outcome, rates.at(outcome.threads)));
   }
   return results;
 }
@@ -107,7 +106,6 @@ std::string table_of(const Json& report, const std::string& model) {
                                               "threads", "median ms", "best ms", "tokens/s"}};
   if (!writes) rows.front().emplace_back("sentences/s");
   rows.front().emplace_back("quiet");
-  bool is_any_disturbed = false;
   for (const Json& result : results) {
     const Json& one = result["case"];
     std::vector<std::string> row{one["work"],
@@ -118,19 +116,17 @@ std::string table_of(const Json& report, const std::string& model) {
                                  cell_of(result, "best_ms", "{:#.4g}"),
                                  cell_of(result, "tokens_per_second", "{:.1f}")};
     if (!writes) row.push_back(cell_of(result, "sentences_per_second", "{:.1f}"));
-    const int quiet = result["quiet"];
-    row.push_back(
-        fmt::format("{}/{}{}", quiet, result["repetitions"].get<int>(), quiet == 0 ? "!" : ""));
-    is_any_disturbed = is_any_disturbed || quiet == 0;
+    row.push_back(quiet_cell(result));
     rows.push_back(std::move(row));
   }
-  return fmt::format(
-      "{}{}\n\n{}\nat most {:.0f} MB in memory\n{}", headline(report["machine"]), model,
-      aligned(rows), report["peak_bytes"].get<double>() / 1e6,
-      is_any_disturbed ? "! no repetition was quiet: the times are those of all\n" : "");
+  add_ratios(report, rows);
+  return fmt::format("{}{}\n\n{}\nat most {:.0f} MB in memory\n{}", headline(report["machine"]),
+                     model, aligned(rows), report["peak_bytes"].get<double>() / 1e6,
+                     quiet_note(report));
 }
 
 void run_model(const CLI::App& verb, ModelArguments arguments) {
+  const ReportPrinter printer(arguments.report, "model");
   ModelRequest& request = arguments.request;
   if (request.threads.empty()) request.threads = {num_threads()};
   models::Model model = models::load(request.path);
@@ -143,11 +139,12 @@ void run_model(const CLI::App& verb, ModelArguments arguments) {
                 {"parameters", model.num_parameters()},
                 {"bytes", model.num_bytes()}}}};
   const ModelFindings findings = measure_model(request, std::move(model));
-  report["peak_bytes"] = peak_process_bytes();
+  // The probes' own memory was there at the end of the first loading.
+  report["peak_bytes"] = peak_process_bytes() - kProbeBytes;
   report["results"] = results_of(findings.outcomes);
   report.update(findings.input);
   if (!findings.written.is_null()) report["written"] = findings.written;
-  std::cout << (arguments.as_json ? report.dump() + '\n' : table_of(report, description));
+  printer.print(report, [&](const Json& whole) { return table_of(whole, description); });
 }
 
 }  // namespace
@@ -174,7 +171,7 @@ void add_bench_model(CLI::App& bench) {
   add_numbers(*verb, "--threads", request.threads, 1024, "All the machine has, if not given");
   add("--runs", request.repetitions, "How often each is measured, after once to warm up")
       ->capture_default_str();
-  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, arguments->report);
   verb->footer(
       "Example:\n"
       "  heed bench model --model SmolLM2.gguf --threads 1,2\n\n"

@@ -1,52 +1,142 @@
 #include "bench/probe.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "heed/fma_rate.h"
-#include "heed/nn/functional.h"
 #include "heed/parallel.h"
+#include "heed/plan.h"
+#include "heed/random.h"
 #include "heed/tensor.h"
 
 namespace heed::cli {
 
 namespace {
 
-// [64, 256] times [256, 256]: 0.1 ms, in the cache of one core. It feels what multiply-adds in
-// registers do not: neighbours in the caches. The result is small enough for malloc to keep its
-// pages.
-double time_product() {
-  static const Tensor<float> x({64, 256});
-  static const LinearParameters<float> parameters{Tensor<float>({256, 256}), {}};
-  const ThreadLimit one_thread(1);
-  const auto start = std::chrono::steady_clock::now();
-  linear(x, parameters);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+using Clock = std::chrono::steady_clock;
+
+// One word of each line of the next MiB. By the time its turn comes again, the caches of most
+// processors hold other things.
+double time_read() {
+  constexpr std::size_t kSize = std::size_t{1} << 20;
+  constexpr std::size_t kLine = 64;
+  static std::vector<unsigned char> memory(kProbeBytes, 1);
+  static std::atomic<std::size_t> next{0};
+  static std::atomic<unsigned> sink{0};  // or the compiler leaves the loop out
+  const std::size_t first = next.fetch_add(kSize) % memory.size();
+  const auto start = Clock::now();
+  unsigned sum = 0;
+  for (std::size_t i = first; i < first + kSize; i += kLine) sum += memory[i];
+  sink += sum;
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+// Calls of attention a second, on this thread. The first call brings what they need into the cache.
+double attention_rate() {
+  constexpr int kCalls = 8;
+  const ThreadLimit one_thread(1);
+  static const Tensor<float> operand = TorchGenerator(0).randn<float>({1, 1, 128, 64});
+  static const AttentionPlan planned = plan({.num_heads = 1,
+                                             .num_kv_heads = 1,
+                                             .q_len = operand.extent(2),
+                                             .kv_len = operand.extent(2),
+                                             .head_dim = operand.extent(3),
+                                             .value_dim = operand.extent(3)});
+  Tensor<float> out(operand.shape());
+  std::vector<std::byte> workspace(planned.workspace_bytes());
+  Clock::time_point start;
+  for (int i = 0; i <= kCalls; ++i) {
+    if (i == 1) start = Clock::now();
+    planned.run_into({.out = out, .workspace = workspace}, operand, operand, operand);
+  }
+  return kCalls / std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Threads that begin together. One that does not get a processor is waited for only so long: it is
+// then the slowest.
+class Start {
+ public:
+  explicit Start(int threads) : missing_(threads) {}
+
+  void wait() {
+    constexpr std::chrono::milliseconds kLongest(1);
+    const auto end = Clock::now() + kLongest;
+    --missing_;
+    while (missing_ > 0 && Clock::now() < end) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<int> missing_;
+};
 
 }  // namespace
 
-void settle_machine(int threads) {
-  constexpr int kProbes = 10;
-  for (int i = 0; i < kProbes; ++i) probe_machine(threads);
+double undisturbed_rate(std::vector<double> rates) {
+  constexpr std::size_t kWorst = 2;
+  const std::size_t rank = std::min(rates.size() / 10, kWorst);
+  std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rank), rates.end(),
+                   std::greater<>());
+  return rates[rank];
 }
 
-Probe probe_machine(int threads) {
-  std::vector<Probe> probes(static_cast<std::size_t>(threads));
-  parallel_for(0, threads, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      probes[static_cast<std::size_t>(i)] = {measure_fma_rate(), time_product()};
-    }
-  });
-  Probe slowest = probes.front();
-  for (const Probe& probe : probes) {
-    slowest.fma_rate = std::min(slowest.fma_rate, probe.fma_rate);
-    slowest.product_seconds = std::max(slowest.product_seconds, probe.product_seconds);
+Rates undisturbed_rates(const std::vector<Rates>& rates) {
+  std::vector<double> fma;
+  std::vector<double> attention;
+  for (const Rates& one : rates) {
+    fma.push_back(one.fma);
+    attention.push_back(one.attention);
   }
-  slowest.fma_rate *= threads;
+  return {undisturbed_rate(std::move(fma)), undisturbed_rate(std::move(attention))};
+}
+
+Rates settle_machine(int threads) {
+  constexpr int kFirst = 10;
+  constexpr std::chrono::milliseconds kLonger(250);
+  static std::map<int, Rates> settled;
+  for (int i = 0; i < kFirst; ++i) probe_machine(threads);
+  const auto found = settled.find(threads);
+  if (found != settled.end()) return found->second;
+  std::vector<Rates> rates;
+  const auto end = Clock::now() + kLonger;
+  do {
+    rates.push_back(probe_machine(threads).rates);
+  } while (Clock::now() < end);
+  return settled[threads] = undisturbed_rates(rates);
+}
+
+// Threads of its own: parallel_for may give one thread the work of two, one part after the other,
+// and each would then have the core to itself.
+Probe probe_machine(int threads) {
+  constexpr double kFmaSeconds = 5e-4;
+  std::vector<Probe> probes(static_cast<std::size_t>(threads));
+  Start start(threads);
+  const auto probe = [&start](Probe& made) {
+    start.wait();
+    made.rates = {measure_fma_rate(kFmaSeconds), attention_rate()};
+    made.read_seconds = time_read();
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < probes.size(); ++i) {
+      others.emplace_back([&probe, &made = probes[i]] { probe(made); });
+    }
+    probe(probes.front());
+  }
+  Probe slowest = probes.front();
+  for (const Probe& made : probes) {
+    slowest.rates.fma = std::min(slowest.rates.fma, made.rates.fma);
+    slowest.rates.attention = std::min(slowest.rates.attention, made.rates.attention);
+    slowest.read_seconds = std::max(slowest.read_seconds, made.read_seconds);
+  }
+  slowest.rates.fma *= threads;
+  slowest.rates.attention *= threads;
   return slowest;
 }
 

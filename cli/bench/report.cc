@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
+#include <iostream>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "arguments.h"
 #include "heed/attention.h"
 #include "heed/config.h"
 #include "heed/viz/layout.h"
@@ -29,9 +33,19 @@ std::string processor_name() {
   return "";
 }
 
-Json outcome_json(const Outcome& outcome, const Probe& best) {
-  const Timing timing = summarize(outcome.repetitions, best);
-  const double peak = best.fma_rate * outcome.peak_factor;
+Json samples_of(const Outcome& outcome) {
+  auto samples = Json::array();
+  for (const Repetition& one : outcome.repetitions) {
+    samples.push_back({one.at, one.elapsed, one.seconds, one.before.rates.attention,
+                       one.before.read_seconds, one.after.rates.attention, one.after.read_seconds,
+                       one.waiting_share, one.settled.attention});
+  }
+  return samples;
+}
+
+Json outcome_json(const Outcome& outcome, const Rates& undisturbed) {
+  const Timing timing = summarize(outcome.repetitions, undisturbed);
+  const double peak = undisturbed.fma * outcome.peak_factor;
   const double median_rate = outcome.operations / timing.median_seconds;
   const double best_rate = outcome.operations / timing.best_seconds;
   return {{"case", outcome.description},
@@ -62,14 +76,13 @@ using Row = std::vector<std::string>;
 Row measured_cells(const Json& result) {
   const auto number = [&](const char* name) { return result[name].get<double>(); };
   const auto share = [&](const char* name) { return fmt::format("{:.1f} %", 100 * number(name)); };
-  const int quiet = result["quiet"];
   return {fmt::format("{:#.4g}", number("median_ms")),
           fmt::format("{:#.4g}", number("best_ms")),
           fmt::format("{:.1f}", number("gflops")),
           fmt::format("{:.1f}", number("peak_gflops")),
           share("peak_share_median"),
           share("peak_share_best"),
-          fmt::format("{}/{}{}", quiet, result["repetitions"].get<int>(), quiet == 0 ? "!" : ""),
+          quiet_cell(result),
           result["extra_bytes"].dump()};
 }
 
@@ -77,6 +90,26 @@ const Row kMeasuredNames{"median ms", "best ms",    "GFLOP/s", "peak GFLOP/s",
                          "share",     "best share", "quiet",   "extra bytes"};
 
 }  // namespace
+
+void add_report_options(CLI::App& verb, ReportOptions& options) {
+  add_flag(verb, "--json", options.as_json, "Print one JSON object instead of the table");
+  add_option(verb, "--baseline", options.baseline,
+             "Compare with what --json of this verb printed earlier")
+      ->type_name("FILE");
+}
+
+ReportPrinter::ReportPrinter(const ReportOptions& options, std::string verb, std::string number)
+    : as_json_(options.as_json), verb_(std::move(verb)) {
+  if (!options.baseline.empty()) baseline_.emplace(options.baseline, verb_, std::move(number));
+}
+
+void ReportPrinter::print(const Json& report,
+                          FunctionRef<std::string(const Json&)> to_table) const {
+  Json whole{{"verb", verb_}};
+  whole.update(report);
+  if (baseline_) baseline_->set_beside(whole);
+  std::cout << (as_json_ ? whole.dump() + '\n' : to_table(whole) + baseline_notes(whole));
+}
 
 Json machine() {
   return {{"version", version()},
@@ -104,23 +137,37 @@ std::string aligned(const std::vector<Row>& rows) {
   return text;
 }
 
-std::map<int, Probe> best_probes(const std::vector<Outcome>& outcomes) {
-  std::map<int, Probe> best;
+std::map<int, Rates> undisturbed_by_threads(const std::vector<Outcome>& outcomes) {
+  std::map<int, std::vector<Repetition>> all;
   for (const Outcome& outcome : outcomes) {
-    const Probe probe = best_probe(outcome.repetitions);
-    const auto [entry, is_first] = best.emplace(outcome.threads, probe);
-    if (!is_first) entry->second = better(entry->second, probe);
+    auto& of_threads = all[outcome.threads];
+    of_threads.insert(of_threads.end(), outcome.repetitions.begin(), outcome.repetitions.end());
   }
-  return best;
+  std::map<int, Rates> rates;
+  for (const auto& [threads, repetitions] : all) rates[threads] = undisturbed_rates(repetitions);
+  return rates;
 }
 
-Json to_json(const std::vector<Outcome>& outcomes) {
-  const std::map<int, Probe> best = best_probes(outcomes);
+Json to_json(const std::vector<Outcome>& outcomes, Samples samples) {
+  const std::map<int, Rates> rates = undisturbed_by_threads(outcomes);
   Json results = Json::array();
   for (const Outcome& outcome : outcomes) {
-    results.push_back(outcome_json(outcome, best.at(outcome.threads)));
+    results.push_back(outcome_json(outcome, rates.at(outcome.threads)));
+    if (samples == Samples::kIncluded) results.back()["samples"] = samples_of(outcome);
   }
   return {{"machine", machine()}, {"results", results}};
+}
+
+std::string quiet_cell(const Json& result) {
+  const int quiet = result["quiet"];
+  return fmt::format("{}/{}{}", quiet, result["repetitions"].get<int>(), quiet == 0 ? "!" : "");
+}
+
+std::string quiet_note(const Json& report) {
+  const Json& results = report["results"];
+  const bool is_any_disturbed = std::any_of(
+      results.begin(), results.end(), [](const Json& result) { return result["quiet"] == 0; });
+  return is_any_disturbed ? "! no repetition was quiet: the times are those of all\n" : "";
 }
 
 std::string to_table(const Json& report) {
@@ -136,18 +183,17 @@ std::string to_table(const Json& report) {
     }
   }
   std::vector<Row> rows;
-  bool is_any_disturbed = false;
   for (const Json& result : results) {
     Row row;
     for (const std::string& name : header) row.push_back(to_text(result["case"][name]));
     for (std::string& cell : measured_cells(result)) row.push_back(std::move(cell));
     rows.push_back(std::move(row));
-    is_any_disturbed = is_any_disturbed || result["quiet"] == 0;
   }
   header.insert(header.end(), kMeasuredNames.begin(), kMeasuredNames.end());
   rows.insert(rows.begin(), header);
+  add_ratios(report, rows);
   return headline(report["machine"]) + wrap_text(common, 80) + '\n' + aligned(rows) +
-         (is_any_disturbed ? "! no repetition was quiet: the times are those of all\n" : "");
+         quiet_note(report);
 }
 
 }  // namespace heed::cli

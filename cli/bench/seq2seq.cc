@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +10,7 @@
 #include "arguments.h"
 #include "bench/bench_verbs.h"
 #include "bench/measurement.h"
+#include "bench/report.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/seq2seq_training.h"
 #include "heed/parallel.h"
@@ -42,7 +42,7 @@ struct Seq2SeqArguments {
   std::int64_t batch = 64;
   int threads = 0;
   int repetitions = 5;
-  bool as_json = false;
+  ReportOptions report;
 };
 
 nn::SequenceBatch drawn_batch(std::int64_t batch) {
@@ -72,9 +72,14 @@ nlohmann::ordered_json measured(const Seq2SeqArguments& arguments, const std::st
                           .seconds_per_repetition = 0};
   const auto repetitions = time_calls(
       sampling, [&] { nn::train_step(*model, optimizer, batch); }, progress);
-  const Timing timing = summarize(repetitions, best_probe(repetitions));
+  const Timing timing = summarize(repetitions, undisturbed_rates(repetitions));
   const auto tokens = static_cast<double>(batch.num_targets);
-  return {{"attention", attention},
+  return {{"case",
+           {{"attention", attention},
+            {"batch", arguments.batch},
+            {"d_model", arguments.model.d_model},
+            {"layers", arguments.model.layers},
+            {"threads", arguments.threads}}},
           {"parameters", model->num_parameters()},
           {"median_ms", 1e3 * timing.median_seconds},
           {"best_ms", 1e3 * timing.best_seconds},
@@ -84,24 +89,30 @@ nlohmann::ordered_json measured(const Seq2SeqArguments& arguments, const std::st
           {"repetitions", timing.repetitions}};
 }
 
-void print(const Seq2SeqArguments& arguments, const nlohmann::ordered_json& results) {
-  std::cout << fmt::format(
-      "a step of training: batch={}, d_model={}, layers={}, source {} and target {} tokens,\n"
-      "threads={}\n\n"
-      "attention  parameters  median ms  best ms  target tokens/s     best  quiet\n",
-      arguments.batch, arguments.model.d_model, arguments.model.layers, kSourceLength,
-      kTargetLength, arguments.threads);
-  for (const auto& result : results) {
-    std::cout << fmt::format(
-        "{:9}  {:>10}  {:>9.1f}  {:>7.1f}  {:>15.0f}  {:>7.0f}  {}/{}\n",
-        result["attention"].get<std::string>(), result["parameters"].get<std::int64_t>(),
-        result["median_ms"].get<double>(), result["best_ms"].get<double>(),
-        result["tokens_per_second"].get<double>(), result["best_tokens_per_second"].get<double>(),
-        result["quiet"].get<int>(), result["repetitions"].get<int>());
+std::string table_of(const Seq2SeqArguments& arguments, const nlohmann::ordered_json& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"attention", "parameters", "median ms", "best ms", "target tokens/s", "best", "quiet"}};
+  for (const auto& result : report["results"]) {
+    const auto number = [&](const char* name) { return result[name].get<double>(); };
+    rows.push_back({result["case"]["attention"], fmt::format("{:.0f}", number("parameters")),
+                    fmt::format("{:.1f}", number("median_ms")),
+                    fmt::format("{:.1f}", number("best_ms")),
+                    fmt::format("{:.0f}", number("tokens_per_second")),
+                    fmt::format("{:.0f}", number("best_tokens_per_second")), quiet_cell(result)});
   }
+  add_ratios(report, rows);
+  return headline(report["machine"]) +
+         fmt::format(
+             "a step of training: batch={}, d_model={}, layers={}, source {} and target {} "
+             "tokens,\n"
+             "threads={}\n\n",
+             arguments.batch, arguments.model.d_model, arguments.model.layers, kSourceLength,
+             kTargetLength, arguments.threads) +
+         aligned(rows) + quiet_note(report);
 }
 
 void run_seq2seq(Seq2SeqArguments arguments) {
+  const ReportPrinter printer(arguments.report, "seq2seq");
   train::TranslationSettings settings;
   settings.model = arguments.model;
   settings.model.attention = "multihead";
@@ -114,16 +125,8 @@ void run_seq2seq(Seq2SeqArguments arguments) {
       results.push_back(measured(arguments, attention, progress));
     }
   }
-  if (arguments.as_json) {
-    const nlohmann::ordered_json json{{"batch", arguments.batch},
-                                      {"d_model", arguments.model.d_model},
-                                      {"layers", arguments.model.layers},
-                                      {"threads", arguments.threads},
-                                      {"results", results}};
-    std::cout << json.dump() << '\n';
-  } else {
-    print(arguments, results);
-  }
+  printer.print({{"machine", machine()}, {"results", results}},
+                [&](const nlohmann::ordered_json& report) { return table_of(arguments, report); });
 }
 
 }  // namespace
@@ -148,10 +151,10 @@ void add_bench_seq2seq(CLI::App& bench) {
   add_option(*verb, "--threads", arguments->threads, "All the machine has, if not given")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, arguments->report);
   verb->footer(
-      "Sentences of 30 and 25 tokens out of vocabularies of 10,000 and 8,000: loss, gradients,\n"
-      "clipping and AdamW. Tokens are those of the targets.");
+      "Sentences of 30 and 25 tokens out of vocabularies of 10,000 and 8,000: loss,\n"
+      "gradients, clipping and AdamW. Tokens are those of the targets.");
   verb->callback([arguments] { run_seq2seq(*arguments); });
 }
 

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace heed::cli {
 
 namespace {
 
-constexpr double kQuietShare = 0.95;
-
-bool is_quiet(const Probe& probe, const Probe& best) {
-  return probe.fma_rate >= kQuietShare * best.fma_rate &&
-         best.product_seconds >= kQuietShare * probe.product_seconds;
-}
+constexpr double kRateShare = 0.9;
+constexpr double kReadFactor = 1.3;
+constexpr double kWaitingShare = 0.01;
 
 }  // namespace
 
@@ -22,28 +20,43 @@ double median(std::vector<double> numbers) {
   return numbers.size() % 2 == 1 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
 }
 
-Probe better(const Probe& a, const Probe& b) {
-  return {std::max(a.fma_rate, b.fma_rate), std::min(a.product_seconds, b.product_seconds)};
-}
-
-Probe best_probe(const std::vector<Repetition>& repetitions) {
-  Probe best = repetitions.front().before;
+Rates undisturbed_rates(const std::vector<Repetition>& repetitions) {
+  std::vector<Rates> rates;
+  Rates settled;
   for (const Repetition& repetition : repetitions) {
-    best = better(best, better(repetition.before, repetition.after));
+    rates.push_back(repetition.before.rates);
+    settled.fma = std::max(settled.fma, repetition.settled.fma);
+    settled.attention = std::max(settled.attention, repetition.settled.attention);
   }
-  return best;
+  const Rates found = undisturbed_rates(rates);
+  return {std::max(settled.fma, found.fma), std::max(settled.attention, found.attention)};
 }
 
-bool is_quiet(const Repetition& repetition, const Probe& best) {
-  return is_quiet(repetition.before, best) && is_quiet(repetition.after, best);
+std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Rates& undisturbed) {
+  std::vector<double> rates;
+  for (const Repetition& repetition : repetitions) {
+    rates.push_back(1 / repetition.before.read_seconds);
+  }
+  const double slowest_read = kReadFactor / undisturbed_rate(std::move(rates));
+  std::vector<bool> quiet;
+  for (const Repetition& repetition : repetitions) {
+    const auto is_quiet = [&](const Probe& probe) {
+      return probe.rates.attention >= kRateShare * undisturbed.attention &&
+             probe.read_seconds <= slowest_read;
+    };
+    quiet.push_back(repetition.waiting_share <= kWaitingShare && is_quiet(repetition.before) &&
+                    is_quiet(repetition.after));
+  }
+  return quiet;
 }
 
-Timing summarize(const std::vector<Repetition>& repetitions, const Probe& best) {
+Timing summarize(const std::vector<Repetition>& repetitions, const Rates& undisturbed) {
+  const std::vector<bool> is_quiet = are_quiet(repetitions, undisturbed);
   std::vector<double> all;
   std::vector<double> quiet;
-  for (const Repetition& repetition : repetitions) {
-    all.push_back(repetition.seconds);
-    if (is_quiet(repetition, best)) quiet.push_back(repetition.seconds);
+  for (std::size_t i = 0; i < repetitions.size(); ++i) {
+    all.push_back(repetitions[i].seconds);
+    if (is_quiet[i]) quiet.push_back(repetitions[i].seconds);
   }
   const std::vector<double>& used = quiet.empty() ? all : quiet;
   return {median(used), *std::min_element(used.begin(), used.end()), static_cast<int>(quiet.size()),

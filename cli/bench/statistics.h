@@ -1,4 +1,5 @@
-// What repeated measurements say when other programs disturb some of them.
+// What repeated measurements say when other programs disturb some of them: the rule by which a
+// repetition is quiet. tests/data/quiet has repetitions of which it is known when others ran.
 #pragma once
 
 #include <vector>
@@ -9,19 +10,24 @@ namespace heed::cli {
 
 // One measurement between two probes of the machine.
 struct Repetition {
-  double seconds = 0;
+  double seconds = 0;  // of one call
   Probe before;
   Probe after;
+  // How long threads waited for a processor, by the time that the repetition took.
+  double waiting_share = 0;
+  Rates settled{};  // what settle_machine() returned before
+  double at = 0;    // when it began, in seconds of the steady clock
+  double elapsed = 0;
 };
 
-// The best of each part of a probe, over all repetitions.
-Probe best_probe(const std::vector<Repetition>& repetitions);
+// Of the probes before these, and of those while the machine settled.
+Rates undisturbed_rates(const std::vector<Repetition>& repetitions);
 
-// The better of each part.
-Probe better(const Probe& a, const Probe& b);
-
-// Whether both probes around a repetition ran within 5 % of the best.
-bool is_quiet(const Repetition& repetition, const Probe& best);
+// Which repetitions are quiet: threads waited for at most 1 % of the time, and both probes around
+// made at least 0.9 of the `undisturbed` calls of attention, and read in at most 1.3 times what
+// probes among these repetitions take undisturbed. How long a read takes depends on what the call
+// leaves in the caches, therefore it is compared with those around the same call alone.
+std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Rates& undisturbed);
 
 // Of two in the middle, their mean. `numbers` is not empty.
 double median(std::vector<double> numbers);
@@ -33,7 +39,7 @@ struct Timing {
   int repetitions = 0;
 };
 
-// `repetitions` is not empty.
-Timing summarize(const std::vector<Repetition>& repetitions, const Probe& best);
+// `repetitions` is not empty; `undisturbed` is what undisturbed_rates() gives.
+Timing summarize(const std::vector<Repetition>& repetitions, const Rates& undisturbed);
 
 }  // namespace heed::cli

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,7 +40,7 @@ constexpr std::array kStorages{KvStorage::kFloat32, KvStorage::kFloat16, KvStora
 struct StorageArguments {
   std::string model;
   std::string text_file;
-  bool as_json = false;
+  ReportOptions report;
 };
 
 // How far numbers are from those that float32 gives, all that were added together.
@@ -176,12 +175,14 @@ double loss_of(models::CausalTransformer& model, const std::vector<Piece>& piece
   return sum / static_cast<double>(pieces.size());
 }
 
-Json describe(const std::string& name, const LayerDeviation& deviation) {
-  return {{"layer", name},
+Json describe(KvStorage storage, const std::string& layer, const LayerDeviation& deviation,
+              double loss) {
+  return {{"case", {{"storage", to_string(storage)}, {"layer", layer}}},
           {"key", deviation.key.rms()},
           {"value", deviation.value.rms()},
           {"out", deviation.out.rms()},
-          {"largest", deviation.out.largest()}};
+          {"largest", deviation.out.largest()},
+          {"loss", loss}};
 }
 
 Json measure(models::CausalTransformer& model, const std::vector<Piece>& pieces) {
@@ -191,36 +192,34 @@ Json measure(models::CausalTransformer& model, const std::vector<Piece>& pieces)
     layers.push_back(operands_of(model, piece));
     layers.back().push_back(normal_like(layers.back().front(), random));
   }
-  auto storages = Json::array();
+  auto results = Json::array();
   for (const KvStorage storage : kStorages) {
-    Json one{{"storage", to_string(storage)},
-             {"loss", loss_of(model, pieces, storage)},
-             {"layers", Json::array()}};
+    const double loss = loss_of(model, pieces, storage);
     for (std::size_t i = 0; i < layers.front().size(); ++i) {
       LayerDeviation deviation;
       for (const auto& of_piece : layers) deviation.add(of_piece[i], storage);
       const bool is_last = i + 1 == layers.front().size();
-      one["layers"].push_back(describe(is_last ? "normal" : fmt::format("{}", i), deviation));
+      results.push_back(
+          describe(storage, is_last ? "normal" : fmt::format("{}", i), deviation, loss));
     }
-    storages.push_back(std::move(one));
   }
-  return storages;
+  return results;
 }
 
 std::string table_of(const Json& report) {
   std::vector<std::vector<std::string>> rows{
       {"storage", "layer", "key", "value", "out", "largest", "loss"}};
-  for (const Json& storage : report["storages"]) {
-    for (const Json& layer : storage["layers"]) {
-      std::vector<std::string> row{storage["storage"], layer["layer"]};
-      for (const char* name : {"key", "value", "out", "largest"}) {
-        row.push_back(fmt::format("{:.2g} %", 100 * layer[name].get<double>()));
-      }
-      const bool is_first = layer == storage["layers"].front();
-      row.push_back(is_first ? fmt::format("{:.5f}", storage["loss"].get<double>()) : "");
-      rows.push_back(std::move(row));
+  for (const Json& result : report["results"]) {
+    const Json& one = result["case"];
+    const bool is_first = one["storage"] != rows.back().front();
+    std::vector<std::string> row{one["storage"], one["layer"]};
+    for (const char* name : {"key", "value", "out", "largest"}) {
+      row.push_back(fmt::format("{:.2g} %", 100 * result[name].get<double>()));
     }
+    row.push_back(is_first ? fmt::format("{:.5f}", result["loss"].get<double>()) : "");
+    rows.push_back(std::move(row));
   }
+  add_ratios(report, rows);
   const auto sequences = report["sequences"].get<std::size_t>();
   return fmt::format("{} sequence{} of {} characters, {} heads of {}\n\n", sequences,
                      sequences == 1 ? "" : "s", report["length"].get<std::int64_t>(),
@@ -229,6 +228,7 @@ std::string table_of(const Json& report) {
 }
 
 void run_storage(const StorageArguments& arguments) {
+  const ReportPrinter printer(arguments.report, "storage", "out");
   const models::CharacterModel saved = models::load_character_model(arguments.model, kOptionNames);
   const std::vector<Piece> pieces = pieces_of(saved, arguments.text_file);
   const nn::NoGrad no_grad;
@@ -237,8 +237,8 @@ void run_storage(const StorageArguments& arguments) {
                     {"length", saved.config.context},
                     {"heads", saved.config.heads},
                     {"head_dim", saved.config.d_model / saved.config.heads},
-                    {"storages", measure(*saved.model, pieces)}};
-  std::cout << (arguments.as_json ? report.dump() + '\n' : table_of(report));
+                    {"results", measure(*saved.model, pieces)}};
+  printer.print(report, [](const Json& whole) { return table_of(whole); });
 }
 
 }  // namespace
@@ -255,7 +255,7 @@ void add_bench_storage(CLI::App& bench) {
              "What the model reads, in UTF-8; if not given, the part of its story that it never "
              "learned")
       ->type_name("FILE");
-  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, arguments->report);
   verb->footer(
       "The model reads up to 32 sequences. Of each layer, what the keys and the values\n"
       "become and what attention makes of them is compared with float32: the root of the\n"

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -71,7 +70,8 @@ double largest_difference(const Tensor<float>& a, FloatView b) {
   return largest;
 }
 
-void run_tutorial(int threads, bool as_json) {
+void run_tutorial(int threads, const ReportOptions& options) {
+  const ReportPrinter printer(options, "tutorial");
   ForwardCase forward;
   forward.q_len = forward.kv_len = 256;
   forward.causal = "square";
@@ -96,17 +96,15 @@ void run_tutorial(int threads, bool as_json) {
   report["speedup"] = median(1) / median(2);
   report["speedup_over_loops"] = median(0) / median(2);
   report["largest_difference"] = difference;
-  if (as_json) {
-    std::cout << report.dump() << '\n';
-    return;
-  }
-  std::cout << to_table(report)
-            << fmt::format(
-                   "\nmanual {:.2f} ms per call, fused {:.2f} ms: {:.1f} times faster\n"
-                   "plain loops {:.2f} ms: {:.1f} times\n"
-                   "largest difference of the results: {:.1g}\n",
-                   median(1), median(2), median(1) / median(2), median(0), median(0) / median(2),
-                   difference);
+  printer.print(report, [&](const nlohmann::ordered_json& whole) {
+    return to_table(whole) +
+           fmt::format(
+               "\nmanual {:.2f} ms per call, fused {:.2f} ms: {:.1f} times faster\n"
+               "plain loops {:.2f} ms: {:.1f} times\n"
+               "largest difference of the results: {:.1g}\n",
+               median(1), median(2), median(1) / median(2), median(0), median(0) / median(2),
+               difference);
+  });
 }
 
 }  // namespace
@@ -115,16 +113,16 @@ void add_bench_tutorial(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "tutorial", "The tutorial's benchmark: attention by hand against fused attention");
   auto threads = std::make_shared<int>(0);
-  auto as_json = std::make_shared<bool>(false);
+  auto report = std::make_shared<ReportOptions>();
   add_option(*verb, "--threads", *threads, "All the machine has, if not given")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  add_flag(*verb, "--json", *as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, *report);
   verb->footer(
       "Batch 1, 8 heads, 256 tokens, head_dim 64, causal; 5 warm-up calls, then 20 timed\n"
       "ones. 'manual' computes scores, softmax and output one after the other as whole\n"
       "matrices, the products by BLAS; 'loops' does so in plain loops.");
-  verb->callback([threads, as_json] { run_tutorial(*threads, *as_json); });
+  verb->callback([threads, report] { run_tutorial(*threads, *report); });
 }
 
 }  // namespace heed::cli

@@ -573,4 +573,28 @@ class Model:
 
     def generate(self, prompt: list[int], options: dict[str, Any], /) -> dict[str, Any]: ...
 
+def probe_machine(threads: int) -> tuple[float, float, float]:
+    """
+    What the machine can do just now: multiply-adds and small calls of attention a second, of all threads, and seconds
+    to read 1 MiB.
+    """
+
+def settle_machine(threads: int) -> tuple[float, float]:
+    """Probes it for a while; the undisturbed rates."""
+
+def waiting_so_far() -> tuple[float, float]:
+    """Seconds that the process's threads waited for a processor, and how often one was given."""
+
+def waited(before: tuple[float, float], after: tuple[float, float]) -> float:
+    """The seconds of it that others are to blame for."""
+
+def undisturbed_rates(repetitions: Sequence[tuple[float, ...]]) -> tuple[float, float]:
+    """
+    Multiply-adds and calls a second while nothing disturbs. A repetition is (seconds, *probe before, *probe after,
+    share of waiting, *settled rates).
+    """
+
+def are_quiet(repetitions: Sequence[tuple[float, ...]], undisturbed: tuple[float, float]) -> list[bool]:
+    """Which repetitions are quiet."""
+
 def load_model(path: str) -> Model: ...

@@ -7,6 +7,7 @@ namespace heed::python {
 
 void bind_attention(nanobind::module_& module);
 void bind_backward(nanobind::module_& module);
+void bind_bench(nanobind::module_& module);
 void bind_diagnostics(nanobind::module_& module);
 void bind_figures(nanobind::module_& module);
 void bind_flex(nanobind::module_& module);

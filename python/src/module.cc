@@ -33,4 +33,5 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_rotary_frequencies(module);
   heed::python::bind_linear(module);
   heed::python::bind_flex(module);
+  heed::python::bind_bench(module);
 }

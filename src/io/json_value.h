@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/config.h"
+
 namespace heed::inline v0::io {
 
 enum class JsonKind { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
@@ -25,11 +27,11 @@ struct JsonValue {
 
 // Throws FormatError, which names `file` and the byte: the text is not JSON, a key occurs twice in
 // an object, an integer is beyond 63 bits, or more than 64 arrays and objects are nested.
-JsonValue parse_json(std::string_view text, const std::string& file);
+HEED_API JsonValue parse_json(std::string_view text, const std::string& file);
 
 // A value and its place in a file, which its errors name: "f: at byte 12: model.unk_token is a
 // number, expected a string". It refers to the file's name and the value.
-class JsonPart {
+class HEED_API JsonPart {
  public:
   JsonPart(const std::string& file, const JsonValue& value, std::string path = "")
       : file_(&file), value_(&value), path_(std::move(path)) {}

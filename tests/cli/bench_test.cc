@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/statistics.h"
 #include "heed/attention.h"
 #include "heed/mask.h"
 #include "support/command.h"
@@ -17,8 +16,6 @@
 namespace heed {
 namespace {
 
-using cli::Probe;
-using cli::Repetition;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::run_command;
@@ -288,53 +285,11 @@ TEST(Bench, AnUnknownMeasurementIsNamedWithTheKnownOnes) {
 }
 
 TEST(Bench, HelpFitsEightyColumns) {
-  for (const std::string verb : {"forward", "backward", "decode", "storage", "tutorial"}) {
+  for (const std::string verb :
+       {"forward", "backward", "decode", "linear", "model", "seq2seq", "storage", "tutorial"}) {
     std::istringstream help(run_command({"bench", verb, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 84U) << line;
   }
-}
-
-constexpr Probe kBest{.fma_rate = 100, .product_seconds = 0.95};
-constexpr Probe kJustQuiet{.fma_rate = 95, .product_seconds = 1};
-constexpr Probe kSlowBurst{.fma_rate = 94, .product_seconds = 0.95};
-constexpr Probe kSlowProduct{.fma_rate = 100, .product_seconds = 1.01};
-
-TEST(BenchStatistics, QuietNeedsBothProbesOnBothSides) {
-  EXPECT_TRUE(cli::is_quiet({1, kBest, kBest}, kBest));
-  EXPECT_TRUE(cli::is_quiet({1, kJustQuiet, kJustQuiet}, kBest));
-  for (const Probe& disturbed : {kSlowBurst, kSlowProduct}) {
-    EXPECT_FALSE(cli::is_quiet({1, disturbed, kBest}, kBest));
-    EXPECT_FALSE(cli::is_quiet({1, kBest, disturbed}, kBest));
-  }
-}
-
-TEST(BenchStatistics, OnlyQuietRepetitionsCount) {
-  const std::vector<Repetition> repetitions{
-      {9, kBest, kBest}, {1, kSlowBurst, kBest}, {4, kBest, kBest}, {5, kBest, kBest}};
-  const auto timing = cli::summarize(repetitions, cli::best_probe(repetitions));
-  EXPECT_EQ(timing.median_seconds, 5);
-  EXPECT_EQ(timing.best_seconds, 4);
-  EXPECT_EQ(timing.quiet, 3);
-  EXPECT_EQ(timing.repetitions, 4);
-}
-
-TEST(BenchStatistics, WhereNoneIsQuietAllCount) {
-  const std::vector<Repetition> repetitions{{7, kSlowBurst, kBest},
-                                            {1, kSlowProduct, kBest},
-                                            {3, kBest, kSlowBurst},
-                                            {4, kSlowProduct, kSlowProduct}};
-  const auto timing = cli::summarize(repetitions, kBest);
-  EXPECT_EQ(timing.median_seconds, 3.5);
-  EXPECT_EQ(timing.best_seconds, 1);
-  EXPECT_EQ(timing.quiet, 0);
-}
-
-TEST(BenchStatistics, TheBestProbeMayStandAnywhere) {
-  const std::vector<Repetition> repetitions{{1, kSlowBurst, kSlowProduct},
-                                            {1, kJustQuiet, kSlowBurst}};
-  const Probe best = cli::best_probe(repetitions);
-  EXPECT_EQ(best.fma_rate, 100);
-  EXPECT_EQ(best.product_seconds, 0.95);
 }
 
 // Ten numbers are multiplied and added for every pair and dimension where both dimensions agree.
@@ -387,10 +342,11 @@ TEST(BenchDecode, SetsTokensBesideAPlainRead) {
   EXPECT_EQ(json.at("machine").at("attention_target"), attention_target());
   ASSERT_EQ(json.at("results").size(), 4U);
   for (const auto& result : json.at("results")) {
-    EXPECT_EQ(result.at("head_dim"), 8);
-    EXPECT_EQ(result.at("threads"), 1);
-    const double number_bytes = result.at("storage") == "float32" ? 4 : 2;
-    const double bytes = 2 * 2 * 2 * 8 * number_bytes * result.at("kv_seq").get<double>();
+    const auto& one = result.at("case");
+    EXPECT_EQ(one.at("head_dim"), 8);
+    EXPECT_EQ(one.at("threads"), 1);
+    const double number_bytes = one.at("storage") == "float32" ? 4 : 2;
+    const double bytes = 2 * 2 * 2 * 8 * number_bytes * one.at("kv_seq").get<double>();
     const double rate = result.at("gbytes_per_s");
     EXPECT_NEAR(result.at("us_per_token").get<double>(), bytes / rate / 1e3, 1e-6 * bytes / rate);
     EXPECT_GT(rate, 0);
@@ -406,12 +362,12 @@ TEST(BenchDecode, ReadsPagesOfEveryStorage) {
                              "16", "--threads", "1", "--repeat", "1"});
   ASSERT_EQ(json.at("results").size(), 5U);
   for (const auto& result : json.at("results")) {
-    EXPECT_EQ(result.at("page"), 16);
+    EXPECT_EQ(result.at("case").at("page"), 16);
     EXPECT_GT(result.at("gbytes_per_s"), 0);
   }
   const auto quantised = json_of({"bench", "decode", "--heads", "1", "--kv-seq", "9", "--head-dim",
                                   "8", "--storage", "int8", "--threads", "1", "--repeat", "1"});
-  EXPECT_EQ(quantised.at("results").at(0).at("page"), 128);
+  EXPECT_EQ(quantised.at("results").at(0).at("case").at("page"), 128);
 }
 
 TEST(BenchDecode, SetsASharedPrefixBesideTheSameApart) {
@@ -420,10 +376,10 @@ TEST(BenchDecode, SetsASharedPrefixBesideTheSameApart) {
                              "--threads", "1", "--repeat", "1"});
   ASSERT_EQ(json.at("results").size(), 2U);
   const auto& apart = json.at("results").at(0);
-  EXPECT_EQ(apart.at("shared_prefix"), 0);
+  EXPECT_EQ(apart.at("case").at("shared_prefix"), 0);
   EXPECT_FALSE(apart.contains("us_per_token_apart"));
   const auto& shared = json.at("results").at(1);
-  EXPECT_EQ(shared.at("shared_prefix"), 1025);
+  EXPECT_EQ(shared.at("case").at("shared_prefix"), 1025);
   EXPECT_GT(shared.at("us_per_token_apart"), 0);
   EXPECT_DOUBLE_EQ(shared.at("share_of_apart"), shared.at("us_per_token").get<double>() /
                                                     shared.at("us_per_token_apart").get<double>());

@@ -26,13 +26,50 @@ def test_every_peer_computes_the_same(capsys: pytest.CaptureFixture[str], tmp_pa
     table = capsys.readouterr().out.splitlines()
     assert table[0].startswith("| ms a call | heed | PyTorch SDPA | PyTorch by hand |")
     assert table[2].startswith("| tutorial: causal, T = 256, 1 thread |") and "×" in table[2]
-    assert len(table) == 2 + 2 * 7
+    assert table[2 + 2 * 7] == "" and heed.attention_target() in table[3 + 2 * 7]
+    assert " repetitions were quiet" in table[4 + 2 * 7]
     report = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert report["machine"]["attention_target"] == heed.attention_target()
     first = report["results"][0]
-    assert first["peer"] == "heed" and first["case"]["q_len"] == 256 and first["median_ms"] > 0
+    assert first["case"]["implementation"] == "heed" and first["case"]["seq"] == 256 and first["median_ms"] > 0
+    assert first["repetitions"] == 1 and first["quiet"] in (0, 1)
+    assert first["peak_share_median"] == pytest.approx(first["gflops"] / first["peak_gflops"])
     texts = [node.text for node in ElementTree.parse(tmp_path / "a.svg").iter() if node.tag.endswith("text")]
     assert "decode, 2 key heads, 17 keys, 2 threads" in texts
+
+
+def test_masks_and_caches_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that not every peer knows, also where keys come from memory."""
+    masks = ["--pass", "forward,backward", "--mask", "columns(4)", "--seq", "20", "--heads", "2", "--peer", "SDPA"]
+    caches = ["--pass", "decode", "--storage", "float32,float16,bfloat16,int8,int4", "--seq", "33", "--kv-heads", "4,8"]
+    for chosen, count in ((masks, 2 * 2), (caches, 2 * (4 + 3 + 2 + 2 + 2))):
+        assert main([*chosen, "--threads", "1", "--repeat", "1", "--json", "-"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        names = {result["case"]["implementation"] for result in report["results"]}
+        assert {"heed", "PyTorch SDPA"} <= names
+        if "ORT Attention" in names or "ORT GroupQueryAttention" in names or chosen is masks:
+            assert len(report["results"]) == count
+
+
+def test_what_is_wrong_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    from heed.bench.peers import Heed
+
+    monkeypatch.setattr(Heed, "_forward", lambda self, query, key, value, options: (lambda: None, lambda: value[0]))
+    with pytest.raises(SystemExit) as ended:
+        main(["--pass", "forward", "--seq", "9", "--mask", "none", "--threads", "1", "--repeat", "1"])
+    assert "heed is wrong by " in str(ended.value.code)
+
+
+def test_only_quiet_repetitions_count() -> None:
+    """By the rule of `heed bench`, which tests/cli/bench/statistics_test.cc holds to recorded ones."""
+    from heed.bench.cases import Case
+    from heed.bench.measure import Measured, summarize
+
+    quiet = (1.0, 100.0, 1.0, 1.0, 100.0, 1.0, 0.0, 0.0, 0.0)
+    slow = (1.0, 100.0, 1.0, 1.0, 80.0, 1.0, 0.0, 0.0, 0.0)
+    measured = Measured(Case("forward"), "heed", [(9.0, *quiet), (1.0, *slow), (4.0, *quiet), (5.0, *quiet)])
+    (result,) = summarize([measured])
+    assert (result["median_ms"], result["best_ms"], result["quiet"], result["repetitions"]) == (5000, 4000, 3, 4)
 
 
 def test_misuse(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,3 +78,10 @@ def test_misuse(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--seq", "0"])
     assert ended.value.code == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["--pass", "sideways"])
+    assert ended.value.code == 2 and "'sideways' is not one of tutorial, forward" in capsys.readouterr().err
+    assert main(["--mask", "diagonal"]) == 2
+    assert "--mask: " in capsys.readouterr().err
+    assert main(["--library", "/nowhere/libheed_peers.so"]) == 1
+    assert "--library: /nowhere/libheed_peers.so" in capsys.readouterr().err

@@ -1,60 +1,121 @@
-"""What is measured."""
+"""What is measured: calls of attention, its gradients, and single queries over a cache."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+import heed
+
+if TYPE_CHECKING:
+    import argparse
+
+PASSES = ("tutorial", "forward", "backward", "decode")
+STORAGES = ("float32", "float16", "bfloat16", "int8", "int4")
+_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "int4": 0.5}
+# Longer sequences come from memory, as in a model whose other layers were read in between: of them there are as many
+# copies, taken in turn, as have so many bytes together.
+_LONG_SEQUENCE = 4096
+_COLD_BYTES = 256 << 20
+
+
+@functools.cache
+def visible(mask: str, heads: int, length: int) -> np.ndarray:
+    """Which pairs of a query and a key a mask shows, [heads, length, length]; of one head where all see the same."""
+    shown = heed.parse_mask(mask).allow((1, heads, length, length))[0]
+    return shown[:1] if (shown == shown[:1]).all() else shown
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call: batch 1, float32."""
+    """One call: batch 1, and as many keys as queries, or one query of each head over cached keys ("decode"). The numbers
+    are float32, but for what a cache stores."""
 
-    name: str
-    num_heads: int = 8
-    num_kv_heads: int = 8
-    q_len: int = 1024
-    kv_len: int = 1024
-    head_dim: int = 64
-    is_causal: bool = False
-    is_backward: bool = False
+    way: str  # "forward", "backward" or "decode"
     threads: int = 1
+    mask: str = "none"  # as heed prints it
+    heads: int = 8
+    kv_heads: int = 8
+    seq: int = 1024
+    kv_seq: int = 1024
+    head_dim: int = 64
+    storage: str = "float32"
+    is_tutorial: bool = False
+
+    @property
+    def name(self) -> str:
+        length = f"T = {self.seq}"
+        width = "" if self.head_dim == 64 else f", d = {self.head_dim}"
+        if self.is_tutorial:
+            return f"tutorial: {self.mask}, {length}"
+        if self.way == "decode":
+            storage = "" if self.storage == "float32" else f", {self.storage}"
+            return f"decode, {self.kv_heads} key heads, {self.kv_seq} keys{width}{storage}"
+        return f"{self.way}, {'full' if self.mask == 'none' else self.mask}, {length}{width}"
 
     def __str__(self) -> str:
         return f"{self.name}, {self.threads} thread{'s'[: self.threads > 1]}"
 
+    @property
+    def is_dense(self) -> bool:
+        """No pairs are hidden, or only those of the future: what every peer knows by name."""
+        return self.mask in ("none", "causal")
+
+    def visible(self) -> np.ndarray:
+        return visible(self.mask, self.heads, self.seq)
+
     def pairs(self) -> int:
         """Of query and key that see each other, over all heads."""
-        length = self.q_len
-        visible = length * (length + 1) // 2 if self.is_causal else length * self.kv_len
-        return self.num_heads * visible
+        if self.mask == "none":
+            return self.heads * self.seq * self.kv_seq
+        if self.mask == "causal":
+            return self.heads * self.seq * (self.seq + 1) // 2
+        return int(np.count_nonzero(self.visible())) * self.heads // self.visible().shape[0]
 
     def operations(self) -> int:
         """Of the products: two of them, or five for the gradients."""
-        return (10 if self.is_backward else 4) * self.pairs() * self.head_dim
+        return (10 if self.way == "backward" else 4) * self.pairs() * self.head_dim
 
     def arrays(self) -> list[np.ndarray]:
-        """query, key, value and, for the gradients, grad_out."""
+        """query, key, value and, for the gradients, grad_out: [1, heads, length, head_dim]."""
         random = np.random.default_rng(0)
-        query = (1, self.num_heads, self.q_len, self.head_dim)
-        key = (1, self.num_kv_heads, self.kv_len, self.head_dim)
-        shapes = [query, key, key] + [query] * self.is_backward
+        query = (1, self.heads, self.seq, self.head_dim)
+        key = (1, self.kv_heads, self.kv_seq, self.head_dim)
+        shapes = [query, key, key] + [query] * (self.way == "backward")
         return [random.standard_normal(shape, np.float32) for shape in shapes]
 
+    def copies(self) -> int:
+        """How many caches there are."""
+        if self.way != "decode" or self.kv_seq < _LONG_SEQUENCE:
+            return 1
+        return int(_COLD_BYTES // (2 * self.kv_heads * self.kv_seq * self.head_dim * _BYTES[self.storage])) + 1
 
-def all_cases(lengths: list[int], threads: list[int]) -> list[Case]:
-    """The tutorial's benchmark, whole sequences, their gradients, and single queries as a model makes that generates."""
-    cases = [Case("tutorial: causal, T = 256", q_len=256, kv_len=256, is_causal=True)]
-    for is_backward in (False, True):
-        for is_causal in (False, True):
-            for length in lengths:
-                name = f"{'backward' if is_backward else 'forward'}, {'causal' if is_causal else 'full'}, T = {length}"
-                cases.append(
-                    Case(name, q_len=length, kv_len=length, is_causal=is_causal, is_backward=is_backward)
-                )
-    for num_kv_heads in (8, 2):
-        for length in lengths:
-            name = f"decode, {num_kv_heads} key heads, {length} keys"
-            cases.append(Case(name, num_kv_heads=num_kv_heads, q_len=1, kv_len=length))
-    return [Case(**{**vars(case), "threads": count}) for count in threads for case in cases]
+    def describe(self) -> dict:
+        members = ("threads", "mask", "heads", "kv_heads", "seq", "kv_seq", "head_dim", "storage")
+        return {"name": self.name, "pass": self.way, **{member: getattr(self, member) for member in members}}
+
+
+def _cases_of(way: str, threads: int, chosen: argparse.Namespace) -> list[Case]:
+    if way == "tutorial":
+        return [Case("forward", threads, "causal", seq=256, kv_seq=256, is_tutorial=True)]
+    heads = chosen.heads
+    if way == "decode":
+        each = itertools.product(chosen.head_dim, chosen.kv_heads, chosen.storage, chosen.seq)
+        return [
+            Case("decode", threads, "none", heads, kv_heads, 1, kv_seq, head_dim, storage)
+            for head_dim, kv_heads, storage, kv_seq in each
+            if heads % kv_heads == 0
+        ]
+    each = itertools.product(chosen.head_dim, chosen.mask, chosen.seq)
+    return [Case(way, threads, mask, heads, heads, seq, seq, head_dim) for head_dim, mask, seq in each]
+
+
+def all_cases(chosen: argparse.Namespace) -> list[Case]:
+    """Every combination of the lists in `chosen`: way, seq, head_dim, mask, kv_heads, storage, threads, and `heads`."""
+    return [
+        case for threads in chosen.threads for way in chosen.way for case in _cases_of(way, threads, chosen)
+    ]

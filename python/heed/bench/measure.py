@@ -1,85 +1,107 @@
-"""Measuring, in turn: each repetition times every peer once, so that whatever else the machine does meets all alike."""
+"""Measuring in turn: each repetition times every peer once, so that whatever else the machine does meets all alike.
+
+Each repetition stands between two probes of the machine; which are quiet, `heed bench` and this package decide by the same
+code. Medians are over quiet repetitions, or over all where none was."""
 
 from __future__ import annotations
 
+import itertools
 import statistics
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-import torch
+from heed import _heed
 
 from .cases import Case
-from .peers import Manual, flat
 
 # A repetition is as many calls as fill this time.
-SECONDS_PER_REPETITION = 5e-3
+_SECONDS_PER_REPETITION = 5e-3
 # OpenMP's threads spin for some milliseconds after a call; with several threads that would disturb whoever is next.
-SECONDS_UNTIL_THREADS_SLEEP = 0.03
-# Of float32 against float64, relative to the largest element.
-LARGEST_ERROR = 2e-5
+_SECONDS_UNTIL_THREADS_SLEEP = 0.03
 
 
 @dataclass
 class Measured:
-    """One peer's times for one case, in seconds a call."""
+    """One peer's repetitions for one case, as heed._heed.are_quiet() takes them."""
 
     case: Case
     peer: str
-    seconds: list[float] = field(default_factory=list)
-
-    def summary(self) -> dict:
-        median = statistics.median(self.seconds)
-        low, high = np.quantile(self.seconds, [0.25, 0.75])
-        return {
-            "case": vars(self.case),
-            "peer": self.peer,
-            "median_ms": 1e3 * median,
-            "quartiles_ms": [1e3 * float(low), 1e3 * float(high)],
-            "best_ms": 1e3 * min(self.seconds),
-            "gflops": self.case.operations() / median / 1e9,
-            "repetitions": len(self.seconds),
-        }
+    repetitions: list[tuple[float, ...]] = field(default_factory=list)
+    busy_threads: float = 0.0  # processor time by wall time, at most
 
 
-def expected(case: Case, arrays: list[np.ndarray]) -> np.ndarray:
-    """What every peer must return, by the textbook's steps in double."""
-    *inputs, grad_out = (torch.from_numpy(array).double() for array in (*arrays, arrays[0])[:4])
-    inputs = [tensor.requires_grad_(case.is_backward) for tensor in inputs]
-    out = Manual().attend(case, *inputs)
-    return flat(torch.autograd.grad(out, inputs, grad_out)) if case.is_backward else out[0].numpy()
+def in_turn(calls: list[Callable]) -> Callable:
+    """A function that makes the next of the calls."""
+    if len(calls) == 1:
+        return calls[0]
+    following = itertools.cycle(calls)
+    return lambda: next(following)()
 
 
-def check(case: Case, peer, result: np.ndarray, right: np.ndarray) -> None:
-    error = np.abs(result - right).max() / max(1.0, np.abs(right).max())
-    if not error <= LARGEST_ERROR:
-        sys.exit(f"heed.bench: {peer.title} is wrong by {error:.1e}: {case}")
-
-
-def seconds_per_call(call, count: int) -> float:
-    start = time.perf_counter()
+def _seconds_per_call(call: Callable, count: int) -> tuple[float, float]:
+    """Wall time of one of them, and how many processors were busy."""
+    wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(count):
         call()
-    return (time.perf_counter() - start) / count
+    elapsed = time.perf_counter() - wall
+    return elapsed / count, (time.process_time() - cpu) / elapsed
 
 
-def measure(case: Case, peers: list, repetitions: int) -> list[Measured]:
-    """Checks every peer's result, then times all of them in alternation."""
-    arrays = case.arrays()
-    right = expected(case, arrays)
-    contestants = []
-    for peer in peers:
-        if peer.can(case):
-            call, result = peer.prepare(case, arrays)
-            check(case, peer, result(), right)
-            count = max(1, round(SECONDS_PER_REPETITION / seconds_per_call(call, 1)))
-            contestants.append((Measured(case, peer.title), call, count))
+def _probe(threads: int) -> tuple[float, float, float]:
+    if threads > 1:
+        time.sleep(_SECONDS_UNTIL_THREADS_SLEEP)
+    return _heed.probe_machine(threads)
+
+
+def measure(case: Case, contestants: list[tuple[Measured, Callable]], repetitions: int) -> None:
+    """Times all of them in turn; the repetitions are put into each Measured."""
+    counts = [max(1, round(_SECONDS_PER_REPETITION / _seconds_per_call(call, 1)[0])) for _, call in contestants]
+    settled = _heed.settle_machine(case.threads)
+    before = _probe(case.threads)
     for _ in range(repetitions):
-        for measured, call, count in contestants:
-            if case.threads > 1:
-                time.sleep(SECONDS_UNTIL_THREADS_SLEEP)
-            call()  # brings its operands back into the cache
-            measured.seconds.append(seconds_per_call(call, count))
-    return [measured for measured, _, _ in contestants]
+        for (measured, call), count in zip(contestants, counts):
+            if count > 1:
+                call()  # brings its operands back into the cache
+            waiting = _heed.waiting_so_far()
+            seconds, busy = _seconds_per_call(call, count)
+            waited = _heed.waited(waiting, _heed.waiting_so_far()) / (seconds * count)
+            after = _probe(case.threads)
+            measured.repetitions.append((seconds, *before, *after, waited, *settled))
+            measured.busy_threads = max(measured.busy_threads, busy)
+            before = after
+
+
+def _summary(measured: Measured, undisturbed: tuple[float, float]) -> dict:
+    """One object in the form of `heed bench`."""
+    rate = undisturbed[0]
+    quiet = _heed.are_quiet(measured.repetitions, undisturbed)
+    every = [repetition[0] for repetition in measured.repetitions]
+    used = [seconds for seconds, is_quiet in zip(every, quiet) if is_quiet] or every
+    median, best = statistics.median(used), min(used)
+    operations = measured.case.operations()
+    return {
+        "case": {**measured.case.describe(), "implementation": measured.peer},
+        "median_ms": 1e3 * median,
+        "best_ms": 1e3 * best,
+        "quartiles_ms": [1e3 * float(x) for x in np.quantile(used, [0.25, 0.75])],
+        "gflops": operations / median / 1e9,
+        "peak_gflops": rate / 1e9,
+        "peak_share_median": operations / median / rate,
+        "peak_share_best": operations / best / rate,
+        "quiet": sum(quiet),
+        "repetitions": len(every),
+        "busy_threads": measured.busy_threads,
+    }
+
+
+def summarize(all_measured: list[Measured]) -> list[dict]:
+    """One object for each, judged by the probes with equal threads."""
+    results = []
+    for threads in dict.fromkeys(measured.case.threads for measured in all_measured):
+        group = [measured for measured in all_measured if measured.case.threads == threads]
+        undisturbed = _heed.undisturbed_rates([one for measured in group for one in measured.repetitions])
+        results += [_summary(measured, undisturbed) for measured in group]
+    return results
