@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,7 +38,7 @@ struct DistributedArguments {
   std::string mask = "causal";
   int threads = 0;
   int repetitions = 3;
-  bool as_json = false;
+  ReportOptions report;
   bool simulates = false;
   Links links;
   std::string out;
@@ -162,27 +161,33 @@ std::vector<Json> measure_ranks(const DistributedArguments& arguments, const std
   const auto repetitions = time_in_turn(
       {.threads = arguments.threads, .warmups = 1, .repetitions = arguments.repetitions}, calls,
       progress);
-  const auto seconds = [&](std::size_t call) {
-    return summarize(repetitions[call], best_probe(repetitions[call])).median_seconds;
-  };
+  std::vector<Timing> timings;
+  for (const auto& of_call : repetitions) {
+    timings.push_back(summarize(of_call, undisturbed_rates(of_call)));
+  }
   std::vector<Json> rows;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const auto size = static_cast<int>(arguments.ranks[i]);
     const auto plan = distributed::plan(shapes, size, options);
-    rows.push_back({{"pass", pass},
-                    {"seq", length},
-                    {"heads", shapes.num_heads},
-                    {"kv_heads", shapes.num_kv_heads},
-                    {"head_dim", shapes.head_dim},
-                    {"mask", arguments.mask},
-                    {"ranks", size},
-                    {"threads", std::max(arguments.threads / size, 1)},
-                    {"ms", seconds(i + 1) * 1e3},
-                    {"one_process_ms", seconds(0) * 1e3},
-                    {"efficiency", seconds(0) / seconds(i + 1)},
-                    {"waiting_share", ranks[i]->share_of_waiting()},
-                    {"balance", plan.balance()},
-                    {"bytes_received", most_bytes(plan)}});
+    const Json described{{"pass", pass},
+                         {"seq", length},
+                         {"heads", shapes.num_heads},
+                         {"kv_heads", shapes.num_kv_heads},
+                         {"head_dim", shapes.head_dim},
+                         {"mask", arguments.mask},
+                         {"ranks", size},
+                         {"threads", std::max(arguments.threads / size, 1)}};
+    const double alone = timings[0].median_seconds;
+    const double divided = timings[i + 1].median_seconds;
+    rows.emplace_back(Json{{"case", described},
+                           {"median_ms", divided * 1e3},
+                           {"one_process_ms", alone * 1e3},
+                           {"efficiency", alone / divided},
+                           {"waiting_share", ranks[i]->share_of_waiting()},
+                           {"balance", plan.balance()},
+                           {"bytes_received", most_bytes(plan)},
+                           {"quiet", timings[i + 1].quiet},
+                           {"repetitions", timings[i + 1].repetitions}});
   }
   return rows;
 }
@@ -190,19 +195,23 @@ std::vector<Json> measure_ranks(const DistributedArguments& arguments, const std
 std::string ranks_table(const Json& report) {
   std::vector<std::vector<std::string>> rows{{"pass", "seq", "ranks", "threads each", "ms",
                                               "one process ms", "efficiency", "waiting",
-                                              "received MB"}};
+                                              "received MB", "quiet"}};
   for (const Json& row : report["results"]) {
-    rows.push_back({row["pass"], row["seq"].dump(), row["ranks"].dump(), row["threads"].dump(),
-                    fmt::format("{:.1f}", row["ms"].get<double>()),
+    const Json& one = row["case"];
+    rows.push_back({one["pass"], one["seq"].dump(), one["ranks"].dump(), one["threads"].dump(),
+                    fmt::format("{:.1f}", row["median_ms"].get<double>()),
                     fmt::format("{:.1f}", row["one_process_ms"].get<double>()),
                     fmt::format("{:.2f}", row["efficiency"].get<double>()),
                     fmt::format("{:.1f} %", 100 * row["waiting_share"].get<double>()),
-                    fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6)});
+                    fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6),
+                    quiet_cell(row)});
   }
-  return headline(report["machine"]) + aligned(rows);
+  add_ratios(report, rows);
+  return headline(report["machine"]) + aligned(rows) + quiet_note(report) + baseline_notes(report);
 }
 
 void run_ranks(const DistributedArguments& arguments) {
+  const ReportPrinter printer(arguments.report, "distributed");
   Json report{{"machine", machine()}, {"results", Json::array()}};
   {
     Progress progress(static_cast<int>(arguments.pass.size() * arguments.seq.size()));
@@ -214,7 +223,7 @@ void run_ranks(const DistributedArguments& arguments) {
       }
     }
   }
-  std::cout << (arguments.as_json ? report.dump() + '\n' : ranks_table(report));
+  printer.print(report, [](const Json& whole) { return ranks_table(whole); });
 }
 
 void run_distributed(DistributedArguments arguments) {
@@ -233,7 +242,7 @@ void run_distributed(DistributedArguments arguments) {
                      .threads = arguments.threads,
                      .links = arguments.links,
                      .out = arguments.out,
-                     .as_json = arguments.as_json});
+                     .report = arguments.report});
 }
 
 void add_simulation_options(CLI::App& verb, DistributedArguments& arguments) {
@@ -281,7 +290,7 @@ void add_bench_distributed(CLI::App& bench) {
   add_option(*verb, "--repeat", arguments->repetitions, "How often each case is measured")
       ->check(CLI::Range(1, 1000000).description(""))
       ->capture_default_str();
-  add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the table");
+  add_report_options(*verb, arguments->report);
   add_simulation_options(*verb, *arguments);
   verb->footer(
       "Ranks are threads of this process, each with its share of --threads; 'one process'\n"

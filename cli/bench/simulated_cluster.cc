@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -30,11 +29,11 @@ Picture simulation_pictures(const Json& report) {
               [&report] {
                 std::vector<Curve> curves;
                 for (const Json& row : report["results"]) {
-                  const std::string name = fmt::format("{} tokens", row["seq"].dump());
+                  const std::string name = fmt::format("{} tokens", row["case"]["seq"].dump());
                   if (curves.empty() || curves.back().name != name) {
                     curves.push_back({.name = name, .has_markers = true});
                   }
-                  curves.back().x.push_back(row["ranks"]);
+                  curves.back().x.push_back(row["case"]["ranks"]);
                   curves.back().y.push_back(row["efficiency"]);
                 }
                 return curves_figure(
@@ -64,7 +63,7 @@ double measured_rate(const AttentionShapes& shapes, int threads) {
   const auto repetitions = time_calls(
       {.threads = threads, .warmups = 1, .repetitions = 5}, [&] { attention(query, key, value); },
       progress);
-  const double seconds = summarize(repetitions, best_probe(repetitions)).best_seconds;
+  const double seconds = summarize(repetitions, undisturbed_rates(repetitions)).best_seconds;
   return static_cast<double>(shapes.num_heads * kMeasuredTokens * kMeasuredTokens) / seconds;
 }
 
@@ -80,9 +79,8 @@ Json simulate_all(const Simulation& simulation, double rate) {
     for (const std::int64_t size : simulation.ranks) {
       const auto plan = distributed::plan(shapes, static_cast<int>(size), options);
       const double seconds = distributed::simulated_seconds(plan, cluster);
-      rows.push_back({{"seq", shapes.q_len},
-                      {"ranks", size},
-                      {"seconds", seconds},
+      rows.push_back({{"case", {{"seq", shapes.q_len}, {"ranks", size}}},
+                      {"median_ms", seconds * 1e3},
                       {"efficiency", alone / (static_cast<double>(size) * seconds)},
                       {"balance", plan.balance()},
                       {"bytes_received", plan.bytes_received(0)}});
@@ -95,8 +93,8 @@ std::string simulation_table(const Json& report) {
   std::vector<std::vector<std::string>> rows{
       {"seq", "ranks", "seconds", "efficiency", "balance", "received MB"}};
   for (const Json& row : report["results"]) {
-    rows.push_back({row["seq"].dump(), row["ranks"].dump(),
-                    fmt::format("{:.4g}", row["seconds"].get<double>()),
+    rows.push_back({row["case"]["seq"].dump(), row["case"]["ranks"].dump(),
+                    fmt::format("{:.4g}", row["median_ms"].get<double>() / 1e3),
                     fmt::format("{:.3f}", row["efficiency"].get<double>()),
                     fmt::format("{:.3f}", row["balance"].get<double>()),
                     fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6)});
@@ -107,7 +105,7 @@ std::string simulation_table(const Json& report) {
              "machine does,\n{} µs and {} GB/s a message\n",
              report["threads"].get<int>(), report["pairs_per_s"].get<double>(),
              report["latency_us"].get<double>(), report["gbytes_per_s"].get<double>()) +
-         aligned(rows);
+         aligned(rows) + baseline_notes(report);
 }
 
 }  // namespace
@@ -115,6 +113,7 @@ std::string simulation_table(const Json& report) {
 std::string simulation_endings() { return picture_endings(simulation_pictures(Json())); }
 
 void report_simulation(const Simulation& simulation) {
+  const ReportPrinter printer(simulation.report, "distributed --simulate");
   Json report;
   const Picture picture = simulation_pictures(report);
   OutputFiles files;
@@ -134,7 +133,7 @@ void report_simulation(const Simulation& simulation) {
     write_picture(files, kSimulationOut, simulation.out, picture);
     files.commit();
   }
-  std::cout << (simulation.as_json ? report.dump() + '\n' : simulation_table(report));
+  printer.print(report, [](const Json& whole) { return simulation_table(whole); });
 }
 
 }  // namespace heed::cli

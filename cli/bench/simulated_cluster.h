@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/report.h"
 #include "heed/plan.h"
 
 namespace heed::cli {
@@ -22,7 +23,7 @@ struct Simulation {
   int threads = 1;  // of a rank
   Links links;
   std::string out;  // a picture, unless empty
-  bool as_json = false;
+  ReportOptions report;
 };
 
 // Measures the rate of this machine and prints the times of the model, as a table or as JSON.

@@ -109,24 +109,22 @@ void RunningSoftmax<Real>::take_over(const SavedChunk<Real>& chunk) {
 }
 
 template <class Real>
-template <class Copy>
-void RunningSoftmax<Real>::visit_numbers(const kernels::BasicPanelState<Real>& state,
-                                         const RowStates<Real>& states, const Copy& copy) const {
-  const bool has_few_rows = schedule_.has_few_rows;
-  const std::int64_t row_stride = has_few_rows ? schedule_.out_size() / schedule_.panel_rows : 1;
-  const std::int64_t column_stride = has_few_rows ? 1 : rows_.width();
-  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    Real* row = states.row(rows_.head(r), rows_.query(r));
-    for (Real* numbers : {state.minus_m, state.threshold, state.sum}) copy(numbers[r], *row++);
-    Real* out = state.out + r * row_stride;
-    for (std::int32_t d = 0; d < rows_.panel().value_dim; ++d) copy(out[d * column_stride], *row++);
-  }
-}
-
-template <class Real>
 void RunningSoftmax<Real>::resume(const RowStates<Real>& states) {
   begin_chunk();
-  visit_numbers(part_, states, [](Real& mine, const Real& kept) { mine = kept; });
+  const std::int32_t value_dim = rows_.panel().value_dim;
+  std::array<const Real*, kernels::kMaxPanelWidth> rows{};
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    const Real* row = states.row(rows_.head(r), rows_.query(r));
+    part_.minus_m[r] = row[0];
+    part_.threshold[r] = row[1];
+    part_.sum[r] = row[2];
+    rows[static_cast<std::size_t>(r)] = row + RowStates<Real>::kOut;
+    if (schedule_.has_few_rows)
+      std::copy_n(row + RowStates<Real>::kOut, value_dim, out_of(part_, r));
+  }
+  if (!schedule_.has_few_rows) {
+    schedule_.table->pack(rows.data(), rows_.width(), value_dim, 1, part_.out);
+  }
   end_chunk();
 }
 
@@ -136,7 +134,29 @@ void RunningSoftmax<Real>::leave(const RowStates<Real>& states) {
     begin_chunk();
     end_chunk();
   }
-  visit_numbers(total_, states, [](const Real& mine, Real& kept) { kept = mine; });
+  const std::int32_t value_dim = rows_.panel().value_dim;
+  alignas(64) std::array<Real, kernels::kMaxPanelWidth> factors;
+  factors.fill(1);
+  std::array<Real*, kernels::kMaxPanelWidth> rows{};
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    Real* row = states.row(rows_.head(r), rows_.query(r));
+    row[0] = total_.minus_m[r];
+    row[1] = total_.threshold[r];
+    row[2] = total_.sum[r];
+    rows[static_cast<std::size_t>(r)] = row + RowStates<Real>::kOut;
+    if (schedule_.has_few_rows)
+      std::copy_n(out_of(total_, r), value_dim, row + RowStates<Real>::kOut);
+  }
+  if (!schedule_.has_few_rows) {
+    schedule_.table->unpack(total_.out, rows_.width(), value_dim, factors.data(), rows.data());
+  }
+}
+
+// Row r of the output of a panel of few rows.
+template <class Real>
+Real* RunningSoftmax<Real>::out_of(const kernels::BasicPanelState<Real>& state,
+                                   std::int32_t r) const {
+  return state.out + r * (schedule_.out_size() / schedule_.panel_rows);
 }
 
 template <class Real>

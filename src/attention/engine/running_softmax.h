@@ -124,10 +124,7 @@ class RunningSoftmax {
   void begin_chunk();
   void enter_chunk_of(std::int32_t first_key);
   void reset(const kernels::BasicPanelState<Real>& state) const;
-  // Calls copy(number of the panel's state, number of the row's) for all numbers of all rows.
-  template <class Copy>
-  void visit_numbers(const kernels::BasicPanelState<Real>& state, const RowStates<Real>& states,
-                     const Copy& copy) const;
+  Real* out_of(const kernels::BasicPanelState<Real>& state, std::int32_t r) const;
 
   const Schedule<Real>& schedule_;
   PanelRows<Real> rows_;
