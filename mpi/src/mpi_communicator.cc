@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "distributed/checks.h"
 #include "heed/mpi.h"
@@ -120,6 +123,7 @@ class MpiCommunicator::Impl {
  private:
   void gather_long(std::span<std::byte> all, std::size_t part) const {
     std::vector<std::unique_ptr<Transfer>> transfers;
+    transfers.reserve(static_cast<std::size_t>(size_));
     for (int root = 0; root < size_; ++root) {
       transfers.push_back(
           broadcast(all.subspan(static_cast<std::size_t>(root) * part, part), root));

@@ -21,6 +21,7 @@ using testing::ThrowsMessage;
 
 bool divides(std::vector<std::string> arguments) {
   std::vector<char*> argv;
+  argv.reserve(arguments.size());
   for (std::string& argument : arguments) argv.push_back(argument.data());
   return is_divided(static_cast<int>(argv.size()), argv.data());
 }
