@@ -40,7 +40,7 @@ wheel: ## Build the Python package, a wheel in dist/
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
 test: ## Build and run every test, the comparison with PyTorch and those in a browser among them
-	$(install) build test python browser
+	$(install) build test mpi python browser
 	@scripts/install-python
 	@scripts/build-and-test dev
 
@@ -106,7 +106,7 @@ format: ## Lay out every source file as .clang-format says
 	@scripts/list-sources | xargs -0 clang-format-14 -i
 
 lint: ## Check layout, names and the usual mistakes
-	$(install) build test lint
+	$(install) build test mpi lint
 	@scripts/lint
 
 clean: ## Remove what was built

@@ -8,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -20,6 +21,7 @@
 #include "heed/viz/terminal.h"
 #include "help_formatter.h"
 #include "output_files.h"
+#include "ranks.h"
 #include "train/interrupt.h"
 #include "verbs.h"
 
@@ -162,15 +164,10 @@ int run(CLI::App& command, int argc, char** argv) {
   return kSuccess;
 }
 
-}  // namespace
-
-// NOLINTNEXTLINE(bugprone-exception-escape): when not even the error can be printed, so be it
-int main(int argc, char** argv) {
-  occupy_standard_streams();
-  CLI::App command(kPurpose, "heed");
+// Calls `body`, which returns an exit code, and says what it throws.
+int report(const CLI::App& command, const std::function<int()>& body) {
   try {
-    add_verbs(command);
-    return run(command, argc, argv);
+    return body();
   } catch (const heed::cli::UsageError& error) {
     return report_usage(command, error.what());
   } catch (const heed::cli::Interrupted& interrupted) {
@@ -182,4 +179,26 @@ int main(int argc, char** argv) {
     print_error(command, error.what());
   }
   return kDataError;
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(bugprone-exception-escape): when not even the error can be printed, so be it
+int main(int argc, char** argv) {
+  occupy_standard_streams();
+  CLI::App command(kPurpose, "heed");
+  const auto run_command = [&] {
+    add_verbs(command);
+    return run(command, argc, argv);
+  };
+  if (!heed::cli::is_divided(argc, argv)) return report(command, run_command);
+  return report(command, [&] {
+    return heed::cli::run_divided([&](const heed::cli::DivideWork& divide) {
+      return report(command, [&] {
+        int code = kSuccess;
+        divide([&] { code = run_command(); });
+        return code;
+      });
+    });
+  });
 }

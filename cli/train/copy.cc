@@ -10,6 +10,7 @@
 #include "heed/random.h"
 #include "heed/tasks/copy_task.h"
 #include "heed/train/token_loss.h"
+#include "ranks.h"
 #include "train/session.h"
 #include "train/settings_json.h"
 #include "train/train_verbs.h"
@@ -63,6 +64,14 @@ void print(const CopyArguments& arguments, const nlohmann::json& settings,
       model.num_parameters(), 100 * exact);
 }
 
+// The sequences of a batch that are this rank's.
+tasks::TokenBatch rows_of(const tasks::TokenBatch& batch, const train::BatchShare& share) {
+  const auto rows = [&](const Tensor<std::int64_t>& all) {
+    return to_tensor(all.view().slice(0, share.first, share.first + share.count));
+  };
+  return {rows(batch.inputs), rows(batch.targets)};
+}
+
 void run_copy(const CopyArguments& arguments) {
   const train::RunFolder folder = open_run(arguments.train);
   const nlohmann::json settings =
@@ -72,11 +81,14 @@ void run_copy(const CopyArguments& arguments) {
   const tasks::CopyTask task{config.context / 2, config.vocab_size - 1};
   set_seed(training.seed);
   models::CausalTransformer model(config);
+  const train::BatchShare share = train::share_of_batch(training.batch, ranks());
   const auto loss = [&](std::int64_t) -> train::StepLoss {
-    return {train::token_loss(model, draw_batch(task, training.batch, default_generator())),
-            training.batch};
+    const tasks::TokenBatch batch = draw_batch(task, training.batch, default_generator());
+    if (share.count == 0) return {{}, 0};
+    return {train::token_loss(model, rows_of(batch, share)), share.count};
   };
-  run_shown({model, loss, training, "sequences", settings.dump()}, folder);
+  run_shown({model, loss, training, "sequences", settings.dump(), nullptr, ranks()}, folder);
+  if (!is_first_rank()) return;
   TorchGenerator random(~training.seed);
   const train::TokenScore score = train::token_score(model, draw_batch(task, 1000, random));
   print(arguments, settings, model, score.exact_match);

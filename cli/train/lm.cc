@@ -10,6 +10,7 @@
 #include "heed/tasks/shipped_text.h"
 #include "heed/train/character_training.h"
 #include "io/text_file.h"
+#include "ranks.h"
 #include "train/interrupt.h"
 #include "train/session.h"
 #include "train/train_verbs.h"
@@ -80,12 +81,14 @@ train::CharacterRun train_characters_shown(const train::CharacterTraining& setti
 }
 
 void run_lm(const LmArguments& arguments) {
-  const train::HeldOutText text(arguments.text.empty() ? std::string(tasks::shipped_text())
-                                                       : io::read_text_file(arguments.text));
+  const train::HeldOutText text(
+      arguments.text.empty() ? std::string(tasks::shipped_text())
+                             : from_first_rank([&] { return io::read_text_file(arguments.text); }));
   const train::RunFolder folder = open_run(arguments.train);
-  const train::CharacterTraining settings{arguments.train.training, arguments.model};
+  const train::CharacterTraining settings{arguments.train.training, arguments.model, ranks()};
   if (!folder.is_resumed) check_new(settings, text);
   const train::CharacterRun run = train_characters_shown(settings, text, folder);
+  if (!is_first_rank()) return;
   const train::CharacterLosses losses = train::losses_on(run.model, text);
   if (arguments.train.as_json) {
     print_json(run, losses);
@@ -122,7 +125,8 @@ void add_train_lm(CLI::App& train) {
   add("--context", model.context, "Characters in a sequence");
   verb->footer(
       "Losses are cross-entropies in nats a character; a uniform guess among n characters\n"
-      "has ln n. `heed generate` writes with the model that --save keeps.");
+      "has ln n. `heed generate` writes with the model that --save keeps. Under mpirun each\n"
+      "process learns from its part of every batch: `mpirun -n 4 heed train lm`.");
   verb->callback([arguments] { run_lm(*arguments); });
 }
 

@@ -7,6 +7,7 @@
 #include "heed/parallel.h"
 #include "models/settings_json.h"
 #include "output_files.h"
+#include "ranks.h"
 #include "train/interrupt.h"
 #include "verbs.h"
 
@@ -57,12 +58,15 @@ void exclude_from_resume(CLI::App& verb, CLI::Option* option) {
 train::RunFolder open_run(const TrainArguments& arguments) {
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   if (!arguments.resume.empty()) return {arguments.resume, true};
-  return arguments.save.empty() ? train::RunFolder{} : train::new_run(arguments.save);
+  if (arguments.save.empty()) return {};
+  on_first_rank([&] { train::new_run(arguments.save); });
+  return {arguments.save};
 }
 
 nlohmann::json read_settings(const train::RunFolder& folder, const std::string& task) {
-  Safetensors file = read_safetensors(folder.checkpoint());
-  return models::parse_settings(file.metadata["settings"], task, folder.checkpoint());
+  const std::string settings =
+      from_first_rank([&] { return read_safetensors(folder.checkpoint()).metadata["settings"]; });
+  return models::parse_settings(settings, task, folder.checkpoint());
 }
 
 void describe_run(const train::RunFolder& folder, const train::Translator& translator) {

@@ -32,6 +32,7 @@ void add_run_options(CLI::App& verb, TrainArguments& arguments);
 void add_threads_option(CLI::App& verb, int& threads);
 
 // Makes the folder of --save, which must hold neither a run nor a model, or finds that of --resume.
+// Of several ranks only the first looks at folders.
 train::RunFolder open_run(const TrainArguments& arguments);
 
 // The settings that the checkpoint of a resumed run holds.

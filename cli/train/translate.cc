@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "heed/parallel.h"
 #include "heed/train/translator_scores.h"
+#include "ranks.h"
 #include "train/session.h"
 #include "train/settings_json.h"
 #include "train/train_verbs.h"
@@ -66,6 +67,7 @@ void print(const Prepared& prepared, const train::TranslationRun& run,
 }
 
 void run_translate(const CLI::App& verb, TrainTranslateArguments& arguments) {
+  refuse_ranks("train translate");
   train::TranslationSettings& settings = arguments.settings;
   settings.training = arguments.train.training;
   settings.corpus.seed = settings.training.seed;

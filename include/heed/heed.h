@@ -100,6 +100,7 @@
 #include "heed/nn/ops.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/past.h"
+#include "heed/nn/rank_mean.h"
 #include "heed/nn/search.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"

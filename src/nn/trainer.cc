@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -60,6 +63,31 @@ class Copies {
   // Refers to the copies.
   const StateDict& state() const { return state_; }
 
+  // Puts those of rank 0 in the place of all others.
+  void share(Communicator& ranks) {
+    std::vector<std::unique_ptr<Transfer>> transfers;
+    for (AnyTensor& any : tensors_) {
+      std::visit(
+          [&](auto& tensor) {
+            const auto elements = tensor.view().elements();
+            transfers.push_back(ranks.broadcast(
+                {reinterpret_cast<std::byte*>(elements.data()), elements.size_bytes()}, 0));
+          },
+          any);
+    }
+    for (const auto& transfer : transfers) transfer->wait();
+  }
+
+  // Names and shapes.
+  std::string description() const {
+    std::string text;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      text += fmt::format("{} {} {}\n", state_[i].name, dtype_name(tensors_[i]),
+                          to_string(shape(tensors_[i])));
+    }
+    return text;
+  }
+
  private:
   static AnyView view_of(const AnyTensor& any) {
     return std::visit([](const auto& tensor) { return AnyView(tensor.view()); }, any);
@@ -68,6 +96,14 @@ class Copies {
   std::vector<AnyTensor> tensors_;
   StateDict state_;
 };
+
+// The generator of rank 0 for all.
+void share_generator(Communicator& ranks) {
+  const Tensor<std::uint64_t> random = default_generator().state();
+  Copies copies({{kRandom, random.view()}});
+  copies.share(ranks);
+  default_generator().set_state(std::get<TensorView<const std::uint64_t>>(copies.state()[0].value));
+}
 
 }  // namespace
 
@@ -83,6 +119,14 @@ Trainer<T>::Trainer(Module<T>& model, Optimizer<T>& optimizer, TrainerOptions op
 
 template <class T>
 void Trainer<T>::save() const {
+  if (options_.ranks == nullptr) return write_checkpoint();
+  run_on_all(*options_.ranks, [this] {
+    if (options_.ranks->rank() == 0) write_checkpoint();
+  });
+}
+
+template <class T>
+void Trainer<T>::write_checkpoint() const {
   if (options_.checkpoint.empty()) return;
   StateDict state;
   add_with_prefix(state, kModel, model_.state_dict());
@@ -96,6 +140,15 @@ void Trainer<T>::save() const {
 
 template <class T>
 void Trainer<T>::resume() {
+  if (options_.ranks == nullptr) return read_checkpoint();
+  run_on_all(*options_.ranks, [this] {
+    if (options_.ranks->rank() == 0) read_checkpoint();
+  });
+  share_state();
+}
+
+template <class T>
+void Trainer<T>::read_checkpoint() {
   const Safetensors file = read_safetensors(options_.checkpoint);
   try {
     const std::int64_t step = step_of(file);
@@ -116,33 +169,85 @@ void Trainer<T>::resume() {
   }
 }
 
+// Model, optimiser, generator and step of rank 0, for all.
 template <class T>
-TrainingStep Trainer<T>::train_step(const Loss& loss) {
-  optimizer_.set_learning_rate(options_.schedule(step_));
-  optimizer_.zero_grad();
-  const Variable<T> loss_now = loss();
-  const double value = loss_now.item();
+void Trainer<T>::share_state() {
+  Communicator& ranks = *options_.ranks;
+  const Tensor<std::int64_t> step({1}, {step_});
+  const Tensor<std::uint64_t> random = default_generator().state();
+  Copies model(model_.state_dict());
+  Copies optimizer(optimizer_.state_dict());
+  Copies others({{kStep, step.view()}, {kRandom, random.view()}});
+  const auto texts = gather_texts(ranks, model.description() + optimizer.description());
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    throw InvalidArgument(fmt::format(
+        "Trainer: rank {} trains another model than rank 0, expected the same tensors", rank));
+  }
+  for (Copies* const copies : {&model, &optimizer, &others}) copies->share(ranks);
+  if (ranks.rank() == 0) return;
+  model_.load_state_dict(model.state());
+  optimizer_.load_state_dict(optimizer.state());
+  step_ = std::get<TensorView<const std::int64_t>>(others.state()[0].value)(0);
+  default_generator().set_state(std::get<TensorView<const std::uint64_t>>(others.state()[1].value));
+}
+
+template <class T>
+BatchPart Trainer<T>::learn_from_part(const Loss& loss) {
+  const BatchLoss<T> batch = loss();
+  if (batch.weight == 0) return {0, 0};
+  const double value = batch.loss.item();
   if (!std::isfinite(value)) {
     throw InvalidArgument(
         fmt::format("Trainer::run: the loss of step {} is {}, expected a finite number; a lower "
                     "learning rate may help",
                     step_ + 1, value));
   }
-  loss_now.backward();
+  batch.loss.backward();
+  return {value, batch.weight};
+}
+
+template <class T>
+TrainingStep Trainer<T>::train_step(const Loss& loss) {
+  optimizer_.set_learning_rate(options_.schedule(step_));
+  optimizer_.zero_grad();
+  BatchPart part;
+  BatchMean batch;
+  if (options_.ranks == nullptr) {
+    part = learn_from_part(loss);
+    batch = {part.loss, part.weight};
+  } else {
+    run_on_all(*options_.ranks, [&] { part = learn_from_part(loss); });
+    batch = mean_over_ranks(*options_.ranks, model_.parameters(), part);
+    if (!batch.every_rank_has_part) share_generator(*options_.ranks);
+  }
   const double norm = clip_grad_norm(model_.parameters(), options_.max_grad_norm);
   optimizer_.step();
-  return {++step_, value, norm};
+  return {++step_, batch.loss, norm, batch.weight};
+}
+
+template <class T>
+bool Trainer<T>::goes_on(const TrainingStep& done, const AfterStep& after_step) const {
+  if (!after_step) return true;
+  if (options_.ranks == nullptr) return after_step(done);
+  bool this_goes_on = true;
+  run_on_all(*options_.ranks, [&] { this_goes_on = after_step(done); });
+  const auto mine = static_cast<std::byte>(this_goes_on ? 1 : 0);
+  std::vector<std::byte> all(static_cast<std::size_t>(options_.ranks->size()));
+  options_.ranks->gather({&mine, 1}, all);
+  return std::find(all.begin(), all.end(), std::byte{0}) == all.end();
 }
 
 template <class T>
 bool Trainer<T>::run(const Loss& loss, const AfterStep& after_step) {
+  if (options_.ranks != nullptr) share_state();
   model_.train();
   while (step_ < options_.schedule.total_steps) {
     const TrainingStep done = train_step(loss);
-    const bool goes_on = !after_step || after_step(done);
+    const bool is_wanted = goes_on(done, after_step);
     const bool is_last = step_ == options_.schedule.total_steps;
-    if (is_last || !goes_on || step_ % options_.save_every == 0) save();
-    if (!goes_on && !is_last) return false;
+    if (is_last || !is_wanted || step_ % options_.save_every == 0) save();
+    if (!is_wanted && !is_last) return false;
   }
   return true;
 }

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "heed/io/safetensors.h"
 #include "heed/random.h"
@@ -38,11 +40,13 @@ nlohmann::json new_settings(CharacterTraining settings, const HeldOutText& text,
           {"text", checksum_of_text(text)}};
 }
 
-nlohmann::json resumed_settings(const RunFolder& folder, const HeldOutText& text,
-                                SettingNames names) {
-  Safetensors file = read_safetensors(folder.checkpoint());
-  nlohmann::json settings =
-      models::parse_settings(file.metadata["settings"], kCharacterTask, folder.checkpoint());
+std::string settings_in(const RunFolder& folder) {
+  return read_safetensors(folder.checkpoint()).metadata["settings"];
+}
+
+nlohmann::json resumed_settings(const std::string& json, const RunFolder& folder,
+                                const HeldOutText& text, SettingNames names) {
+  nlohmann::json settings = models::parse_settings(json, kCharacterTask, folder.checkpoint());
   if (models::text_setting(settings, "text", folder.checkpoint()) != checksum_of_text(text)) {
     throw std::runtime_error(
         fmt::format("'{}' was trained on another text{}", folder.path.string(),
@@ -51,12 +55,46 @@ nlohmann::json resumed_settings(const RunFolder& folder, const HeldOutText& text
   return settings;
 }
 
+// What rank 0 has read, for all.
+std::string shared_settings_in(const RunFolder& folder, Communicator& ranks) {
+  std::string text;
+  run_on_all(ranks, [&] {
+    if (ranks.rank() == 0) text = settings_in(folder);
+  });
+  return gather_texts(ranks, text).front();
+}
+
+void check_same(const std::string& settings, Communicator& ranks) {
+  const std::vector<std::string> all = gather_texts(ranks, settings);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw InvalidArgument(fmt::format(
+        "train_characters: rank {} has other settings, or another text, than rank 0", rank));
+  }
+}
+
+nlohmann::json settings_of_run(const CharacterTraining& settings, const HeldOutText& text,
+                               const RunFolder& folder, SettingNames names) {
+  Communicator* const ranks = settings.ranks;
+  if (ranks == nullptr) {
+    return folder.is_resumed ? resumed_settings(settings_in(folder), folder, text, names)
+                             : new_settings(settings, text, names);
+  }
+  const std::string found = folder.is_resumed ? shared_settings_in(folder, *ranks) : "";
+  nlohmann::json json;
+  run_on_all(*ranks, [&] {
+    json = folder.is_resumed ? resumed_settings(found, folder, text, names)
+                             : new_settings(settings, text, names);
+  });
+  check_same(json.dump(), *ranks);
+  return json;
+}
+
 }  // namespace
 
 CharacterRun train_characters(const CharacterTraining& settings, const HeldOutText& text,
                               const RunFolder& folder, RunObserver& observer, SettingNames names) {
-  const nlohmann::json json = folder.is_resumed ? resumed_settings(folder, text, names)
-                                                : new_settings(settings, text, names);
+  const nlohmann::json json = settings_of_run(settings, text, folder, names);
   const TrainingSettings training = training_settings(json, folder.checkpoint(), names);
   const models::CausalConfig config = models::causal_config(json, folder.checkpoint(), names);
   if (text.learned().size() <= static_cast<std::size_t>(config.context)) {
@@ -70,11 +108,14 @@ CharacterRun train_characters(const CharacterTraining& settings, const HeldOutTe
                    json.dump(),
                    {}};
   models::CausalTransformer& model = *run.model.model;
+  const BatchShare share = share_of_batch(training.batch, settings.ranks);
   const auto loss = [&](std::int64_t) -> StepLoss {
-    return {random_batch_loss(model, text.learned(), training.batch, config.context),
-            training.batch * config.context};
+    return {random_batch_loss(model, text.learned(), training.batch, config.context, share),
+            share.count * config.context};
   };
-  run.outcome = run_training({model, loss, training, "characters", run.settings}, folder, observer);
+  run.outcome =
+      run_training({model, loss, training, "characters", run.settings, nullptr, settings.ranks},
+                   folder, observer);
   return run;
 }
 

@@ -36,9 +36,17 @@ HeldOutText::HeldOutText(const text::Characters& vocabulary, std::string_view te
 
 nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
                                  std::int64_t length) {
+  return random_batch_loss(model, text, batch, length, {0, batch});
+}
+
+nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
+                                 std::int64_t length, const BatchShare& share) {
   const auto last = static_cast<std::int64_t>(text.size()) - length;
   const auto places = default_generator().randint(0, last, {batch});
-  return token_loss(model, batch_at(text, places.elements(), length));
+  if (share.count == 0) return {};
+  const auto own = places.elements().subspan(static_cast<std::size_t>(share.first),
+                                             static_cast<std::size_t>(share.count));
+  return token_loss(model, batch_at(text, own, length));
 }
 
 std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text, std::int64_t length) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "heed/error.h"
@@ -24,6 +26,7 @@ nn::TrainerOptions trainer_options(const TrainingTask& task, const RunFolder& fo
   if (!folder.path.empty()) options.checkpoint = folder.checkpoint();
   options.save_every = task.training.save_every;
   options.notes[kSettingsNote] = task.settings;
+  options.ranks = task.ranks;
   return options;
 }
 
@@ -41,21 +44,45 @@ void recall(const TrainingTask& task, const RunFolder& folder) {
 }
 
 bool run_steps(const TrainingTask& task, nn::Trainer<>& trainer, RunObserver& observer) {
-  std::int64_t items = 0;
   const auto loss = [&] {
     StepLoss step = task.loss(trainer.step());
-    items = step.items;
-    return std::move(step.loss);
+    return nn::BatchLoss<float>(std::move(step.loss), static_cast<double>(step.items));
   };
   return trainer.run(loss, [&](const nn::TrainingStep& done) {
-    observer.on_step(done, items);
+    observer.on_step(done, std::llround(done.weight));
     if (task.between != nullptr) task.between->after_step(done, observer);
     remember(task, trainer);
     return !observer.wants_end() && !is_over(task);
   });
 }
 
+void check_task(const TrainingTask& task) {
+  if (task.ranks == nullptr || task.between == nullptr) return;
+  throw InvalidArgument(
+      "run_training: the task remembers something between steps, expected none that does with "
+      "ranks");
+}
+
+void save_model(const TrainingTask& task, const RunFolder& folder) {
+  if (folder.path.empty() || task.between != nullptr) return;
+  const auto save = [&] {
+    nn::save(folder.model(), task.model, {{kSettingsNote, task.settings}, {"format", "pt"}});
+  };
+  if (task.ranks == nullptr) return save();
+  run_on_all(*task.ranks, [&] {
+    if (task.ranks->rank() == 0) save();
+  });
+}
+
 }  // namespace
+
+BatchShare share_of_batch(std::int64_t batch, const Communicator* ranks) {
+  if (ranks == nullptr) return {0, batch};
+  const std::int64_t each = batch / ranks->size();
+  const std::int64_t with_more = batch % ranks->size();
+  const std::int64_t rank = ranks->rank();
+  return {rank * each + std::min(rank, with_more), each + (rank < with_more ? 1 : 0)};
+}
 
 RunObserver::~RunObserver() = default;
 void RunObserver::on_begin(std::int64_t, std::int64_t, const std::string&) {}
@@ -83,6 +110,7 @@ RunOutcome run_training(const TrainingTask& task, const RunFolder& folder) {
 }
 
 RunOutcome run_training(const TrainingTask& task, const RunFolder& folder, RunObserver& observer) {
+  check_task(task);
   nn::AdamW<> optimizer(task.model.parameters(), task.training.learning_rate);
   nn::Trainer<> trainer(task.model, optimizer, trainer_options(task, folder));
   if (folder.is_resumed) {
@@ -97,9 +125,7 @@ RunOutcome run_training(const TrainingTask& task, const RunFolder& folder, RunOb
     observer.on_begin(trainer.step(), task.training.steps, task.unit);
     is_finished = run_steps(task, trainer, observer) || is_over(task);
   }
-  if (!folder.path.empty() && task.between == nullptr) {
-    nn::save(folder.model(), task.model, {{kSettingsNote, task.settings}, {"format", "pt"}});
-  }
+  save_model(task, folder);
   return {is_finished, trainer.step()};
 }
 

@@ -19,7 +19,7 @@ add_consumer_test(static -DCMAKE_PREFIX_PATH=${static_prefix})
 
 # heed inside the consumer's own build, shared and without layers; installed from there, it serves the next test.
 add_consumer_test(subdirectory -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF -DHEED_BUILD_FIGURES=OFF
-  -DHEED_UNITY_BUILD=ON -DHEED_INSTALL=ON)
+  -DHEED_UNITY_BUILD=ON -DHEED_INSTALL=ON -DHEED_BUILD_MPI=$<TARGET_EXISTS:heed_mpi>)
 add_test(NAME consumer.install_shared
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR}/consumer-subdirectory --prefix ${shared_prefix})
 add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})
@@ -28,7 +28,8 @@ add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})
 find_program(HEED_PYTHON_PROGRAM python3)
 add_test(NAME consumer.exported_symbols
   COMMAND ${HEED_PYTHON_PROGRAM} ${PROJECT_SOURCE_DIR}/tests/support/exported_symbols.py
-    ${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libheed.so)
+    ${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libheed.so
+    $<$<TARGET_EXISTS:heed_mpi>:${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libheed_mpi.so>)
 set_tests_properties(consumer.exported_symbols PROPERTIES FIXTURES_REQUIRED prefix_shared)
 
 # No CMake at all.
@@ -37,6 +38,15 @@ foreach(kind IN ITEMS static shared)
     COMMAND ${consumer_source}/run-with-pkg-config ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
       ${PROJECT_BINARY_DIR}/consumer-pkg-config-${kind})
 endforeach()
+
+if(TARGET heed_mpi)
+  foreach(kind IN ITEMS static shared)
+    add_test(NAME consumer.pkg_config_mpi_${kind}
+      COMMAND ${consumer_source}/run-with-pkg-config ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
+        ${PROJECT_BINARY_DIR}/consumer-pkg-config-mpi-${kind} heed-mpi mpi_main.cc)
+    set_tests_properties(consumer.pkg_config_mpi_${kind} PROPERTIES FIXTURES_REQUIRED prefix_${kind})
+  endforeach()
+endif()
 
 # Every header's functions are there, or not declared.
 add_test(NAME consumer.declared

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/communicator_contract.h"
 #include "heed/cancellation.h"
 #include "heed/error.h"
 #include "heed/parallel.h"
@@ -29,20 +30,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StrEq;
 using testing::ThrowsMessage;
-
-std::span<const std::byte> bytes_of(const std::vector<int>& numbers) {
-  return std::as_bytes(std::span(numbers));
-}
-std::span<std::byte> room_in(std::vector<int>& numbers) {
-  return std::as_writable_bytes(std::span(numbers));
-}
-
-// Numbers that tell a rank and a message apart.
-std::vector<int> numbers_of(int rank, int message, std::size_t count) {
-  std::vector<int> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 1'000'000 * rank + 10'000 * message);
-  return numbers;
-}
+using testing_support::bytes_of;
+using testing_support::room_in;
 
 // What each rank caught from `body`, "" where nothing; run_thread_ranks() itself sees nothing.
 std::vector<std::string> caught_by_ranks(int size, const std::function<void(Communicator&)>& body) {
@@ -68,86 +57,10 @@ TEST(ThreadRanks, EveryRankRunsOnce) {
   }
 }
 
-TEST(ThreadRanks, MessagesOfATagArriveInOrderAndTagsApart) {
-  run_thread_ranks(2, [](Communicator& ranks) {
-    constexpr std::size_t kCount = 5000;
-    if (ranks.rank() == 0) {
-      const std::vector<int> a = numbers_of(0, 1, kCount), b = numbers_of(0, 2, kCount), c{7};
-      const auto first = ranks.send(bytes_of(a), 1, 3);
-      const auto second = ranks.send(bytes_of(b), 1, 3);
-      const auto other = ranks.send(bytes_of(c), 1, 32767);
-      first->wait();
-      second->wait();
-      other->wait();
-      other->wait();
-    } else {
-      std::vector<int> a(kCount), b(kCount), c(1);
-      ranks.receive(room_in(c), 0, 32767)->wait();
-      ranks.receive(room_in(a), 0, 3)->wait();
-      ranks.receive(room_in(b), 0, 3)->wait();
-      EXPECT_EQ(a, numbers_of(0, 1, kCount));
-      EXPECT_EQ(b, numbers_of(0, 2, kCount));
-      EXPECT_EQ(c, std::vector<int>{7});
-    }
-  });
-}
-
-TEST(ThreadRanks, AllMaySendBeforeAnyReceives) {
-  constexpr int kSize = 5;
-  run_thread_ranks(kSize, [](Communicator& ranks) {
-    const int rank = ranks.rank();
-    for (int round = 0; round < 20; ++round) {
-      const std::vector<int> mine = numbers_of(rank, round, 300);
-      std::vector<int> got(300);
-      const auto receive = ranks.receive(room_in(got), (rank + kSize - 1) % kSize, 0);
-      ranks.send(bytes_of(mine), (rank + 1) % kSize, 0)->wait();
-      receive->wait();
-      EXPECT_EQ(got, numbers_of((rank + kSize - 1) % kSize, round, 300));
-    }
-  });
-}
-
-TEST(ThreadRanks, BroadcastsOverlap) {
+TEST(ThreadRanks, TheyKeepTheContract) {
   for (const int size : {1, 2, 3, 5}) {
-    run_thread_ranks(size, [](Communicator& ranks) {
-      std::vector<std::vector<int>> messages(12);
-      std::vector<std::unique_ptr<Transfer>> transfers;
-      for (int i = 0; i < 12; ++i) {
-        const int root = i % ranks.size();
-        auto& message = messages[static_cast<std::size_t>(i)];
-        message = ranks.rank() == root ? numbers_of(root, i, 100) : std::vector<int>(100);
-        transfers.push_back(ranks.broadcast(room_in(message), root));
-      }
-      for (int i = 11; i >= 0; --i) {
-        transfers[static_cast<std::size_t>(i)]->wait();
-        EXPECT_EQ(messages[static_cast<std::size_t>(i)], numbers_of(i % ranks.size(), i, 100));
-      }
-    });
+    run_thread_ranks(size, [](Communicator& ranks) { testing_support::check_contract(ranks); });
   }
-}
-
-TEST(ThreadRanks, GatherIsInTheOrderOfRanks) {
-  for (const int size : {1, 2, 3, 5}) {
-    run_thread_ranks(size, [](Communicator& ranks) {
-      for (int round = 0; round < 10; ++round) {
-        const std::vector<int> mine{ranks.rank() + 100 * round};
-        std::vector<int> all(static_cast<std::size_t>(ranks.size()));
-        ranks.gather(bytes_of(mine), room_in(all));
-        std::vector<int> expected(all.size());
-        std::iota(expected.begin(), expected.end(), 100 * round);
-        EXPECT_EQ(all, expected);
-      }
-      ranks.gather({}, {});
-    });
-  }
-}
-
-TEST(ThreadRanks, TextsOfAnyLengthAreGathered) {
-  run_thread_ranks(3, [](Communicator& ranks) {
-    const std::string mine(static_cast<std::size_t>(ranks.rank() * 3),
-                           static_cast<char>('a' + ranks.rank()));
-    EXPECT_THAT(gather_texts(ranks, mine), ElementsAre("", "bbb", "cccccc"));
-  });
 }
 
 TEST(ThreadRanks, WrongArgumentsAreRefused) {
@@ -329,28 +242,6 @@ TEST(RunOnAll, WhereNobodyFailsNobodyThrows) {
         size, [&](Communicator& ranks) { run_on_all(ranks, [&] { sum += ranks.rank() + 1; }); });
     EXPECT_EQ(sum, size * (size + 1) / 2);
   }
-}
-
-TEST(RunOnAll, AllThrowWhatTheLowestRankThatFailsThrows) {
-  run_thread_ranks(4, [](Communicator& ranks) {
-    const auto fail = [&](const auto& exception) {
-      run_on_all(ranks, [&] {
-        if (ranks.rank() == 2) throw exception;
-        if (ranks.rank() == 3) throw std::runtime_error("later");
-      });
-    };
-    EXPECT_THAT([&] { fail(InvalidArgument("bad")); },
-                ThrowsMessage<InvalidArgument>(StrEq("rank 2: bad")));
-    EXPECT_THAT([&] { fail(Cancelled("stop")); }, ThrowsMessage<Cancelled>(StrEq("rank 2: stop")));
-    EXPECT_THAT([&] { fail(IoError("no file")); },
-                ThrowsMessage<std::runtime_error>(StrEq("rank 2: no file")));
-    EXPECT_THAT([&] { fail(FormatError("a.txt", 3, "torn")); },
-                ThrowsMessage<std::runtime_error>(StrEq("rank 2: a.txt: at byte 3: torn")));
-    EXPECT_THAT([&] { fail(5); },
-                ThrowsMessage<std::runtime_error>(HasSubstr("no std::exception")));
-    EXPECT_THROW(fail(std::bad_alloc()), std::bad_alloc);
-    EXPECT_THAT(gather_texts(ranks, "on"), ElementsAre("on", "on", "on", "on"));
-  });
 }
 
 TEST(RunOnAll, AloneTheExceptionIsTheOwn) {

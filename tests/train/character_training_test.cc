@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/error.h"
+#include "heed/thread_ranks.h"
 #include "support/command.h"
 
 namespace heed::train {
@@ -114,6 +115,90 @@ TEST(TrainCharacters, NamesWhatIsWrong) {
       },
       ThrowsMessage<std::runtime_error>(HasSubstr("was trained on another text")));
   EXPECT_THAT([&] { new_run(run.path); }, ThrowsMessage<IoError>(HasSubstr("holds a run already")));
+}
+
+// The losses of each step, and what the run left in `folder`.
+std::vector<double> losses_of_ranks(int size, const RunFolder& folder, std::int64_t last = 0) {
+  const HeldOutText text = abc();
+  std::vector<double> losses;
+  run_thread_ranks(size, [&](Communicator& ranks) {
+    Witness witness(last);
+    CharacterTraining settings = tiny();
+    settings.ranks = &ranks;
+    train_characters(settings, text, folder, witness);
+    EXPECT_EQ(witness.items_of_step, 4 * 8);
+    if (ranks.rank() == 0) losses = witness.losses;
+  });
+  return losses;
+}
+
+TEST(TrainCharacters, RanksLearnWhatOneProcessLearns) {
+  const TemporaryFolder folder;
+  Witness alone(0);
+  train_characters(tiny(), abc(), {}, alone);
+  for (const int size : {2, 3, 5}) {  // The fifth has no sequence.
+    const std::string name = "ranks" + std::to_string(size);
+    const std::vector<double> losses = losses_of_ranks(size, new_run(folder / name));
+    ASSERT_EQ(losses.size(), alone.losses.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      EXPECT_NEAR(losses[i], alone.losses[i], 1e-4) << size << ' ' << i;
+    }
+    losses_of_ranks(size, new_run(folder / (name + "again")));
+    EXPECT_EQ(read_text(folder / (name + "/model.safetensors")),
+              read_text(folder / (name + "again/model.safetensors")));
+  }
+}
+
+TEST(TrainCharacters, RanksGoOnWithARunOfOtherRanks) {
+  const TemporaryFolder folder;
+  Witness alone(0);
+  train_characters(tiny(), abc(), {}, alone);
+  const RunFolder run = new_run(folder / "run");
+  losses_of_ranks(3, run, 10);
+  const std::vector<double> losses = losses_of_ranks(2, {run.path, true});
+  ASSERT_EQ(losses.size(), 30U);
+  EXPECT_NEAR(losses.back(), alone.losses.back(), 1e-4);
+}
+
+TEST(TrainCharacters, RanksThatDifferAreRefusedByAll) {
+  run_thread_ranks(3, [](Communicator& ranks) {
+    RunObserver silent;
+    CharacterTraining settings = tiny();
+    settings.ranks = &ranks;
+    if (ranks.rank() == 2) settings.training.learning_rate = 0.02;
+    EXPECT_THAT([&] { train_characters(settings, abc(), {}, silent); },
+                ThrowsMessage<InvalidArgument>(
+                    HasSubstr("rank 2 has other settings, or another text, than rank 0")));
+    if (ranks.rank() == 1) settings.model.heads = 3;
+    EXPECT_THAT([&] { train_characters(settings, abc(), {}, silent); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("rank 1: ")));
+    EXPECT_THAT(
+        [&] {
+          train_characters(settings, abc(), {"/nowhere", true}, silent);
+        },
+        ThrowsMessage<std::runtime_error>(HasSubstr("rank 0: ")));
+  });
+}
+
+TEST(ShareOfBatch, TheFirstRanksHaveOneMore) {
+  EXPECT_EQ(share_of_batch(7, nullptr).count, 7);
+  for (const int size : {1, 3, 9}) {
+    std::vector<std::int64_t> first(static_cast<std::size_t>(size)), count(first);
+    run_thread_ranks(size, [&](Communicator& ranks) {
+      const BatchShare share = share_of_batch(7, &ranks);
+      first[static_cast<std::size_t>(ranks.rank())] = share.first;
+      count[static_cast<std::size_t>(ranks.rank())] = share.count;
+    });
+    std::int64_t next = 0;
+    for (std::size_t rank = 0; rank < first.size(); ++rank) {
+      EXPECT_EQ(first[rank], next);
+      EXPECT_GE(count[rank], 7 / size);
+      EXPECT_LE(count[rank], 7 / size + 1);
+      next += count[rank];
+    }
+    EXPECT_EQ(next, 7);
+    EXPECT_GE(count[0], 1);
+  }
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "heed/communicator.h"
 #include "heed/config.h"
 #include "heed/nn/module.h"
 #include "heed/nn/optimizer.h"
+#include "heed/nn/rank_mean.h"
 #include "heed/nn/state_file.h"
 #include "heed/nn/variable.h"
 
@@ -27,6 +29,8 @@ struct TrainerOptions {
   std::int64_t save_every = 100;
   /// What the checkpoint says beside: the model's settings, say.
   Metadata notes = {};
+  /// The ranks that train the model together, each with its part of every batch; null: alone.
+  Communicator* ranks = nullptr;
 };
 
 /// What a step did.
@@ -34,6 +38,17 @@ struct TrainingStep {
   std::int64_t step = 0;  ///< how many are done: 1 after the first
   double loss = 0;
   double grad_norm = 0;  ///< before clipping
+  double weight = 1;     ///< of the batch: of the parts of all ranks
+};
+
+/// The loss of a batch, or of the part of one that a rank has.
+template <class T>
+struct BatchLoss {
+  BatchLoss(Variable<T> mean, double over = 1)  // NOLINT(google-explicit-constructor)
+      : loss(std::move(mean)), weight(over) {}
+
+  Variable<T> loss;  ///< one element; nothing where weight is 0
+  double weight;     ///< the loss is a mean over so many things: tokens, say
 };
 
 /// Runs the loop that every training has: loss, gradients, clipping, optimiser, checkpoint.
@@ -43,12 +58,19 @@ struct TrainingStep {
 /// It replaces the one before whole or not at all. As long as the losses depend on nothing but the
 /// model and default_generator(), a run that is killed and resumed ends with the same bits as one
 /// that was left alone.
+///
+/// With ranks, each has a trainer of the same model, and all call the same functions. Each computes
+/// the loss of its part of a batch; gradients are added up as mean_over_ranks() does, so that the
+/// losses are those of one process with the whole batch, to rounding. What rank 0 has counts: its
+/// checkpoint, which the others need not see, its parameters, its default_generator(). A rank that
+/// throws has all throw the same, as run_on_all() does. Each rank is to draw the same numbers for
+/// the same batch: only where one has no part do the others' generators go on from rank 0's.
 template <class T = float>
 class HEED_API Trainer {
  public:
-  /// The loss of one batch: one element.
-  using Loss = std::function<Variable<T>()>;
-  /// Called after each step; false stops the run.
+  /// The loss of one batch.
+  using Loss = std::function<BatchLoss<T>()>;
+  /// Called after each step; false stops the run, with ranks on any of them.
   using AfterStep = std::function<bool(const TrainingStep&)>;
 
   /// Both must outlive the trainer.
@@ -80,6 +102,11 @@ class HEED_API Trainer {
 
  private:
   TrainingStep train_step(const Loss& loss);
+  BatchPart learn_from_part(const Loss& loss);
+  void read_checkpoint();
+  void write_checkpoint() const;
+  void share_state();
+  bool goes_on(const TrainingStep& done, const AfterStep& after_step) const;
 
   Module<T>& model_;
   Optimizer<T>& optimizer_;

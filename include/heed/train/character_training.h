@@ -22,6 +22,8 @@ namespace heed::inline v0::train {
 struct CharacterTraining {
   TrainingSettings training{.steps = 500, .batch = 16};
   models::CausalConfig model = {};
+  /// The ranks that train it together, each with its share of every batch; null: alone.
+  Communicator* ranks = nullptr;
 };
 
 /// The loss over sequences of a length; nothing where positions end before, or the text.
@@ -46,9 +48,13 @@ struct CharacterLosses {
   std::vector<LossAtLength> held_out;
 };
 
-/// Trains on text.learned(). A run that is resumed goes on with the settings in its folder.
+/// Trains on text.learned(). A run that is resumed goes on with the settings in its folder, with
+/// any number of ranks. With ranks, all call it, with the same settings and text; the losses are
+/// those of one process to rounding, and the same bits for as many ranks. Only rank 0 looks at the
+/// folder.
 /// @param names what messages call settings
-/// @throws InvalidArgument naming a setting that is out of range.
+/// @throws InvalidArgument naming a setting that is out of range, or a rank with other settings or
+/// another text.
 /// @throws std::runtime_error when the text is too short for a sequence, or the run was of another
 /// text; IoError, FormatError as run_training().
 HEED_API CharacterRun train_characters(const CharacterTraining& settings, const HeldOutText& text,

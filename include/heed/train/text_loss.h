@@ -12,6 +12,7 @@
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/variable.h"
 #include "heed/text/characters.h"
+#include "heed/train/training_run.h"
 
 namespace heed::inline v0::train {
 
@@ -41,6 +42,11 @@ struct HEED_API HeldOutText {
 /// @throws InvalidArgument when the text has no more than `length` tokens, and as token_loss().
 HEED_API nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text,
                                           std::int64_t batch, std::int64_t length);
+/// Of those sequences of such a batch that are a rank's share; nothing where it has none. The same
+/// numbers are drawn for any share.
+HEED_API nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text,
+                                          std::int64_t batch, std::int64_t length,
+                                          const BatchShare& share);
 
 /// Of a longer text as many are measured, in sequences spread evenly over it: measuring all of a
 /// long one takes longer than the training did.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "heed/communicator.h"
 #include "heed/config.h"
 #include "heed/nn/module.h"
 #include "heed/nn/trainer.h"
@@ -27,11 +28,22 @@ struct HEED_API RunFolder {
 /// model.
 HEED_API RunFolder new_run(const std::filesystem::path& folder);
 
-/// The loss of a batch, and how many items it is made of, for progress.
+/// The loss of a batch, a mean over its items. Of a rank's part of a batch where there are ranks:
+/// with 0 items and no loss where it has none.
 struct StepLoss {
   nn::Variable<> loss;
   std::int64_t items;
 };
+
+/// The sequences of a batch that a rank learns from: first … first + count − 1.
+struct BatchShare {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+/// Divides a batch as evenly as it can be: the first ranks have one sequence more. All of it where
+/// `ranks` is null.
+HEED_API BatchShare share_of_batch(std::int64_t batch, const Communicator* ranks);
 
 /// Is told how a run goes, and may end it.
 class HEED_API RunObserver {
@@ -44,7 +56,7 @@ class HEED_API RunObserver {
   /// Before the first step that is done: how many were done before, of how many.
   /// @param unit what items are: "tokens", say
   virtual void on_begin(std::int64_t steps_done, std::int64_t steps, const std::string& unit);
-  /// After each step. @param items how many the step had
+  /// After each step. @param items how many the step had, on all ranks together
   virtual void on_step(const nn::TrainingStep& done, std::int64_t items);
   /// A line for a reader: an epoch's result, say.
   virtual void say(const std::string& line);
@@ -79,6 +91,8 @@ struct TrainingTask {
   std::string unit;      ///< what the items of a step are: "tokens"
   std::string settings;  ///< JSON, for checkpoint and model: what is needed to make the model again
   BetweenSteps* between = nullptr;
+  /// The ranks that train together, each with share_of_batch(); null: alone.
+  Communicator* ranks = nullptr;
 };
 
 /// How a run ended.
@@ -90,7 +104,11 @@ struct RunOutcome {
 /// Trains with AdamW and learning_schedule(), clipping gradients to norm 1, and saves: a checkpoint
 /// every training.save_every steps and at the end, and, where the task does not keep its own, the
 /// model. A folder that cannot be written is found out before the work.
-/// @throws InvalidArgument as nn::Trainer, IoError when the folder cannot be written.
+///
+/// With ranks, all call it with the same task, the same folder and observers of their own; rank 0
+/// alone reads and writes the folder, and when one rank's observer wants the end, the run ends.
+/// @throws InvalidArgument as nn::Trainer, and for ranks with a task that remembers something
+/// between steps; IoError when the folder cannot be written.
 HEED_API RunOutcome run_training(const TrainingTask& task, const RunFolder& folder);
 HEED_API RunOutcome run_training(const TrainingTask& task, const RunFolder& folder,
                                  RunObserver& observer);

@@ -1,0 +1,31 @@
+// Calls of MPI, whose errors are exceptions.
+#pragma once
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <string>
+#include <string_view>
+
+#include "heed/communicator.h"
+
+namespace heed::inline v0 {
+
+// "MPI_ERR_TRUNCATE: message truncated", in the words of the MPI that is there.
+inline std::string mpi_text(int error) {
+  char text[MPI_MAX_ERROR_STRING + 1] = {};
+  int length = 0;
+  if (MPI_Error_string(error, text, &length) != MPI_SUCCESS) return fmt::format("error {}", error);
+  return {text, static_cast<std::size_t>(length)};
+}
+
+// @param what is done: "rank 2: send to rank 1"
+inline void check_mpi(int error, std::string_view what) {
+  if (error == MPI_SUCCESS) return;
+  throw CommunicationError(fmt::format("{}: {}", what, mpi_text(error)));
+}
+
+// Ends all ranks. What is said should name the rank.
+[[noreturn]] void abort_mpi(MPI_Comm ranks, std::string_view text);
+
+}  // namespace heed::inline v0

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "distributed/checks.h"
+#include "heed/mpi.h"
+#include "mpi_call.h"
+#include "mpi_transfer.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+void check_piece(std::size_t bytes) {
+  if (bytes >= 1 && bytes <= INT_MAX) return;
+  throw InvalidArgument(
+      fmt::format("MpiCommunicator: piece_bytes is {}, expected 1 to {}", bytes, INT_MAX));
+}
+
+void check_initialized() {
+  int is_initialized = 0;
+  int is_finalized = 0;
+  MPI_Initialized(&is_initialized);
+  MPI_Finalized(&is_finalized);
+  if (is_initialized != 0 && is_finalized == 0) return;
+  throw CommunicationError(
+      fmt::format("MpiCommunicator: MPI is {}, expected between MPI_Init and "
+                  "MPI_Finalize",
+                  is_finalized != 0 ? "finalised" : "not initialised"));
+}
+
+// A sender's memory is only read.
+std::span<std::byte> read_only(std::span<const std::byte> message) {
+  return {const_cast<std::byte*>(message.data()), message.size()};
+}
+
+}  // namespace
+
+class MpiCommunicator::Impl {
+ public:
+  Impl(MPI_Comm ranks, const MpiOptions& options) : piece_bytes_(options.piece_bytes) {
+    check_piece(piece_bytes_);
+    check_initialized();
+    check_mpi(MPI_Comm_dup(ranks, &ranks_), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(ranks_, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(ranks_, &size_), "MPI_Comm_size");
+  }
+
+  ~Impl() {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    // Freeing is collective: where an exception leaves one rank it would wait for the others.
+    if (is_finalized == 0 && std::uncaught_exceptions() == num_exceptions_) MPI_Comm_free(&ranks_);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // Starts each piece by start(piece, bytes, request). Between two ranks the last piece is shorter
+  // than the others, and may be empty, so that a receiver of another length notices.
+  template <class Start>
+  std::unique_ptr<Transfer> transfer(MpiTransfer::Kind kind, std::span<std::byte> message,
+                                     std::string what, const Start& start) const {
+    auto transfer = std::make_unique<MpiTransfer>(ranks_, kind, std::move(what));
+    for (std::size_t first = 0; first <= message.size(); first += piece_bytes_) {
+      const std::size_t bytes = std::min(piece_bytes_, message.size() - first);
+      MPI_Request* const request = transfer->add(bytes);
+      transfer->check(start(message.data() + first, static_cast<int>(bytes), request));
+    }
+    return transfer;
+  }
+
+  std::unique_ptr<Transfer> send(std::span<const std::byte> message, int to, int tag) const {
+    check_peer("send", "to", to, rank_, size_);
+    check_tag("send", tag);
+    return transfer(MpiTransfer::Kind::kSend, read_only(message),
+                    fmt::format("rank {}: send to rank {} with tag {}", rank_, to, tag),
+                    [&](std::byte* piece, int bytes, MPI_Request* request) {
+                      return MPI_Isend(piece, bytes, MPI_BYTE, to, tag, ranks_, request);
+                    });
+  }
+
+  std::unique_ptr<Transfer> receive(std::span<std::byte> message, int from, int tag) const {
+    check_peer("receive", "from", from, rank_, size_);
+    check_tag("receive", tag);
+    return transfer(MpiTransfer::Kind::kReceive, message,
+                    fmt::format("rank {}: receive from rank {} with tag {}", rank_, from, tag),
+                    [&](std::byte* piece, int bytes, MPI_Request* request) {
+                      return MPI_Irecv(piece, bytes, MPI_BYTE, from, tag, ranks_, request);
+                    });
+  }
+
+  std::unique_ptr<Transfer> broadcast(std::span<std::byte> message, int root) const {
+    check_root("broadcast", "root", root, size_);
+    return transfer(MpiTransfer::Kind::kBroadcast, message,
+                    fmt::format("rank {}: broadcast from rank {}", rank_, root),
+                    [&](std::byte* piece, int bytes, MPI_Request* request) {
+                      return MPI_Ibcast(piece, bytes, MPI_BYTE, root, ranks_, request);
+                    });
+  }
+
+  void gather(std::span<const std::byte> mine, std::span<std::byte> all) const {
+    check_gather(mine.size(), all.size(), size_);
+    if (mine.empty()) return;
+    const auto own = all.subspan(static_cast<std::size_t>(rank_) * mine.size(), mine.size());
+    std::memmove(own.data(), mine.data(), mine.size());
+    if (mine.size() > piece_bytes_) return gather_long(all, mine.size());
+    const auto bytes = static_cast<int>(mine.size());
+    check_mpi(
+        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.data(), bytes, MPI_BYTE, ranks_),
+        fmt::format("rank {}: gather", rank_));
+  }
+
+ private:
+  void gather_long(std::span<std::byte> all, std::size_t part) const {
+    std::vector<std::unique_ptr<Transfer>> transfers;
+    transfers.reserve(static_cast<std::size_t>(size_));
+    for (int root = 0; root < size_; ++root) {
+      transfers.push_back(
+          broadcast(all.subspan(static_cast<std::size_t>(root) * part, part), root));
+    }
+    for (const auto& transfer : transfers) transfer->wait();
+  }
+
+  std::size_t piece_bytes_;
+  MPI_Comm ranks_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  int num_exceptions_ = std::uncaught_exceptions();
+};
+
+MpiCommunicator::MpiCommunicator(MPI_Comm ranks, const MpiOptions& options)
+    : impl_(std::make_unique<Impl>(ranks, options)) {}
+MpiCommunicator::~MpiCommunicator() = default;
+
+int MpiCommunicator::rank() const { return impl_->rank(); }
+int MpiCommunicator::size() const { return impl_->size(); }
+
+std::unique_ptr<Transfer> MpiCommunicator::send(std::span<const std::byte> message, int to,
+                                                int tag) {
+  return impl_->send(message, to, tag);
+}
+std::unique_ptr<Transfer> MpiCommunicator::receive(std::span<std::byte> message, int from,
+                                                   int tag) {
+  return impl_->receive(message, from, tag);
+}
+std::unique_ptr<Transfer> MpiCommunicator::broadcast(std::span<std::byte> message, int root) {
+  return impl_->broadcast(message, root);
+}
+void MpiCommunicator::gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  impl_->gather(mine, all);
+}
+
+}  // namespace heed::inline v0

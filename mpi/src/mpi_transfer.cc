@@ -1,0 +1,117 @@
+#include "mpi_transfer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "heed/cancellation.h"
+#include "mpi_call.h"
+
+namespace heed::inline v0 {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+// A message that an exception leaves has so long to arrive.
+constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::microseconds kBetweenLooks{200};
+
+}  // namespace
+
+void abort_mpi(MPI_Comm ranks, std::string_view text) {
+  static_cast<void>(
+      std::fprintf(stderr, "heed: %.*s\n", static_cast<int>(text.size()), text.data()));
+  static_cast<void>(std::fflush(stderr));
+  MPI_Abort(ranks, EXIT_FAILURE);
+  std::abort();
+}
+
+MpiTransfer::MpiTransfer(MPI_Comm ranks, Kind kind, std::string what)
+    : ranks_(ranks), kind_(kind), what_(std::move(what)) {}
+
+MpiTransfer::~MpiTransfer() {
+  if (std::uncaught_exceptions() > num_exceptions_ || !problem_.empty()) {
+    leave();
+  } else if (num_done_ < requests_.size()) {
+    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+  }
+}
+
+MPI_Request* MpiTransfer::add(std::size_t expected_bytes) {
+  expected_bytes_.push_back(expected_bytes);
+  requests_.push_back(MPI_REQUEST_NULL);
+  return &requests_.back();
+}
+
+void MpiTransfer::check(int error) const { check_mpi(error, what_); }
+
+void MpiTransfer::wait() {
+  if (!problem_.empty()) throw CommunicationError(problem_);
+  try {
+    while (num_done_ < requests_.size()) wait_for(num_done_);
+  } catch (const CommunicationError& error) {
+    problem_ = error.what();
+    throw;
+  }
+}
+
+void MpiTransfer::wait_for(std::size_t piece) {
+  MPI_Status status = {};
+  if (Cancellation::current() == nullptr) {
+    const int error = MPI_Wait(&requests_[piece], &status);
+    ++num_done_;
+    check(error);
+  } else {
+    int is_there = 0;
+    while (is_there == 0) {
+      check_cancelled();
+      const int error = MPI_Test(&requests_[piece], &is_there, &status);
+      if (error != MPI_SUCCESS) ++num_done_;
+      check(error);
+      if (is_there == 0) std::this_thread::yield();
+    }
+    ++num_done_;
+  }
+  if (kind_ == Kind::kReceive) check_length(piece, status);
+}
+
+void MpiTransfer::check_length(std::size_t piece, MPI_Status& status) const {
+  int count = 0;
+  check(MPI_Get_count(&status, MPI_BYTE, &count));
+  if (static_cast<std::size_t>(count) == expected_bytes_[piece]) return;
+  throw CommunicationError(
+      fmt::format("{}: {} bytes came, expected {}", what_, count, expected_bytes_[piece]));
+}
+
+bool MpiTransfer::is_done() noexcept {
+  int are_done = 0;
+  const int error = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &are_done,
+                                MPI_STATUSES_IGNORE);
+  return error != MPI_SUCCESS || are_done != 0;
+}
+
+void MpiTransfer::leave() noexcept {
+  if (kind_ == Kind::kReceive) return withdraw();
+  const auto end = steady_clock::now() + kPatience;
+  while (!is_done()) {
+    if (steady_clock::now() > end) {
+      abort_mpi(ranks_, what_ + ": an exception left while this was under way, and nobody took it");
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+void MpiTransfer::withdraw() noexcept {
+  for (MPI_Request& request : requests_) {
+    if (request == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+}  // namespace heed::inline v0

@@ -1,0 +1,48 @@
+// A message of MPI under way.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/communicator.h"
+#include "heed/config.h"
+
+namespace heed::inline v0 {
+
+class MpiTransfer final : public Transfer {
+ public:
+  enum class Kind { kSend, kReceive, kBroadcast };
+
+  // @param what for errors: "rank 2: send to rank 1 with tag 3"
+  MpiTransfer(MPI_Comm ranks, Kind kind, std::string what);
+  ~MpiTransfer() override;
+
+  // Room for one more piece, where MPI is to put its request. A receiver expects so many bytes.
+  MPI_Request* add(std::size_t expected_bytes);
+  // For what MPI said when it was to begin.
+  void check(int error) const;
+  void wait() override;
+
+ private:
+  void wait_for(std::size_t piece);
+  void check_length(std::size_t piece, MPI_Status& status) const;
+  void leave() noexcept;
+  void withdraw() noexcept;
+  bool is_done() noexcept;
+
+  MPI_Comm ranks_;
+  Kind kind_;
+  std::string what_;
+  std::vector<MPI_Request> requests_;
+  std::vector<std::size_t> expected_bytes_;
+  std::size_t num_done_ = 0;
+  std::string problem_;
+  int num_exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace heed::inline v0

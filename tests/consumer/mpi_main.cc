@@ -1,0 +1,13 @@
+// What a user of heed::mpi writes: each rank learns of all.
+#include <cstdio>
+
+#include "heed/mpi.h"
+
+int main() {
+  heed::MpiSession mpi;
+  mpi.run([](heed::Communicator& ranks) {
+    for (const std::string& text : heed::gather_texts(ranks, std::to_string(ranks.rank()))) {
+      if (ranks.rank() == 0) std::printf("rank %s of %d\n", text.c_str(), ranks.size());
+    }
+  });
+}

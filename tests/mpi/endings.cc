@@ -1,0 +1,55 @@
+// Ends in the way that its argument names, for endings.py: some ranks throw where others wait for
+// them.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "heed/mpi.h"
+
+namespace {
+
+void end(heed::Communicator& ranks, const std::string& how) {
+  std::vector<std::byte> room(1 << 20);
+  std::vector<std::byte> all(room.size() * static_cast<std::size_t>(ranks.size()));
+  const bool is_last = ranks.rank() == ranks.size() - 1;
+  if (how == "agreed") {
+    heed::run_on_all(ranks, [&] {
+      if (is_last) throw std::runtime_error("the disk is full");
+    });
+  } else if (how == "alone") {
+    if (is_last) throw std::runtime_error("the disk is full");
+    ranks.gather(room, all);
+  } else if (how == "sending") {
+    if (is_last) {
+      const auto message = ranks.send(room, 0, 0);
+      throw std::runtime_error("the disk is full");
+    }
+    ranks.gather(room, all);
+  } else if (how == "killed") {
+    if (is_last) std::abort();
+    ranks.gather(room, all);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    heed::MpiSession mpi;
+    if (argc > 1 && argv[1] == std::string("outside")) {
+      int rank = 0;
+      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+      if (rank == 1) throw std::runtime_error("the disk is full");
+    }
+    mpi.run([&](heed::Communicator& ranks) { end(ranks, argc > 1 ? argv[1] : ""); });
+  } catch (const std::exception& error) {
+    std::printf("caught %s\n", error.what());
+    return 3;
+  }
+  return 0;
+}

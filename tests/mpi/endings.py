@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""How programs end whose ranks fail: all with the same error, or soon and with a text that names the rank.
+
+Usage: endings.py PROGRAM MPIRUN..."""
+
+import subprocess
+import sys
+import time
+
+# How, the exit code of mpirun, what is printed, and how often; seconds that it may take. Starting takes one of them.
+CASES = [
+    ("well", 0, "", 0),
+    ("agreed", 3, "caught rank 2: the disk is full", 3),
+    ("alone", 1, "heed: rank 2 failed: the disk is full", 1),
+    ("sending", 1, "heed: rank 2: send to rank 0 with tag 0: an exception left", 1),
+    ("outside", 1, "heed: rank 1: an exception left the session of MPI", 1),
+    ("killed", 134, "rank 2 ", 1),
+]
+LIMIT = 30
+
+
+def main() -> int:
+    program, *mpirun = sys.argv[1:]
+    problems = []
+    for how, code, text, count in CASES:
+        start = time.monotonic()
+        done = subprocess.run([*mpirun, "-n", "3", program, how], capture_output=True, text=True, timeout=LIMIT)
+        seconds = time.monotonic() - start
+        said = done.stdout + done.stderr
+        print(f"{how}: exit code {done.returncode}, {seconds:.1f} s")
+        found = sum(text in line for line in said.splitlines()) if text else 0
+        if done.returncode != code or found != count:
+            problems.append(f"{how}: expected exit code {code} and {count} times {text!r}, found {found} in\n{said}")
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
