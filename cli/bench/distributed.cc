@@ -20,10 +20,12 @@
 #include "bench/statistics.h"
 #include "bench/timed_ranks.h"
 #include "heed/distributed_plan.h"
+#include "heed/error.h"
 #include "heed/parallel.h"
 #include "heed/random.h"
 #include "heed/thread_ranks.h"
 #include "mask_argument.h"
+#include "verbs.h"
 
 namespace heed::cli {
 
@@ -138,12 +140,6 @@ class RankCalls {
   double seconds_ = 0;
 };
 
-std::int64_t most_bytes(const distributed::DivisionPlan& plan) {
-  std::int64_t most = 0;
-  for (int rank = 0; rank < plan.size; ++rank) most = std::max(most, plan.bytes_received(rank));
-  return most;
-}
-
 // A row for each number of ranks, all measured in turn with one process.
 std::vector<Json> measure_ranks(const DistributedArguments& arguments, const std::string& pass,
                                 std::int64_t length, Progress& progress) {
@@ -185,7 +181,7 @@ std::vector<Json> measure_ranks(const DistributedArguments& arguments, const std
                            {"efficiency", alone / divided},
                            {"waiting_share", ranks[i]->share_of_waiting()},
                            {"balance", plan.balance()},
-                           {"bytes_received", most_bytes(plan)},
+                           {"bytes_received", plan.most_bytes_received()},
                            {"quiet", timings[i + 1].quiet},
                            {"repetitions", timings[i + 1].repetitions}});
   }
@@ -231,7 +227,11 @@ void run_distributed(DistributedArguments arguments) {
   // What does not fit is said before anything is measured.
   for (const std::int64_t length : arguments.seq) {
     const AttentionOptions options{.mask = parse_mask("--mask", arguments.mask)};
-    distributed::plan(arguments.shapes(length), 1, options);
+    try {
+      distributed::plan(arguments.shapes(length), 1, options);
+    } catch (const InvalidArgument& error) {
+      throw UsageError(fmt::format("--seq, --heads, --kv-heads or --mask: {}", error.what()));
+    }
   }
   if (!arguments.simulates) return run_ranks(arguments);
   std::vector<AttentionShapes> shapes;

@@ -83,7 +83,7 @@ Json simulate_all(const Simulation& simulation, double rate) {
                       {"median_ms", seconds * 1e3},
                       {"efficiency", alone / (static_cast<double>(size) * seconds)},
                       {"balance", plan.balance()},
-                      {"bytes_received", plan.bytes_received(0)}});
+                      {"bytes_received", plan.most_bytes_received()}});
     }
   }
   return rows;

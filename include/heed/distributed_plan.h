@@ -27,6 +27,8 @@ struct HEED_API DivisionPlan {
   double balance() const;
   /// Bytes of keys and values that a rank gets from others.
   std::int64_t bytes_received(int rank) const;
+  /// Those of the rank that gets most.
+  std::int64_t most_bytes_received() const;
 };
 
 /// The plan of distributed::attention() for shapes of all tokens; nothing is sent.

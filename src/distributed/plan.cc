@@ -110,6 +110,12 @@ std::int64_t DivisionPlan::bytes_received(int rank) const {
   return static_cast<std::int64_t>(bytes);
 }
 
+std::int64_t DivisionPlan::most_bytes_received() const {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < size; ++rank) most = std::max(most, bytes_received(rank));
+  return most;
+}
+
 DivisionPlan plan(const AttentionShapes& shapes, int size, const AttentionOptions& options) {
   Request<float> request = check_request(kPlan, shapes, options);
   const std::int64_t token_bytes = shapes.head_dim * size_of(shapes.type_of_keys()) +
