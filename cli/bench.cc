@@ -23,8 +23,8 @@ void add_bench(CLI::App& command) {
       "and a read of 1 MiB. It counts as quiet when both made at least 90 % of the\n"
       "undisturbed calls and read in at most 130 % of the undisturbed time, and when\n"
       "threads waited for a processor for at most 1 % of it; medians are over the quiet\n"
-      "ones. The peak is the undisturbed rate of fused multiply-adds in the same run, in the\n"
-      "vectors that attention uses. --baseline FILE compares with what --json printed.");
+      "ones. The peak is the undisturbed rate of fused multiply-adds in the same run, in\n"
+      "the vectors that attention uses. --baseline FILE compares with what --json printed.");
 }
 
 }  // namespace heed::cli

@@ -34,6 +34,7 @@ Rates undisturbed_rates(const std::vector<Repetition>& repetitions) {
 
 std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Rates& undisturbed) {
   std::vector<double> rates;
+  rates.reserve(repetitions.size());
   for (const Repetition& repetition : repetitions) {
     rates.push_back(1 / repetition.before.read_seconds);
   }

@@ -29,6 +29,7 @@ using Row = std::array<double, 10>;
 
 std::vector<cli::Repetition> repetitions_of(const std::vector<Row>& rows) {
   std::vector<cli::Repetition> repetitions;
+  repetitions.reserve(rows.size());
   for (const Row& row : rows) {
     repetitions.push_back({.seconds = row[0],
                            .before = {{row[1], row[2]}, row[3]},
