@@ -12,9 +12,9 @@
 
 namespace heed::inline v0::distributed {
 
-/// How the tokens of a sequence are dealt out to ranks: in segments of 1024, segment j to rank j
-/// modulo their number, so that a causal mask leaves all of them about as much to do. A rank's
-/// tokens lie behind each other in the order of the sequence.
+/// How the tokens of a sequence are dealt out to ranks: in segments of 1024, to ranks 0, 1, …, P −
+/// 1 and back from P − 1 to 0, so that a causal mask leaves all of them as much to do after two
+/// rounds. A rank's tokens lie behind each other in the order of the sequence.
 class HEED_API TokenDivision {
  public:
   static constexpr std::int64_t kSegment = 1024;
@@ -24,15 +24,28 @@ class HEED_API TokenDivision {
 
   std::int64_t length() const noexcept { return length_; }
   std::int64_t num_segments() const noexcept { return (length_ + kSegment - 1) / kSegment; }
-  int owner(std::int64_t segment) const noexcept { return static_cast<int>(segment % size_); }
+  int owner(std::int64_t segment) const noexcept {
+    return static_cast<int>(place(segment / size_, segment % size_));
+  }
+  /// The segment that a rank gets in a round, there or not.
+  std::int64_t segment(int rank, std::int64_t round) const noexcept {
+    return round * size_ + place(round, rank);
+  }
   /// The tokens of a segment, by their places in the sequence.
   RowRange tokens(std::int64_t segment) const noexcept;
   /// How many tokens a rank has.
   std::int64_t num_tokens(int rank) const noexcept;
+  /// No rank has more.
+  std::int64_t most_tokens() const noexcept;
   /// How many of these its owner has before the segment.
   std::int64_t first_row(std::int64_t segment) const noexcept { return segment / size_ * kSegment; }
 
  private:
+  // Odd rounds go from the last rank to the first.
+  std::int64_t place(std::int64_t round, std::int64_t i) const noexcept {
+    return round % 2 == 0 ? i : size_ - 1 - i;
+  }
+
   std::int64_t length_;
   int size_;
 };

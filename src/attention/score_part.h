@@ -10,17 +10,21 @@ namespace heed::inline v0 {
 // Some queries and some keys of all scores. Masks, terms and dropout are asked about the places
 // that these have among all; tensors of queries have those of the part alone, one behind the other.
 struct ScorePart {
-  // Stretches of so many queries, the last one may be shorter, that begin at `first` and then every
-  // `step` queries.
   std::int64_t num_queries = 0;
-  std::int64_t first = 0;
+  // Stretches of so many queries, the last one may be shorter. Query 0 of stretch i stands at
+  // i · step + first, for odd i at i · step + odd_first.
   std::int64_t stretch = 1;
   std::int64_t step = 1;
+  std::int64_t first = 0;
+  std::int64_t odd_first = 0;
   // They begin with a chunk of keys, or where there are none left.
   RowRange keys;
 
   // The place of query i of the part.
-  std::int64_t query(std::int64_t i) const { return first + i / stretch * step + i % stretch; }
+  std::int64_t query(std::int64_t i) const {
+    const std::int64_t number = i / stretch;
+    return number * step + (number % 2 == 0 ? first : odd_first) + i % stretch;
+  }
 };
 
 }  // namespace heed::inline v0

@@ -9,9 +9,10 @@ namespace heed::inline v0::distributed {
 inline ScorePart own_queries(const TokenDivision& queries, const TokenDivision& keys, int rank,
                              int size) {
   return {.num_queries = queries.num_tokens(rank),
-          .first = rank * TokenDivision::kSegment,
           .stretch = TokenDivision::kSegment,
           .step = size * TokenDivision::kSegment,
+          .first = rank * TokenDivision::kSegment,
+          .odd_first = (size - 1 - rank) * TokenDivision::kSegment,
           .keys = {0, keys.length()}};
 }
 

@@ -42,10 +42,10 @@ void copy_tokens(const TensorView<const T>& from, const TensorView<T>& to) {
 
 // Calls visit(tokens of the whole, the same of the part) for each segment that a rank has.
 template <class Visit>
-void for_each_segment(const TokenDivision& division, int rank, int size, const Visit& visit) {
-  for (std::int64_t j = rank; j < division.num_segments(); j += size) {
-    const RowRange tokens = division.tokens(j);
-    const std::int64_t first = division.first_row(j);
+void for_each_segment(const TokenDivision& division, int rank, const Visit& visit) {
+  for (std::int64_t round = 0; division.segment(rank, round) < division.num_segments(); ++round) {
+    const RowRange tokens = division.tokens(division.segment(rank, round));
+    const std::int64_t first = round * TokenDivision::kSegment;
     visit(tokens, RowRange{first, first + tokens.end - tokens.begin});
   }
 }
@@ -92,11 +92,15 @@ RowRange TokenDivision::tokens(std::int64_t segment) const noexcept {
 }
 
 std::int64_t TokenDivision::num_tokens(int rank) const noexcept {
-  const std::int64_t segments = num_segments();
-  if (rank >= segments) return 0;
-  const std::int64_t last = rank + (segments - 1 - rank) / size_ * size_;
-  const RowRange of_last = tokens(last);
-  return first_row(last) + of_last.end - of_last.begin;
+  std::int64_t round = num_segments() / size_;
+  if (segment(rank, round) >= num_segments()) --round;
+  if (round < 0) return 0;
+  const RowRange last = tokens(segment(rank, round));
+  return round * kSegment + last.end - last.begin;
+}
+
+std::int64_t TokenDivision::most_tokens() const noexcept {
+  return std::min((num_segments() + size_ - 1) / size_ * kSegment, length_);
 }
 
 template <class T>
@@ -105,18 +109,18 @@ Tensor<T> own_tokens(const Communicator& ranks, const TensorView<const T>& whole
   const TokenDivision division(whole.extent(kLength), ranks.size());
   auto own =
       Tensor<T>::uninitialized(with_length(whole.shape(), division.num_tokens(ranks.rank())));
-  for_each_segment(division, ranks.rank(), ranks.size(), [&](RowRange of_whole, RowRange of_own) {
+  for_each_segment(division, ranks.rank(), [&](RowRange of_whole, RowRange of_own) {
     copy_tokens(whole.slice(kLength, of_whole.begin, of_whole.end),
                 own.view().slice(kLength, of_own.begin, of_own.end));
   });
   return own;
 }
 
-// Ranks with fewer tokens than the first send as many as that has.
+// Ranks with fewer tokens than others send as many as these.
 template <class T>
 Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own) {
   const TokenDivision division(checked_length(ranks, own), ranks.size());
-  const Shape padded = with_length(own.shape(), division.num_tokens(0));
+  const Shape padded = with_length(own.shape(), division.most_tokens());
   Tensor<T> mine(padded);
   copy_tokens(own, mine.view().slice(kLength, 0, own.extent(kLength)));
   std::vector<T> all(
@@ -126,7 +130,7 @@ Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own) {
   auto whole = Tensor<T>::uninitialized(with_length(own.shape(), division.length()));
   for (int rank = 0; rank < ranks.size(); ++rank) {
     const TensorView<const T> part(all.data() + rank * padded.num_elements(), padded);
-    for_each_segment(division, rank, ranks.size(), [&](RowRange of_whole, RowRange of_own) {
+    for_each_segment(division, rank, [&](RowRange of_whole, RowRange of_own) {
       copy_tokens(part.slice(kLength, of_own.begin, of_own.end),
                   whole.view().slice(kLength, of_whole.begin, of_whole.end));
     });

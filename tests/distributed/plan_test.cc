@@ -91,7 +91,7 @@ TEST(DivisionPlan, SendsNoSegmentThatNobodySees) {
 
 TEST(DivisionPlan, CausalWorkIsBalanced) {
   const DivisionPlan plan = distributed::plan(shapes(64 * 1024), 4, {.mask = causal()});
-  EXPECT_GT(plan.balance(), 0.95);
+  EXPECT_GT(plan.balance(), 0.995);
   EXPECT_LE(plan.balance(), 1);
   // 4 heads, 64 segments: those before a row's own, and about half of that.
   const double segment = 1024.0 * 1024.0;
@@ -134,7 +134,9 @@ TEST(SimulatedSeconds, LiesBetweenTheBusiestRankAndEverythingInTurn) {
   };
   double busiest = 0;
   for (int rank = 0; rank < 4; ++rank) busiest = std::max(busiest, plan.pairs_of(rank) / 1e9);
-  EXPECT_NEAR(seconds(0, 1e30), busiest, 0.02 * busiest);
+  // Ranks wait for each other where one has more to do with a segment than others.
+  EXPECT_GE(seconds(0, 1e30), busiest);
+  EXPECT_LE(seconds(0, 1e30), 1.1 * busiest);
   EXPECT_GT(seconds(1e-3, 1e30), seconds(0, 1e30));
   // Where sending is all that counts, each segment takes its time one after the other, but for
   // those that are on their way at once.

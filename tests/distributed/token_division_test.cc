@@ -18,15 +18,20 @@ using testing::ThrowsMessage;
 using testing_support::normal;
 using testing_support::same_bits;
 
-TEST(TokenDivision, DealsOutSegmentsInTurn) {
+TEST(TokenDivision, DealsOutSegmentsBackAndForth) {
   const TokenDivision division(5 * 1024 + 7, 3);
   EXPECT_EQ(division.num_segments(), 6);
-  EXPECT_EQ(division.owner(4), 1);
+  std::vector<int> owners;
+  for (std::int64_t j = 0; j < 6; ++j) owners.push_back(division.owner(j));
+  EXPECT_THAT(owners, testing::ElementsAre(0, 1, 2, 2, 1, 0));
+  EXPECT_EQ(division.segment(0, 1), 5);
+  EXPECT_EQ(division.segment(2, 1), 3);
   EXPECT_EQ(division.tokens(5), (RowRange{5120, 5127}));
   EXPECT_EQ(division.first_row(4), 1024);
-  EXPECT_EQ(division.num_tokens(0), 2048);
+  EXPECT_EQ(division.num_tokens(0), 1024 + 7);
   EXPECT_EQ(division.num_tokens(1), 2048);
-  EXPECT_EQ(division.num_tokens(2), 1024 + 7);
+  EXPECT_EQ(division.num_tokens(2), 2048);
+  EXPECT_EQ(division.most_tokens(), 2048);
 }
 
 TEST(TokenDivision, LosesNoToken) {
@@ -34,8 +39,14 @@ TEST(TokenDivision, LosesNoToken) {
     for (const int size : {1, 2, 7}) {
       const TokenDivision division(length, size);
       std::int64_t sum = 0;
-      for (int rank = 0; rank < size; ++rank) sum += division.num_tokens(rank);
+      for (int rank = 0; rank < size; ++rank) {
+        sum += division.num_tokens(rank);
+        EXPECT_LE(division.num_tokens(rank), division.most_tokens());
+      }
       EXPECT_EQ(sum, length);
+      for (std::int64_t j = 0; j < division.num_segments(); ++j) {
+        EXPECT_EQ(division.segment(division.owner(j), j / size), j);
+      }
     }
   }
 }
@@ -66,9 +77,9 @@ TEST(OwnTokens, AreThoseOfTheirSegments) {
   for (std::int64_t i = 0; i < 2050; ++i) whole.data()[i] = static_cast<float>(i);
   run_thread_ranks(2, [&](Communicator& ranks) {
     const Tensor<float> own = distributed::own_tokens(ranks, FloatView(whole));
-    ASSERT_EQ(own.extent(2), ranks.rank() == 0 ? 1026 : 1024);
+    ASSERT_EQ(own.extent(2), ranks.rank() == 0 ? 1024 : 1026);
     EXPECT_EQ(own(0, 0, 0, 0), ranks.rank() == 0 ? 0 : 1024);
-    EXPECT_EQ(own(0, 0, own.extent(2) - 1, 0), ranks.rank() == 0 ? 2049 : 2047);
+    EXPECT_EQ(own(0, 0, own.extent(2) - 1, 0), ranks.rank() == 0 ? 1023 : 2049);
   });
 }
 
