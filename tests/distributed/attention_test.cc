@@ -213,10 +213,11 @@ TEST(DistributedAttention, AnExceptionOnOneRankReachesAll) {
 TEST(DistributedAttention, SaysWhatNoKernelCanDivide) {
   const Tensor<float> wide({1, 1, 1, 70000});
   run_thread_ranks(1, [&](Communicator& ranks) {
-    EXPECT_THAT([&] { distributed::attention(ranks, wide, wide, wide); },
-                ThrowsMessage<InvalidArgument>(HasSubstr(
-                    "distributed::attention: kernels take a head_dim and value_dim up to 65536, and "
-                    "plain loops do not divide tokens")));
+    EXPECT_THAT(
+        [&] { distributed::attention(ranks, wide, wide, wide); },
+        ThrowsMessage<InvalidArgument>(HasSubstr(
+            "distributed::attention: kernels take a head_dim and value_dim up to 65536, and "
+            "plain loops do not divide tokens")));
   });
 }
 
