@@ -158,10 +158,12 @@ std::vector<Json> measure_ranks(const DistributedArguments& arguments, const std
       {.threads = arguments.threads, .warmups = 1, .repetitions = arguments.repetitions}, calls,
       progress);
   std::vector<Timing> timings;
+  timings.reserve(repetitions.size());
   for (const auto& of_call : repetitions) {
     timings.push_back(summarize(of_call, undisturbed_rates(of_call)));
   }
   std::vector<Json> rows;
+  rows.reserve(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const auto size = static_cast<int>(arguments.ranks[i]);
     const auto plan = distributed::plan(shapes, size, options);

@@ -33,7 +33,8 @@ class SegmentWork {
         for (std::int64_t q = 0; q < request_.num_queries();) q = add_rows(b, h, q);
       }
     }
-    for (double& pairs : pairs_) pairs *= heads == 0 ? 0.0 : double(shape.num_heads / heads);
+    const std::int64_t alike = heads == 0 ? 0 : shape.num_heads / heads;
+    for (double& pairs : pairs_) pairs *= static_cast<double>(alike);
     return std::move(pairs_);
   }
 
