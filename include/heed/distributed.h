@@ -71,6 +71,10 @@ Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own);
 ///
 /// Rows that must look at their keys twice (a result that is not finite, or scores beyond 2¹⁸) have
 /// every rank gather all keys and values of their batch entry.
+///
+/// Sources: Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context",
+/// 2023, where keys go round; Brandon et al., "Striped Attention", 2023, on dealing out tokens
+/// under a causal mask.
 /// @param query [batch, num_heads, own q_len, head_dim]
 /// @param key [batch, num_kv_heads, own kv_len, head_dim]
 /// @param value [batch, num_kv_heads, own kv_len, value_dim]
@@ -108,8 +112,11 @@ HEED_API AttentionOutput<double> attention_with_lse(Communicator& ranks, DoubleV
 
 /// The gradients of the same, as attention_backward(): of the tokens of this rank, and of what the
 /// options hold as on one machine, whole on every rank. What several ranks add to a key is sent to
-/// its owner as floats and added in the order of ranks: the bits are the same for the same number
-/// of ranks.
+/// its owner as floats (doubles, of doubles) and added in the order of ranks: the bits are the same
+/// for the same number of ranks.
+/// @param grad_out [batch, num_heads, own q_len, value_dim]
+/// @param forward what distributed::attention_with_lse() made of the same tensors and options
+/// @throws as distributed::attention()
 HEED_API AttentionGradients<float> attention_backward(Communicator& ranks, FloatView grad_out,
                                                       FloatView query, FloatView key,
                                                       FloatView value,

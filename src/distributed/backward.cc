@@ -1,7 +1,6 @@
 #include "distributed/backward.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,11 +10,12 @@
 #include "attention/gradient_tensors.h"
 #include "attention/keys/segment_keys.h"
 #include "attention/target.h"
+#include "distributed/agreement.h"
 #include "distributed/gathered_keys.h"
 #include "distributed/gradient_return.h"
 #include "distributed/own_part.h"
+#include "distributed/rank_sums.h"
 #include "distributed/segment_exchange.h"
-#include "distributed/sum_in_order.h"
 
 namespace heed::inline v0::distributed {
 
@@ -46,9 +46,8 @@ std::vector<std::uint8_t> lost_entries(const SharedProblem<Real>& problem,
   std::vector<std::uint8_t> lost;
   for (std::int64_t b = 0; b < problem.batch(); ++b) {
     bool is_lost = false;
-    for_each_element(lse.select(0, b), [&](const Real& one) {
-      is_lost = is_lost || (std::isfinite(one) && std::abs(one) > engine::kLargestLse<Real>);
-    });
+    for_each_element(lse.select(0, b),
+                     [&](const Real& one) { is_lost = is_lost || engine::is_lost_lse(one); });
     lost.push_back(is_lost ? 1 : 0);
   }
   return lost;
@@ -123,8 +122,13 @@ class OwnGradients {
 
  private:
   void sum(Tensor<Real>& numbers) {
-    sum_in_order(problem_.ranks,
-                 std::span(numbers.data(), static_cast<std::size_t>(numbers.num_elements())));
+    if (problem_.ranks.size() == 1) return;
+    RankSums<Real> sums(problem_.ranks,
+                        std::vector<double>(static_cast<std::size_t>(problem_.ranks.size()), 1.0));
+    std::vector<Real>& all = sums.prepare(numbers.num_elements());
+    std::copy_n(numbers.data(), numbers.num_elements(), all.begin());
+    sums.run();
+    std::copy_n(all.begin(), numbers.num_elements(), numbers.data());
   }
 
   // Adds the gradients of the queries of some batch entries.
@@ -169,22 +173,17 @@ void add_segments(const SharedProblem<Real>& problem, const std::vector<bool>& l
   };
   run_on_all(problem.ranks, [&] {
     OwnPart own(problem.cancellation);
-    const std::int64_t segments = problem.keys.num_segments();
-    if (segments > 0) exchange->start(0);
-    for (std::int64_t j = 0; j < segments; ++j) {
-      if (j + 1 < segments) exchange->start(j + 1);
-      if (problem.readers.reads(problem.ranks.rank(), j)) {
-        const KeyRows rows = exchange->wait(j);
+    exchange->for_each_segment([&](std::int64_t j, const KeyRows* rows) {
+      if (rows != nullptr) {
         const KeyGradients gradients = home->start(j);
-        own.run([&] { add_keys(problem.keys.tokens(j), rows, gradients); });
+        own.run([&] { add_keys(problem.keys.tokens(j), *rows, gradients); });
         home->send(j);
       } else if (j == 0) {
         own.run([&] { add_keys({0, 0}, {}, {}); });  // the gradients of sinks
       }
       if (j > 0) home->collect(j - 1);
-    }
-    if (segments > 0) home->collect(segments - 1);
-    exchange->finish();
+    });
+    if (problem.keys.num_segments() > 0) home->collect(problem.keys.num_segments() - 1);
     home->finish();
     own.finish();
   });
@@ -222,8 +221,9 @@ void add_from_all_keys(const SharedProblem<Real>& problem, std::int64_t batch,
       const RowRange tokens = problem.keys.tokens(j);
       const KeyGradients gradients = home->start(j);
       const auto copy = [&](const Tensor<Real>& from, const MutableRows& to) {
-        const Tensor<Real> some = to_tensor(from.view().slice(2, tokens.begin, tokens.end));
-        std::copy_n(some.data(), some.num_elements(), reinterpret_cast<Real*>(to.data));
+        auto* next = reinterpret_cast<Real*>(to.data);
+        for_each_element(from.view().slice(2, tokens.begin, tokens.end),
+                         [&next](const Real& number) { *next++ = number; });
       };
       copy(key, gradients.key);
       copy(value, gradients.value);

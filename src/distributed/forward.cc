@@ -9,6 +9,7 @@
 #include "attention/engine/row_states.h"
 #include "attention/keys/segment_keys.h"
 #include "attention/target.h"
+#include "distributed/agreement.h"
 #include "distributed/gathered_keys.h"
 #include "distributed/own_part.h"
 #include "distributed/segment_exchange.h"
@@ -121,19 +122,13 @@ void forward(const SharedProblem<Real>& problem, const Results<Real>& results) {
   std::vector<std::uint8_t> asks(static_cast<std::size_t>(problem.batch()));
   run_on_all(problem.ranks, [&] {
     OwnPart own(problem.cancellation);
-    const std::int64_t segments = problem.keys.num_segments();
-    if (segments > 0) exchange->start(0);
-    for (std::int64_t j = 0; j < segments; ++j) {
-      if (j + 1 < segments) exchange->start(j + 1);
-      const RowRange keys = problem.keys.tokens(j);
-      if (problem.readers.reads(problem.ranks.rank(), j)) {
-        const KeyRows rows = exchange->wait(j);
-        own.run([&] { sums->add(keys, rows); });
+    exchange->for_each_segment([&](std::int64_t j, const KeyRows* rows) {
+      if (rows != nullptr) {
+        own.run([&] { sums->add(problem.keys.tokens(j), *rows); });
       } else if (j == 0) {
-        own.run([&] { sums->add({0, 0}, {}); });
+        own.run([&] { sums->add({0, 0}, {}); });  // rows that have summed nothing yet
       }
-    }
-    exchange->finish();
+    });
     own.run([&] { asks = sums->write(); });
     own.finish();
   });

@@ -1,7 +1,6 @@
 #include "distributed/gathered_keys.h"
 
 #include <cstring>
-#include <span>
 
 namespace heed::inline v0::distributed {
 
@@ -50,16 +49,6 @@ GatheredKeys::GatheredKeys(Communicator& ranks, const TokenDivision& division, c
     copy_segment(packed.key, tokens, bytes, bytes.key, rows_.key, keys);
     copy_segment(packed.value, tokens, bytes, bytes.value, rows_.value, values);
   }
-}
-
-std::vector<bool> any_rank_says(Communicator& ranks, const std::vector<std::uint8_t>& mine) {
-  std::vector<std::uint8_t> all(mine.size() * static_cast<std::size_t>(ranks.size()));
-  ranks.gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  std::vector<bool> any(mine.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i] != 0) any[i % mine.size()] = true;
-  }
-  return any;
 }
 
 }  // namespace heed::inline v0::distributed

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "distributed/segment_exchange.h"
 
@@ -16,7 +15,7 @@ class GatheredKeys {
   template <class Real>
   GatheredKeys(const SharedProblem<Real>& problem, std::int64_t batch)
       : GatheredKeys(problem.ranks, problem.keys, entry(KeyRows{problem.key, problem.value}, batch),
-                     TokenBytes::of(problem)) {}
+                     TokenBytes::of(problem.request.shapes)) {}
 
   // The same for every batch entry.
   const KeyRows& rows() const { return rows_; }
@@ -34,8 +33,5 @@ class GatheredKeys {
   std::unique_ptr<std::byte[]> memory_;
   KeyRows rows_;
 };
-
-// Of each batch entry, whether some rank says so. All ranks call it.
-std::vector<bool> any_rank_says(Communicator& ranks, const std::vector<std::uint8_t>& mine);
 
 }  // namespace heed::inline v0::distributed

@@ -11,13 +11,12 @@ namespace heed::inline v0::distributed {
 namespace {
 
 template <class Real>
-std::span<std::byte> bytes_of(Tensor<Real>& tensor) {
-  return std::as_writable_bytes(
-      std::span(tensor.data(), static_cast<std::size_t>(tensor.num_elements())));
+std::span<std::byte> bytes_of(const TensorView<Real>& view) {
+  return std::as_writable_bytes(view.elements());
 }
 
 template <class Real>
-void add_rows(const Tensor<Real>& from, const MutableRows& to, std::int64_t first) {
+void add_rows(const TensorView<Real>& from, const MutableRows& to, std::int64_t first) {
   const Real* numbers = from.data();
   const std::int64_t dim = from.extent(3);
   for (std::int64_t b = 0; b < from.extent(0); ++b) {
@@ -42,21 +41,26 @@ template <class Real>
 GradientReturn<Real>::GradientReturn(const SharedProblem<Real>& problem, const KeyGradients& own,
                                      std::int64_t batch, bool all_add)
     : problem_(problem), own_(own), batch_(batch), all_add_(all_add) {
-  const std::int64_t most = std::min(problem.keys.length(), TokenDivision::kSegment);
-  for (Slot& place : slots_) clear(place, most);
-  clear(received_, most);
+  for (Slot* place : {slots_.data(), slots_.data() + 1, &received_}) {
+    place->key_room = room(problem.request.head_dim());
+    place->value_room = room(problem.request.value_dim());
+  }
+}
+
+template <class Real>
+Tensor<Real> GradientReturn<Real>::room(std::int64_t dim) const {
+  const std::int64_t tokens = std::min(problem_.keys.length(), TokenDivision::kSegment);
+  return Tensor<Real>::uninitialized({batch_, problem_.request.num_kv_heads(), tokens, dim});
 }
 
 template <class Real>
 void GradientReturn<Real>::clear(Slot& place, std::int64_t tokens) const {
-  const Request<Real>& request = problem_.request;
-  const auto clear_side = [&](Tensor<Real>& side, std::int64_t dim) {
-    const Shape shape{batch_, request.num_kv_heads(), tokens, dim};
-    if (side.shape() != shape) side = Tensor<Real>::uninitialized(shape);
+  const auto clear_side = [&](Tensor<Real>& in, TensorView<Real>& side) {
+    side = TensorView<Real>(in.data(), Shape{in.extent(0), in.extent(1), tokens, in.extent(3)});
     std::fill_n(side.data(), side.num_elements(), Real{0});
   };
-  clear_side(place.key, request.head_dim());
-  clear_side(place.value, request.value_dim());
+  clear_side(place.key_room, place.key);
+  clear_side(place.value_room, place.value);
 }
 
 template <class Real>
@@ -70,7 +74,7 @@ KeyGradients GradientReturn<Real>::start(std::int64_t segment) {
   Slot& place = slot(segment);
   place.wait();
   clear(place, count(segment));
-  return {rows_of(place.key.view()), rows_of(place.value.view())};
+  return {rows_of(place.key), rows_of(place.value)};
 }
 
 template <class Real>
@@ -78,7 +82,7 @@ void GradientReturn<Real>::send(std::int64_t segment) {
   const int owner = problem_.keys.owner(segment);
   if (owner == problem_.ranks.rank()) return;
   Slot& place = slot(segment);
-  for (Tensor<Real>* side : {&place.key, &place.value}) {
+  for (const TensorView<Real>* side : {&place.key, &place.value}) {
     place.transfers.push_back(problem_.ranks.send(bytes_of(*side), owner, kGradientsTag));
   }
 }
@@ -94,7 +98,7 @@ void GradientReturn<Real>::collect(std::int64_t segment) {
       continue;
     }
     clear(received_, count(segment));
-    for (Tensor<Real>* side : {&received_.key, &received_.value}) {
+    for (const TensorView<Real>* side : {&received_.key, &received_.value}) {
       received_.transfers.push_back(ranks.receive(bytes_of(*side), rank, kGradientsTag));
     }
     received_.wait();

@@ -37,14 +37,16 @@ class GradientReturn {
 
  private:
   struct Slot {
-    Tensor<Real> key;  // [batch, num_kv_heads, tokens of the segment, head_dim]
-    Tensor<Real> value;
+    // Room for a whole segment, and what is used of it: [batch, num_kv_heads, tokens, head_dim].
+    Tensor<Real> key_room, value_room;
+    TensorView<Real> key, value;
     std::vector<std::unique_ptr<Transfer>> transfers;
 
     void wait();
   };
 
   Slot& slot(std::int64_t segment) { return slots_[static_cast<std::size_t>(segment % 2)]; }
+  Tensor<Real> room(std::int64_t dim) const;
   // Makes a slot one of so many tokens, with zeros.
   void clear(Slot& place, std::int64_t tokens) const;
   bool adds(int rank, std::int64_t segment) const {

@@ -10,9 +10,9 @@
 
 #include "attention/request.h"
 #include "distributed/own_queries.h"
+#include "distributed/segment_exchange.h"
 #include "distributed/segment_work.h"
 #include "heed/distributed_plan.h"
-#include "heed/shape.h"
 
 namespace heed::inline v0::distributed {
 
@@ -118,13 +118,10 @@ std::int64_t DivisionPlan::most_bytes_received() const {
 
 DivisionPlan plan(const AttentionShapes& shapes, int size, const AttentionOptions& options) {
   Request<float> request = check_request(kPlan, shapes, options);
-  const std::int64_t token_bytes = shapes.head_dim * size_of(shapes.type_of_keys()) +
-                                   shapes.value_dim * size_of(shapes.type_of_values());
   DivisionPlan plan{TokenDivision(shapes.q_len, size),
                     TokenDivision(shapes.kv_len, size),
                     size,
-                    checked_multiply(checked_multiply(shapes.batch, shapes.num_kv_heads),
-                                     token_bytes * TokenDivision::kSegment),
+                    TokenBytes::of(shapes).of_tokens(TokenDivision::kSegment),
                     {}};
   for (int rank = 0; rank < size; ++rank) {
     request.part = own_queries(plan.queries, plan.keys, rank, size);

@@ -103,8 +103,4 @@ KeyRows SegmentExchange::wait(std::int64_t segment) {
   return packed_tokens(own_, tokens.end - tokens.begin, bytes_, place.memory);
 }
 
-void SegmentExchange::finish() {
-  for (Slot& place : slots_) place.wait();
-}
-
 }  // namespace heed::inline v0::distributed

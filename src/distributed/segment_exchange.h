@@ -26,9 +26,7 @@ struct TokenBytes {
   std::int64_t key;
   std::int64_t value;
 
-  template <class Real>
-  static TokenBytes of(const SharedProblem<Real>& problem) {
-    const AttentionShapes& shapes = problem.request.shapes;
+  static TokenBytes of(const AttentionShapes& shapes) {
     return {shapes.batch, shapes.num_kv_heads, shapes.head_dim * size_of(shapes.type_of_keys()),
             shapes.value_dim * size_of(shapes.type_of_values())};
   }
@@ -42,8 +40,8 @@ void pack_tokens(const KeyRows& from, std::int64_t first, std::int64_t count,
 KeyRows packed_tokens(const KeyRows& like, std::int64_t count, const TokenBytes& bytes,
                       const std::byte* packed);
 
-// Every rank goes through all segments in order: start() for one segment more than it waits for, so
-// that the next one is on its way while the present one is read.
+// Every rank goes through all segments in order; the next one is on its way while the present one
+// is read.
 class SegmentExchange {
  public:
   template <class Real>
@@ -52,17 +50,27 @@ class SegmentExchange {
         division_(problem.keys),
         readers_(problem.readers),
         own_{problem.key, problem.value},
-        bytes_(TokenBytes::of(problem)) {
+        bytes_(TokenBytes::of(problem.request.shapes)) {
     take_memory();
   }
 
-  // Sends the segment if it is this rank's, and begins to receive it if this rank reads it. What
-  // lay at the place of the segment but one before is gone.
-  void start(std::int64_t segment);
-  // The segment, which this rank has or reads.
-  KeyRows wait(std::int64_t segment);
-  // Waits for what is still being sent.
-  void finish();
+  // Calls visit(segment, its keys and values) for each segment, with null for those that this rank
+  // does not read. All ranks call it, once.
+  template <class Visit>
+  void for_each_segment(const Visit& visit) {
+    const std::int64_t segments = division_.num_segments();
+    if (segments > 0) start(0);
+    for (std::int64_t j = 0; j < segments; ++j) {
+      if (j + 1 < segments) start(j + 1);
+      if (readers_.reads(ranks_.rank(), j)) {
+        const KeyRows rows = wait(j);
+        visit(j, &rows);
+      } else {
+        visit(j, static_cast<const KeyRows*>(nullptr));
+      }
+    }
+    for (Slot& place : slots_) place.wait();
+  }
 
  private:
   struct Slot {
@@ -72,6 +80,11 @@ class SegmentExchange {
     void wait();
   };
 
+  // Sends the segment if it is this rank's, and begins to receive it if this rank reads it. What
+  // lay at the place of the segment but one before is gone.
+  void start(std::int64_t segment);
+  // The segment, which this rank reads.
+  KeyRows wait(std::int64_t segment);
   Slot& slot(std::int64_t segment) { return slots_[static_cast<std::size_t>(segment % 2)]; }
   void take_memory();
   bool is_read_by_all(std::int64_t segment) const;

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "attention/query_offsets.h"
+#include "distributed/agreement.h"
 #include "distributed/own_queries.h"
 #include "distributed/segment_work.h"
 #include "heed/half.h"
@@ -17,62 +16,26 @@ namespace heed::inline v0::distributed {
 
 namespace {
 
-// What every rank has to have alike, as text: everything but the numbers in tensors.
+// What every rank has to have alike, in words: everything but the numbers in tensors.
 template <class Real>
-std::string description(const AttentionShapes& shapes, const BasicAttentionOptions<Real>& options) {
+std::string description(const Request<Real>& request, const Dropout& dropout) {
+  const AttentionShapes& shapes = request.shapes;
   std::string text = fmt::format(
-      "query [{}, {}, …, {}] {}, key [{}, {}, …, {}] {}, value [{}, {}, …, {}] {}", shapes.batch,
-      shapes.num_heads, shapes.head_dim, to_string(shapes.dtype), shapes.batch, shapes.num_kv_heads,
-      shapes.head_dim, to_string(shapes.type_of_keys()), shapes.batch, shapes.num_kv_heads,
-      shapes.value_dim, to_string(shapes.type_of_values()));
-  const auto add = [&](const char* name, const std::string& what) {
-    text += fmt::format(", {} {}", name, what);
-  };
-  const auto add_tensor = [&](const char* name, const std::optional<TensorView<const Real>>& view) {
-    if (view) add(name, to_string(view->shape()));
-  };
-  add("mask", options.mask.description());
-  if (options.score_mod) add("score_mod", "given");
-  add_tensor("alibi_slopes", options.alibi_slopes);
-  add_tensor("bias", options.bias);
-  if (options.relative_bias) add("relative_bias", to_string(options.relative_bias->table.shape()));
-  if (options.relative_vectors) {
-    add_tensor("relative_vectors.key", options.relative_vectors->key);
-    add_tensor("relative_vectors.value", options.relative_vectors->value);
+      "query [{}, {}, {}, {}] {}, key [{}, {}, {}, {}] {}, value [{}, {}, {}, {}] {}, mask {}, "
+      "scores {}, scale {}",
+      shapes.batch, shapes.num_heads, shapes.q_len, shapes.head_dim, to_string(shapes.dtype),
+      shapes.batch, shapes.num_kv_heads, shapes.kv_len, shapes.head_dim,
+      to_string(shapes.type_of_keys()), shapes.batch, shapes.num_kv_heads, shapes.kv_len,
+      shapes.value_dim, to_string(shapes.type_of_values()), request.mask.description(),
+      request.terms.description(), request.scale);
+  if (request.sinks) text += ", sinks";
+  if (dropout.probability != 0) {
+    text += fmt::format(", dropout {}, seed {}", dropout.probability, dropout.seed);
   }
-  add_tensor("sinks", options.sinks);
-  if (options.scale) add("scale", fmt::format("{}", *options.scale));
-  if (options.softcap != 0) add("softcap", fmt::format("{}", options.softcap));
-  if (options.dropout.probability != 0) {
-    add("dropout", fmt::format("{}, seed {}", options.dropout.probability, options.dropout.seed));
+  if (!is_zero(request.shape.query_offset)) {
+    text += fmt::format(", query_offset {}", to_string(request.shape.query_offset));
   }
-  if (!is_zero(options.query_offset)) add("query_offset", to_string(options.query_offset));
   return text;
-}
-
-void check_alike(const char* function, Communicator& ranks, const std::string& mine) {
-  const std::vector<std::string> all = gather_texts(ranks, mine);
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    throw InvalidArgument(
-        fmt::format("{}: rank {} has {}, but rank 0 has {}", function, rank, all[rank], all[0]));
-  }
-}
-
-// How many tokens there are of all ranks together, of which each has those that are its own.
-TokenDivision divide(const char* function, Communicator& ranks, const char* name,
-                     std::int64_t own) {
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(ranks.size()));
-  ranks.gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(lengths)));
-  const TokenDivision division(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}),
-                               ranks.size());
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    const std::int64_t found = lengths[static_cast<std::size_t>(rank)];
-    if (found == division.num_tokens(rank)) continue;
-    throw InvalidArgument(fmt::format("{}: rank {} has {} of {} {}, expected {}", function, rank,
-                                      found, division.length(), name, division.num_tokens(rank)));
-  }
-  return division;
 }
 
 template <class Real>
@@ -81,9 +44,7 @@ Readers find_readers(Communicator& ranks, const Request<Real>& request, const To
   run_on_all(ranks, [&] {
     for (const double pairs : pairs_by_segment(request)) mine.push_back(pairs > 0 ? 1 : 0);
   });
-  std::vector<std::uint8_t> all(mine.size() * static_cast<std::size_t>(ranks.size()));
-  ranks.gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  return {keys.num_segments(), std::move(all)};
+  return {keys.num_segments(), gather_all<std::uint8_t>(ranks, mine)};
 }
 
 }  // namespace
@@ -97,15 +58,15 @@ SharedProblem<Computed<Q>> share_problem(const char* function, Communicator& ran
   using Real = Computed<Q>;
   AttentionShapes shapes;
   run_on_all(ranks, [&] { shapes = check_shapes(function, query, key, value); });
-  check_alike(function, ranks, description(shapes, options));
-  const TokenDivision queries = divide(function, ranks, "queries", shapes.q_len);
-  const TokenDivision keys = divide(function, ranks, "keys", shapes.kv_len);
+  const TokenDivision queries = divide_tokens(function, ranks, "queries", shapes.q_len);
+  const TokenDivision keys = divide_tokens(function, ranks, "keys", shapes.kv_len);
   shapes.q_len = queries.length();
   shapes.kv_len = keys.length();
   // Segments are sent without gaps.
   shapes.key_stride = shapes.value_stride = 0;
   std::optional<Request<Real>> request;
   run_on_all(ranks, [&] { request = check_request(function, shapes, options); });
+  check_alike(function, ranks, description(*request, options.dropout));
   request->part = own_queries(queries, keys, ranks.rank(), ranks.size());
   Readers readers = find_readers(ranks, *request, keys);
   SharedProblem<Real> problem{

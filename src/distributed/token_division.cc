@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "distributed/agreement.h"
 #include "heed/distributed.h"
 #include "heed/error.h"
 #include "heed/half.h"
@@ -50,30 +50,14 @@ void for_each_segment(const TokenDivision& division, int rank, const Visit& visi
   }
 }
 
-// The lengths that the ranks have, once all have tensors that fit each other.
+// How tensors that fit each other are divided.
 template <class T>
-std::int64_t checked_length(Communicator& ranks, const TensorView<const T>& own) {
+TokenDivision checked_division(Communicator& ranks, const TensorView<const T>& own) {
   const char* function = "gather_tokens";
   run_on_all(ranks, [&] { check_rank(function, own); });
-  const std::int64_t tokens = own.extent(kLength);
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(ranks.size()));
-  ranks.gather(std::as_bytes(std::span(&tokens, 1)), std::as_writable_bytes(std::span(lengths)));
-  const std::int64_t length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  const std::vector<std::string> shapes =
-      gather_texts(ranks, to_string(with_length(own.shape(), length)));
-  const TokenDivision division(length, ranks.size());
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    if (shapes[i] != shapes[0]) {
-      throw InvalidArgument(fmt::format("{}: rank {} has {} of all tokens, rank 0 has {}", function,
-                                        rank, shapes[i], shapes[0]));
-    }
-    if (lengths[i] != division.num_tokens(rank)) {
-      throw InvalidArgument(fmt::format("{}: rank {} has {} of {} tokens, expected {}", function,
-                                        rank, lengths[i], length, division.num_tokens(rank)));
-    }
-  }
-  return length;
+  const TokenDivision division = divide_tokens(function, ranks, "tokens", own.extent(kLength));
+  check_alike(function, ranks, to_string(with_length(own.shape(), division.length())));
+  return division;
 }
 
 }  // namespace
@@ -119,7 +103,7 @@ Tensor<T> own_tokens(const Communicator& ranks, const TensorView<const T>& whole
 // Ranks with fewer tokens than others send as many as these.
 template <class T>
 Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own) {
-  const TokenDivision division(checked_length(ranks, own), ranks.size());
+  const TokenDivision division = checked_division(ranks, own);
   const Shape padded = with_length(own.shape(), division.most_tokens());
   Tensor<T> mine(padded);
   copy_tokens(own, mine.view().slice(kLength, 0, own.extent(kLength)));

@@ -6,11 +6,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "distributed/agreement.h"
 #include "heed/error.h"
 #include "heed/random.h"
 
@@ -232,10 +234,8 @@ bool Trainer<T>::goes_on(const TrainingStep& done, const AfterStep& after_step) 
   if (options_.ranks == nullptr) return after_step(done);
   bool this_goes_on = true;
   run_on_all(*options_.ranks, [&] { this_goes_on = after_step(done); });
-  const auto mine = static_cast<std::byte>(this_goes_on ? 1 : 0);
-  std::vector<std::byte> all(static_cast<std::size_t>(options_.ranks->size()));
-  options_.ranks->gather({&mine, 1}, all);
-  return std::find(all.begin(), all.end(), std::byte{0}) == all.end();
+  const std::vector<std::uint8_t> ends{static_cast<std::uint8_t>(this_goes_on ? 0 : 1)};
+  return !distributed::any_rank_says(*options_.ranks, ends).front();
 }
 
 template <class T>

@@ -174,8 +174,9 @@ TEST(DistributedAttention, EveryRankThrowsTheSame) {
            distributed::attention(ranks, query, narrow, value);
          });
   expect(
-      "rank 1 has query [1, 4, …, 8] float32, key [1, 2, …, 8] float32, value [1, 2, …, 12] "
-      "float32, mask none, but rank 0 has",
+      "rank 1 has query [1, 4, 2000, 8] float32, key [1, 2, 2000, 8] float32, value [1, 2, 2000, "
+      "12] "
+      "float32, mask none, scores none, scale 0.35355338, but rank 0 has query",
       [](Communicator& ranks, Part query, Part key, Part value) {
         distributed::attention(ranks, query, key, value,
                                {.mask = ranks.rank() == 0 ? causal() : Mask()});

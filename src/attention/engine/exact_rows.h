@@ -9,6 +9,7 @@
 // others when it is subtracted is small and exact.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -23,6 +24,12 @@ template <class Real>
 inline constexpr Real kLargestOffset = -kernels::kLowestStartOf<Real> - 128;
 template <class Real>
 inline constexpr Real kLargestLse = -kernels::kLowestStartOf<Real> / 2;
+
+// Whether weights cannot be told from an lse.
+template <class Real>
+bool is_lost_lse(Real lse) {
+  return std::abs(lse) > kLargestLse<Real> && std::abs(lse) < kInfinity<Real>;
+}
 
 // Computes these rows, at most a panel full of one key head, and writes their results.
 template <class Real>

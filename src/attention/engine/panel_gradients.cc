@@ -31,12 +31,6 @@ void fill_row(const kernels::BasicRowVectors<Real>& strips, std::int64_t strip_w
   }
 }
 
-// Whether weights cannot be told from an lse.
-template <class Real>
-bool is_lost(Real lse) {
-  return std::abs(lse) > kLargestLse<Real> && std::abs(lse) < kInfinity<Real>;
-}
-
 }  // namespace
 
 template <class Real>
@@ -105,7 +99,7 @@ template <class Real>
 void PanelGradients<Real>::find_lost_rows(const PanelTask<Real>& task) {
   num_lost_ = 0;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    if (!is_lost(task.job.lse(rows_.batch(), rows_.head(r), rows_.query(r)))) continue;
+    if (!is_lost_lse(task.job.lse(rows_.batch(), rows_.head(r), rows_.query(r)))) continue;
     lost_rows_[static_cast<std::size_t>(num_lost_++)] = rows_.row(r);
   }
 }
@@ -160,7 +154,7 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
 template <class Real>
 Real PanelGradients<Real>::lse_of(const BackwardJob<Real>& job, std::int32_t r) const {
   const Real lse = job.lse(task_.batch, rows_.head(r), rows_.query(r));
-  return exact_ == nullptr && is_lost(lse) ? -kInfinity<Real> : lse;
+  return exact_ == nullptr && is_lost_lse(lse) ? -kInfinity<Real> : lse;
 }
 
 // What all weights of a row, computed from its lse, are to be multiplied by: exp(lse − exact lse).
