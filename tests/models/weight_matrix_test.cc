@@ -184,7 +184,7 @@ TEST_P(WeightProduct, IsAsAccurateAsAPlainLoop) {
 TEST_P(WeightProduct, HasTheSameBitsForAnyThreadsAndInputsBeside) {
   for (const WeightType type : kTypes) {
     const Weights weights(type, 1000, 320);
-    for (const std::int64_t n : {1, 6, 40}) {
+    for (const std::int64_t n : {1, 2, 3, 6, 40}) {
       const Tensor<float> x = normal<float>({n, 320}, 3);
       std::vector<Tensor<float>> results;
       for (const int threads : {1, 2, 5}) {
@@ -194,10 +194,13 @@ TEST_P(WeightProduct, HasTheSameBitsForAnyThreadsAndInputsBeside) {
       set_num_threads(0);
       EXPECT_TRUE(same_bits(results[0], results[1])) << to_string(type) << ' ' << n;
       EXPECT_TRUE(same_bits(results[0], results[2])) << to_string(type) << ' ' << n;
-      // As few rows or as many: the last ones alone.
+      // As few rows or as many, beside none of the others.
       const std::int64_t count = n > kFewInputRows ? kFewInputRows + 1 : 1;
-      const auto last = product(*GetParam(), weights.rows(), x.view().slice(0, n - count, n));
-      EXPECT_TRUE(same_bits(last, to_tensor(FloatView(results[0]).slice(0, n - count, n))));
+      for (std::int64_t i = 0; i + count <= n; ++i) {
+        const auto alone = product(*GetParam(), weights.rows(), x.view().slice(0, i, i + count));
+        EXPECT_TRUE(same_bits(alone, to_tensor(FloatView(results[0]).slice(0, i, i + count))))
+            << to_string(type) << ' ' << n << ' ' << i;
+      }
     }
   }
 }

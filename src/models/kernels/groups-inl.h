@@ -14,6 +14,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::models::HWY_NAMESPACE {
 
+inline constexpr int kGroupVectors = static_cast<int>(kGroupRows) / kLanes;
+// A row of numbers has two vectors of rows of weights at a time; more of them fill the registers
+// with one.
+inline constexpr int kVectorsOfOneRow = std::min(2, kGroupVectors);
+
 // kRows rows of numbers with kVectors vectors of rows of weights, which are Stored.
 template <class Stored, int kRows, int kVectors>
 class GroupProduct {
@@ -48,8 +53,9 @@ class GroupProduct {
   static constexpr std::int64_t kHeadBytes = kGroupRows * 2;
   static constexpr int kPieces = 4;   // of four bytes a row and block
   static constexpr int kNibbles = 8;  // of a piece
-  // Sums of each kind: four additions at least need not wait for each other.
-  static constexpr int kChains = std::max(1, 4 / (kRows * kVectors));
+  // Sums of each kind: of one row, four additions need not wait for each other. As many for more
+  // rows, whose bits would differ otherwise.
+  static constexpr int kChains = 4 / kVectorsOfOneRow;
 
   struct Products {
     Vec sum[kRows][kVectors][kChains];
@@ -117,12 +123,9 @@ class GroupProduct {
   }
 };
 
-// A row of numbers has two vectors of rows of weights at a time; more of them fill the registers
-// with one.
 template <class Stored, int kRows>
 void multiply_groups(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
-  constexpr int kGroupVectors = static_cast<int>(kGroupRows) / kLanes;
-  constexpr int kVectors = kRows == 1 ? std::min(2, kGroupVectors) : 1;
+  constexpr int kVectors = kRows == 1 ? kVectorsOfOneRow : 1;
   const std::int64_t group_bytes = kGroupRows * w.row_bytes;
   const std::int64_t end = w.first_row + w.num_rows;
   HWY_ALIGN float results[kRows * kGroupRows];
