@@ -185,7 +185,7 @@ TEST(BenchModel, RefusesMisuse) {
 
 // Not of the program that started it.
 TEST(BenchModel, TellsThePeakOfItsOwnProcess) {
-  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
   const std::vector<char> touched(kBytes, 'x');
   EXPECT_GT(cli::peak_process_bytes(), static_cast<std::int64_t>(kBytes));
   const TinyModel bert(models::Family::kBert);
