@@ -34,12 +34,14 @@ struct Request {
   std::optional<ScorePart> part = std::nullopt;
 
   std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
-  std::int64_t num_kv_heads() const { return shape.num_heads / heads_per_kv_head; }
   std::int64_t head_dim() const { return shapes.head_dim; }
   std::int64_t value_dim() const { return shapes.value_dim; }
-  // Of what is computed: how many queries, which place each has among all, and the keys.
+  // Of what is computed: how many queries and heads, which place each has among all, and the keys.
   std::int64_t num_queries() const { return part ? part->num_queries : shape.q_len; }
   std::int64_t query(std::int64_t i) const { return part ? part->query(i) : i; }
+  std::int64_t num_heads() const { return part ? part->num_heads : shape.num_heads; }
+  std::int64_t num_kv_heads() const { return num_heads() / heads_per_kv_head; }
+  std::int64_t head(std::int64_t i) const { return part ? part->first_head + i : i; }
   RowRange keys() const { return part ? part->keys : RowRange{0, shape.kv_len}; }
   std::int64_t num_keys() const { return keys().end - keys().begin; }
   // Rows of one key head of a batch entry.

@@ -7,8 +7,9 @@
 
 namespace heed::inline v0 {
 
-// Some queries and some keys of all scores. Masks, terms and dropout are asked about the places
-// that these have among all; tensors of queries have those of the part alone, one behind the other.
+// Some queries, heads and keys of all scores. Masks, terms, sinks and dropout are asked about the
+// places that these have among all; tensors have the heads of the part alone, and those of queries
+// its queries alone, one behind the other.
 struct ScorePart {
   std::int64_t num_queries = 0;
   // Stretches of so many queries, the last one may be shorter. Query 0 of stretch i stands at
@@ -17,6 +18,9 @@ struct ScorePart {
   std::int64_t step = 1;
   std::int64_t first = 0;
   std::int64_t odd_first = 0;
+  // Heads one behind the other, all that share their key heads among them.
+  std::int64_t first_head = 0;
+  std::int64_t num_heads = 0;
   // They begin with a chunk of keys, or where there are none left.
   RowRange keys;
 

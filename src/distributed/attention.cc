@@ -9,7 +9,7 @@ namespace heed::inline v0::distributed {
 namespace {
 
 template <class Q, class K>
-AttentionOutput<Q, Computed<Q>> compute(Communicator& ranks, TensorView<const Q> query,
+AttentionOutput<Q, Computed<Q>> compute(const Ranks& ranks, TensorView<const Q> query,
                                         TensorView<const K> key, TensorView<const K> value,
                                         const BasicAttentionOptions<Computed<Q>>& options,
                                         bool wants_lse) {
@@ -19,7 +19,7 @@ AttentionOutput<Q, Computed<Q>> compute(Communicator& ranks, TensorView<const Q>
       share_problem("distributed::attention", ranks, query, key, value, options, messages.outer());
   AttentionOutput<Q, Real> result;
   const Shape rows{query.extent(0), query.extent(1), query.extent(2)};
-  run_on_all(ranks, [&] {
+  run_on_all(ranks.communicator, [&] {
     result.out = Tensor<Q>::uninitialized({rows[0], rows[1], rows[2], value.extent(3)});
     if (!wants_lse) return;
     result.lse = Tensor<Real>::uninitialized(rows);
@@ -31,54 +31,54 @@ AttentionOutput<Q, Computed<Q>> compute(Communicator& ranks, TensorView<const Q>
 
 }  // namespace
 
-Tensor<float> attention(Communicator& ranks, FloatView query, FloatView key, FloatView value,
+Tensor<float> attention(const Ranks& ranks, FloatView query, FloatView key, FloatView value,
                         const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, false).out;
 }
 
-Tensor<Float16> attention(Communicator& ranks, Float16View query, Float16View key,
-                          Float16View value, const AttentionOptions& options) {
+Tensor<Float16> attention(const Ranks& ranks, Float16View query, Float16View key, Float16View value,
+                          const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, false).out;
 }
 
-Tensor<BFloat16> attention(Communicator& ranks, BFloat16View query, BFloat16View key,
+Tensor<BFloat16> attention(const Ranks& ranks, BFloat16View query, BFloat16View key,
                            BFloat16View value, const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, false).out;
 }
 
-Tensor<float> attention(Communicator& ranks, FloatView query, Float16View key, Float16View value,
+Tensor<float> attention(const Ranks& ranks, FloatView query, Float16View key, Float16View value,
                         const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, false).out;
 }
 
-Tensor<float> attention(Communicator& ranks, FloatView query, BFloat16View key, BFloat16View value,
+Tensor<float> attention(const Ranks& ranks, FloatView query, BFloat16View key, BFloat16View value,
                         const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, false).out;
 }
 
-Tensor<double> attention(Communicator& ranks, DoubleView query, DoubleView key, DoubleView value,
+Tensor<double> attention(const Ranks& ranks, DoubleView query, DoubleView key, DoubleView value,
                          const AttentionOptions64& options) {
   return compute(ranks, query, key, value, options, false).out;
 }
 
-AttentionOutput<float> attention_with_lse(Communicator& ranks, FloatView query, FloatView key,
+AttentionOutput<float> attention_with_lse(const Ranks& ranks, FloatView query, FloatView key,
                                           FloatView value, const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, true);
 }
 
-AttentionOutput<Float16, float> attention_with_lse(Communicator& ranks, Float16View query,
+AttentionOutput<Float16, float> attention_with_lse(const Ranks& ranks, Float16View query,
                                                    Float16View key, Float16View value,
                                                    const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, true);
 }
 
-AttentionOutput<BFloat16, float> attention_with_lse(Communicator& ranks, BFloat16View query,
+AttentionOutput<BFloat16, float> attention_with_lse(const Ranks& ranks, BFloat16View query,
                                                     BFloat16View key, BFloat16View value,
                                                     const AttentionOptions& options) {
   return compute(ranks, query, key, value, options, true);
 }
 
-AttentionOutput<double> attention_with_lse(Communicator& ranks, DoubleView query, DoubleView key,
+AttentionOutput<double> attention_with_lse(const Ranks& ranks, DoubleView query, DoubleView key,
                                            DoubleView value, const AttentionOptions64& options) {
   return compute(ranks, query, key, value, options, true);
 }

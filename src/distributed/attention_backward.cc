@@ -25,14 +25,14 @@ void check_outputs(const BackwardTensors<T>& in) {
 }
 
 template <class T>
-AttentionGradients<T, Computed<T>> compute(Communicator& ranks, const BackwardTensors<T>& in,
+AttentionGradients<T, Computed<T>> compute(const Ranks& ranks, const BackwardTensors<T>& in,
                                            const BasicAttentionOptions<Computed<T>>& options) {
   using Real = Computed<T>;
   const UncancelledMessages messages;
   const SharedProblem<Real> problem =
       share_problem(kFunction, ranks, in.query, in.key, in.value, options, messages.outer());
   Tensor<Real> out_again;
-  run_on_all(ranks, [&] {
+  run_on_all(ranks.communicator, [&] {
     check_outputs(in);
     if (!std::is_same_v<T, Real>) out_again = Tensor<Real>::uninitialized(in.forward.out.shape());
   });
@@ -54,7 +54,7 @@ AttentionGradients<T, Computed<T>> compute(Communicator& ranks, const BackwardTe
 
 }  // namespace
 
-AttentionGradients<float> attention_backward(Communicator& ranks, FloatView grad_out,
+AttentionGradients<float> attention_backward(const Ranks& ranks, FloatView grad_out,
                                              FloatView query, FloatView key, FloatView value,
                                              const AttentionOutputView<float>& forward,
                                              const AttentionOptions& options) {
@@ -62,20 +62,19 @@ AttentionGradients<float> attention_backward(Communicator& ranks, FloatView grad
 }
 
 AttentionGradients<Float16, float> attention_backward(
-    Communicator& ranks, Float16View grad_out, Float16View query, Float16View key,
-    Float16View value, const AttentionOutputView<Float16, float>& forward,
-    const AttentionOptions& options) {
+    const Ranks& ranks, Float16View grad_out, Float16View query, Float16View key, Float16View value,
+    const AttentionOutputView<Float16, float>& forward, const AttentionOptions& options) {
   return compute<Float16>(ranks, {grad_out, query, key, value, forward}, options);
 }
 
 AttentionGradients<BFloat16, float> attention_backward(
-    Communicator& ranks, BFloat16View grad_out, BFloat16View query, BFloat16View key,
+    const Ranks& ranks, BFloat16View grad_out, BFloat16View query, BFloat16View key,
     BFloat16View value, const AttentionOutputView<BFloat16, float>& forward,
     const AttentionOptions& options) {
   return compute<BFloat16>(ranks, {grad_out, query, key, value, forward}, options);
 }
 
-AttentionGradients<double> attention_backward(Communicator& ranks, DoubleView grad_out,
+AttentionGradients<double> attention_backward(const Ranks& ranks, DoubleView grad_out,
                                               DoubleView query, DoubleView key, DoubleView value,
                                               const AttentionOutputView<double>& forward,
                                               const AttentionOptions64& options) {

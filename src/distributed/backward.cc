@@ -11,10 +11,11 @@
 #include "attention/keys/segment_keys.h"
 #include "attention/target.h"
 #include "distributed/agreement.h"
+#include "distributed/by_heads.h"
 #include "distributed/gathered_keys.h"
 #include "distributed/gradient_return.h"
+#include "distributed/own_gradients.h"
 #include "distributed/own_part.h"
-#include "distributed/rank_sums.h"
 #include "distributed/segment_exchange.h"
 
 namespace heed::inline v0::distributed {
@@ -70,17 +71,8 @@ template <class Real>
 class OwnGradients {
  public:
   OwnGradients(const SharedProblem<Real>& problem, const BackwardInputs<Real>& inputs)
-      : problem_(problem), inputs_(inputs) {
-    const ScoreShape& shape = problem.request.shape;
-    const Shape query{shape.batch, shape.num_heads, problem.num_queries(),
-                      problem.request.head_dim()};
-    const auto keys = [&](std::int64_t dim) {
-      return Shape{shape.batch, problem.request.num_kv_heads(), problem.num_own_keys(), dim};
-    };
-    sums_ = {make_option_gradients(problem.request), Tensor<Real>(query),
-             Tensor<Real>(keys(problem.request.head_dim())),
-             Tensor<Real>(keys(problem.request.value_dim()))};
-    of_call_ = Tensor<Real>(query);
+      : problem_(problem), inputs_(inputs), sums_(make_own_gradients(problem)) {
+    of_call_ = Tensor<Real>(sums_.query.shape());
   }
 
   KeyGradients own_keys() { return {rows_of(sums_.key.view()), rows_of(sums_.value.view())}; }
@@ -110,27 +102,10 @@ class OwnGradients {
     add(per_head.sinks, sums_.sinks);
   }
 
-  // Of all ranks' options, those of all.
-  void sum_options() {
-    for (const auto& term : problem_.request.terms) {
-      if (term->gradient() != nullptr) sum(sums_.*term->gradient());
-    }
-    sum(sums_.sinks);
-  }
-
+  OptionGradients<Real>& options() { return sums_; }
   AttentionGradients<Real> take() && { return std::move(sums_); }
 
  private:
-  void sum(Tensor<Real>& numbers) {
-    if (problem_.ranks.size() == 1) return;
-    RankSums<Real> sums(problem_.ranks,
-                        std::vector<double>(static_cast<std::size_t>(problem_.ranks.size()), 1.0));
-    std::vector<Real>& all = sums.prepare(numbers.num_elements());
-    std::copy_n(numbers.data(), numbers.num_elements(), all.begin());
-    sums.run();
-    std::copy_n(all.begin(), numbers.num_elements(), numbers.data());
-  }
-
   // Adds the gradients of the queries of some batch entries.
   void add_entries(RowRange batches) {
     if (of_call_.empty()) return;
@@ -239,6 +214,7 @@ void add_from_all_keys(const SharedProblem<Real>& problem, std::int64_t batch,
 template <class Real>
 AttentionGradients<Real> backward(const SharedProblem<Real>& problem,
                                   const BackwardInputs<Real>& inputs) {
+  if (problem.divided_by == DividedBy::kHeads) return backward_by_heads(problem, inputs);
   std::optional<OwnGradients<Real>> gradients;
   run_on_all(problem.ranks, [&] { gradients.emplace(problem, inputs); });
   const std::vector<bool> lost = any_rank_says(problem.ranks, lost_entries(problem, inputs.lse));
@@ -246,7 +222,7 @@ AttentionGradients<Real> backward(const SharedProblem<Real>& problem,
   for (std::int64_t b = 0; b < problem.batch(); ++b) {
     if (lost[static_cast<std::size_t>(b)]) add_from_all_keys(problem, b, *gradients);
   }
-  gradients->sum_options();
+  sum_options<Real>(problem, gradients->options());
   return std::move(*gradients).take();
 }
 

@@ -10,6 +10,7 @@
 #include "attention/keys/segment_keys.h"
 #include "attention/target.h"
 #include "distributed/agreement.h"
+#include "distributed/by_heads.h"
 #include "distributed/gathered_keys.h"
 #include "distributed/own_part.h"
 #include "distributed/segment_exchange.h"
@@ -29,8 +30,9 @@ class RowSums {
         plan_(plan_for(problem, Pass::kForward, TokenDivision::kSegment)),
         row_(engine::RowStates<Real>::size_of_row(problem.request.value_dim())),
         asks_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(problem.batch()))) {
-    const std::int64_t rows = checked_multiply(
-        checked_multiply(problem.batch(), problem.request.shape.num_heads), problem.num_queries());
+    const std::int64_t rows =
+        checked_multiply(checked_multiply(problem.batch(), problem.request.shape.num_heads),
+                         problem.num_own_queries());
     states_ = std::make_unique_for_overwrite<Real[]>(
         static_cast<std::size_t>(checked_multiply(rows, row_)));
   }
@@ -57,7 +59,7 @@ class RowSums {
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   engine::RowStates<Real> states(std::int64_t batch) const {
-    const std::int64_t head = problem_.num_queries() * row_;
+    const std::int64_t head = problem_.num_own_queries() * row_;
     return {states_.get() + batch * problem_.request.shape.num_heads * head, head, row_};
   }
 
@@ -113,6 +115,7 @@ void compute_from_all_keys(const SharedProblem<Real>& problem, const Results<Rea
 
 template <class Real>
 void forward(const SharedProblem<Real>& problem, const Results<Real>& results) {
+  if (problem.divided_by == DividedBy::kHeads) return forward_by_heads(problem, results);
   std::optional<RowSums<Real>> sums;
   std::optional<SegmentExchange> exchange;
   run_on_all(problem.ranks, [&] {

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <numeric>
 #include <ostream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/request.h"
-#include "distributed/own_queries.h"
-#include "distributed/segment_exchange.h"
+#include "distributed/choice.h"
+#include "distributed/own_scores.h"
 #include "distributed/segment_work.h"
+#include "distributed/token_bytes.h"
 #include "heed/distributed_plan.h"
 
 namespace heed::inline v0::distributed {
@@ -31,6 +34,26 @@ double bytes_of(const DivisionPlan& plan, std::int64_t segment) {
   const RowRange tokens = plan.keys.tokens(segment);
   return static_cast<double>(plan.segment_bytes) * static_cast<double>(tokens.end - tokens.begin) /
          static_cast<double>(TokenDivision::kSegment);
+}
+
+// The pairs of every rank, of the part of all scores that it has.
+template <class PartOf>
+std::vector<std::vector<double>> pairs_of_ranks(Request<float> request, int size,
+                                                const PartOf& part_of) {
+  std::vector<std::vector<double>> pairs;
+  for (int rank = 0; rank < size; ++rank) {
+    request.part = part_of(request.shapes, rank, size);
+    pairs.push_back(pairs_by_segment(request));
+  }
+  return pairs;
+}
+
+Readers readers_of(const std::vector<std::vector<double>>& pairs, std::int64_t num_segments) {
+  std::vector<std::uint8_t> reads;
+  for (const auto& of_rank : pairs) {
+    for (const double some : of_rank) reads.push_back(some > 0 ? 1 : 0);
+  }
+  return {num_segments, std::move(reads)};
 }
 
 // When every rank has ended its steps.
@@ -85,6 +108,15 @@ class Timeline {
   std::vector<double> link_free_;
 };
 
+// Nothing is computed while something is sent.
+double seconds_by_heads(const DivisionPlan& plan, const Cluster& cluster) {
+  double most = 0;
+  for (int rank = 0; rank < plan.size; ++rank) most = std::max(most, plan.pairs_of(rank));
+  return 2 * (plan.size - 1) * cluster.latency_seconds +
+         static_cast<double>(plan.most_bytes_received()) / cluster.bytes_per_second +
+         most / cluster.pairs_per_second;
+}
+
 }  // namespace
 
 double DivisionPlan::pairs_of(int rank) const {
@@ -102,52 +134,53 @@ double DivisionPlan::balance() const {
   return most == 0 ? 1 : sum / size / most;
 }
 
-std::int64_t DivisionPlan::bytes_received(int rank) const {
-  double bytes = 0;
-  for (std::int64_t j = 0; j < keys.num_segments(); ++j) {
-    if (keys.owner(j) != rank && reads(*this, rank, j)) bytes += bytes_of(*this, j);
-  }
-  return static_cast<std::int64_t>(bytes);
-}
-
 std::int64_t DivisionPlan::most_bytes_received() const {
-  std::int64_t most = 0;
-  for (int rank = 0; rank < size; ++rank) most = std::max(most, bytes_received(rank));
-  return most;
+  return *std::max_element(received.begin(), received.end());
 }
 
-DivisionPlan plan(const AttentionShapes& shapes, int size, const AttentionOptions& options) {
-  Request<float> request = check_request(kPlan, shapes, options);
-  DivisionPlan plan{TokenDivision(shapes.q_len, size),
-                    TokenDivision(shapes.kv_len, size),
-                    size,
-                    TokenBytes::of(shapes).of_tokens(TokenDivision::kSegment),
-                    {}};
-  for (int rank = 0; rank < size; ++rank) {
-    request.part = own_queries(plan.queries, plan.keys, rank, size);
-    plan.pairs.push_back(pairs_by_segment(request));
+DivisionPlan plan(const AttentionShapes& shapes, int size, const AttentionOptions& options,
+                  DividedBy by) {
+  const Request<float> request = check_request(kPlan, shapes, options);
+  DivisionPlan plan{.queries = TokenDivision(shapes.q_len, size),
+                    .keys = TokenDivision(shapes.kv_len, size),
+                    .size = size,
+                    .divided_by = by,
+                    .reason = {},
+                    .segment_bytes = TokenBytes::of(shapes).of_tokens(TokenDivision::kSegment),
+                    .pairs = pairs_of_ranks(request, size, own_queries),
+                    .received = {}};
+  const Readers readers = readers_of(plan.pairs, plan.keys.num_segments());
+  Choice choice = choose_division(kPlan, shapes, size, readers, by);
+  plan.divided_by = choice.by;
+  plan.reason = std::move(choice.reason);
+  if (plan.divided_by == DividedBy::kHeads) {
+    plan.pairs = pairs_of_ranks(request, size, own_heads);
+    plan.received = bytes_by_heads(shapes, size);
+  } else {
+    plan.received = bytes_by_tokens(shapes, size, readers);
   }
   return plan;
 }
 
 std::ostream& operator<<(std::ostream& out, const DivisionPlan& plan) {
-  std::int64_t bytes = 0;
-  for (int rank = 0; rank < plan.size; ++rank) bytes += plan.bytes_received(rank);
+  const auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
   out << fmt::format("ranks       {}, {} queries and {} keys in segments of {}\n", plan.size,
                      plan.queries.length(), plan.keys.length(), TokenDivision::kSegment)
+      << fmt::format("divided by  {}: {}\n", to_string(plan.divided_by), plan.reason)
       << fmt::format("balance     {:.1f} % of the busiest rank's work on average\n",
                      100 * plan.balance())
-      << fmt::format("sent        {:.1f} MB, {:.1f} MB a segment\n",
-                     static_cast<double>(bytes) / 1e6,
-                     static_cast<double>(plan.segment_bytes) / 1e6);
+      << fmt::format("sent        {:.1f} MB\n",
+                     megabytes(std::accumulate(plan.received.begin(), plan.received.end(),
+                                               std::int64_t{0})));
   for (int rank = 0; rank < plan.size; ++rank) {
     out << fmt::format("rank {:<6} {:.4g} pairs, receives {:.1f} MB\n", rank, plan.pairs_of(rank),
-                       static_cast<double>(plan.bytes_received(rank)) / 1e6);
+                       megabytes(plan.received[index(rank)]));
   }
   return out;
 }
 
 double simulated_seconds(const DivisionPlan& plan, const Cluster& cluster) {
+  if (plan.divided_by == DividedBy::kHeads) return seconds_by_heads(plan, cluster);
   return Timeline(plan, cluster).run();
 }
 

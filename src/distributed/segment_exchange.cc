@@ -32,10 +32,6 @@ Rows packed_rows(DataType type, std::int64_t count, const TokenBytes& bytes, std
 
 }  // namespace
 
-std::int64_t TokenBytes::of_tokens(std::int64_t count) const {
-  return checked_multiply(checked_multiply(checked_multiply(batch, heads), count), key + value);
-}
-
 void pack_tokens(const KeyRows& from, std::int64_t first, std::int64_t count,
                  const TokenBytes& bytes, std::byte* to) {
   const RowRange tokens{first, first + count};

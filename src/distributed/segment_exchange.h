@@ -10,6 +10,7 @@
 
 #include "attention/engine/arena.h"
 #include "distributed/shared_problem.h"
+#include "distributed/token_bytes.h"
 
 namespace heed::inline v0::distributed {
 
@@ -17,20 +18,6 @@ namespace heed::inline v0::distributed {
 struct KeyRows {
   Rows key;
   Rows value;
-};
-
-// How many bytes a token's key, or value, has, of how many key heads in all batch entries.
-struct TokenBytes {
-  std::int64_t batch;
-  std::int64_t heads;
-  std::int64_t key;
-  std::int64_t value;
-
-  static TokenBytes of(const AttentionShapes& shapes) {
-    return {shapes.batch, shapes.num_kv_heads, shapes.head_dim * size_of(shapes.type_of_keys()),
-            shapes.value_dim * size_of(shapes.type_of_values())};
-  }
-  std::int64_t of_tokens(std::int64_t count) const;
 };
 
 // Copies tokens from `first` on to memory without gaps: all keys, then all values.

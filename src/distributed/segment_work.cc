@@ -29,8 +29,8 @@ std::vector<double> pairs_by_segment(const Request<Real>& request) {
   std::vector<double> pairs(
       static_cast<std::size_t>((request.shape.kv_len + kSegment - 1) / kSegment));
   engine::RowTiles<Real> rows(request);
-  const std::int64_t heads = engine::different_heads(request, request.shape.num_heads);
-  const std::int64_t alike = heads == 0 ? 0 : request.shape.num_heads / heads;
+  const std::int64_t heads = engine::different_heads(request, request.num_heads());
+  const std::int64_t alike = heads == 0 ? 0 : request.num_heads() / heads;
   const std::int64_t stretch = request.part->stretch;
   for (std::int64_t b = 0; b < request.shape.batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {

@@ -8,7 +8,8 @@
 
 #include "attention/query_offsets.h"
 #include "distributed/agreement.h"
-#include "distributed/own_queries.h"
+#include "distributed/choice.h"
+#include "distributed/own_scores.h"
 #include "distributed/segment_work.h"
 #include "heed/half.h"
 
@@ -50,33 +51,46 @@ Readers find_readers(Communicator& ranks, const Request<Real>& request, const To
 }  // namespace
 
 template <class Q, class K>
-SharedProblem<Computed<Q>> share_problem(const char* function, Communicator& ranks,
+SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& divided,
                                          TensorView<const Q> query, TensorView<const K> key,
                                          TensorView<const K> value,
                                          const BasicAttentionOptions<Computed<Q>>& options,
                                          Cancellation* cancellation) {
   using Real = Computed<Q>;
+  Communicator& ranks = divided.communicator;
   AttentionShapes shapes;
   run_on_all(ranks, [&] { shapes = check_shapes(function, query, key, value); });
   const TokenDivision queries = divide_tokens(function, ranks, "queries", shapes.q_len);
   const TokenDivision keys = divide_tokens(function, ranks, "keys", shapes.kv_len);
   shapes.q_len = queries.length();
   shapes.kv_len = keys.length();
-  // Segments are sent without gaps.
+  // What is sent has no gaps.
   shapes.key_stride = shapes.value_stride = 0;
   std::optional<Request<Real>> request;
   run_on_all(ranks, [&] { request = check_request(function, shapes, options); });
-  check_alike(function, ranks, description(*request, options.dropout));
-  request->part = own_queries(queries, keys, ranks.rank(), ranks.size());
+  check_alike(function, ranks,
+              fmt::format("{}, divided by {}", description(*request, options.dropout),
+                          to_string(divided.divided_by)));
+  request->part = own_queries(shapes, ranks.rank(), ranks.size());
   Readers readers = find_readers(ranks, *request, keys);
-  SharedProblem<Real> problem{
-      ranks,          std::move(*request), keys,        rows_of(query), rows_of(key),
-      rows_of(value), std::move(readers),  cancellation};
+  const DividedBy by =
+      choose_division(function, shapes, ranks.size(), readers, divided.divided_by).by;
+  if (by == DividedBy::kHeads) request->part = own_heads(shapes, ranks.rank(), ranks.size());
+  SharedProblem<Real> problem{ranks,
+                              by,
+                              std::move(*request),
+                              queries,
+                              keys,
+                              rows_of(query),
+                              rows_of(key),
+                              rows_of(value),
+                              std::move(readers),
+                              cancellation};
   run_on_all(ranks, [&] {
     const std::string refusal = make_plan(problem.request, Pass::kForward).reason;
     if (refusal.empty()) return;
     throw InvalidArgument(
-        fmt::format("{}: {}, and plain loops do not divide tokens", function, refusal));
+        fmt::format("{}: {}, and plain loops do not divide attention", function, refusal));
   });
   return problem;
 }
@@ -86,22 +100,22 @@ Plan<Real> plan_for(const SharedProblem<Real>& problem, Pass pass, std::int64_t 
   return make_plan(problem.with_keys({0, std::min(num_keys, problem.keys.length())}), pass);
 }
 
-template SharedProblem<float> share_problem(const char*, Communicator&, TensorView<const float>,
+template SharedProblem<float> share_problem(const char*, const Ranks&, TensorView<const float>,
                                             TensorView<const float>, TensorView<const float>,
                                             const BasicAttentionOptions<float>&, Cancellation*);
-template SharedProblem<float> share_problem(const char*, Communicator&, TensorView<const Float16>,
+template SharedProblem<float> share_problem(const char*, const Ranks&, TensorView<const Float16>,
                                             TensorView<const Float16>, TensorView<const Float16>,
                                             const BasicAttentionOptions<float>&, Cancellation*);
-template SharedProblem<float> share_problem(const char*, Communicator&, TensorView<const BFloat16>,
+template SharedProblem<float> share_problem(const char*, const Ranks&, TensorView<const BFloat16>,
                                             TensorView<const BFloat16>, TensorView<const BFloat16>,
                                             const BasicAttentionOptions<float>&, Cancellation*);
-template SharedProblem<float> share_problem(const char*, Communicator&, TensorView<const float>,
+template SharedProblem<float> share_problem(const char*, const Ranks&, TensorView<const float>,
                                             TensorView<const Float16>, TensorView<const Float16>,
                                             const BasicAttentionOptions<float>&, Cancellation*);
-template SharedProblem<float> share_problem(const char*, Communicator&, TensorView<const float>,
+template SharedProblem<float> share_problem(const char*, const Ranks&, TensorView<const float>,
                                             TensorView<const BFloat16>, TensorView<const BFloat16>,
                                             const BasicAttentionOptions<float>&, Cancellation*);
-template SharedProblem<double> share_problem(const char*, Communicator&, TensorView<const double>,
+template SharedProblem<double> share_problem(const char*, const Ranks&, TensorView<const double>,
                                              TensorView<const double>, TensorView<const double>,
                                              const BasicAttentionOptions<double>&, Cancellation*);
 template Plan<float> plan_for(const SharedProblem<float>&, Pass, std::int64_t);

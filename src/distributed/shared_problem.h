@@ -2,36 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "attention/calls.h"
 #include "attention/plan.h"
+#include "distributed/readers.h"
 #include "heed/cancellation.h"
 #include "heed/communicator.h"
 #include "heed/distributed.h"
 
 namespace heed::inline v0::distributed {
 
-// Which ranks see some key of which segments. The same on every rank.
-class Readers {
- public:
-  Readers(std::int64_t num_segments, std::vector<std::uint8_t> reads)
-      : num_segments_(num_segments), reads_(std::move(reads)) {}
-
-  bool reads(int rank, std::int64_t segment) const {
-    return reads_[static_cast<std::size_t>(rank * num_segments_ + segment)] != 0;
-  }
-
- private:
-  std::int64_t num_segments_;
-  std::vector<std::uint8_t> reads_;  // [ranks][segments]
-};
-
-// The tensors of this rank, whose queries are those of `request`, a part of all; its keys are all.
+// The tensors of this rank, [batch, heads, its tokens, dim], and what it computes: the part of
+// `request`, some queries or some heads of all, and all keys.
 template <class Real>
 struct SharedProblem {
   Communicator& ranks;
+  DividedBy divided_by;  // kTokens or kHeads
   Request<Real> request;
+  TokenDivision queries;
   TokenDivision keys;
   Rows query;
   Rows key;
@@ -40,7 +28,7 @@ struct SharedProblem {
   Cancellation* cancellation;  // of what is computed; messages have none
 
   std::int64_t batch() const { return request.shape.batch; }
-  std::int64_t num_queries() const { return request.num_queries(); }
+  std::int64_t num_own_queries() const { return queries.num_tokens(ranks.rank()); }
   std::int64_t num_own_keys() const { return keys.num_tokens(ranks.rank()); }
   // The request for some of the keys.
   Request<Real> with_keys(RowRange some) const {
@@ -54,7 +42,7 @@ struct SharedProblem {
 // Checks all arguments on all ranks, which then throw the same InvalidArgument, and finds out who
 // reads what. All ranks call it, under no cancellation of their own.
 template <class Q, class K>
-SharedProblem<Computed<Q>> share_problem(const char* function, Communicator& ranks,
+SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& ranks,
                                          TensorView<const Q> query, TensorView<const K> key,
                                          TensorView<const K> value,
                                          const BasicAttentionOptions<Computed<Q>>& options,

@@ -15,9 +15,11 @@
 namespace heed {
 namespace {
 
+using distributed::DividedBy;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::divided_backward;
+using testing_support::Division;
 using testing_support::exactly;
 using testing_support::ExactOptions;
 using testing_support::Judgement;
@@ -46,11 +48,11 @@ void expect_as_exact(const char* name, const Tensor<float>& found, const Tensor<
   EXPECT_EQ(judge(name, found, plain, exact), "");
 }
 
-void expect_gradients_of_one_process(const Operands<float>& in, int size,
+void expect_gradients_of_one_process(const Operands<float>& in, const Division& division,
                                      const AttentionOptions& options) {
   const auto forward = attention_with_lse(in.query, in.key, in.value, options);
   const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
-  const auto found = divided_backward(in, forward, size, options);
+  const auto found = divided_backward(in, forward, division, options);
   const auto exact = exact_gradients(in, options);
   expect_as_exact("query", found.query, plain.query, exact.query);
   expect_as_exact("key", found.key, plain.key, exact.key);
@@ -68,45 +70,71 @@ TEST(DistributedBackward, HasTheGradientsOfOneProcess) {
   const Operands<float> in({2500, 2500, 2});
   for (const int size : {1, 2, 3, 5}) {
     SCOPED_TRACE(size);
-    expect_gradients_of_one_process(in, size, {.mask = causal()});
-    expect_gradients_of_one_process(in, size, {});
-    expect_gradients_of_one_process(in, size, {.mask = sliding_window(300, 0)});
-    expect_gradients_of_one_process(in, size, {.mask = longformer(64, 2)});
+    expect_gradients_of_one_process(in, {size}, {.mask = causal()});
+    expect_gradients_of_one_process(in, {size}, {});
+    expect_gradients_of_one_process(in, {size}, {.mask = sliding_window(300, 0)});
+    expect_gradients_of_one_process(in, {size}, {.mask = longformer(64, 2)});
+  }
+}
+
+TEST(DistributedBackward, HasTheBitsOfOneProcessByHeads) {
+  for (const std::int64_t kv_heads : {2, 4, 6}) {
+    const Operands<float> in({2500, 2500, 2, kv_heads});
+    for (const AttentionOptions& options :
+         {AttentionOptions{}, AttentionOptions{.mask = causal()}}) {
+      const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+      const auto plain =
+          attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
+      const auto found = divided_backward(in, forward, {2, DividedBy::kHeads}, options);
+      EXPECT_TRUE(same_bits(found.query, plain.query));
+      EXPECT_TRUE(same_bits(found.key, plain.key));
+      EXPECT_TRUE(same_bits(found.value, plain.value));
+    }
   }
 }
 
 TEST(DistributedBackward, TakesAnyLengths) {
   for (const Lengths& lengths : {Lengths{0, 0}, {1, 1}, {3, 0}, {0, 3}, {1, 3000}, {2100, 1023}}) {
     SCOPED_TRACE(std::to_string(lengths.q_len) + " queries, " + std::to_string(lengths.kv_len));
-    expect_gradients_of_one_process(Operands<float>(lengths), 3, {});
+    expect_gradients_of_one_process(Operands<float>(lengths), {3}, {});
+    expect_gradients_of_one_process(Operands<float>(lengths), {2, DividedBy::kHeads}, {});
   }
 }
 
-TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
-  constexpr std::int64_t kLength = 2200;
-  const Operands<float> in({kLength, kLength, 2});
-  const Tensor<float> slopes = alibi_slopes(4);
-  const Tensor<float> sinks = normal<float>({4}, 5);
-  const Tensor<float> table = normal<float>({4, 65}, 7);
+class DividedBackward : public testing::TestWithParam<DividedBy> {};
+
+INSTANTIATE_TEST_SUITE_P(By, DividedBackward,
+                         testing::Values(DividedBy::kTokens, DividedBy::kHeads),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST_P(DividedBackward, HasTheGradientsOfWhatOptionsHold) {
+  const Division division{3, GetParam()};
+  constexpr std::int64_t kLength = 1500;
+  const Operands<float> in({kLength, kLength, 2, 3});
+  const Tensor<float> slopes = alibi_slopes(6);
+  const Tensor<float> sinks = normal<float>({6}, 5);
+  const Tensor<float> table = normal<float>({6, 65}, 7);
   const Tensor<float> key_vectors = normal<float>({65, 8}, 8);
   const Tensor<float> vectors = normal<float>({65, 12}, 9);
   const RelativeBuckets buckets = RelativeBuckets::clip(32);
   const Mask mask = sliding_window(1200, 0);
-  expect_gradients_of_one_process(in, 3, {.mask = mask, .alibi_slopes = slopes, .sinks = sinks});
-  expect_gradients_of_one_process(in, 2, {.mask = mask, .relative_bias = {{table, buckets}}});
+  expect_gradients_of_one_process(in, division,
+                                  {.mask = mask, .alibi_slopes = slopes, .sinks = sinks});
+  expect_gradients_of_one_process(in, division,
+                                  {.mask = mask, .relative_bias = {{table, buckets}}});
   expect_gradients_of_one_process(
-      in, 3,
+      in, division,
       {.mask = mask,
        .relative_vectors =
            RelativeVectors<float>{.key = key_vectors, .value = vectors, .buckets = buckets},
        .softcap = 5});
-  for (const Shape& shape : {Shape{4, 1, kLength}, Shape{4, kLength, 1}, Shape{1, kLength, kLength},
+  for (const Shape& shape : {Shape{6, 1, kLength}, Shape{6, kLength, 1}, Shape{1, kLength, kLength},
                              Shape{2, 1, 1, 1}}) {
     SCOPED_TRACE(to_string(shape));
     const Tensor<float> bias = normal<float>(shape, 6);
-    expect_gradients_of_one_process(in, 3, {.mask = mask, .bias = bias});
+    expect_gradients_of_one_process(in, division, {.mask = mask, .bias = bias});
   }
-  expect_gradients_of_one_process(in, 3,
+  expect_gradients_of_one_process(in, division,
                                   {.mask = mask, .dropout = {.probability = 0.25F, .seed = 3}});
 }
 
@@ -114,16 +142,16 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
 TEST(DistributedBackward, SumsSinksOnce) {
   const Operands<float> in({4096, 4096});
   const Tensor<float> sinks = normal<float>({4}, 5);
-  expect_gradients_of_one_process(in, 4, {.mask = sliding_window(0, 0), .sinks = sinks});
+  expect_gradients_of_one_process(in, {4}, {.mask = sliding_window(0, 0), .sinks = sinks});
 }
 
 template <class T>
-void expect_near_one_process(double unit) {
+void expect_near_one_process(DividedBy by, double unit) {
   const Operands<T> in({2100, 2100});
   const BasicAttentionOptions<LseOf<T>> options{.mask = causal()};
   const auto forward = attention_with_lse(in.query, in.key, in.value, options);
   const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
-  const auto found = divided_backward(in, forward, 2, options);
+  const auto found = divided_backward(in, forward, {2, by}, options);
   const auto expect = [&](const char* name, const Tensor<T>& a, const Tensor<T>& b) {
     const auto number = [](T element) {
       return static_cast<double>(static_cast<LseOf<T>>(element));
@@ -144,24 +172,26 @@ void expect_near_one_process(double unit) {
 
 // Of half precision a rounding of the largest at most: sums are floats.
 TEST(DistributedBackward, TakesEveryTypeOfNumber) {
-  expect_near_one_process<double>(1e-13);
-  expect_near_one_process<Float16>(0x1p-11);
-  expect_near_one_process<BFloat16>(0x1p-8);
+  for (const DividedBy by : {DividedBy::kTokens, DividedBy::kHeads}) {
+    expect_near_one_process<double>(by, 1e-13);
+    expect_near_one_process<Float16>(by, 0x1p-11);
+    expect_near_one_process<BFloat16>(by, 0x1p-8);
+  }
 }
 
 TEST(DistributedBackward, ComputesRowsThatLookTwice) {
   Operands<float> in({2100, 2100, 3});
   for (float& element : in.query.view().select(0, 1).select(0, 1).elements()) element *= 1e8F;
   const Tensor<float> sinks = normal<float>({4}, 5);
-  expect_gradients_of_one_process(in, 2, {.mask = causal(), .sinks = sinks});
+  expect_gradients_of_one_process(in, {2}, {.mask = causal(), .sinks = sinks});
 }
 
 TEST(DistributedBackward, IsTheSameForTheSameRanks) {
   const Operands<float> in({3000, 3000});
   const AttentionOptions options{.mask = causal()};
   const auto forward = attention_with_lse(in.query, in.key, in.value, options);
-  const auto once = divided_backward(in, forward, 3, options);
-  const auto again = divided_backward(in, forward, 3, options);
+  const auto once = divided_backward(in, forward, {3}, options);
+  const auto again = divided_backward(in, forward, {3}, options);
   EXPECT_TRUE(same_bits(once.query, again.query));
   EXPECT_TRUE(same_bits(once.key, again.key));
   EXPECT_TRUE(same_bits(once.value, again.value));

@@ -16,9 +16,11 @@
 namespace heed {
 namespace {
 
+using distributed::DividedBy;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::divided_forward;
+using testing_support::Division;
 using testing_support::kInfinity;
 using testing_support::kNaN;
 using testing_support::Lengths;
@@ -27,10 +29,10 @@ using testing_support::Operands;
 using testing_support::same_bits;
 
 template <class T>
-void expect_bits_of_one_process(const Operands<T>& in, int size,
+void expect_bits_of_one_process(const Operands<T>& in, const Division& division,
                                 const BasicAttentionOptions<testing_support::LseOf<T>>& options) {
   const auto expected = attention_with_lse(in.query, in.key, in.value, options);
-  const auto found = divided_forward(in, size, options);
+  const auto found = divided_forward(in, division, options);
   EXPECT_TRUE(same_bits(found.out, expected.out));
   EXPECT_TRUE(same_bits(found.lse, expected.lse));
   EXPECT_TRUE(same_bits(found.lse_low, expected.lse_low));
@@ -40,8 +42,19 @@ TEST(DistributedAttention, HasTheBitsOfOneProcess) {
   const Operands<float> in({3500, 3500});
   for (const int size : {1, 2, 3, 4, 5, 8}) {
     SCOPED_TRACE(size);
-    expect_bits_of_one_process(in, size, {.mask = causal()});
-    expect_bits_of_one_process(in, size, {});
+    expect_bits_of_one_process(in, {size}, {.mask = causal()});
+    expect_bits_of_one_process(in, {size}, {});
+  }
+}
+
+TEST(DistributedAttention, HasThemByHeads) {
+  for (const std::int64_t size : {1, 2, 4, 8}) {
+    SCOPED_TRACE(size);
+    const Operands<float> in({2500, 1300, 1, 8});
+    expect_bits_of_one_process(in, {static_cast<int>(size), DividedBy::kHeads}, {});
+    const Operands<float> alike({1025, 1025, 3, size});
+    expect_bits_of_one_process(alike, {static_cast<int>(size), DividedBy::kHeads},
+                               {.mask = causal()});
   }
 }
 
@@ -56,41 +69,56 @@ TEST(DistributedAttention, TakesAnyLengths) {
                                  {2500, 100}}) {
     SCOPED_TRACE(std::to_string(lengths.q_len) + " queries, " + std::to_string(lengths.kv_len));
     const Operands<float> in(lengths);
-    expect_bits_of_one_process(in, 3, {});
-    expect_bits_of_one_process(in, 2, {.mask = causal_bottom_right()});
+    expect_bits_of_one_process(in, {3}, {});
+    expect_bits_of_one_process(in, {2}, {.mask = causal_bottom_right()});
+    expect_bits_of_one_process(in, {2, DividedBy::kHeads}, {.mask = causal_bottom_right()});
   }
 }
 
-TEST(DistributedAttention, TakesEveryKindOfMask) {
+// Three ranks, by tokens, or by heads where each has two of six.
+class DividedAttention : public testing::TestWithParam<DividedBy> {
+ protected:
+  static constexpr std::int64_t kKeyHeads = 3;
+  static constexpr std::int64_t kHeads = 2 * kKeyHeads;
+  const Division division_{3, GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(By, DividedAttention,
+                         testing::Values(DividedBy::kTokens, DividedBy::kHeads),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST_P(DividedAttention, TakesEveryKindOfMask) {
   constexpr std::int64_t kLength = 2300;
-  const Operands<float> in({kLength, kLength, 2});
+  const Operands<float> in({kLength, kLength, 2, kKeyHeads});
   Tensor<bool> shown({2, 1, kLength, kLength});
   std::int64_t i = 0;
   for (bool& element : shown.elements()) element = i++ * 7919 % 13 < 5;
+  Tensor<bool> of_heads({kHeads, 1, kLength});
+  for (bool& element : of_heads.elements()) element = i++ * 7919 % 11 < 6;
   for (const Mask& mask :
        {sliding_window(200, 0), causal() & documents({0, 700, 1500, kLength}), longformer(64, 3),
         bigbird(), strided(64) & causal(), columns(100), prefix(1100), key_lengths({1500, 3}),
         streaming(4, 100), causal() & key_lengths({0, kLength}), Mask::allow(shown.view()),
-        random_blocks({.count = 2, .block = 64}),
+        Mask::allow(of_heads.view()) & causal(), random_blocks({.count = 2, .block = 64}),
         Mask::tree(std::vector<std::int64_t>(kLength, -1))}) {
     SCOPED_TRACE(mask.description());
-    expect_bits_of_one_process(in, 3, {.mask = mask});
+    expect_bits_of_one_process(in, division_, {.mask = mask});
   }
 }
 
-TEST(DistributedAttention, PositionsAreThoseOfAllTokens) {
-  constexpr std::int64_t kLength = 2200;
-  const Operands<float> in({kLength, kLength, 2});
-  const Tensor<float> slopes = alibi_slopes(4);
-  const Tensor<float> sinks = normal<float>({4}, 5);
-  const Tensor<float> bias = normal<float>({4, 1, kLength}, 6);
-  const Tensor<float> table = normal<float>({4, 65}, 7);
+TEST_P(DividedAttention, PlacesAreThoseInTheWhole) {
+  constexpr std::int64_t kLength = 1500;
+  const Operands<float> in({kLength, kLength, 2, kKeyHeads});
+  const Tensor<float> slopes = alibi_slopes(kHeads);
+  const Tensor<float> sinks = normal<float>({kHeads}, 5);
+  const Tensor<float> bias = normal<float>({kHeads, 1, kLength}, 6);
+  const Tensor<float> table = normal<float>({kHeads, 65}, 7);
   const Tensor<float> vectors = normal<float>({65, 12}, 8);
   const RelativeBuckets buckets = RelativeBuckets::clip(32);
   AttentionOptions options{.mask = causal()};
   const auto expect = [&](const char* what) {
     SCOPED_TRACE(what);
-    expect_bits_of_one_process(in, 3, options);
+    expect_bits_of_one_process(in, division_, options);
     options = {.mask = causal()};
   };
   options.alibi_slopes = slopes;
@@ -120,15 +148,33 @@ TEST(DistributedAttention, PositionsAreThoseOfAllTokens) {
 
 TEST(DistributedAttention, TakesEveryTypeOfNumber) {
   const Lengths lengths{2100, 2100};
-  expect_bits_of_one_process(Operands<double>(lengths), 2, {.mask = causal()});
-  expect_bits_of_one_process(Operands<Float16>(lengths), 2, {.mask = causal()});
-  expect_bits_of_one_process(Operands<BFloat16>(lengths), 2, {.mask = causal()});
+  for (const DividedBy by : {DividedBy::kTokens, DividedBy::kHeads}) {
+    expect_bits_of_one_process(Operands<double>(lengths), {2, by}, {.mask = causal()});
+    expect_bits_of_one_process(Operands<Float16>(lengths), {2, by}, {.mask = causal()});
+    expect_bits_of_one_process(Operands<BFloat16>(lengths), {2, by}, {.mask = causal()});
+  }
+}
+
+TEST(DistributedAttention, TakesKeysInHalfPrecision) {
+  const Operands<float> in({1500, 1500});
+  const auto key = testing_support::converted<BFloat16>(in.key);
+  const auto value = testing_support::converted<BFloat16>(in.value);
+  const Tensor<float> expected = attention(in.query, key, value);
+  for (const DividedBy by : {DividedBy::kTokens, DividedBy::kHeads}) {
+    run_thread_ranks(2, [&](Communicator& ranks) {
+      const Tensor<float> out =
+          distributed::attention({ranks, by}, distributed::own_tokens(ranks, FloatView(in.query)),
+                                 distributed::own_tokens(ranks, BFloat16View(key)),
+                                 distributed::own_tokens(ranks, BFloat16View(value)));
+      EXPECT_TRUE(same_bits(out, distributed::own_tokens(ranks, FloatView(expected))));
+    });
+  }
 }
 
 TEST(DistributedAttention, ReadsStridedTensors) {
   const Operands<float> in({1500, 1500});
   const Tensor<float> expected = attention(in.query, in.key, in.value);
-  run_thread_ranks(2, [&](Communicator& ranks) {
+  const auto compute = [&](Communicator& ranks, DividedBy by) {
     const auto strided = [&](const Tensor<float>& tensor) {
       const Tensor<float> own = distributed::own_tokens(ranks, FloatView(tensor));
       return to_tensor(own.view().permute({0, 2, 1, 3}));
@@ -136,11 +182,14 @@ TEST(DistributedAttention, ReadsStridedTensors) {
     const Tensor<float> query = strided(in.query);
     const Tensor<float> key = strided(in.key);
     const Tensor<float> value = strided(in.value);
-    const Tensor<float> out = distributed::attention(ranks, query.view().permute({0, 2, 1, 3}),
-                                                     key.view().permute({0, 2, 1, 3}),
-                                                     value.view().permute({0, 2, 1, 3}));
+    const Tensor<float> out = distributed::attention(
+        {ranks, by}, query.view().permute({0, 2, 1, 3}), key.view().permute({0, 2, 1, 3}),
+        value.view().permute({0, 2, 1, 3}));
     EXPECT_TRUE(same_bits(out, distributed::own_tokens(ranks, FloatView(expected))));
-  });
+  };
+  for (const DividedBy by : {DividedBy::kTokens, DividedBy::kHeads}) {
+    run_thread_ranks(2, [&](Communicator& ranks) { compute(ranks, by); });
+  }
 }
 
 // Rows that look at their keys twice: hidden NaN, infinite scores, scores that lose their digits.
@@ -149,7 +198,8 @@ TEST(DistributedAttention, ComputesRowsThatLookTwice) {
   in.value.view()(1, 0, 1500, 3) = kNaN;
   in.key.view()(1, 1, 20, 0) = kInfinity;
   for (float& element : in.query.view().select(0, 2).select(0, 1).elements()) element *= 1e8F;
-  for (const int size : {1, 2, 3}) expect_bits_of_one_process(in, size, {.mask = causal()});
+  for (const int size : {1, 2, 3}) expect_bits_of_one_process(in, {size}, {.mask = causal()});
+  expect_bits_of_one_process(in, {2, DividedBy::kHeads}, {.mask = causal()});
 }
 
 TEST(DistributedAttention, EveryRankThrowsTheSame) {
@@ -176,7 +226,8 @@ TEST(DistributedAttention, EveryRankThrowsTheSame) {
   expect(
       "rank 1 has query [1, 4, 2000, 8] float32, key [1, 2, 2000, 8] float32, value [1, 2, 2000, "
       "12] "
-      "float32, mask none, scores none, scale 0.35355338, but rank 0 has query",
+      "float32, mask none, scores none, scale 0.35355338, divided by automatic, but rank 0 has "
+      "query",
       [](Communicator& ranks, Part query, Part key, Part value) {
         distributed::attention(ranks, query, key, value,
                                {.mask = ranks.rank() == 0 ? causal() : Mask()});
@@ -185,6 +236,20 @@ TEST(DistributedAttention, EveryRankThrowsTheSame) {
          [](Communicator& ranks, Part query, Part key, Part value) {
            const std::int64_t own = ranks.rank() == 0 ? 1000 : 976;
            distributed::attention(ranks, query.view().slice(2, 0, own), key, value);
+         });
+  expect("distributed::attention: rank 1 has no lse and no lse_low, but rank 0 has lse and lse_low",
+         [](Communicator& ranks, Part query, Part key, Part value) {
+           const distributed::Ranks by_heads(ranks, DividedBy::kHeads);
+           if (ranks.rank() == 0) {
+             distributed::attention_with_lse(by_heads, query, key, value);
+           } else {
+             distributed::attention(by_heads, query, key, value);
+           }
+         });
+  expect("num_kv_heads is 1, expected a multiple of 2, the number of ranks, to divide heads",
+         [](Communicator& ranks, Part query, Part key, Part value) {
+           distributed::attention({ranks, DividedBy::kHeads}, query, key.view().slice(1, 0, 1),
+                                  value.view().slice(1, 0, 1));
          });
   expect("rank 0: distributed::attention: causal",
          [](Communicator& ranks, Part query, Part key, Part value) {
@@ -195,20 +260,26 @@ TEST(DistributedAttention, EveryRankThrowsTheSame) {
 }
 
 TEST(DistributedAttention, AnExceptionOnOneRankReachesAll) {
-  const Operands<float> in({4000, 4000});
+  const Operands<float> in({4000, 4000, 1, 3});
   std::atomic<int> thrown = 0;
-  run_thread_ranks(3, [&](Communicator& ranks) {
+  const auto compute = [&](Communicator& ranks, DividedBy by) {
     Cancellation cancellation;
     if (ranks.rank() == 2) cancellation.request();
     const Tensor<float> query = distributed::own_tokens(ranks, FloatView(in.query));
     const Tensor<float> key = distributed::own_tokens(ranks, FloatView(in.key));
     const Tensor<float> value = distributed::own_tokens(ranks, FloatView(in.value));
     const CancellationScope scope(&cancellation);
-    EXPECT_THAT([&] { distributed::attention(ranks, query, key, value, {.mask = causal()}); },
-                ThrowsMessage<Cancelled>(HasSubstr("rank 2: ")));
+    EXPECT_THAT(
+        [&] {
+          distributed::attention({ranks, by}, query, key, value, {.mask = causal()});
+        },
+        ThrowsMessage<Cancelled>(HasSubstr("rank 2: ")));
     ++thrown;
-  });
-  EXPECT_EQ(thrown, 3);
+  };
+  for (const DividedBy by : {DividedBy::kTokens, DividedBy::kHeads}) {
+    run_thread_ranks(3, [&](Communicator& ranks) { compute(ranks, by); });
+  }
+  EXPECT_EQ(thrown, 6);
 }
 
 TEST(DistributedAttention, SaysWhatNoKernelCanDivide) {
@@ -218,7 +289,7 @@ TEST(DistributedAttention, SaysWhatNoKernelCanDivide) {
         [&] { distributed::attention(ranks, wide, wide, wide); },
         ThrowsMessage<InvalidArgument>(HasSubstr(
             "distributed::attention: kernels take a head_dim and value_dim up to 65536, and "
-            "plain loops do not divide tokens")));
+            "plain loops do not divide attention")));
   });
 }
 

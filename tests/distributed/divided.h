@@ -15,9 +15,10 @@ struct Lengths {
   std::int64_t q_len;
   std::int64_t kv_len;
   std::int64_t batch = 1;
+  std::int64_t kv_heads = 2;
 };
 
-// Of 4 query heads that share 2 key heads.
+// Two query heads share a key head.
 template <class T>
 struct Operands {
   Tensor<T> query;
@@ -26,23 +27,34 @@ struct Operands {
   Tensor<T> grad_out;
 
   explicit Operands(const Lengths& lengths)
-      : query(converted<T>(normal<float>({lengths.batch, 4, lengths.q_len, 8}, 1))),
-        key(converted<T>(normal<float>({lengths.batch, 2, lengths.kv_len, 8}, 2))),
-        value(converted<T>(normal<float>({lengths.batch, 2, lengths.kv_len, 12}, 3))),
-        grad_out(converted<T>(normal<float>({lengths.batch, 4, lengths.q_len, 12}, 4))) {}
+      : query(numbers({lengths.batch, 2 * lengths.kv_heads, lengths.q_len, 8}, 1)),
+        key(numbers({lengths.batch, lengths.kv_heads, lengths.kv_len, 8}, 2)),
+        value(numbers({lengths.batch, lengths.kv_heads, lengths.kv_len, 12}, 3)),
+        grad_out(numbers({lengths.batch, 2 * lengths.kv_heads, lengths.q_len, 12}, 4)) {}
+
+ private:
+  static Tensor<T> numbers(const Shape& shape, std::uint64_t seed) {
+    return converted<T>(normal<float>(shape, seed));
+  }
 };
 
 template <class T>
 using LseOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// What `size` ranks compute, whole.
+// Ranks that divide a call.
+struct Division {
+  int size;
+  distributed::DividedBy by = distributed::DividedBy::kTokens;
+};
+
+// What the ranks compute, whole.
 template <class T>
-AttentionOutput<T, LseOf<T>> divided_forward(const Operands<T>& in, int size,
+AttentionOutput<T, LseOf<T>> divided_forward(const Operands<T>& in, const Division& division,
                                              const BasicAttentionOptions<LseOf<T>>& options) {
   AttentionOutput<T, LseOf<T>> whole;
-  run_thread_ranks(size, [&](Communicator& ranks) {
+  run_thread_ranks(division.size, [&](Communicator& ranks) {
     const auto own = distributed::attention_with_lse(
-        ranks, distributed::own_tokens(ranks, TensorView<const T>(in.query)),
+        {ranks, division.by}, distributed::own_tokens(ranks, TensorView<const T>(in.query)),
         distributed::own_tokens(ranks, TensorView<const T>(in.key)),
         distributed::own_tokens(ranks, TensorView<const T>(in.value)), options);
     auto out = distributed::gather_tokens(ranks, TensorView<const T>(own.out));
@@ -56,17 +68,18 @@ AttentionOutput<T, LseOf<T>> divided_forward(const Operands<T>& in, int size,
 template <class T>
 AttentionGradients<T, LseOf<T>> divided_backward(const Operands<T>& in,
                                                  const AttentionOutput<T, LseOf<T>>& forward,
-                                                 int size,
+                                                 const Division& division,
                                                  const BasicAttentionOptions<LseOf<T>>& options) {
   AttentionGradients<T, LseOf<T>> whole;
-  run_thread_ranks(size, [&](Communicator& ranks) {
+  run_thread_ranks(division.size, [&](Communicator& ranks) {
     const auto own = [&]<class Number>(const Tensor<Number>& tensor) {
       return distributed::own_tokens(ranks, TensorView<const Number>(tensor));
     };
     const AttentionOutput<T, LseOf<T>> own_forward{own(forward.out), own(forward.lse),
                                                    own(forward.lse_low)};
-    auto part = distributed::attention_backward(ranks, own(in.grad_out), own(in.query), own(in.key),
-                                                own(in.value), own_forward, options);
+    auto part =
+        distributed::attention_backward({ranks, division.by}, own(in.grad_out), own(in.query),
+                                        own(in.key), own(in.value), own_forward, options);
     const auto gather = [&](Tensor<T>& tensor) {
       tensor = distributed::gather_tokens(ranks, TensorView<const T>(tensor));
     };

@@ -19,6 +19,7 @@ namespace heed {
 namespace {
 
 using distributed::Cluster;
+using distributed::DividedBy;
 using distributed::DivisionPlan;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -62,35 +63,73 @@ class Counting : public Communicator {
   std::int64_t received_ = 0;
 };
 
-TEST(DivisionPlan, CountsTheBytesThatAreSent) {
+void expect_bytes_as_planned(int size, const Mask& mask, DividedBy by) {
   constexpr std::int64_t kLength = 5 * 1024 + 100;
   const testing_support::Operands<float> in({kLength, kLength});
+  const DivisionPlan plan = distributed::plan(shapes(kLength), size, {.mask = mask}, by);
+  run_thread_ranks(size, [&](Communicator& ranks) {
+    Counting counting(ranks);
+    const auto own = [&](const Tensor<float>& tensor) {
+      return distributed::own_tokens(ranks, FloatView(tensor));
+    };
+    distributed::attention({counting, by}, own(in.query), own(in.key), own(in.value),
+                           {.mask = mask});
+    EXPECT_EQ(counting.received(), plan.received[static_cast<std::size_t>(ranks.rank())]);
+  });
+}
+
+TEST(DivisionPlan, CountsTheBytesThatAreSent) {
   for (const Mask& mask : {Mask(), causal(), sliding_window(500, 0), streaming(4, 100),
-                           documents({0, 1024, 3000, kLength}), longformer(64, 1)}) {
+                           documents({0, 1024, 3000, 5 * 1024 + 100}), longformer(64, 1)}) {
     SCOPED_TRACE(mask.description());
     for (const int size : {1, 2, 4, 8}) {
-      const DivisionPlan plan = distributed::plan(shapes(kLength), size, {.mask = mask});
-      run_thread_ranks(size, [&](Communicator& ranks) {
-        Counting counting(ranks);
-        const auto own = [&](const Tensor<float>& tensor) {
-          return distributed::own_tokens(ranks, FloatView(tensor));
-        };
-        distributed::attention(counting, own(in.query), own(in.key), own(in.value), {.mask = mask});
-        EXPECT_EQ(counting.received(), plan.bytes_received(ranks.rank()));
-      });
+      expect_bytes_as_planned(size, mask, DividedBy::kTokens);
+      expect_bytes_as_planned(size, mask, DividedBy::kAutomatic);
     }
+    for (const int size : {1, 2}) expect_bytes_as_planned(size, mask, DividedBy::kHeads);
   }
+}
+
+TEST(DivisionPlan, DividesHeadsWhereFewerBytesAreSent) {
+  const auto divided_by = [](std::int64_t kv_heads, int size, const Mask& mask = {}) {
+    AttentionShapes some = shapes(16 * 1024);
+    some.num_heads = 8;
+    some.num_kv_heads = kv_heads;
+    return distributed::plan(some, size, {.mask = mask});
+  };
+  EXPECT_EQ(divided_by(8, 4).divided_by, DividedBy::kHeads);
+  EXPECT_THAT(divided_by(8, 4).reason,
+              HasSubstr("the busiest rank receives 7.9 MB by tokens, 3.9 MB by heads"));
+  // Four query heads for a key head: queries and results are more than keys and values.
+  EXPECT_EQ(divided_by(2, 2).divided_by, DividedBy::kTokens);
+  EXPECT_EQ(divided_by(8, 4, sliding_window(100, 0)).divided_by, DividedBy::kTokens);
+  EXPECT_EQ(divided_by(4, 8).reason, "4 key heads do not divide by 8");
+  EXPECT_EQ(divided_by(8, 1).reason, "there is one rank");
+  EXPECT_THAT([&] { distributed::plan(shapes(10), 3, {}, DividedBy::kHeads); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("distributed::plan: num_kv_heads is 2, expected a multiple of 3")));
+}
+
+TEST(DivisionPlan, HeadsOfWhichEachSeesAsMuchAreBalanced) {
+  const DivisionPlan plan =
+      distributed::plan(shapes(4096), 2, {.mask = causal()}, DividedBy::kHeads);
+  EXPECT_EQ(plan.balance(), 1);
+  double pairs = 0;
+  for (int rank = 0; rank < 2; ++rank) pairs += plan.pairs_of(rank);
+  // Panels of rows begin elsewhere.
+  EXPECT_NEAR(pairs / distributed::plan(shapes(4096), 1, {.mask = causal()}).pairs_of(0), 1, 1e-3);
 }
 
 TEST(DivisionPlan, SendsNoSegmentThatNobodySees) {
   // Every query sees its own document alone, and these are the segments.
   const Mask mask = documents({0, 1024, 2048, 3072});
   const DivisionPlan plan = distributed::plan(shapes(3072), 3, {.mask = mask});
-  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(plan.bytes_received(rank), 0);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(plan.received[static_cast<std::size_t>(rank)], 0);
 }
 
 TEST(DivisionPlan, CausalWorkIsBalanced) {
-  const DivisionPlan plan = distributed::plan(shapes(64 * 1024), 4, {.mask = causal()});
+  const DivisionPlan plan =
+      distributed::plan(shapes(64 * 1024), 4, {.mask = causal()}, DividedBy::kTokens);
   EXPECT_GT(plan.balance(), 0.995);
   EXPECT_LE(plan.balance(), 1);
   // 4 heads, 64 segments: those before a row's own, and about half of that.
@@ -106,8 +145,9 @@ TEST(DivisionPlan, PrintsItself) {
   text << distributed::plan(shapes(2048), 2);
   EXPECT_EQ(text.str(),
             "ranks       2, 2048 queries and 2048 keys in segments of 1024\n"
+            "divided by  tokens: the busiest rank receives 0.2 MB by tokens, 0.2 MB by heads\n"
             "balance     100.0 % of the busiest rank's work on average\n"
-            "sent        0.3 MB, 0.2 MB a segment\n"
+            "sent        0.3 MB\n"
             "rank 0      8.389e+06 pairs, receives 0.2 MB\n"
             "rank 1      8.389e+06 pairs, receives 0.2 MB\n");
 }
@@ -127,8 +167,16 @@ TEST(SimulatedSeconds, OfOneRankIsItsWork) {
   EXPECT_NEAR(distributed::simulated_seconds(plan, cluster), plan.pairs_of(0) / 1e9, 1e-12);
 }
 
+TEST(SimulatedSeconds, OfDividedHeadsIsSendingAndThenComputing) {
+  const DivisionPlan plan = distributed::plan(shapes(4096), 2, {}, DividedBy::kHeads);
+  const double bytes = static_cast<double>(plan.most_bytes_received());
+  EXPECT_NEAR(distributed::simulated_seconds(plan, {1e9, 0.25, 1e6}),
+              2 * 0.25 + bytes / 1e6 + plan.pairs_of(0) / 1e9, 1e-12);
+}
+
 TEST(SimulatedSeconds, LiesBetweenTheBusiestRankAndEverythingInTurn) {
-  const DivisionPlan plan = distributed::plan(shapes(16384), 4, {.mask = causal()});
+  const DivisionPlan plan =
+      distributed::plan(shapes(16384), 4, {.mask = causal()}, DividedBy::kTokens);
   const auto seconds = [&](double latency, double bandwidth) {
     return distributed::simulated_seconds(plan, {1e9, latency, bandwidth});
   };

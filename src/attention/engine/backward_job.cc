@@ -13,6 +13,11 @@ constexpr std::int64_t kGroups = 8;
 // Rows for which a part's sums pay.
 constexpr std::int64_t kRowsPerPart = 512;
 
+// Of batch entries, or of heads: those that add to the same cells are one group.
+std::int64_t groups_of(std::int64_t count, bool shares_cells, std::int64_t stride) {
+  return shares_cells && stride == 0 ? std::min<std::int64_t>(count, 1) : count;
+}
+
 }  // namespace
 
 BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, std::int32_t panel_rows,
@@ -22,12 +27,11 @@ BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, std::int3
       kv_heads_(rows.kv_heads),
       q_len_(rows.queries),
       shares_cells_(cells[2] != 0 && cells[3] != 0),
-      groups_of_batch_(shares_cells_ && cells[0] == 0 ? std::min<std::int64_t>(batch_, 1) : batch_),
-      groups_of_heads_(shares_cells_ && cells[1] == 0 ? std::min<std::int64_t>(kv_heads_, 1)
-                                                      : kv_heads_) {
-  const std::int64_t groups = std::max<std::int64_t>(groups_of_batch_ * groups_of_heads_, 1);
-  const std::int64_t group_size = kv_heads_ == 0 ? 1 : rows.heads / kv_heads_;
-  const std::int64_t most = q_len_ * group_size / kRowsPerPart;
+      groups_of_batch_(groups_of(batch_, shares_cells_, cells[0])),
+      groups_of_heads_(groups_of(kv_heads_, shares_cells_, cells[1])) {
+  const std::int64_t groups = std::max<std::int64_t>(
+      groups_of_batch_ * groups_of(rows.all_kv_heads, shares_cells_, cells[1]), 1);
+  const std::int64_t most = q_len_ * rows.group_size / kRowsPerPart;
   const std::int64_t wanted =
       std::max<std::int64_t>(std::min((kGroups + groups - 1) / groups, most), 1);
   // Whole panels, but for the last.

@@ -18,9 +18,9 @@ struct GradientTargets {
   MutableRows value;  // the same
   // Of the term that sums cells, broadcast to the scores, 0 before.
   std::optional<TensorView<Real>> cells = std::nullopt;
-  // [num_heads, sums_per_head()], for each term in order; null for a term that has no such sums.
+  // [all heads, sums_per_head()], for each term in order; null for a term that has no such sums.
   std::vector<Real*> per_head;
-  Real* sinks = nullptr;  // [num_heads], where there are sinks
+  Real* sinks = nullptr;  // [all heads], where there are sinks
 };
 
 template <class Real>
@@ -56,8 +56,8 @@ class BackwardDivision {
  public:
   template <class Real>
   BackwardDivision(const BackwardJob<Real>& job, std::int32_t panel_rows)
-      : BackwardDivision({job.request().num_queries(), job.request().shape.num_heads,
-                          job.request().num_kv_heads()},
+      : BackwardDivision({job.request().num_queries(), job.request().heads_per_kv_head,
+                          job.request().num_kv_heads(), job.request().shapes.num_kv_heads},
                          job.batches(), panel_rows,
                          job.gradients.cells ? job.gradients.cells->strides() : Strides{}) {}
 
@@ -97,8 +97,9 @@ class BackwardDivision {
  private:
   struct Rows {
     std::int64_t queries;
-    std::int64_t heads;
+    std::int64_t group_size;  // heads that share a key head
     std::int64_t kv_heads;
+    std::int64_t all_kv_heads;  // those of other parts too: each part is divided as in the whole
   };
 
   // The strides are those of the gradient of cells; 0 where there is none.

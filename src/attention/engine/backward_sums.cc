@@ -87,7 +87,7 @@ TaskSums<Real> BackwardSums<Real>::start(const BackwardTask& task) const {
   }
   std::size_t i = 0;
   for (const auto& term : job_.request().terms) {
-    sums.terms.push_back({.first_head = task.kv_head * group_,
+    sums.terms.push_back({.first_head = first_head(task),
                           .per_head = start_heads(terms_[i++], term->sums_per_head(), task),
                           .cells = cells});
   }
@@ -108,7 +108,7 @@ CellSums<Real> BackwardSums<Real>::cells_of(const BackwardTask& task) const {
   const TensorView<Real>& gradient = *job_.gradients.cells;
   if (cells_.count == 0) {
     return {gradient.data() + task.batch * gradient.stride(0) +
-                task.kv_head * group_ * gradient.stride(1) +
+                first_head(task) * gradient.stride(1) +
                 task.queries.begin * gradient.stride(2),
             gradient.stride(1), gradient.stride(2), gradient.stride(3), task.queries.begin};
   }
@@ -150,7 +150,7 @@ void BackwardSums<Real>::write_heads(const Piece<double>& all, std::int64_t per_
   std::vector<double> totals(static_cast<std::size_t>(heads * per_head));
   for_each_task([&](const BackwardTask& task) {
     const double* sums = all.in(memory_) + division_.index(task) * count;
-    double* total = totals.data() + task.kv_head * count;
+    double* total = totals.data() + first_head(task) * per_head;
     for (std::int64_t i = 0; i < count; ++i) total[i] += sums[i];
   });
   if (is_shared) {
@@ -199,7 +199,7 @@ void BackwardSums<Real>::write_cells(const BackwardTask& task) const {
   for (std::int64_t h = 0; h < cell_heads_; ++h) {
     for (std::int64_t q = 0; q < queries; ++q) {
       Real* target = gradient.data() + task.batch * gradient.stride(0) +
-                     (task.kv_head * group_ + h) * gradient.stride(1) +
+                     (first_head(task) + h) * gradient.stride(1) +
                      (task.queries.begin + q) * gradient.stride(2);
       const Real* from = sums.data + h * sums.head_stride + q * sums.query_stride;
       for (std::int64_t k = 0; k < cell_keys_; ++k) target[k * gradient.stride(3)] += from[k];

@@ -58,6 +58,10 @@ class BackwardSums {
   Real* start(const KeyRows& rows, const BackwardTask& task) const;
   double* start_heads(const Piece<double>& sums, std::int64_t per_head,
                       const BackwardTask& task) const;
+  // The place of a task's first head among all.
+  std::int64_t first_head(const BackwardTask& task) const {
+    return job_.request().head(task.kv_head * group_);
+  }
   CellSums<Real> cells_of(const BackwardTask& task) const;
   void write(const KeyRows& rows) const;
   void write_head(const KeyRows& rows, std::int64_t head) const;

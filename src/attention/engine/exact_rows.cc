@@ -19,7 +19,7 @@ void add_values(const Request<Real>& request, const PanelRows<Real>& rows,
   ScorePosition at{.batch = static_cast<std::int32_t>(rows.batch())};
   for (std::int32_t r = 0; r < rows.num_rows(); ++r) {
     Real* const out = all_out + r * value_dim;
-    at.head = static_cast<std::int32_t>(rows.head(r));
+    at.head = rows.head_place(r);
     at.q_idx = rows.position(r);
     const std::int64_t query = request.query(rows.query(r));
     for (std::int32_t j = weights.begin; j < weights.end; ++j) {
@@ -33,7 +33,7 @@ void add_values(const Request<Real>& request, const PanelRows<Real>& rows,
       add(tile.value + j * tile.value_stride);
       for (const auto& term : request.terms) {
         if (term->adds_to_values()) {
-          add(term->added_value({rows.batch(), rows.head(r), query, at.kv_idx}));
+          add(term->added_value({rows.batch(), at.head, query, at.kv_idx}));
         }
       }
     }

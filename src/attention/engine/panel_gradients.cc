@@ -194,7 +194,7 @@ void PanelGradients<Real>::add_sinks(const BackwardJob<Real>& job) const {
 
 template <class Real>
 double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int32_t r) const {
-  const double sink = (*request_->sinks)(rows_.head(r));
+  const double sink = (*request_->sinks)(rows_.head_place(r));
   return exact_ == nullptr ? std::exp(sink - double{lse_of(job, r)}) : exact_->weight_of(sink, r);
 }
 

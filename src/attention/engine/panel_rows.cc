@@ -79,6 +79,7 @@ template <class Real>
 void PanelRows<Real>::place(std::int32_t r, std::int64_t head, std::int64_t query) {
   heads_[index(r)] = static_cast<std::int32_t>(head);
   queries_[index(r)] = static_cast<std::int32_t>(query);
+  head_places_[index(r)] = static_cast<std::int32_t>(request_->head(head));
   positions_[index(r)] =
       static_cast<std::int32_t>(request_->query(query) + request_->shape.query_offset[batch_]);
 }
@@ -89,7 +90,7 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
   // Terms and masks are asked about whole vectors of rows, but may know only those that exist.
   const std::size_t last = index(num_rows_ - 1);
   const std::int32_t end = whole_vectors(num_rows_);
-  std::fill(heads_.begin() + num_rows_, heads_.begin() + end, heads_[last]);
+  std::fill(head_places_.begin() + num_rows_, head_places_.begin() + end, head_places_[last]);
   std::fill(positions_.begin() + num_rows_, positions_.begin() + end, positions_[last]);
   panel_ = {.vectors = has_few_rows_ ? kernels::kFewRows : width_ / table_.lanes,
             .num_rows = num_rows_,
@@ -101,7 +102,7 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
   if (!request_->dropout.keeps_everything()) {
     dropout_ = dropout_rows<Real>(request_->dropout);
     dropout_.batch = static_cast<std::uint32_t>(batch_);
-    dropout_.heads = heads_.data();
+    dropout_.heads = head_places_.data();
     dropout_.q_idx = positions_.data();
   }
   find_ranges();
@@ -136,7 +137,7 @@ void PanelRows<Real>::find_ranges() {
   for (std::int32_t r = 0; r < width_; ++r) {
     const bool exists = r < num_rows_;
     if (exists && (r == 0 || per_head || query(r) != query(r - 1))) {
-      keys = request_->mask.range({batch_, head(r), request_->query(query(r))});
+      keys = request_->mask.range({batch_, head_place(r), request_->query(query(r))});
     }
     begin_[index(r)] = exists ? static_cast<std::int32_t>(keys.begin) : 0;
     end_[index(r)] = exists ? static_cast<std::int32_t>(keys.end) : 0;

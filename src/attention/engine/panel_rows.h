@@ -98,7 +98,7 @@ class PanelRows {
             .begin = std::max(panel_.any_begin - tile.first_key, 0),
             .end = std::min(panel_.any_end - tile.first_key, tile.num_keys),
             .batch = static_cast<std::int32_t>(batch_),
-            .heads = heads_.data(),
+            .heads = head_places_.data(),
             .q_idx = positions_.data(),
             .target = table_.tile_target,
             .query = packed_query_,
@@ -165,12 +165,14 @@ class PanelRows {
   std::int64_t head(std::int32_t r) const { return heads_[index(r)]; }
   std::int64_t query(std::int32_t r) const { return queries_[index(r)]; }
   RowIndex row(std::int32_t r) const { return {heads_[index(r)], queries_[index(r)]}; }
+  // Where masks, terms and sinks have the row.
+  std::int32_t head_place(std::int32_t r) const { return head_places_[index(r)]; }
   std::int32_t position(std::int32_t r) const { return positions_[index(r)]; }
 
  private:
   static std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
   detail::RowGroup group() const {
-    return {static_cast<std::int32_t>(batch_), num_rows_, heads_.data(), positions_.data(),
+    return {static_cast<std::int32_t>(batch_), num_rows_, head_places_.data(), positions_.data(),
             table_.tile_target};
   }
 
@@ -195,9 +197,10 @@ class PanelRows {
   std::int64_t batch_ = 0;
   std::int32_t num_rows_ = 0;
   std::int32_t width_ = 0;
-  PerRow heads_;
-  PerRow queries_;    // index within the call
-  PerRow positions_;  // which count query_offset
+  PerRow heads_;  // index within the call, as is that of the query
+  PerRow queries_;
+  PerRow head_places_;  // among all heads
+  PerRow positions_;    // among all queries, which count query_offset
   PerRow begin_;
   PerRow end_;
 };

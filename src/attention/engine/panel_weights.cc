@@ -32,7 +32,7 @@ void PanelWeights<Real>::start(const PanelRows<Real>& rows, const Request<Real>&
   rows_ = &rows;
   for (std::int32_t r = 0; r < rows.width(); ++r) {
     const bool has_sink = request.sinks && r < rows.num_rows();
-    high_[r] = has_sink ? (*request.sinks)(rows.head(r)) : -kInfinity<Real>;
+    high_[r] = has_sink ? (*request.sinks)(rows.head_place(r)) : -kInfinity<Real>;
     sum_[r] = high_[r] == -kInfinity<Real> ? Real{0} : Real{1};
   }
 }

@@ -29,9 +29,10 @@ class RowTiles {
     seen_by_any_ = {request_.shape.kv_len, 0};
     seen_by_all_ = {0, request_.shape.kv_len};
   }
-  // The query is counted as the request's tensors have it.
+  // Head and query are counted as the request's tensors have them.
   void add(std::int64_t head, std::int64_t query) {
     const std::int64_t place = request_.query(query);
+    head = request_.head(head);
     heads_.push_back(static_cast<std::int32_t>(head));
     positions_.push_back(static_cast<std::int32_t>(place + request_.shape.query_offset[batch_]));
     const RowRange keys = request_.mask.range({batch_, head, place});

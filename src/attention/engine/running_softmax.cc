@@ -218,7 +218,7 @@ template <class Real>
 bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, std::int32_t r) const {
   const Normaliser normaliser = normaliser_of(request, r);
   if (normaliser.sum != 0) return std::abs(normaliser.m) > kLargestOffset<Real>;
-  const bool has_sink = request.sinks && (*request.sinks)(rows_.head(r)) != -kInfinity<Real>;
+  const bool has_sink = request.sinks && (*request.sinks)(rows_.head_place(r)) != -kInfinity<Real>;
   const bool may_be_seen =
       has_total_ && rows_.sees_any(r) &&
       (!rows_.keeps_scores() || total_.threshold[r] == kernels::kBeyondRangeOf<Real>);
@@ -246,7 +246,7 @@ typename RunningSoftmax<Real>::Normaliser RunningSoftmax<Real>::normaliser_of(
     const Request<Real>& request, std::int32_t r) const {
   const Real sum = has_total_ ? total_.sum[r] : 0;
   const Real m = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
-  const Real sink = request.sinks ? (*request.sinks)(rows_.head(r)) * std::numbers::log2e_v<Real>
+  const Real sink = request.sinks ? (*request.sinks)(rows_.head_place(r)) * std::numbers::log2e_v<Real>
                                   : -kInfinity<Real>;
   // Scores that are kept were multiplied by a rounded log2 e.
   const double unit =

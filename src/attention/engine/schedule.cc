@@ -37,8 +37,7 @@ std::int64_t most_few_rows(const Request<Real>& request, std::int32_t lanes) {
 // As many of `threads` as the work is worth, at least one.
 template <class Real>
 int useful_threads(const Request<Real>& request, int threads) {
-  const ScoreShape& shape = request.shape;
-  const double pairs = static_cast<double>(shape.batch * shape.num_heads) *
+  const double pairs = static_cast<double>(request.shape.batch * request.num_heads()) *
                        static_cast<double>(request.num_queries()) *
                        static_cast<double>(request.num_keys());
   const double work = pairs * static_cast<double>(request.head_dim() + request.value_dim());

@@ -1,0 +1,46 @@
+// The gradients that a rank has at the end: of its tokens, and of all that options hold.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "attention/option_gradients.h"
+#include "distributed/rank_sums.h"
+#include "distributed/shared_problem.h"
+#include "heed/attention_backward.h"
+
+namespace heed::inline v0::distributed {
+
+// All 0.
+template <class Real>
+AttentionGradients<Real> make_own_gradients(const SharedProblem<Real>& problem) {
+  const Request<Real>& request = problem.request;
+  const std::int64_t batch = request.shape.batch;
+  const Shape query{batch, request.shapes.num_heads, problem.num_own_queries(), request.head_dim()};
+  const auto keys = [&](std::int64_t dim) {
+    return Shape{batch, request.shapes.num_kv_heads, problem.num_own_keys(), dim};
+  };
+  return {make_option_gradients(request), Tensor<Real>(query),
+          Tensor<Real>(keys(request.head_dim())), Tensor<Real>(keys(request.value_dim()))};
+}
+
+template <class Real>
+void sum_over_ranks(Communicator& ranks, Tensor<Real>& numbers) {
+  if (ranks.size() == 1) return;
+  RankSums<Real> sums(ranks, std::vector<double>(static_cast<std::size_t>(ranks.size()), 1.0));
+  std::vector<Real>& all = sums.prepare(numbers.num_elements());
+  std::copy_n(numbers.data(), numbers.num_elements(), all.begin());
+  sums.run();
+  std::copy_n(all.begin(), numbers.num_elements(), numbers.data());
+}
+
+// What each rank has found of the options' gradients becomes the whole. All ranks call it.
+template <class Real>
+void sum_options(const SharedProblem<Real>& problem, OptionGradients<Real>& gradients) {
+  for (const auto& term : problem.request.terms) {
+    if (term->gradient() != nullptr) sum_over_ranks(problem.ranks, gradients.*term->gradient());
+  }
+  sum_over_ranks(problem.ranks, gradients.sinks);
+}
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,35 @@
+// What one rank computes, as a part of all scores.
+#pragma once
+
+#include <algorithm>
+
+#include "attention/score_part.h"
+#include "heed/distributed.h"
+
+namespace heed::inline v0::distributed {
+
+// All heads, for the queries of a rank's tokens.
+inline ScorePart own_queries(const AttentionShapes& shapes, int rank, int size) {
+  return {.num_queries = TokenDivision(shapes.q_len, size).num_tokens(rank),
+          .stretch = TokenDivision::kSegment,
+          .step = size * TokenDivision::kSegment,
+          .first = rank * TokenDivision::kSegment,
+          .odd_first = (size - 1 - rank) * TokenDivision::kSegment,
+          .first_head = 0,
+          .num_heads = shapes.num_heads,
+          .keys = {0, shapes.kv_len}};
+}
+
+// A rank's heads, which divide, for all queries.
+inline ScorePart own_heads(const AttentionShapes& shapes, int rank, int size) {
+  return {.num_queries = shapes.q_len,
+          .stretch = std::max<std::int64_t>(shapes.q_len, 1),
+          .step = 0,
+          .first = 0,
+          .odd_first = 0,
+          .first_head = rank * (shapes.num_heads / size),
+          .num_heads = shapes.num_heads / size,
+          .keys = {0, shapes.kv_len}};
+}
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,27 @@
+// Which ranks see which keys.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "heed/config.h"
+
+namespace heed::inline v0::distributed {
+
+// Which ranks see some key of which segments. The same on every rank.
+class Readers {
+ public:
+  Readers(std::int64_t num_segments, std::vector<std::uint8_t> reads)
+      : num_segments_(num_segments), reads_(std::move(reads)) {}
+
+  bool reads(int rank, std::int64_t segment) const {
+    return reads_[static_cast<std::size_t>(rank * num_segments_ + segment)] != 0;
+  }
+
+ private:
+  std::int64_t num_segments_;
+  std::vector<std::uint8_t> reads_;  // [ranks][segments]
+};
+
+}  // namespace heed::inline v0::distributed

@@ -1,0 +1,27 @@
+// What a token's key and value take in a message.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/plan.h"
+#include "heed/shape.h"
+
+namespace heed::inline v0::distributed {
+
+// How many bytes a token's key, or value, has, of how many key heads in all batch entries.
+struct TokenBytes {
+  std::int64_t batch;
+  std::int64_t heads;
+  std::int64_t key;
+  std::int64_t value;
+
+  static TokenBytes of(const AttentionShapes& shapes) {
+    return {shapes.batch, shapes.num_kv_heads, shapes.head_dim * size_of(shapes.type_of_keys()),
+            shapes.value_dim * size_of(shapes.type_of_values())};
+  }
+  std::int64_t of_tokens(std::int64_t count) const {
+    return checked_multiply(checked_multiply(checked_multiply(batch, heads), count), key + value);
+  }
+};
+
+}  // namespace heed::inline v0::distributed
