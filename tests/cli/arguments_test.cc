@@ -109,10 +109,21 @@ Kind kind_of(const std::string& type) {
   return Kind::kText;
 }
 
-std::vector<std::string> wrong_values(Kind kind) {
-  if (kind == Kind::kWhole) return {"", "0x10", "1.5", "99999999999999999999", "-1"};
-  if (kind == Kind::kNumber) return {"", "0x10", "nan", "1e999"};
-  if (kind == Kind::kFlag) return {"false", ""};
+// What no number can be is refused by the same code everywhere: options try these in turn.
+std::vector<std::string> wrong_values(Kind kind, std::size_t option) {
+  const auto in_turn = [&](const std::vector<std::string>& values) {
+    return values[option % values.size()];
+  };
+  switch (kind) {
+    case Kind::kWhole:
+      return {in_turn({"", "0x10", "1.5", "99999999999999999999"}), "-1"};
+    case Kind::kNumber:
+      return {in_turn({"", "0x10", "1e999"}), "nan"};
+    case Kind::kFlag:
+      return {in_turn({"false", ""})};
+    case Kind::kText:
+      break;
+  }
   return {""};
 }
 
@@ -140,7 +151,7 @@ TEST(Arguments, EachOptionOfEachVerbRefusesWhatIsNoneOfItsValues) {
         others.insert(others.end(), {other.name, folder / "missing/x"});
       }
       const Kind kind = kind_of(option.type);
-      for (const std::string& value : wrong_values(kind)) {
+      for (const std::string& value : wrong_values(kind, num_options)) {
         if (value == "-1" && takes_negative(option.name)) continue;
         const Arguments given = joined(joined(verb, others), with_value(option, kind, value));
         const CommandResult result = run_command(given);

@@ -78,8 +78,8 @@ TEST(DistributedBackward, HasTheGradientsOfOneProcess) {
 }
 
 TEST(DistributedBackward, HasTheBitsOfOneProcessByHeads) {
-  for (const std::int64_t kv_heads : {2, 4, 6}) {
-    const Operands<float> in({2500, 2500, 2, kv_heads});
+  for (const std::int64_t kv_heads : {2, 6}) {
+    const Operands<float> in({1300, 1300, 2, kv_heads});
     for (const AttentionOptions& options :
          {AttentionOptions{}, AttentionOptions{.mask = causal()}}) {
       const auto forward = attention_with_lse(in.query, in.key, in.value, options);

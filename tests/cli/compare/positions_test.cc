@@ -64,6 +64,26 @@ std::vector<std::int64_t> measured_lengths(const json& scores) {
   return lengths;
 }
 
+// What each kind has more than none has, in two heads of four dimensions in one layer.
+void expect_parameters_of_each_kind(const json& comparison) {
+  const auto added = [&](const char* member) {
+    std::map<std::string, std::int64_t> counts;
+    std::int64_t none = 0;
+    for (const json& of : comparison.at("results")) {
+      const auto positions = of.at("positions").get<std::string>();
+      counts[positions] = of.at(member).get<std::int64_t>();
+      if (positions == "none") none = counts[positions];
+    }
+    for (auto& count : counts) count.second -= none;
+    return counts;
+  };
+  const std::map<std::string, std::int64_t> expected{
+      {"none", 0},  {"sinusoidal", 0}, {"learned", 8 * 8},   {"rotary", 0},
+      {"alibi", 0}, {"t5", 2 * 32},    {"shaw", 2 * 65 * 4}, {"clip", 2 * 65}};
+  EXPECT_EQ(added("text_parameters"), expected);
+  EXPECT_EQ(added("copy_parameters"), expected);
+}
+
 TEST(ComparePositions, MeasuresEveryKindAsFarAsItsPositionsGo) {
   const CommandResult result = run_command(tiny({"--json"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -84,27 +104,7 @@ TEST(ComparePositions, MeasuresEveryKindAsFarAsItsPositionsGo) {
   }
   EXPECT_EQ(kinds, models::position_names());
   EXPECT_THAT(result.err, HasSubstr("text, clip, seed 1: loss "));
-}
-
-// Two heads of four dimensions in one layer.
-TEST(ComparePositions, CountsTheParametersOfEachKind) {
-  const json comparison = json::parse(run_command(tiny({"--seeds", "1", "--json"})).out);
-  const auto added = [&](const char* member) {
-    std::map<std::string, std::int64_t> counts;
-    std::int64_t none = 0;
-    for (const json& of : comparison.at("results")) {
-      const auto positions = of.at("positions").get<std::string>();
-      counts[positions] = of.at(member).get<std::int64_t>();
-      if (positions == "none") none = counts[positions];
-    }
-    for (auto& count : counts) count.second -= none;
-    return counts;
-  };
-  std::map<std::string, std::int64_t> expected{
-      {"none", 0},  {"sinusoidal", 0}, {"learned", 8 * 8},   {"rotary", 0},
-      {"alibi", 0}, {"t5", 2 * 32},    {"shaw", 2 * 65 * 4}, {"clip", 2 * 65}};
-  EXPECT_EQ(added("text_parameters"), expected);
-  EXPECT_EQ(added("copy_parameters"), expected);
+  expect_parameters_of_each_kind(comparison);
 }
 
 TEST(ComparePositions, TheSameSeedsGiveTheSameNumbers) {
