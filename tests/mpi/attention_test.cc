@@ -39,6 +39,24 @@ TEST_F(MpiAttention, HasTheBitsOfOneProcess) {
   }
 }
 
+// 30 key heads divide by each number of ranks that is tried.
+TEST_F(MpiAttention, HasThemByHeads) {
+  const Operands<float> in({1100, 1100, 1, 30});
+  const AttentionOptions options{.mask = causal()};
+  const distributed::Ranks by_heads(ranks_, distributed::DividedBy::kHeads);
+  const auto expected = attention_with_lse(in.query, in.key, in.value, options);
+  const auto found =
+      distributed::attention_with_lse(by_heads, own(in.query), own(in.key), own(in.value), options);
+  EXPECT_TRUE(same_bits(found.out, own(expected.out)));
+  EXPECT_TRUE(same_bits(found.lse, own(expected.lse)));
+  const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, expected, options);
+  const auto gradients = distributed::attention_backward(
+      by_heads, own(in.grad_out), own(in.query), own(in.key), own(in.value), found, options);
+  EXPECT_TRUE(same_bits(gradients.query, own(plain.query)));
+  EXPECT_TRUE(same_bits(gradients.key, own(plain.key)));
+  EXPECT_TRUE(same_bits(gradients.value, own(plain.value)));
+}
+
 TEST_F(MpiAttention, HasTheGradientsOfOneProcess) {
   const AttentionOptions options{.mask = causal()};
   const auto forward = attention_with_lse(in_.query, in_.key, in_.value, options);
