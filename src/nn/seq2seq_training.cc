@@ -103,8 +103,9 @@ Seq2SeqStep train_step(Seq2Seq<T>& model, Optimizer<T>& optimizer, const Sequenc
   const Variable<T> loss = seq2seq_loss(model, batch);
   Seq2SeqStep step{static_cast<double>(loss.item())};
   if (!std::isfinite(step.loss)) {
-    throw InvalidArgument(
-        fmt::format("train_step: the loss is {}: a smaller learning rate may help", step.loss));
+    // The sign of a NaN is the processor's affair.
+    throw InvalidArgument(fmt::format(
+        "train_step: the loss is {}: a smaller learning rate may help", std::abs(step.loss)));
   }
   optimizer.zero_grad();
   loss.backward();
