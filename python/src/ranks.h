@@ -1,0 +1,37 @@
+// Ranks as Python holds them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+
+#include "heed/communicator.h"
+#include "heed/function_ref.h"
+
+namespace heed::python {
+
+namespace nb = nanobind;
+
+// One rank's view of all of them, for as long as it lasts.
+class Ranks {
+ public:
+  explicit Ranks(std::unique_ptr<Communicator> owned)
+      : owned_(std::move(owned)), ranks_(owned_.get()) {}
+  explicit Ranks(Communicator* borrowed) : ranks_(borrowed) {}
+
+  // @throws InvalidArgument when they have ended.
+  Communicator& get() const;
+  void end() noexcept { ranks_ = nullptr; }
+
+ private:
+  std::unique_ptr<Communicator> owned_;
+  Communicator* ranks_;
+};
+
+// run_on_all() of a part that is called with the interpreter's lock and may raise. A ValueError is
+// one on all ranks, with the same text. Any other exception of Python's is raised where it was; the
+// others raise a RuntimeError that has its type and text.
+void on_all(Communicator& ranks, FunctionRef<void()> part);
+
+}  // namespace heed::python
