@@ -56,7 +56,8 @@ void refuse_ranks(const std::string& verb) {
 }
 
 bool is_divided(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != "train") return false;
+  const auto word = [&](int i) { return std::string_view(i < argc ? argv[i] : ""); };
+  if (word(1) != "train" && !(word(1) == "bench" && word(2) == "distributed")) return false;
   // PMIx does not say in the environment how many there are: MPI does.
   return num_started() > 1 || (num_started() == 0 && std::getenv("PMIX_RANK") != nullptr);
 }

@@ -1,13 +1,11 @@
 // heed bench distributed: attention of divided tokens beside one process with as many threads.
-#include "heed/distributed.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,16 +13,14 @@
 #include "arguments.h"
 #include "bench/bench_verbs.h"
 #include "bench/case_arguments.h"
+#include "bench/measured_ranks.h"
 #include "bench/report.h"
 #include "bench/simulated_cluster.h"
-#include "bench/statistics.h"
-#include "bench/timed_ranks.h"
 #include "heed/distributed_plan.h"
 #include "heed/error.h"
 #include "heed/parallel.h"
-#include "heed/random.h"
-#include "heed/thread_ranks.h"
 #include "mask_argument.h"
+#include "ranks.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -38,10 +34,12 @@ struct DistributedArguments {
   Numbers ranks{1, 2}, seq{16384};
   std::int64_t heads = 8, kv_heads = 0, head_dim = 64;
   std::string mask = "causal";
-  int threads = 0;
+  int threads = 0;       // of all ranks together
+  int threads_each = 0;  // of a process that mpirun started
   int repetitions = 3;
   ReportOptions report;
   bool simulates = false;
+  bool names_ranks = false;  // --ranks is given
   Links links;
   std::string out;
 
@@ -55,177 +53,80 @@ struct DistributedArguments {
   }
 };
 
-// The tensors of one pass, of all tokens or of a rank's.
-struct DividedOperands {
-  Tensor<float> query, key, value, grad_out;
-  AttentionOutput<float> forward;  // where it is the backward pass
-
-  DividedOperands own(const Communicator& ranks) const {
-    const auto part = [&](const Tensor<float>& whole) {
-      return distributed::own_tokens(ranks, FloatView(whole));
-    };
-    if (grad_out.empty()) return {part(query), part(key), part(value), {}, {}};
-    return {part(query),
-            part(key),
-            part(value),
-            part(grad_out),
-            {part(forward.out), part(forward.lse), part(forward.lse_low)}};
-  }
-};
-
-DividedOperands draw_operands(const AttentionShapes& shapes, const AttentionOptions& options,
-                              bool is_backward) {
-  TorchGenerator random(0);
-  DividedOperands in;
-  in.query = random.randn({1, shapes.num_heads, shapes.q_len, shapes.head_dim});
-  in.key = random.randn({1, shapes.num_kv_heads, shapes.kv_len, shapes.head_dim});
-  in.value = random.randn(in.key.shape());
-  if (!is_backward) return in;
-  in.grad_out = random.randn(in.query.shape());
-  in.forward = attention_with_lse(in.query, in.key, in.value, options);
-  return in;
-}
-
-void compute_pass(const DividedOperands& in, const AttentionOptions& options) {
-  if (in.grad_out.empty()) {
-    attention_with_lse(in.query, in.key, in.value, options);
-  } else {
-    attention_backward(in.grad_out, in.query, in.key, in.value, in.forward, options);
-  }
-}
-
-void compute_pass(Communicator& ranks, const DividedOperands& in, const AttentionOptions& options) {
-  if (in.grad_out.empty()) {
-    distributed::attention_with_lse(ranks, in.query, in.key, in.value, options);
-  } else {
-    distributed::attention_backward(ranks, in.grad_out, in.query, in.key, in.value, in.forward,
-                                    options);
-  }
-}
-
-// So many ranks, which are threads of this process: they wait as those of several would.
-class RankCalls {
- public:
-  RankCalls(const DividedOperands& whole, const AttentionOptions& options, int size)
-      : options_(options), size_(size), own_(static_cast<std::size_t>(size)), waited_(own_.size()) {
-    run_thread_ranks(size, [&](Communicator& ranks) { own_[index(ranks)] = whole.own(ranks); });
-  }
-
-  void operator()() {
-    const auto start = std::chrono::steady_clock::now();
-    run_thread_ranks(size_, [&](Communicator& ranks) {
-      TimedRanks timed(ranks);
-      compute_pass(timed, own_[index(ranks)], options_);
-      waited_[index(ranks)] += timed.seconds();
-    });
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
-  // Of the time of all ranks.
-  double share_of_waiting() const {
-    double sum = 0;
-    for (const double seconds : waited_) sum += seconds;
-    return sum / (size_ * seconds_);
-  }
-
- private:
-  static std::size_t index(const Communicator& ranks) {
-    return static_cast<std::size_t>(ranks.rank());
-  }
-
-  const AttentionOptions& options_;
-  int size_;
-  std::vector<DividedOperands> own_;
-  std::vector<double> waited_;
-  double seconds_ = 0;
-};
-
-// A row for each number of ranks, all measured in turn with one process.
-std::vector<Json> measure_ranks(const DistributedArguments& arguments, const std::string& pass,
-                                std::int64_t length, Progress& progress) {
-  const AttentionShapes shapes = arguments.shapes(length);
-  const AttentionOptions options{.mask = parse_mask("--mask", arguments.mask)};
-  const DividedOperands whole = draw_operands(shapes, options, pass == "backward");
-  std::vector<std::unique_ptr<RankCalls>> ranks;
-  const auto one_process = [&] { compute_pass(whole, options); };
-  std::vector<FunctionRef<void()>> calls{one_process};
-  for (const std::int64_t size : arguments.ranks) {
-    ranks.push_back(std::make_unique<RankCalls>(whole, options, static_cast<int>(size)));
-    calls.emplace_back(*ranks.back());
-  }
-  progress.start_case();
-  const auto repetitions = time_in_turn(
-      {.threads = arguments.threads, .warmups = 1, .repetitions = arguments.repetitions}, calls,
-      progress);
-  std::vector<Timing> timings;
-  timings.reserve(repetitions.size());
-  for (const auto& of_call : repetitions) {
-    timings.push_back(summarize(of_call, undisturbed_rates(of_call)));
-  }
-  std::vector<Json> rows;
-  rows.reserve(ranks.size());
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const auto size = static_cast<int>(arguments.ranks[i]);
-    const auto plan = distributed::plan(shapes, size, options);
-    const Json described{{"pass", pass},
-                         {"seq", length},
-                         {"heads", shapes.num_heads},
-                         {"kv_heads", shapes.num_kv_heads},
-                         {"head_dim", shapes.head_dim},
-                         {"mask", arguments.mask},
-                         {"ranks", size},
-                         {"threads", std::max(arguments.threads / size, 1)}};
-    const double alone = timings[0].median_seconds;
-    const double divided = timings[i + 1].median_seconds;
-    rows.emplace_back(Json{{"case", described},
-                           {"median_ms", divided * 1e3},
-                           {"one_process_ms", alone * 1e3},
-                           {"efficiency", alone / divided},
-                           {"waiting_share", ranks[i]->share_of_waiting()},
-                           {"balance", plan.balance()},
-                           {"bytes_received", plan.most_bytes_received()},
-                           {"quiet", timings[i + 1].quiet},
-                           {"repetitions", timings[i + 1].repetitions}});
-  }
-  return rows;
-}
-
 std::string ranks_table(const Json& report) {
   std::vector<std::vector<std::string>> rows{{"pass", "seq", "ranks", "threads each", "ms",
                                               "one process ms", "efficiency", "waiting",
                                               "received MB", "quiet"}};
+  const auto cell = [](const Json& number, int digits) {
+    return number.is_null() ? "-" : fmt::format("{:.{}f}", number.get<double>(), digits);
+  };
   for (const Json& row : report["results"]) {
     const Json& one = row["case"];
-    rows.push_back({one["pass"], one["seq"].dump(), one["ranks"].dump(), one["threads"].dump(),
-                    fmt::format("{:.1f}", row["median_ms"].get<double>()),
-                    fmt::format("{:.1f}", row["one_process_ms"].get<double>()),
-                    fmt::format("{:.2f}", row["efficiency"].get<double>()),
-                    fmt::format("{:.1f} %", 100 * row["waiting_share"].get<double>()),
-                    fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6),
-                    quiet_cell(row)});
+    rows.push_back(
+        {one["pass"], one["seq"].dump(), one["ranks"].dump(), one["threads"].dump(),
+         cell(row["median_ms"], 1), cell(row["one_process_ms"], 1), cell(row["efficiency"], 2),
+         fmt::format("{:.1f} %", 100 * row["waiting_share"].get<double>()),
+         fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6), quiet_cell(row)});
   }
   add_ratios(report, rows);
   return headline(report["machine"]) + aligned(rows) + quiet_note(report) + baseline_notes(report);
 }
 
+// Threads of this process, or the processes that mpirun started.
+std::vector<MeasuredRanks> measure_case(const DistributedArguments& arguments,
+                                        const DividedCase& one, Progress& progress) {
+  progress.start_case();
+  Communicator* const processes = ranks();
+  if (processes == nullptr) {
+    return measure_thread_ranks(one, arguments.ranks, arguments.threads, arguments.repetitions,
+                                progress);
+  }
+  return {measure_ranks_there_are(*processes, one, arguments.threads_each, arguments.repetitions,
+                                  progress)};
+}
+
 void run_ranks(const DistributedArguments& arguments) {
-  const ReportPrinter printer(arguments.report, "distributed");
+  std::optional<ReportPrinter> printer;
+  on_first_rank([&] { printer.emplace(arguments.report, "distributed"); });
   Json report{{"machine", machine()}, {"results", Json::array()}};
   {
     Progress progress(static_cast<int>(arguments.pass.size() * arguments.seq.size()));
     for (const std::string& pass : arguments.pass) {
       for (const std::int64_t length : arguments.seq) {
-        for (Json& row : measure_ranks(arguments, pass, length, progress)) {
-          report["results"].push_back(std::move(row));
+        const DividedCase one{pass == "backward", arguments.shapes(length), arguments.mask};
+        for (const MeasuredRanks& measured : measure_case(arguments, one, progress)) {
+          report["results"].push_back(measured.row(one));
         }
       }
     }
   }
-  printer.print(report, [](const Json& whole) { return ranks_table(whole); });
+  on_first_rank(
+      [&] { printer->print(report, [](const Json& whole) { return ranks_table(whole); }); });
+}
+
+// Where mpirun started several processes, these are the ranks.
+void check_processes(const DistributedArguments& arguments) {
+  if (ranks() == nullptr) return;
+  if (arguments.simulates) refuse_ranks("bench distributed --simulate");
+  if (arguments.names_ranks) {
+    throw UsageError(fmt::format(
+        "--ranks: {} processes were started, which are the ranks, expected none to be named",
+        ranks()->size()));
+  }
+}
+
+void settle_threads(DistributedArguments& arguments) {
+  if (ranks() != nullptr && arguments.threads > 0) {
+    arguments.threads_each = std::max(arguments.threads / ranks()->size(), 1);
+  } else {
+    arguments.threads_each = num_threads();
+  }
+  if (arguments.threads == 0) arguments.threads = num_threads();
 }
 
 void run_distributed(DistributedArguments arguments) {
-  if (arguments.threads == 0) arguments.threads = num_threads();
+  check_processes(arguments);
+  settle_threads(arguments);
   // What does not fit is said before anything is measured.
   for (const std::int64_t length : arguments.seq) {
     const AttentionOptions options{.mask = parse_mask("--mask", arguments.mask)};
@@ -287,7 +188,7 @@ void add_bench_distributed(CLI::App& bench) {
       ->type_name("MASK")
       ->capture_default_str();
   add_option(*verb, "--threads", arguments->threads,
-             "Threads of all ranks together; all the machine has, if not given")
+             "Threads of all ranks together; all that there are, if not given")
       ->check(CLI::Range(1, 1024).description(""));
   add_option(*verb, "--repeat", arguments->repetitions, "How often each case is measured")
       ->check(CLI::Range(1, 1000000).description(""))
@@ -295,15 +196,20 @@ void add_bench_distributed(CLI::App& bench) {
   add_report_options(*verb, arguments->report);
   add_simulation_options(*verb, *arguments);
   verb->footer(
-      "Ranks are threads of this process, each with its share of --threads; 'one process'\n"
-      "is attention() with all of them, measured in turn. 'efficiency' is its time by that\n"
+      "Ranks are threads of this process, each with its share of --threads, or the processes\n"
+      "that mpirun started; 'one process' is attention() with all of these threads, measured\n"
+      "in turn, where the first rank has as many processors. 'efficiency' is its time by that\n"
       "of the ranks, 'waiting' the share of their time that goes by in messages, 'received'\n"
       "what the busiest rank gets from others. The model of --simulate is in\n"
       "docs/distributed.md.\n\n"
       "Examples:\n"
       "  heed bench distributed --ranks 1,2 --pass forward,backward\n"
+      "  mpirun -n 4 heed bench distributed --seq 65536\n"
       "  heed bench distributed --simulate --ranks 1,4,16,64 --seq 65536,1048576");
-  verb->callback([arguments] { run_distributed(*arguments); });
+  verb->callback([arguments, verb] {
+    arguments->names_ranks = verb->count("--ranks") > 0;
+    run_distributed(*arguments);
+  });
 }
 
 }  // namespace heed::cli

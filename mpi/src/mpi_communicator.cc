@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <climits>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "distributed/checks.h"
+#include "distributed/pieces.h"
 #include "heed/mpi.h"
 #include "mpi_call.h"
 #include "mpi_transfer.h"
@@ -16,12 +14,6 @@
 namespace heed::inline v0 {
 
 namespace {
-
-void check_piece(std::size_t bytes) {
-  if (bytes >= 1 && bytes <= INT_MAX) return;
-  throw InvalidArgument(
-      fmt::format("MpiCommunicator: piece_bytes is {}, expected 1 to {}", bytes, INT_MAX));
-}
 
 void check_initialized() {
   int is_initialized = 0;
@@ -45,7 +37,7 @@ std::span<std::byte> read_only(std::span<const std::byte> message) {
 class MpiCommunicator::Impl {
  public:
   Impl(MPI_Comm ranks, const MpiOptions& options) : piece_bytes_(options.piece_bytes) {
-    check_piece(piece_bytes_);
+    check_piece_bytes("MpiCommunicator", piece_bytes_);
     check_initialized();
     check_mpi(MPI_Comm_dup(ranks, &ranks_), "MPI_Comm_dup");
     check_mpi(MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -65,17 +57,15 @@ class MpiCommunicator::Impl {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Starts each piece by start(piece, bytes, request). Between two ranks the last piece is shorter
-  // than the others, and may be empty, so that a receiver of another length notices.
+  // Starts each piece by start(piece, bytes, request).
   template <class Start>
   std::unique_ptr<Transfer> transfer(MpiTransfer::Kind kind, std::span<std::byte> message,
                                      std::string what, const Start& start) const {
     auto transfer = std::make_unique<MpiTransfer>(ranks_, kind, std::move(what));
-    for (std::size_t first = 0; first <= message.size(); first += piece_bytes_) {
-      const std::size_t bytes = std::min(piece_bytes_, message.size() - first);
-      MPI_Request* const request = transfer->add(bytes);
-      transfer->check(start(message.data() + first, static_cast<int>(bytes), request));
-    }
+    for_each_piece(message, piece_bytes_, [&](std::span<std::byte> piece) {
+      MPI_Request* const request = transfer->add(piece.size());
+      transfer->check(start(piece.data(), static_cast<int>(piece.size()), request));
+    });
     return transfer;
   }
 
@@ -113,7 +103,7 @@ class MpiCommunicator::Impl {
     if (mine.empty()) return;
     const auto own = all.subspan(static_cast<std::size_t>(rank_) * mine.size(), mine.size());
     std::memmove(own.data(), mine.data(), mine.size());
-    if (mine.size() > piece_bytes_) return gather_long(all, mine.size());
+    if (mine.size() > piece_bytes_) return gather_by_broadcasts(*this, all);
     const auto bytes = static_cast<int>(mine.size());
     check_mpi(
         MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.data(), bytes, MPI_BYTE, ranks_),
@@ -121,16 +111,6 @@ class MpiCommunicator::Impl {
   }
 
  private:
-  void gather_long(std::span<std::byte> all, std::size_t part) const {
-    std::vector<std::unique_ptr<Transfer>> transfers;
-    transfers.reserve(static_cast<std::size_t>(size_));
-    for (int root = 0; root < size_; ++root) {
-      transfers.push_back(
-          broadcast(all.subspan(static_cast<std::size_t>(root) * part, part), root));
-    }
-    for (const auto& transfer : transfers) transfer->wait();
-  }
-
   std::size_t piece_bytes_;
   MPI_Comm ranks_ = MPI_COMM_NULL;
   int rank_ = 0;

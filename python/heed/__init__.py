@@ -8,7 +8,7 @@
 (1, 8, 128, 64)
 """
 
-from . import models, reference
+from . import distributed, models, reference
 from ._diagnose import Finding, HeadDiagnostics, LayerDiagnostics, diagnose
 from ._figure import figure
 from ._heed import (
@@ -117,6 +117,7 @@ __all__ = [
     "columns",
     "diagnose",
     "dilated",
+    "distributed",
     "documents",
     "feature_map_attention",
     "feature_map_attention_backward",

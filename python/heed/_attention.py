@@ -12,6 +12,7 @@ from ._operator import AttentionOutput
 from ._options import make_options
 from ._recorded import as_given, as_real, check_gradients, put_together, rows_of, taken_apart
 from ._score_mod import TileFunction
+from .distributed import ranks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ class _Call(NamedTuple):
     is_allowed: bool  # whether the mask tensor says what may be seen; its numbers are added otherwise
     score_mod: Callable[..., Tensor] | None
     num_learned: int
+    ranks: _heed.Ranks | None  # among which tokens are divided
 
 
 class _Inputs(NamedTuple):
@@ -70,9 +72,16 @@ def _tile_function(call: _Call, inputs: _Inputs, needs: Sequence[bool] = ()) -> 
 
 
 def _attend(call: _Call, inputs: _Inputs, *, with_lse: bool) -> Any:
-    operands = [rows_of(tensor) for tensor in inputs.operands]
-    options = _options_of(call, inputs, _tile_function(call, inputs))
-    return _heed.attention(*operands, options, with_lse, torch.get_num_threads())
+    def read() -> tuple[list[Tensor], _heed.Options]:
+        operands = [rows_of(tensor) for tensor in inputs.operands]
+        return operands, _options_of(call, inputs, _tile_function(call, inputs))
+
+    threads = torch.get_num_threads()
+    if call.ranks is None:
+        operands, options = read()
+        return _heed.attention(*operands, options, with_lse, threads)
+    operands, options = _heed.run_on_all(call.ranks, read)
+    return _heed.distributed_attention(call.ranks, *operands, options, with_lse, threads)
 
 
 def _with_a_column(tensor: Tensor, number: Tensor | float) -> Tensor:
@@ -117,9 +126,13 @@ def _backward(call: _Call, inputs: _Inputs, made: _Made, grads: tuple[Any, Any],
         inputs, made, grad_out = _with_lse_in(call, inputs, made, (grad_out, grad_lse))
     score_mod = _tile_function(call, inputs, needs[4 + call.num_learned :])
     operands = [rows_of(tensor) for tensor in (grad_out, *inputs.operands)]
+    options = _options_of(call, inputs, score_mod)
     # Sums that several threads add to would depend on who comes first.
     threads = 1 if score_mod is not None and score_mod.learns else torch.get_num_threads()
-    found = list(_heed.attention_backward(*operands, tuple(made), _options_of(call, inputs, score_mod), threads))
+    if call.ranks is None:
+        found = list(_heed.attention_backward(*operands, tuple(made), options, threads))
+    else:
+        found = list(_heed.distributed_attention_backward(call.ranks, *operands, tuple(made), options, threads))
     if grad_lse is not None:
         found[2] = found[2][..., :value_dim]
         found[-1] = None if found[-1] is None else found[-1][..., :value_dim]
@@ -140,7 +153,8 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_out, grad_lse, _grad_low):
         check_gradients("attention", *(grad for grad in (grad_out, grad_lse) if grad is not None))
-        if grad_out is None and grad_lse is None:
+        # Other ranks wait for what this one has of their gradients.
+        if grad_out is None and grad_lse is None and ctx.call.ranks is None:
             return (None,) * len(ctx.needs_input_grad)
         *tensors, out, lse, low = ctx.saved_tensors
         inputs, needs = _inputs_of(ctx.call, tensors), ctx.needs_input_grad[1:]
@@ -192,6 +206,46 @@ def _weights(call: _Call, tensors: Sequence[Tensor | None]) -> Tensor:
     return _apply(without, [*tensors[:2], values, tensors[3], *learned, *tensors[4 + call.num_learned :]], with_lse=False)
 
 
+def _prepared(
+    query: Tensor, key: Tensor, value: Tensor, parameters: Sequence[Tensor], options: dict[str, Any]
+) -> tuple[_Call, list[Tensor | None]]:
+    """The call that is asked for, on one machine, and its tensors."""
+    _check(query, key, value)
+    given = dict(options)
+    if given.get("dropout") and given.get("seed") is None:
+        # Drawn where PyTorch draws, so that torch.manual_seed() decides.
+        given["seed"] = int(torch.randint(2**63 - 1, (), dtype=torch.int64))
+    given = {name: option for name, option in given.items() if not (name == "seed" and option is None)}
+    score_mod = given.pop("score_mod", None)
+    if score_mod is None and len(parameters) > 0:
+        raise ValueError(f"{_FUNCTION}: there are score_mod_parameters, expected a score_mod that takes them")
+    mask, given = _split_mask(query, given)
+    learned, rest = taken_apart(_FUNCTION, given)
+    call = _Call(rest, mask is not None and mask.dtype == torch.bool, score_mod, len(learned), None)
+    return call, [query, key, value, mask, *learned, *parameters]
+
+
+def _prepared_on_all(ranks: _heed.Ranks, given: tuple[Any, ...], *, wants_weights: bool) -> tuple[_Call, list[Tensor | None]]:
+    """The same on several ranks, which all raise what one of them does."""
+    *_, parameters, options = given
+
+    def prepare() -> tuple[_Call, list[Tensor | None]]:
+        if wants_weights:
+            raise ValueError(f"{_FUNCTION}: return_weights is True, expected False where tokens are divided")
+        if any(parameter.requires_grad for parameter in parameters):
+            raise ValueError(
+                f"{_FUNCTION}: score_mod_parameters require gradients, expected none that does where tokens are divided"
+            )
+        return _prepared(*given)
+
+    call, tensors = _heed.run_on_all(ranks, prepare)
+    first_seed = int(_heed.gather_texts(ranks, str(call.options.get("seed", 0)))[0])
+    if options.get("dropout") and options.get("seed") is None:
+        # All draw one, and that of the first rank counts.
+        call = call._replace(options=call.options | {"seed": first_seed})
+    return call._replace(ranks=ranks), tensors
+
+
 def attention(
     query: Tensor,
     key: Tensor,
@@ -200,6 +254,7 @@ def attention(
     return_lse: bool = False,
     return_weights: bool = False,
     score_mod_parameters: Sequence[Tensor] = (),
+    comm: Any = None,
     **options: Unpack[Options],
 ) -> Any:
     """heed.attention() with gradients: for query, key, value, alibi_slopes, bias, sinks, the tables of relative_bias
@@ -232,19 +287,9 @@ def attention(
     >>> sinks = torch.zeros(8, requires_grad=True)
     >>> heed.torch.attention(x, x, x, causal=True, sinks=sinks).sum().backward()
     """
-    _check(query, key, value)
-    given = dict(options)
-    if given.get("dropout") and given.get("seed") is None:
-        # Drawn where PyTorch draws, so that torch.manual_seed() decides.
-        given["seed"] = int(torch.randint(2**63 - 1, (), dtype=torch.int64))
-    given = {name: option for name, option in given.items() if not (name == "seed" and option is None)}
-    score_mod = given.pop("score_mod", None)
-    if score_mod is None and len(score_mod_parameters) > 0:
-        raise ValueError(f"{_FUNCTION}: there are score_mod_parameters, expected a score_mod that takes them")
-    mask, given = _split_mask(query, given)
-    learned, rest = taken_apart(_FUNCTION, given)
-    call = _Call(rest, mask is not None and mask.dtype == torch.bool, score_mod, len(learned))
-    tensors = [query, key, value, mask, *learned, *score_mod_parameters]
+    ranks = None if comm is None else ranks_of(_FUNCTION, comm)
+    given = (query, key, value, score_mod_parameters, options)
+    call, tensors = _prepared(*given) if ranks is None else _prepared_on_all(ranks, given, wants_weights=return_weights)
     found = _apply(call, tensors, with_lse=return_lse)
     weights = (_weights(call, tensors),) if return_weights else ()
     if return_lse:

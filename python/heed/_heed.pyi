@@ -598,3 +598,120 @@ def are_quiet(repetitions: Sequence[tuple[float, ...]], undisturbed: tuple[float
     """Which repetitions are quiet."""
 
 def load_model(path: str) -> Model: ...
+
+class CommunicationError(RuntimeError):
+    """A message cannot arrive, for another rank failed or is gone."""
+
+class Ranks:
+    """One rank's view of all of them."""
+
+    @property
+    def rank(self) -> int:
+        """0 <= rank < size"""
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+
+    def _divided(self, by: str) -> Ranks:
+        """The same, for calls that are divided so."""
+
+    def _end(self) -> None:
+        """Whatever is asked of them from now on is refused."""
+
+def mpi_ranks(comm: Any, module: Any) -> Ranks: ...
+
+def run_on_all(ranks: Ranks, function: Callable[[], Any]) -> Any: ...
+
+def gather_texts(ranks: Ranks, text: str) -> list[str]:
+    """What every rank says, in the order of ranks."""
+
+def run_threads(size: int, function: Callable[[Ranks], Any]) -> list[Any]: ...
+
+class TokenDivision:
+    """
+    How the tokens of a sequence are dealt out to ranks: in segments of 1024, to ranks 0, 1, ... size - 1 and back.
+    """
+
+    SEGMENT: int
+    """How many tokens a segment has."""
+
+    def __init__(self, length: int, size: int) -> None: ...
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+
+    @property
+    def num_segments(self) -> int: ...
+
+    def owner(self, segment: int) -> int:
+        """The rank that has a segment."""
+
+    def tokens(self, segment: int) -> tuple[int, int]:
+        """The places of a segment in the sequence, (begin, end)."""
+
+    def num_tokens(self, rank: int) -> int:
+        """How many tokens a rank has."""
+
+    def positions(self, rank: int) -> Any:
+        """
+        The places of a rank's tokens in the sequence, int64 [num_tokens(rank)], in their order.
+        """
+
+class DivisionPlan:
+    """Who computes how much of a call, and what is sent for it."""
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+
+    @property
+    def divided_by(self) -> str:
+        """'tokens' or 'heads'."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is divided so."""
+
+    @property
+    def segment_bytes(self) -> int:
+        """Keys and values of a whole segment, as they are sent."""
+
+    @property
+    def balance(self) -> float:
+        """Work of an average rank / work of the busiest."""
+
+    @property
+    def most_bytes_received(self) -> int:
+        """Those of the rank that gets most."""
+
+    def pairs(self, rank: int) -> float:
+        """
+        Pairs of a query of the rank and a key that are computed, over all heads.
+        """
+
+    def bytes_received(self, rank: int) -> int:
+        """Bytes that a rank gets from others."""
+
+    def __repr__(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
+def division_plan(
+    query: Any, key: Any, value: Any, size: int, dtype: str, options: Options, divided_by: str,
+) -> DivisionPlan: ...
+
+def distributed_attention(
+    ranks: Ranks, query: Any, key: Any, value: Any, options: Options, with_lse: bool, num_threads: int | None,
+) -> Any: ...
+
+def distributed_attention_backward(
+    ranks: Ranks, grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any], options: Options,
+    num_threads: int | None,
+) -> Any: ...
+
+def gather_tokens(ranks: Ranks, own: Any) -> Any: ...

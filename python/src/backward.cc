@@ -23,23 +23,13 @@ struct Recorded {
   Forward forward;
 };
 
-// A number for each row, with dimensions of 1 in front until there are three.
-template <class Real>
-TensorView<const Real> view_of_rows(const Array& array) {
-  const TensorView<const Real> view = view_of<Real>(array);
-  return view.rank() < 3 ? view.to_rank(3) : view;
-}
-
 template <class T>
 nb::object backward_of(const Recorded& recorded, const Options& options,
                        std::optional<int> num_threads) {
   using Real = RealOf<T>;
   const Operands& operands = recorded.operands;
   const CallOptions<Real> call(kBackward, options);
-  const Forward& made = recorded.forward;
-  const AttentionOutputView<T, Real> forward(
-      view_of_rank_4<T>(made.out), view_of_rows<Real>(made.lse),
-      made.lse_low ? view_of_rows<Real>(*made.lse_low) : TensorView<const Real>());
+  const auto forward = view_of_forward<T, Real>(recorded.forward);
   auto found = without_lock(num_threads, [&] {
     return attention_backward(view_of_rank_4<T>(recorded.grad_out),
                               view_of_rank_4<T>(operands.query), view_of_rank_4<T>(operands.key),
@@ -53,11 +43,7 @@ nb::object backward(nb::handle grad_out, nb::handle query, nb::handle key, nb::h
                     std::optional<int> num_threads) {
   const Operands operands = operands_of(kBackward, query, key, value);
   const DataType dtype = operands.dtype;
-  if (options.score_mod.is_valid() && !has_derivative(options.score_mod)) {
-    throw InvalidArgument(
-        "attention_backward: score_mod is a function of Python's, which has no derivative; "
-        "heed.torch.attention has that of one in PyTorch's operations");
-  }
+  check_derivative(kBackward, options);
   const Recorded recorded{.operands = operands,
                           .grad_out = array_of_type(kBackward, "grad_out", grad_out, dtype),
                           .forward = forward_of(kBackward, forward, dtype)};

@@ -51,7 +51,7 @@ void end_calls() {
 bool Call::is_abandoned() const noexcept { return is_ending && ending_thread != thread_; }
 
 void Call::poll() noexcept {
-  if (is_abandoned()) return request();
+  if (is_abandoned() || (outer_ != nullptr && outer_->is_requested())) return request();
   if (!may_handle_signals_ || std::this_thread::get_id() != thread_) return;
   const Clock::time_point now = Clock::now();
   const bool is_first = next_poll_ == Clock::time_point();
@@ -98,6 +98,11 @@ nb::object call_function(nb::handle function, const nb::tuple& arguments) {
       taken_or_never([&] { return PyObject_CallObject(function.ptr(), arguments.ptr()); });
   if (result == nullptr) throw nb::python_error();
   return nb::steal(result);
+}
+
+std::string text_of(const nb::python_error& error) {
+  const std::string text = nb::str(error.value()).c_str();
+  return text.empty() ? nb::str(error.type().attr("__name__")).c_str() : text;
 }
 
 void end_calls_at_exit() {

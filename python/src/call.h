@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "heed/cancellation.h"
@@ -39,6 +40,8 @@ class Call final : public Cancellation {
   // The lock may be some milliseconds away.
   static constexpr std::chrono::milliseconds kInterval{100};
 
+  // Of a computation that this one is part of, such as one of several ranks.
+  const Cancellation* outer_ = Cancellation::current();
   std::thread::id thread_ = std::this_thread::get_id();
   Clock::time_point next_poll_;  // none before the first poll
   bool may_handle_signals_ = true;
@@ -76,6 +79,9 @@ class Unlocked {
 
 // function(*arguments), with the lock held. Raises what it raises.
 nb::object call_function(nb::handle function, const nb::tuple& arguments);
+
+// What an exception says, or its type where it says nothing.
+std::string text_of(const nb::python_error& error);
 
 // compute() without the lock: it must touch no object of Python's.
 template <class Compute>

@@ -1,17 +1,42 @@
 // The gradients of attention as Python has them.
 #pragma once
 
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
 #include <optional>
 #include <utility>
 
 #include "arrays.h"
+#include "callables.h"
 #include "heed/attention_backward.h"
 #include "operands.h"
 #include "options.h"
 
 namespace heed::python {
+
+// Refuses functions of the options that have no derivative.
+inline void check_derivative(const char* function, const Options& options) {
+  if (!options.score_mod.is_valid() || has_derivative(options.score_mod)) return;
+  throw InvalidArgument(
+      fmt::format("{}: score_mod is a function of Python's, which has no derivative; "
+                  "heed.torch.attention has that of one in PyTorch's operations",
+                  function));
+}
+
+// A number for each row, with dimensions of 1 in front until there are three.
+template <class Real>
+TensorView<const Real> view_of_rows(const Array& array) {
+  const TensorView<const Real> view = view_of<Real>(array);
+  return view.rank() < 3 ? view.to_rank(3) : view;
+}
+
+// The same of all that attention made.
+template <class T, class Real>
+AttentionOutputView<T, Real> view_of_forward(const Forward& made) {
+  return {view_of_rank_4<T>(made.out), view_of_rows<Real>(made.lse),
+          made.lse_low ? view_of_rows<Real>(*made.lse_low) : TensorView<const Real>()};
+}
 
 // Those of the operands, in their ranks, and of the options in the order of AttentionGradients in
 // _operator.py: None for what was not given.

@@ -33,5 +33,8 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_rotary_frequencies(module);
   heed::python::bind_linear(module);
   heed::python::bind_flex(module);
+  heed::python::bind_ranks(module);
+  heed::python::bind_division(module);
+  heed::python::bind_distributed(module);
   heed::python::bind_bench(module);
 }

@@ -16,78 +16,13 @@
 #include "bindings.h"
 #include "operands.h"
 #include "options.h"
+#include "planned_shapes.h"
 
 namespace heed::python {
 
 namespace {
 
 constexpr const char* kPlan = "plan";
-
-// Shape and layout of what will be given to attention: of an array, or of a tuple of extents.
-struct Planned {
-  Shape shape;                    // [batch, heads, length, dim]
-  std::int64_t stride = 0;        // from one key to the next; 0: without gaps
-  std::optional<DataType> dtype;  // of an array
-};
-
-Shape to_rank_4(const Shape& shape) {
-  const float* no_elements = nullptr;
-  return shape.rank() < 4 ? FloatView(no_elements, shape).to_rank(4).shape() : shape;
-}
-
-Planned planned(const char* name, nb::handle object) {
-  if (nb::isinstance<nb::tuple>(object) || nb::isinstance<nb::list>(object)) {
-    std::vector<std::int64_t> extents;
-    for (const nb::handle extent : object) {
-      if (nb::try_cast(extent, extents.emplace_back())) continue;
-      throw InvalidArgument(fmt::format("{}: {}[{}] is {}, expected a whole number", kPlan, name,
-                                        extents.size() - 1, nb::repr(extent).c_str()));
-    }
-    return {.shape = to_rank_4(Shape(extents)), .dtype = {}};
-  }
-  const Array array = to_array(kPlan, name, object);
-  const TensorView<const char> view = view_of_rank_4<char>(array);
-  return {.shape = view.shape(),
-          .stride = view.rank() == 4 ? view.stride(2) : 0,
-          .dtype = data_type_of(kPlan, name, array)};
-}
-
-void check_rank(const char* name, const Shape& shape) {
-  if (shape.rank() == 4) return;
-  throw InvalidArgument(
-      fmt::format("{}: {} has shape {}, expected at most 4 dimensions [batch, "
-                  "heads, length, dim]",
-                  kPlan, name, to_string(shape)));
-}
-
-DataType data_type_named(const std::string& name) {
-  for (const DataType type :
-       {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16}) {
-    if (name == to_string(type)) return type;
-  }
-  throw InvalidArgument(fmt::format(
-      "{}: dtype is \"{}\", expected float32, float64, float16 or bfloat16", kPlan, name));
-}
-
-AttentionShapes shapes_of(nb::handle query, nb::handle key, nb::handle value,
-                          const std::string& dtype) {
-  const Planned q = planned("query", query);
-  const Planned k = planned("key", key);
-  const Planned v = planned("value", value);
-  check_rank("query", q.shape);
-  check_rank("key", k.shape);
-  check_rank("value", v.shape);
-  return {.batch = q.shape[0],
-          .num_heads = q.shape[1],
-          .num_kv_heads = k.shape[1],
-          .q_len = q.shape[2],
-          .kv_len = k.shape[2],
-          .head_dim = q.shape[3],
-          .value_dim = v.shape[3],
-          .dtype = q.dtype ? *q.dtype : data_type_named(dtype),
-          .key_stride = k.stride,
-          .value_stride = v.stride};
-}
 
 // A plan, and what it refers to.
 class PlanObject {
@@ -172,7 +107,8 @@ void bind_plan(nb::module_& module) {
       "plan",
       [](nb::handle query, nb::handle key, nb::handle value, const std::string& dtype,
          const Options& options) {
-        return std::make_unique<PlanObject>(shapes_of(query, key, value, dtype), options);
+        return std::make_unique<PlanObject>(planned_shapes(kPlan, query, key, value, dtype),
+                                            options);
       },
       nb::arg("query").none(), nb::arg("key").none(), nb::arg("value").none(), nb::arg("dtype"),
       nb::arg("options"));

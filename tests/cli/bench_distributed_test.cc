@@ -5,8 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "bench/measured_ranks.h"
+#include "heed/error.h"
+#include "heed/parallel.h"
+#include "heed/thread_ranks.h"
 #include "support/command.h"
 
 namespace heed {
@@ -14,6 +19,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 using testing_support::run_command;
 using Arguments = std::vector<std::string>;
 
@@ -90,6 +96,60 @@ TEST(BenchDistributed, RefusesMisuse) {
   expect_error({"--mask", "banana"}, "--mask");
   expect_error({"--ranks", "0"}, "--ranks");
   expect_error({"--kv-heads", "3"}, "num_heads is 2, expected a multiple of num_kv_heads, 3");
+}
+
+// What processes of mpirun do, done by threads.
+constexpr AttentionShapes kFewTokens{.num_heads = 2,
+                                     .num_kv_heads = 1,
+                                     .q_len = 1100,
+                                     .kv_len = 1100,
+                                     .head_dim = 8,
+                                     .value_dim = 8};
+
+// Of the first of these ranks; the last ones of three have no tokens.
+cli::MeasuredRanks measured(const cli::DividedCase& one, int size, int threads) {
+  cli::MeasuredRanks found;
+  run_thread_ranks(size, [&](Communicator& ranks) {
+    cli::Progress progress(1);
+    const cli::MeasuredRanks mine = cli::measure_ranks_there_are(ranks, one, threads, 2, progress);
+    if (ranks.rank() == 0) found = mine;
+  });
+  set_num_threads(0);
+  return found;
+}
+
+TEST(MeasuredRanks, AreLedByTheFirst) {
+  for (const bool is_backward : {false, true}) {
+    const cli::DividedCase one{is_backward, kFewTokens, "causal"};
+    const cli::MeasuredRanks found = measured(one, 3, 1);
+    EXPECT_EQ(found.size, 3);
+    EXPECT_EQ(found.threads, 1);
+    EXPECT_EQ(found.timing.repetitions, 2);
+    EXPECT_GT(found.timing.median_seconds, 0);
+    EXPECT_GT(found.waiting_share, 0);
+    EXPECT_LT(found.waiting_share, 1);
+    EXPECT_EQ(found.row(one).at("case").at("pass"), is_backward ? "backward" : "forward");
+  }
+}
+
+TEST(MeasuredRanks, OneProcessIsMeasuredWhereItHasTheProcessors) {
+  const cli::DividedCase one{false, kFewTokens, "none"};
+  const cli::MeasuredRanks alone = measured(one, 1, 1);
+  ASSERT_TRUE(alone.one_process_seconds);
+  EXPECT_DOUBLE_EQ(alone.row(one).at("efficiency").get<double>(),
+                   *alone.one_process_seconds / alone.timing.median_seconds);
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  const cli::MeasuredRanks many = measured(one, 2, processors);
+  EXPECT_FALSE(many.one_process_seconds);
+  EXPECT_TRUE(many.row(one).at("one_process_ms").is_null());
+  EXPECT_TRUE(many.row(one).at("efficiency").is_null());
+}
+
+TEST(MeasuredRanks, WhatFailsOnAllIsThrownByAll) {
+  cli::DividedCase one{false, kFewTokens, "none"};
+  one.shapes.num_kv_heads = 3;
+  EXPECT_THAT([&] { measured(one, 2, 1); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("expected a multiple")));
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ TEST_F(Ranks, TrainingIsDividedWhereSeveralProcessesWereStarted) {
     EXPECT_FALSE(divides({"heed", "train", "lm"})) << name;
     ::setenv(name, "4", 1);
     EXPECT_TRUE(divides({"heed", "train", "lm"})) << name;
+    EXPECT_TRUE(divides({"heed", "bench", "distributed", "--json"})) << name;
+    EXPECT_FALSE(divides({"heed", "bench", "forward"})) << name;
+    EXPECT_FALSE(divides({"heed", "bench"})) << name;
     EXPECT_FALSE(divides({"heed", "info"})) << name;
     EXPECT_FALSE(divides({"heed"})) << name;
     ::unsetenv(name);

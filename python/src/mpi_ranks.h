@@ -1,0 +1,45 @@
+// The processes of an MPI as ranks, by way of mpi4py: heed's package is not linked with MPI.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "heed/communicator.h"
+
+namespace heed::python {
+
+namespace nb = nanobind;
+
+// mpi4py is called with the interpreter's lock, which it gives away itself while it waits. What it
+// raises is a CommunicationError. What docs/distributed.md says of transfers that an exception
+// leaves holds here too: a message that is to be received is withdrawn, and one that is sent or
+// broadcast has two seconds to arrive before all ranks are aborted.
+class MpiRanks final : public Communicator {
+ public:
+  // Of an mpi4py.MPI.Intracomm that nobody else sends on. `module` is mpi4py.MPI; longer messages
+  // are sent in pieces of so many bytes. Constructor and destructor need the lock.
+  // @throws InvalidArgument unless 1 ≤ piece_bytes < 2³¹; CommunicationError.
+  MpiRanks(nb::object comm, nb::object module, std::size_t piece_bytes = std::size_t{1} << 30);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  [[nodiscard]] std::unique_ptr<Transfer> send(std::span<const std::byte> message, int to,
+                                               int tag) override;
+  [[nodiscard]] std::unique_ptr<Transfer> receive(std::span<std::byte> message, int from,
+                                                  int tag) override;
+  [[nodiscard]] std::unique_ptr<Transfer> broadcast(std::span<std::byte> message,
+                                                    int root) override;
+  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
+
+ private:
+  nb::object comm_;
+  nb::object module_;
+  std::size_t piece_bytes_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace heed::python
