@@ -16,6 +16,7 @@
 #include "distributed/own_part.h"
 #include "distributed/rank_sums.h"
 #include "distributed/segment_exchange.h"
+#include "distributed/tags.h"
 
 namespace heed::inline v0::distributed {
 
@@ -124,10 +125,11 @@ class OwnGradients {
   void sum(Tensor<Real>& numbers) {
     if (problem_.ranks.size() == 1) return;
     RankSums<Real> sums(problem_.ranks,
-                        std::vector<double>(static_cast<std::size_t>(problem_.ranks.size()), 1.0));
+                        std::vector<double>(static_cast<std::size_t>(problem_.ranks.size()), 1.0),
+                        kOptionSums);
     std::vector<Real>& all = sums.prepare(numbers.num_elements());
     std::copy_n(numbers.data(), numbers.num_elements(), all.begin());
-    sums.run();
+    sums.finish();
     std::copy_n(all.begin(), numbers.num_elements(), numbers.data());
   }
 
