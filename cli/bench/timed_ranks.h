@@ -56,6 +56,7 @@ class TimedRanks : public Communicator {
       const Stopwatch watch(seconds_);
       transfer_->wait();
     }
+    bool is_done() override { return transfer_->is_done(); }
 
    private:
     std::unique_ptr<Transfer> transfer_;

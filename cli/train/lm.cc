@@ -24,6 +24,7 @@ struct LmArguments {
   TrainArguments train{train::CharacterTraining{}.training, {}, {}};
   models::CausalConfig model;
   std::string text;
+  bool is_context_parallel = false;
 };
 
 void print_json(const train::CharacterRun& run, const train::CharacterLosses& losses) {
@@ -46,9 +47,11 @@ void print_summary(const train::HeldOutText& text, const train::CharacterRun& ru
                            text.ids.size(), text.characters.size())
             << fmt::format("model  {} parameters\n", model.num_parameters());
   const auto line = [&](const char* name, const char* read, const train::LossAtLength& at) {
-    const char* reason = at.loss                          ? ""
-                         : at.length > model.max_length() ? ": no position was learned there"
-                                                          : ": it is shorter";
+    const bool is_learned = run.model.config.positions == "learned";
+    const std::string reason = at.loss                           ? ""
+                               : at.length <= model.max_length() ? ": it is shorter"
+                               : is_learned                      ? ": no position was learned there"
+                                                                 : ": positions end before";
     const bool is_part = at.loss && at.loss->measured < at.loss->sequences;
     const std::string part =
         is_part ? fmt::format("{} of {} ", at.loss->measured, at.loss->sequences) : "";
@@ -85,7 +88,8 @@ void run_lm(const LmArguments& arguments) {
       arguments.text.empty() ? std::string(tasks::shipped_text())
                              : from_first_rank([&] { return io::read_text_file(arguments.text); }));
   const train::RunFolder folder = open_run(arguments.train);
-  const train::CharacterTraining settings{arguments.train.training, arguments.model, ranks()};
+  const train::CharacterTraining settings{arguments.train.training, arguments.model, ranks(),
+                                          arguments.is_context_parallel};
   if (!folder.is_resumed) check_new(settings, text);
   const train::CharacterRun run = train_characters_shown(settings, text, folder);
   if (!is_first_rank()) return;
@@ -123,6 +127,9 @@ void add_train_lm(CLI::App& train) {
   add("--d-model", model.d_model, "Numbers per character, a multiple of the heads");
   add("--heads", model.heads, "Heads of attention");
   add("--context", model.context, "Characters in a sequence");
+  add_flag(*verb, "--context-parallel", arguments->is_context_parallel,
+           "Under mpirun each process learns from its part of every sequence, in pieces of 1024 "
+           "characters, not of every batch: for long ones");
   verb->footer(
       "Losses are cross-entropies in nats a character; a uniform guess among n characters\n"
       "has ln n. `heed generate` writes with the model that --save keeps. Under mpirun each\n"

@@ -36,6 +36,9 @@ class HEED_API Transfer {
   /// Returns when the memory may be used again; at once, when called again.
   /// @throws CommunicationError when the message does not arrive.
   virtual void wait() = 0;
+  /// Whether wait() would return, or throw, at once. Asking lets a message go on that a rank has to
+  /// do something for.
+  virtual bool is_done() = 0;
 };
 
 /// One rank's view of all of them. It belongs to one thread at a time.
@@ -72,7 +75,9 @@ HEED_API std::vector<std::string> gather_texts(Communicator& ranks, std::string_
 
 /// Runs `part` on every rank, where it may fail without the others noticing, and then has all ranks
 /// fail if one did: with the same exception, that of the lowest rank that threw. All ranks call it,
-/// and `part` itself sends and receives nothing, or all that the others expect even where it fails.
+/// and `part` itself sends and receives nothing, or all that the others expect even where it fails,
+/// or only within calls of run_on_all() on the same ranks: then a rank that fails before one of
+/// these is heard of in it, and what it throws is what all throw.
 /// @throws InvalidArgument, FormatError's and IoError's texts as std::runtime_error, Cancelled or
 /// std::bad_alloc, as that rank did; the text begins with "rank 2: " where there are several.
 HEED_API void run_on_all(Communicator& ranks, const std::function<void()>& part);

@@ -91,6 +91,7 @@
 #include "heed/nn/attention_config.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/attention_weights.h"
+#include "heed/nn/context_parallel.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"

@@ -60,24 +60,43 @@ void MpiTransfer::wait() {
   }
 }
 
-void MpiTransfer::wait_for(std::size_t piece) {
-  MPI_Status status = {};
-  if (Cancellation::current() == nullptr) {
-    const int error = MPI_Wait(&requests_[piece], &status);
-    ++num_done_;
-    check(error);
-  } else {
-    int is_there = 0;
-    while (is_there == 0) {
-      check_cancelled();
-      const int error = MPI_Test(&requests_[piece], &is_there, &status);
-      if (error != MPI_SUCCESS) ++num_done_;
-      check(error);
-      if (is_there == 0) std::this_thread::yield();
+bool MpiTransfer::is_done() {
+  try {
+    while (problem_.empty() && num_done_ < requests_.size()) {
+      if (!is_there(num_done_)) return false;
     }
-    ++num_done_;
+  } catch (const CommunicationError& error) {
+    problem_ = error.what();
   }
+  return true;
+}
+
+// The piece is the first that is not done.
+void MpiTransfer::wait_for(std::size_t piece) {
+  if (Cancellation::current() != nullptr) {
+    check_cancelled();
+    while (!is_there(piece)) {
+      std::this_thread::yield();
+      check_cancelled();
+    }
+    return;
+  }
+  MPI_Status status = {};
+  const int error = MPI_Wait(&requests_[piece], &status);
+  ++num_done_;
+  check(error);
   if (kind_ == Kind::kReceive) check_length(piece, status);
+}
+
+// The same without waiting.
+bool MpiTransfer::is_there(std::size_t piece) {
+  MPI_Status status = {};
+  int is_there = 0;
+  const int error = MPI_Test(&requests_[piece], &is_there, &status);
+  if (error != MPI_SUCCESS || is_there != 0) ++num_done_;
+  check(error);
+  if (is_there != 0 && kind_ == Kind::kReceive) check_length(piece, status);
+  return is_there != 0;
 }
 
 void MpiTransfer::check_length(std::size_t piece, MPI_Status& status) const {
@@ -88,7 +107,7 @@ void MpiTransfer::check_length(std::size_t piece, MPI_Status& status) const {
       fmt::format("{}: {} bytes came, expected {}", what_, count, expected_bytes_[piece]));
 }
 
-bool MpiTransfer::is_done() noexcept {
+bool MpiTransfer::has_ended() noexcept {
   int are_done = 0;
   const int error = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &are_done,
                                 MPI_STATUSES_IGNORE);
@@ -98,7 +117,7 @@ bool MpiTransfer::is_done() noexcept {
 void MpiTransfer::leave() noexcept {
   if (kind_ == Kind::kReceive) return withdraw();
   const auto end = steady_clock::now() + kPatience;
-  while (!is_done()) {
+  while (!has_ended()) {
     if (steady_clock::now() > end) {
       abort_mpi(ranks_, what_ + ": an exception left while this was under way, and nobody took it");
     }

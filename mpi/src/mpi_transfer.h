@@ -27,13 +27,15 @@ class MpiTransfer final : public Transfer {
   // For what MPI said when it was to begin.
   void check(int error) const;
   void wait() override;
+  bool is_done() override;
 
  private:
   void wait_for(std::size_t piece);
+  bool is_there(std::size_t piece);
   void check_length(std::size_t piece, MPI_Status& status) const;
   void leave() noexcept;
   void withdraw() noexcept;
-  bool is_done() noexcept;
+  bool has_ended() noexcept;
 
   MPI_Comm ranks_;
   Kind kind_;

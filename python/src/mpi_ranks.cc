@@ -94,6 +94,19 @@ class Mpi4pyTransfer final : public Transfer {
     }
   }
 
+  bool is_done() override {
+    if (!problem_.empty() || num_done_ == pieces_.size()) return true;
+    try {
+      with_mpi(what_, [&] {
+        while (num_done_ < pieces_.size() && is_there(pieces_[num_done_])) ++num_done_;
+      });
+    } catch (const CommunicationError& error) {
+      problem_ = error.what();
+      return true;
+    }
+    return num_done_ == pieces_.size();
+  }
+
  private:
   struct Piece {
     nb::object request;
@@ -101,12 +114,21 @@ class Mpi4pyTransfer final : public Transfer {
   };
 
   void wait_for(const Piece& piece) const {
-    if (kind_ != Kind::kReceive) {
-      call_method(piece.request, "Wait");
-      return;
-    }
     const nb::object status = call_method(module_, "Status");
     call_method(piece.request, "Wait", status);
+    check_length(piece, status);
+  }
+
+  // The same without waiting.
+  bool is_there(const Piece& piece) const {
+    const nb::object status = call_method(module_, "Status");
+    if (!nb::cast<bool>(call_method(piece.request, "Test", status))) return false;
+    check_length(piece, status);
+    return true;
+  }
+
+  void check_length(const Piece& piece, const nb::object& status) const {
+    if (kind_ != Kind::kReceive) return;
     const auto count = nb::cast<std::uint64_t>(call_method(status, "Get_count"));
     if (count == piece.bytes) return;
     throw CommunicationError(
@@ -133,13 +155,13 @@ class Mpi4pyTransfer final : public Transfer {
       });
     }
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!are_done()) {
+    while (!have_ended()) {
       if (std::chrono::steady_clock::now() > end) abort();
       std::this_thread::sleep_for(kBetweenLooks);
     }
   }
 
-  bool are_done() noexcept {
+  bool have_ended() noexcept {
     const Locked locked;
     try {
       while (num_done_ < pieces_.size()) {

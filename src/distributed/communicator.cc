@@ -47,18 +47,37 @@ std::string describe_exception() {
   }
 }
 
-[[noreturn]] void throw_described(char outcome, const std::string& text) {
+// What run_on_all() throws on all of these ranks, so that none of them has to be told again.
+class Agreed {
+ public:
+  explicit Agreed(const Communicator& ranks) : ranks_(&ranks) {}
+  bool is_among(const Communicator& ranks) const { return ranks_ == &ranks; }
+
+ private:
+  const Communicator* ranks_;
+};
+
+template <class Error>
+class AgreedError final : public Error, public Agreed {
+ public:
+  template <class... Text>
+  explicit AgreedError(const Communicator& ranks, const Text&... text)
+      : Error(text...), Agreed(ranks) {}
+};
+
+[[noreturn]] void throw_described(const Communicator& ranks, char outcome,
+                                  const std::string& text) {
   switch (outcome) {
     case kInvalidArgument:
-      throw InvalidArgument(text);
+      throw AgreedError<InvalidArgument>(ranks, text);
     case kCommunicationFailed:
-      throw CommunicationError(text);
+      throw AgreedError<CommunicationError>(ranks, text);
     case kWasCancelled:
-      throw Cancelled(text);
+      throw AgreedError<Cancelled>(ranks, text);
     case kOutOfMemory:
-      throw std::bad_alloc();
+      throw AgreedError<std::bad_alloc>(ranks);
     default:
-      throw std::runtime_error(text);
+      throw AgreedError<std::runtime_error>(ranks, text);
   }
 }
 
@@ -93,13 +112,16 @@ void run_on_all(Communicator& ranks, const std::function<void()>& part) {
   std::string outcome(1, kDone);
   try {
     part();
+  } catch (const Agreed& agreed) {
+    if (agreed.is_among(ranks)) throw;
+    outcome = describe_exception();
   } catch (...) {
     outcome = describe_exception();
   }
   const std::vector<std::string> outcomes = gather_texts(ranks, outcome);
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     if (outcomes[rank].front() == kDone) continue;
-    throw_described(outcomes[rank].front(),
+    throw_described(ranks, outcomes[rank].front(),
                     fmt::format("rank {}: {}", rank, outcomes[rank].substr(1)));
   }
 }

@@ -81,6 +81,11 @@ void Exchange::wait(Post& post) {
   if (!post.problem.empty()) throw CommunicationError(post.problem);
 }
 
+bool Exchange::is_done(const Post& post) {
+  const Lock lock(mutex_);
+  return post.state == Post::State::kDone || has_failed_;
+}
+
 void Exchange::await(Lock& lock, Post& post) {
   constexpr std::chrono::milliseconds kPollInterval{20};
   const auto is_done = [&post] { return post.state == Post::State::kDone; };

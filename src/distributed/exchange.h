@@ -49,6 +49,8 @@ class Exchange {
 
   // Returns when the memory may be used again. Throws CommunicationError where nothing came of it.
   void wait(Post& post);
+  // Whether wait() has nothing to wait for.
+  bool is_done(const Post& post);
   // Returns when the memory may be used again, whatever came of it. is_leaving: without waiting for
   // the other side.
   void release(Post& post, bool is_leaving) noexcept;

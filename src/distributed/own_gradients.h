@@ -7,6 +7,7 @@
 #include "attention/option_gradients.h"
 #include "distributed/rank_sums.h"
 #include "distributed/shared_problem.h"
+#include "distributed/tags.h"
 #include "heed/attention_backward.h"
 
 namespace heed::inline v0::distributed {
@@ -27,10 +28,11 @@ AttentionGradients<Real> make_own_gradients(const SharedProblem<Real>& problem) 
 template <class Real>
 void sum_over_ranks(Communicator& ranks, Tensor<Real>& numbers) {
   if (ranks.size() == 1) return;
-  RankSums<Real> sums(ranks, std::vector<double>(static_cast<std::size_t>(ranks.size()), 1.0));
+  RankSums<Real> sums(ranks, std::vector<double>(static_cast<std::size_t>(ranks.size()), 1.0),
+                      kOptionSums);
   std::vector<Real>& all = sums.prepare(numbers.num_elements());
   std::copy_n(numbers.data(), numbers.num_elements(), all.begin());
-  sums.run();
+  sums.finish();
   std::copy_n(all.begin(), numbers.num_elements(), numbers.data());
 }
 

@@ -16,13 +16,14 @@
 namespace heed::inline v0::distributed {
 
 // Adds up numbers that every rank has, bucket by bucket: in the order of ranks, in double, so that
-// no bit depends on when messages arrive.
+// no bit depends on when messages arrive. Buckets are on their way while others are added up, and
+// while the numbers of the next ones are computed.
 template <class T>
 class RankSums {
  public:
   // What ranks have is multiplied by their shares.
-  RankSums(Communicator& ranks, std::vector<double> shares)
-      : ranks_(ranks), shares_(std::move(shares)) {}
+  RankSums(Communicator& ranks, std::vector<double> shares, SumTags tags)
+      : ranks_(ranks), shares_(std::move(shares)), tags_(tags) {}
 
   // The room for so many numbers, zeros behind them.
   std::vector<T>& prepare(std::int64_t count) {
@@ -30,69 +31,109 @@ class RankSums {
     part_ = (std::min(count, kBucketNumbers) + size - 1) / size;
     num_buckets_ = part_ == 0 ? 0 : (count + part_ * size - 1) / (part_ * size);
     numbers_.assign(static_cast<std::size_t>(num_buckets_ * part_ * size), T{0});
+    begun_ = added_ = done_ = 0;
     return numbers_;
   }
 
-  // The numbers become the sums.
-  void run() {
-    if (num_buckets_ > 0) begin(0);
-    for (std::int64_t bucket = 0; bucket < num_buckets_; ++bucket) {
-      if (bucket + 1 < num_buckets_) begin(bucket + 1);
-      finish(bucket);
+  // The first `count` numbers are there and are left alone from now on: the buckets that they fill
+  // begin, and those that are under way go on, as far as nobody has to be waited for.
+  void advance(std::int64_t count) {
+    while (added_ < begun_ && is_there(added_)) add_up(added_++);
+    while (done_ < added_ && is_there(done_)) wait_for(done_++);
+    if (num_buckets_ > 0) begin_until(count / (part_ * ranks_.size()));
+  }
+
+  // All numbers are there. They become the sums.
+  void finish() {
+    while (done_ < num_buckets_) {
+      begin_until(num_buckets_);
+      if (added_ < begun_) {
+        add_up(added_++);
+      } else {
+        wait_for(done_++);
+      }
     }
   }
 
  private:
   static constexpr std::int64_t kBucketNumbers = std::int64_t{1} << 20;
   static constexpr std::int64_t kSumGrain = std::int64_t{1} << 14;
+  static constexpr std::int64_t kMostUnderWay = 4;
 
   struct Bucket {
     std::vector<T> incoming;  // this rank's part of it, from each rank
     std::vector<std::unique_ptr<Transfer>> transfers;
   };
 
+  // Those that are under way have a place each.
+  Bucket& bucket(std::int64_t number) {
+    return buckets_[static_cast<std::size_t>(number % kMostUnderWay)];
+  }
+
   // The part of a bucket that a rank adds up.
-  std::span<T> part_of(std::int64_t bucket, std::int64_t rank) {
+  std::span<T> part_of(std::int64_t number, std::int64_t rank) {
     return std::span(numbers_).subspan(
-        static_cast<std::size_t>((bucket * ranks_.size() + rank) * part_),
+        static_cast<std::size_t>((number * ranks_.size() + rank) * part_),
         static_cast<std::size_t>(part_));
   }
 
-  std::span<T> incoming_from(Bucket& bucket, std::int64_t rank) const {
-    return std::span(bucket.incoming)
+  std::span<T> incoming_from(std::int64_t number, std::int64_t rank) {
+    return std::span(bucket(number).incoming)
         .subspan(static_cast<std::size_t>(rank * part_), static_cast<std::size_t>(part_));
   }
 
-  void begin(std::int64_t number) {
-    Bucket& bucket = buckets_[static_cast<std::size_t>(number % 2)];
+  // Calls exchange(the rank to send to, the rank to receive from) for all others.
+  template <class Exchange>
+  void for_each_other(const Exchange& exchange) {
     const int size = ranks_.size();
-    bucket.incoming.resize(static_cast<std::size_t>(part_ * size));
     for (int i = 1; i < size; ++i) {
-      const int from = (ranks_.rank() + size - i) % size;
-      bucket.transfers.push_back(
-          ranks_.receive(std::as_writable_bytes(incoming_from(bucket, from)), from, kSumsTag));
-    }
-    for (int i = 1; i < size; ++i) {
-      const int to = (ranks_.rank() + i) % size;
-      bucket.transfers.push_back(ranks_.send(std::as_bytes(part_of(number, to)), to, kSumsTag));
+      exchange((ranks_.rank() + i) % size, (ranks_.rank() + size - i) % size);
     }
   }
 
-  void finish(std::int64_t number) {
-    Bucket& bucket = buckets_[static_cast<std::size_t>(number % 2)];
-    for (const auto& transfer : bucket.transfers) transfer->wait();
-    bucket.transfers.clear();
+  void begin_until(std::int64_t end) {
+    while (begun_ < end && begun_ - done_ < kMostUnderWay) begin(begun_++);
+  }
+
+  void begin(std::int64_t number) {
+    Bucket& own = bucket(number);
+    own.incoming.resize(static_cast<std::size_t>(part_ * ranks_.size()));
+    for_each_other([&](int to, int from) {
+      own.transfers.push_back(
+          ranks_.receive(std::as_writable_bytes(incoming_from(number, from)), from, tags_.parts));
+      own.transfers.push_back(ranks_.send(std::as_bytes(part_of(number, to)), to, tags_.parts));
+    });
+  }
+
+  // When all parts have come and gone: sends this rank's sums, and receives the others' where its
+  // own numbers were.
+  void add_up(std::int64_t number) {
+    wait_for(number);
+    Bucket& own = bucket(number);
     const std::span<T> mine = part_of(number, ranks_.rank());
-    std::copy(mine.begin(), mine.end(), incoming_from(bucket, ranks_.rank()).begin());
+    std::copy(mine.begin(), mine.end(), incoming_from(number, ranks_.rank()).begin());
     parallel_for(0, part_, kSumGrain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        mine[static_cast<std::size_t>(i)] = static_cast<T>(sum_at(bucket, i));
+        mine[static_cast<std::size_t>(i)] = static_cast<T>(sum_at(own, i));
       }
     });
-    const std::vector<T> sums(mine.begin(), mine.end());
-    const std::span<T> all(part_of(number, 0).data(),
-                           static_cast<std::size_t>(part_ * ranks_.size()));
-    ranks_.gather(std::as_bytes(std::span(sums)), std::as_writable_bytes(all));
+    for_each_other([&](int to, int from) {
+      own.transfers.push_back(
+          ranks_.receive(std::as_writable_bytes(part_of(number, from)), from, tags_.sums));
+      own.transfers.push_back(ranks_.send(std::as_bytes(mine), to, tags_.sums));
+    });
+  }
+
+  bool is_there(std::int64_t number) {
+    const auto& transfers = bucket(number).transfers;
+    return std::all_of(transfers.begin(), transfers.end(),
+                       [](const auto& transfer) { return transfer->is_done(); });
+  }
+
+  void wait_for(std::int64_t number) {
+    auto& transfers = bucket(number).transfers;
+    for (const auto& transfer : transfers) transfer->wait();
+    transfers.clear();
   }
 
   double sum_at(const Bucket& bucket, std::int64_t i) const {
@@ -107,10 +148,15 @@ class RankSums {
 
   Communicator& ranks_;
   std::vector<double> shares_;
+  SumTags tags_;
   std::int64_t part_ = 0;
   std::int64_t num_buckets_ = 0;
   std::vector<T> numbers_;
-  std::array<Bucket, 2> buckets_;  // one is on its way while the other is added up
+  std::array<Bucket, kMostUnderWay> buckets_;
+  // Buckets before these are: sent, added up here, and there as sums.
+  std::int64_t begun_ = 0;
+  std::int64_t added_ = 0;
+  std::int64_t done_ = 0;
 };
 
 }  // namespace heed::inline v0::distributed

@@ -39,6 +39,10 @@ class ThreadTransfer final : public Transfer {
   void wait() override {
     for (const auto& post : posts_) exchange_->wait(*post);
   }
+  bool is_done() override {
+    return std::all_of(posts_.begin(), posts_.end(),
+                       [this](const auto& post) { return exchange_->is_done(*post); });
+  }
 
  private:
   std::shared_ptr<Exchange> exchange_;

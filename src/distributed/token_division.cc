@@ -122,6 +122,8 @@ Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own) {
   return whole;
 }
 
+template HEED_API Tensor<std::int64_t> own_tokens(const Communicator&,
+                                                  const TensorView<const std::int64_t>&);
 template HEED_API Tensor<float> own_tokens(const Communicator&, const TensorView<const float>&);
 template HEED_API Tensor<float> gather_tokens(Communicator&, const TensorView<const float>&);
 template HEED_API Tensor<Float16> own_tokens(const Communicator&, const TensorView<const Float16>&);

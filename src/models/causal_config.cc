@@ -66,7 +66,7 @@ void check_mask(const CausalConfig& config, SettingNames names) {
 
 void check_config(const CausalConfig& config, SettingNames names) {
   check_setting("the vocabulary", config.vocab_size, {1, 100'000}, names);
-  check_setting("context", config.context, {1, 512}, names);
+  check_setting("context", config.context, {1, 65'536}, names);
   check_setting("layers", config.layers, {1, 24}, names);
   check_setting("d_model", config.d_model, {1, 1024}, names);
   check_setting("heads", config.heads, {1, 64}, names);

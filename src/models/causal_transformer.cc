@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "heed/mask_text.h"
@@ -10,8 +11,12 @@ namespace heed::inline v0::models {
 
 namespace {
 
-// What positions that are not learned allow: enough for four times the longest context.
+// What positions that are not learned allow at least: enough for four times a context of 512.
 constexpr std::int64_t kLongest = 2048;
+
+std::int64_t longest_input(const CausalConfig& config) {
+  return config.positions == "learned" ? config.context : std::max(config.context, kLongest);
+}
 
 nn::AttentionConfig of_kind(nn::AttentionConfig attention, const AttentionKind& kind) {
   attention.selected_blocks = kind.selected_blocks;
@@ -48,7 +53,7 @@ CausalTransformer::CausalTransformer(const CausalConfig& config)
 CausalTransformer::CausalTransformer(const CausalConfig& config, const AttentionKind& kind)
     : tokens_(make_module<nn::TokenEmbedding<>>("tokens", config.vocab_size, config.d_model)),
       add_positions_([](const nn::Variable<>& x, std::int64_t) { return x; }),
-      max_length_(config.positions == "learned" ? config.context : kLongest) {
+      max_length_(longest_input(config)) {
   const auto add_by = [this](auto& positions) {
     add_positions_ = [&positions](const nn::Variable<>& x, std::int64_t first) {
       return positions.forward(x, first);

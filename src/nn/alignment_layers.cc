@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "nn/divided_tokens.h"
+
 namespace heed::inline v0::nn {
 
 namespace {
@@ -54,6 +56,7 @@ Variable<T> padding(const std::vector<std::int64_t>& src_lengths, std::int64_t s
 template <class T>
 SoftAlignment<T> align(const Variable<T>& scores, const Variable<T>& encoder,
                        const Variable<T>& decoder, const std::vector<std::int64_t>& src_lengths) {
+  refuse_divided("alignment");
   const Variable<T> weights =
       softmax(src_lengths.empty() ? scores : scores + padding<T>(src_lengths, encoder.extent(1)));
   const Variable<T> context = matmul(weights, encoder);

@@ -8,6 +8,7 @@
 
 #include "heed/position.h"
 #include "heed/rotary.h"
+#include "nn/divided_tokens.h"
 #include "nn/weights_of_heads.h"
 
 namespace heed::inline v0::nn {
@@ -174,8 +175,14 @@ template <class T>
 Heads<T> MultiHeadAttention<T>::turned(const Heads<T>& heads, std::int64_t first_position) const {
   const RotaryConfig& rotary = config_.rotary;
   if (rotary.max_len == 0) return heads;
-  return rotary_embedding(heads, cos_, sin_, *rotary.pairing,
-                          {.rotary_dim = rotary.rotary_dim, .offset = first_position});
+  RotaryOptions options{.rotary_dim = rotary.rotary_dim, .offset = first_position};
+  Tensor<std::int64_t> places;
+  if (const ContextParallel* const divided = ContextParallel::current()) {
+    places = to_tensor(divided->places());
+    for (std::int64_t& place : places.view().elements()) place += first_position;
+    options.position_ids = places.view().reshape({1, places.extent(0)});
+  }
+  return rotary_embedding(heads, cos_, sin_, *rotary.pairing, options);
 }
 
 template <class T>
@@ -228,9 +235,24 @@ void MultiHeadAttention<T>::check_asks_nothing(const AttendOptions<T>& options) 
   }
 }
 
+// What looks at all keys by itself.
+template <class T>
+void MultiHeadAttention<T>::check_divides(const AttendOptions<T>& options) const {
+  if (ContextParallel::current() == nullptr) return;
+  const std::pair<bool, const char*> refused[] = {
+      {config_.feature_map.has_value(), "a feature_map"},
+      {config_.selected_blocks.has_value(), "selected_blocks"},
+      {options.return_attention || !options.rows.empty(), "weights to look at"},
+      {static_cast<bool>(observer_), "an observer"}};
+  for (const auto& [is_given, what] : refused) {
+    if (is_given) refuse_divided(fmt::format("{} with {}", config_.class_name, what));
+  }
+}
+
 template <class T>
 Attended<T> MultiHeadAttention<T>::attend(const ProjectedHeads& heads,
                                           const AttendOptions<T>& given) {
+  check_divides(given);
   if (config_.feature_map) {
     check_asks_nothing(given);
     return {projected_out(feature_map_attention(turned(heads.query, given.query_offset),
@@ -293,6 +315,7 @@ typename MultiHeadAttention<T>::ProjectedHeads MultiHeadAttention<T>::project_to
 template <class T>
 Variable<T> MultiHeadAttention<T>::continue_all(std::span<KvSequence> pasts, const Variable<T>& x,
                                                 const Mask& mask) const {
+  refuse_divided(config_.class_name + "::continued");
   check_input(x);
   if (config_.selected_blocks || config_.feature_map) {
     throw InvalidArgument(
@@ -383,10 +406,12 @@ CausalAttention<T>::CausalAttention(const AttentionConfig& config, std::int64_t 
 
 template <class T>
 void CausalAttention<T>::check_length(const Variable<T>& x, std::int64_t first) const {
-  if (x.rank() != 3 || x.extent(1) <= max_len_ - first) return;
+  if (x.rank() != 3) return;
+  const std::int64_t length = length_of_sequence(this->class_name(), x.extent(1));
+  if (length <= max_len_ - first) return;
   const std::string where = first == 0 ? "" : fmt::format(" from position {} on", first);
   throw InvalidArgument(fmt::format("{}: x has {} positions{} but max_len is {}",
-                                    this->class_name(), x.extent(1), where, max_len_));
+                                    this->class_name(), length, where, max_len_));
 }
 
 template <class T>

@@ -4,12 +4,14 @@
 
 #include "heed/position.h"
 #include "heed/random.h"
+#include "nn/divided_tokens.h"
 
 namespace heed::inline v0::nn {
 
 namespace {
 
-// x [batch, length, d_model] + the rows of table [max_len, d_model] from `first` on
+// x [batch, length, d_model] + the rows of table [max_len, d_model] from `first` on, those of the
+// tokens that x has
 template <class T>
 Variable<T> with_positions(const std::string& layer, const Variable<T>& x, const Variable<T>& table,
                            std::int64_t first = 0) {
@@ -17,12 +19,15 @@ Variable<T> with_positions(const std::string& layer, const Variable<T>& x, const
     throw InvalidArgument(fmt::format("{}: x has shape {}, expected [batch, length, {}]", layer,
                                       to_string(x.shape()), table.extent(1)));
   }
-  if (first < 0 || x.extent(1) > table.extent(0) - first) {
+  const std::int64_t length = length_of_sequence(layer, x.extent(1));
+  if (first < 0 || length > table.extent(0) - first) {
     const std::string where = first == 0 ? "" : fmt::format(" from position {} on", first);
-    throw InvalidArgument(fmt::format("{}: x has {} positions{} but max_len is {}", layer,
-                                      x.extent(1), where, table.extent(0)));
+    throw InvalidArgument(fmt::format("{}: x has {} positions{} but max_len is {}", layer, length,
+                                      where, table.extent(0)));
   }
-  return x + slice(table, 0, first, first + x.extent(1));
+  const Variable<T> rows = slice(table, 0, first, first + length);
+  const ContextParallel* const divided = ContextParallel::current();
+  return x + (divided == nullptr ? rows : embedding(divided->places(), rows));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What a variable remembers: where a gradient that reaches it has to go.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -59,9 +60,14 @@ struct Node {
   Backward<T> backward;
 };
 
-// Takes `grad`, the gradient of what `root` made, to all that it was computed from.
+// Is told of a leaf whose gradient no later step of the pass adds to.
 template <class T>
-void run_backward(const std::shared_ptr<Node<T>>& root, Tensor<T> grad,
-                  const BackwardOptions& options);
+using LeafIsDone = std::function<void(const Node<T>& leaf)>;
+
+// Takes `grad`, the gradient of `root`, to all that it was computed from. Throws InvalidArgument as
+// Variable::backward().
+template <class T>
+void run_backward(const Variable<T>& root, Tensor<T> grad, const BackwardOptions& options,
+                  const LeafIsDone<T>& leaf_is_done = {});
 
 }  // namespace heed::inline v0::nn::detail

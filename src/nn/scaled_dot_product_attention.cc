@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "attention/philox.h"
+#include "nn/divided_tokens.h"
 #include "nn/weights_of_heads.h"
 
 namespace heed::inline v0::nn {
@@ -57,6 +58,7 @@ template <class T>
 Tensor<T> wanted_weights(const Heads<T>& query, const Heads<T>& key, const AttendOptions<T>& wanted,
                          const BasicAttentionOptions<T>& options) {
   if (!wanted.return_attention && wanted.rows.empty()) return {};
+  refuse_divided("scaled_dot_product_attention with weights to look at");
   const auto q = query.view();
   const auto k = key.view();
   const auto rows = wanted.return_attention ? all_rows(q.shape()) : wanted.rows;

@@ -40,6 +40,18 @@ std::vector<NodePointer<T>> inputs_first(const NodePointer<T>& root) {
 }
 
 template <class T>
+void check_backward(const Variable<T>& variable, const BackwardOptions& options) {
+  if (options.create_graph) {
+    throw InvalidArgument(
+        "Variable::backward: create_graph is true, but gradients of gradients are not supported");
+  }
+  if (!variable.requires_grad()) {
+    throw InvalidArgument(
+        "Variable::backward: the variable does not depend on anything that requires a gradient");
+  }
+}
+
+template <class T>
 void check_not_released(const std::vector<NodePointer<T>>& order) {
   for (const auto& node : order) {
     if (!node->is_released) continue;
@@ -77,15 +89,19 @@ void release(detail::Node<T>& node) {
 }  // namespace
 
 template <class T>
-void detail::run_backward(const std::shared_ptr<Node<T>>& root, Tensor<T> grad,
-                          const BackwardOptions& options) {
-  const std::vector<NodePointer<T>> order = inputs_first<T>(root);
+void detail::run_backward(const Variable<T>& root, Tensor<T> grad, const BackwardOptions& options,
+                          const LeafIsDone<T>& leaf_is_done) {
+  check_backward(root, options);
+  const std::vector<NodePointer<T>> order = inputs_first<T>(root.node());
   check_not_released<T>(order);
   const Underway<T> underway(order);
-  root->accumulate(std::move(grad));
+  root.node()->accumulate(std::move(grad));
   for (auto next = order.rbegin(); next != order.rend(); ++next) {
     detail::Node<T>& node = **next;
-    if (node.is_leaf()) continue;
+    if (node.is_leaf()) {
+      if (leaf_is_done) leaf_is_done(node);
+      continue;
+    }
     if (node.has_grad) {
       Step<T> step(node, node.take_grad(), !options.retain_graph);
       node.backward(step);
@@ -146,10 +162,10 @@ Variable<T> record(const char* name, Value<T> value, const std::vector<Variable<
   return Variable<T>(std::move(value), std::move(node));
 }
 
-template void detail::run_backward(const NodePointer<float>&, Tensor<float>,
-                                   const BackwardOptions&);
-template void detail::run_backward(const NodePointer<double>&, Tensor<double>,
-                                   const BackwardOptions&);
+template void detail::run_backward(const Variable<float>&, Tensor<float>, const BackwardOptions&,
+                                   const LeafIsDone<float>&);
+template void detail::run_backward(const Variable<double>&, Tensor<double>, const BackwardOptions&,
+                                   const LeafIsDone<double>&);
 template class Saved<float>;
 template class Saved<double>;
 template class Step<float>;

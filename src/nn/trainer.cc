@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -15,6 +16,8 @@
 #include "distributed/agreement.h"
 #include "heed/error.h"
 #include "heed/random.h"
+#include "nn/node.h"
+#include "nn/rank_gradients.h"
 
 namespace heed::inline v0::nn {
 
@@ -194,10 +197,11 @@ void Trainer<T>::share_state() {
   default_generator().set_state(std::get<TensorView<const std::uint64_t>>(others.state()[1].value));
 }
 
+// With a loss that is finite, and no loss where there is nothing to be done backward.
 template <class T>
-BatchPart Trainer<T>::learn_from_part(const Loss& loss) {
-  const BatchLoss<T> batch = loss();
-  if (batch.weight == 0) return {0, 0};
+BatchLoss<T> Trainer<T>::part_of_batch(const Loss& loss) const {
+  BatchLoss<T> batch = loss();
+  if (batch.weight == 0 && !options_.is_context_parallel) return {{}, 0};
   const double value = batch.loss.item();
   if (!std::isfinite(value)) {
     throw InvalidArgument(
@@ -205,24 +209,53 @@ BatchPart Trainer<T>::learn_from_part(const Loss& loss) {
                     "learning rate may help",
                     step_ + 1, value));
   }
+  return batch;
+}
+
+template <class T>
+BatchMean Trainer<T>::learn_alone(const Loss& loss) const {
+  const BatchLoss<T> batch = part_of_batch(loss);
+  if (!batch.loss.is_defined()) return {};
   batch.loss.backward();
-  return {value, batch.weight};
+  return {batch.loss.item(), batch.weight};
+}
+
+// Of sequences that are divided, each rank's backward pass begins with its share of the loss: what
+// it gives then are parts of one sum. Of divided batches, gradients of means are added by shares.
+template <class T>
+BatchMean Trainer<T>::learn_together(const Loss& loss) const {
+  Communicator& ranks = *options_.ranks;
+  BatchLoss<T> part({}, 0);
+  run_on_all(ranks, [&] { part = part_of_batch(loss); });
+  const double value = part.loss.is_defined() ? part.loss.item() : 0;
+  SharedBatch batch = share_batch(ranks, model_.parameters(), {value, part.weight});
+  const double own_share = batch.shares[static_cast<std::size_t>(ranks.rank())];
+  if (options_.is_context_parallel) std::ranges::fill(batch.shares, 1.0);
+  RankGradients<T> gradients(ranks, model_.parameters(), std::move(batch.shares));
+  std::exception_ptr failure;
+  try {
+    run_on_all(ranks, [&] {
+      if (!part.loss.is_defined()) return;
+      const double first = options_.is_context_parallel ? own_share : 1;
+      detail::run_backward<T>(part.loss, Tensor<T>(part.loss.shape(), {static_cast<T>(first)}), {},
+                              [&](const detail::Node<T>& leaf) { gradients.take(leaf); });
+    });
+  } catch (const CommunicationError&) {
+    throw;
+  } catch (...) {  // All ranks throw it, when what is under way has arrived.
+    failure = std::current_exception();
+  }
+  gradients.finish();
+  if (failure) std::rethrow_exception(failure);
+  if (!batch.mean.every_rank_has_part) share_generator(ranks);
+  return batch.mean;
 }
 
 template <class T>
 TrainingStep Trainer<T>::train_step(const Loss& loss) {
   optimizer_.set_learning_rate(options_.schedule(step_));
   optimizer_.zero_grad();
-  BatchPart part;
-  BatchMean batch;
-  if (options_.ranks == nullptr) {
-    part = learn_from_part(loss);
-    batch = {part.loss, part.weight};
-  } else {
-    run_on_all(*options_.ranks, [&] { part = learn_from_part(loss); });
-    batch = mean_over_ranks(*options_.ranks, model_.parameters(), part);
-    if (!batch.every_rank_has_part) share_generator(*options_.ranks);
-  }
+  const BatchMean batch = options_.ranks == nullptr ? learn_alone(loss) : learn_together(loss);
   const double norm = clip_grad_norm(model_.parameters(), options_.max_grad_norm);
   optimizer_.step();
   return {++step_, batch.loss, norm, batch.weight};

@@ -12,18 +12,6 @@ namespace {
 
 thread_local int no_grad_depth = 0;
 
-template <class T>
-void check_backward(const Variable<T>& variable, const BackwardOptions& options) {
-  if (options.create_graph) {
-    throw InvalidArgument(
-        "Variable::backward: create_graph is true, but gradients of gradients are not supported");
-  }
-  if (!variable.requires_grad()) {
-    throw InvalidArgument(
-        "Variable::backward: the variable does not depend on anything that requires a gradient");
-  }
-}
-
 }  // namespace
 
 NoGrad::NoGrad() noexcept { ++no_grad_depth; }
@@ -102,24 +90,22 @@ void Variable<T>::zero_grad() const noexcept {
 
 template <class T>
 void Variable<T>::backward(const BackwardOptions& options) const {
-  check_backward(*this, options);
   if (num_elements() != 1) {
     throw InvalidArgument(fmt::format(
         "Variable::backward: the variable has shape {}; without a gradient for it, one element is "
         "expected",
         to_string(shape())));
   }
-  detail::run_backward<T>(node_, Tensor<T>(shape(), {T{1}}), options);
+  detail::run_backward<T>(*this, Tensor<T>(shape(), {T{1}}), options);
 }
 
 template <class T>
 void Variable<T>::backward(TensorView<const T> grad, const BackwardOptions& options) const {
-  check_backward(*this, options);
   if (grad.shape() != shape()) {
     throw InvalidArgument(fmt::format("Variable::backward: grad has shape {} but the variable {}",
                                       to_string(grad.shape()), to_string(shape())));
   }
-  detail::run_backward<T>(node_, to_tensor(grad), options);
+  detail::run_backward<T>(*this, to_tensor(grad), options);
 }
 
 template class Variable<float>;

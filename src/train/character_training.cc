@@ -86,7 +86,7 @@ nlohmann::json settings_of_run(const CharacterTraining& settings, const HeldOutT
     json = folder.is_resumed ? resumed_settings(found, folder, text, names)
                              : new_settings(settings, text, names);
   });
-  check_same(json.dump(), *ranks);
+  check_same(json.dump() + (settings.is_context_parallel ? " context-parallel" : ""), *ranks);
   return json;
 }
 
@@ -108,14 +108,19 @@ CharacterRun train_characters(const CharacterTraining& settings, const HeldOutTe
                    json.dump(),
                    {}};
   models::CausalTransformer& model = *run.model.model;
+  const bool divides_tokens = settings.is_context_parallel && settings.ranks != nullptr;
   const BatchShare share = share_of_batch(training.batch, settings.ranks);
   const auto loss = [&](std::int64_t) -> StepLoss {
+    if (divides_tokens) {
+      return random_batch_loss(model, text.learned(), training.batch, config.context,
+                               *settings.ranks);
+    }
     return {random_batch_loss(model, text.learned(), training.batch, config.context, share),
             share.count * config.context};
   };
-  run.outcome =
-      run_training({model, loss, training, "characters", run.settings, nullptr, settings.ranks},
-                   folder, observer);
+  run.outcome = run_training(
+      {model, loss, training, "characters", run.settings, nullptr, settings.ranks, divides_tokens},
+      folder, observer);
   return run;
 }
 

@@ -26,6 +26,11 @@ tasks::TokenBatch batch_at(Ids text, std::span<const std::int64_t> places, std::
   return batch;
 }
 
+Tensor<std::int64_t> random_places(Ids text, std::int64_t batch, std::int64_t length) {
+  const auto last = static_cast<std::int64_t>(text.size()) - length;
+  return default_generator().randint(0, last, {batch});
+}
+
 }  // namespace
 
 HeldOutText::HeldOutText(const text::Characters& vocabulary, std::string_view text,
@@ -41,12 +46,17 @@ nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text, std
 
 nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
                                  std::int64_t length, const BatchShare& share) {
-  const auto last = static_cast<std::int64_t>(text.size()) - length;
-  const auto places = default_generator().randint(0, last, {batch});
+  const auto places = random_places(text, batch, length);
   if (share.count == 0) return {};
   const auto own = places.elements().subspan(static_cast<std::size_t>(share.first),
                                              static_cast<std::size_t>(share.count));
   return token_loss(model, batch_at(text, own, length));
+}
+
+StepLoss random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
+                           std::int64_t length, Communicator& ranks) {
+  const auto places = random_places(text, batch, length);
+  return token_loss(model, batch_at(text, places.elements(), length), ranks);
 }
 
 std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text, std::int64_t length) {

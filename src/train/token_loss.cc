@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/nn/context_parallel.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 
@@ -9,6 +10,18 @@ namespace heed::inline v0::train {
 
 nn::Variable<> token_loss(models::CausalTransformer& model, const tasks::TokenBatch& batch) {
   return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
+}
+
+StepLoss token_loss(models::CausalTransformer& model, const tasks::TokenBatch& batch,
+                    Communicator& ranks) {
+  const nn::ContextParallel divided(ranks, batch.inputs.extent(1));
+  const Tensor<std::int64_t> targets = divided.own(batch.targets);
+  const nn::Variable<> logits = model.forward(divided.own(batch.inputs));
+  const std::int64_t items =
+      targets.num_elements() -
+      std::count(targets.data(), targets.data() + targets.num_elements(), nn::kIgnoreIndex);
+  if (items == 0) return {0 * nn::sum(logits), 0};
+  return {nn::cross_entropy(logits, TensorView(targets.view())), items};
 }
 
 TokenScore token_score(models::CausalTransformer& model, const tasks::TokenBatch& batch) {

@@ -27,6 +27,7 @@ nn::TrainerOptions trainer_options(const TrainingTask& task, const RunFolder& fo
   options.save_every = task.training.save_every;
   options.notes[kSettingsNote] = task.settings;
   options.ranks = task.ranks;
+  options.is_context_parallel = task.is_context_parallel;
   return options;
 }
 

@@ -200,6 +200,23 @@ TEST_F(Train, LearnedPositionsEndWhereTheyWereLearned) {
   EXPECT_THAT(none.out, AllOf(HasSubstr("held out, in sequences of 64\n"), Not(HasSubstr("-"))));
 }
 
+TEST_F(Train, OneProcessHasAllTokensOfALongContext) {
+  const Arguments arguments{"train",   "lm", "--layers", "1", "--d-model", "8",   "--heads", "2",
+                            "--batch", "1",  "--steps",  "2", "--context", "2100"};
+  const auto run = [&](const Arguments& more) {
+    Arguments all = arguments;
+    all.insert(all.end(), more.begin(), more.end());
+    return run_command(all);
+  };
+  const CommandResult result = run({"--save", path("a")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("learned from, in sequences of 2100\n"),
+                                HasSubstr("in sequences of 4200: positions end before\n")));
+  ASSERT_EQ(run({"--save", path("b"), "--context-parallel"}).exit_code, 0);
+  EXPECT_TRUE(checkpoint("a") == checkpoint("b"));
+  expect_error(2, {"train", "lm", "--context", "65537"}, "--context is 65537, expected 1 to 65536");
+}
+
 TEST_F(Train, GenerateWritesWithTheSavedModel) {
   ASSERT_EQ(run_command(tiny_lm({"--save", path("m")})).exit_code, 0);
   const auto generate = [&](const Arguments& more) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "heed/cancellation.h"
@@ -53,6 +54,30 @@ inline void check_order_of_messages(Communicator& ranks) {
     EXPECT_EQ(a, numbers_of(0, 1, kCount));
     EXPECT_EQ(b, numbers_of(0, 2, kCount));
     EXPECT_EQ(c, std::vector<int>{7});
+  }
+}
+
+// Asking whether a message is done brings it to its end.
+inline void check_asking(Communicator& ranks) {
+  const int size = ranks.size();
+  if (size == 1) return;
+  for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{70'000}}) {
+    const std::vector<int> mine = numbers_of(ranks.rank(), 1, count);
+    const int before = (ranks.rank() + size - 1) % size;
+    std::vector<int> got(count);
+    const auto receive = ranks.receive(room_in(got), before, 4);
+    std::vector<int> nothing;
+    const auto late = ranks.receive(room_in(nothing), before, 5);
+    EXPECT_FALSE(late->is_done());
+    const auto send = ranks.send(bytes_of(mine), (ranks.rank() + 1) % size, 4);
+    while (!receive->is_done() || !send->is_done()) std::this_thread::yield();
+    EXPECT_EQ(got, numbers_of(before, 1, count));
+    receive->wait();
+    std::vector<int> all(static_cast<std::size_t>(size)), one{1};
+    ranks.gather(bytes_of(one), room_in(all));  // All have asked before any sends.
+    const auto last = ranks.send(bytes_of(nothing), (ranks.rank() + 1) % size, 5);
+    late->wait();
+    EXPECT_TRUE(late->is_done());
   }
 }
 
@@ -144,13 +169,41 @@ inline void check_run_on_all(Communicator& ranks) {
   EXPECT_THROW(fail(std::bad_alloc()), std::bad_alloc);
 }
 
+// What one throws before a call within a call, all throw, in that call and out of both.
+inline void check_nested_run_on_all(Communicator& ranks) {
+  using testing::StrEq;
+  using testing::ThrowsMessage;
+  const int last = ranks.size() - 1;
+  if (last == 0) return;
+  int num_done = 0;
+  const auto inner = [&] { run_on_all(ranks, [&] { ++num_done; }); };
+  const auto outer = [&] {
+    run_on_all(ranks, [&] {
+      inner();
+      if (ranks.rank() == last) throw InvalidArgument("bad");
+      inner();
+      inner();
+    });
+  };
+  const std::string text = "rank " + std::to_string(last) + ": bad";
+  EXPECT_THAT(outer, ThrowsMessage<InvalidArgument>(StrEq(text)));
+  EXPECT_EQ(num_done, ranks.rank() == last ? 1 : 2);
+  const auto twice = [&] {
+    run_on_all(ranks, [&] { run_on_all(ranks, [] { throw Cancelled("stop"); }); });
+  };
+  EXPECT_THAT(twice, ThrowsMessage<Cancelled>(StrEq("rank 0: stop")));
+  inner();
+}
+
 inline void check_contract(Communicator& ranks) {
   check_order_of_messages(ranks);
+  check_asking(ranks);
   check_ring(ranks);
   check_broadcasts(ranks);
   check_gathers(ranks);
   check_texts(ranks);
   check_run_on_all(ranks);
+  check_nested_run_on_all(ranks);
 }
 
 }  // namespace heed::testing_support

@@ -14,7 +14,8 @@ import tempfile
 import time
 
 HEED, *MPIRUN = sys.argv[1:]
-TINY = ["--d-model", "16", "--heads", "2", "--layers", "1", "--context", "16", "--batch", "4", "--threads", "1"]
+SMALL = ["--d-model", "16", "--heads", "2", "--layers", "1", "--threads", "1"]
+TINY = [*SMALL, "--context", "16", "--batch", "4"]
 LIMIT = 120
 
 
@@ -27,11 +28,11 @@ def run(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
     return subprocess.run(command(ranks, *arguments), capture_output=True, text=True, timeout=LIMIT)
 
 
-def result(ranks: int, *arguments: object) -> dict:
-    done = run(ranks, *arguments, "--json")
+def result(ranks: int, *arguments: object, steps: int = 30) -> dict:
+    done = run(ranks, *arguments, "--steps", steps, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 1, done.stdout
-    assert done.stderr.count("step 30/30") == 1, done.stderr
+    assert done.stderr.count(f"step {steps}/{steps}") == 1, done.stderr
     return json.loads(done.stdout)
 
 
@@ -50,19 +51,34 @@ def weights(folder: pathlib.Path) -> array.array:
 
 
 def check_losses(folder: pathlib.Path) -> None:
-    alone = result(0, "lm", *TINY, "--steps", 30)
+    alone = result(0, "lm", *TINY)
     for ranks in (1, 2, 3, 5):  # the fifth has no sequence
         runs = [folder / f"{ranks}-{i}" for i in range(2)]
         for save in runs:
-            loss = result(ranks, "lm", *TINY, "--steps", 30, "--save", save)["loss"]
+            loss = result(ranks, "lm", *TINY, "--save", save)["loss"]
             assert abs(loss - alone["loss"]) < 1e-4, (ranks, loss, alone["loss"])
         assert model(runs[0]) == model(runs[1]), ranks
-    copy = ["copy", "--length", "3", "--symbols", "4", "--batch", "5", "--steps", "30", "--threads", "1"]
+    copy = ["copy", "--length", "3", "--symbols", "4", "--batch", "5", "--threads", "1"]
     result(0, *copy, "--save", folder / "copy")
     result(3, *copy, "--save", folder / "copy3")
     one, three = weights(folder / "copy"), weights(folder / "copy3")
     assert len(one) == len(three) > 1000
     assert max(abs(x - y) for x, y in zip(one, three)) < 1e-3
+
+
+def check_context_parallel(folder: pathlib.Path) -> None:
+    """Sequences of three segments of 1024, the last one of 52."""
+    long = [*SMALL, "--context", 2100, "--batch", 2, "--positions", "rotary"]
+    alone = result(0, "lm", *long, "--context-parallel", steps=5)
+    for ranks in (2, 4):  # the fourth has no token
+        runs = [folder / f"long-{ranks}-{i}" for i in range(2)]
+        for save in runs:
+            loss = result(ranks, "lm", *long, "--context-parallel", "--save", save, steps=5)["loss"]
+            assert abs(loss - alone["loss"]) < 1e-4, (ranks, loss, alone["loss"])
+        assert model(runs[0]) == model(runs[1]), ranks
+    done = run(3, "lm", "--resume", folder / "long-2-0", "--context-parallel", "--threads", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert abs(json.loads(done.stdout)["loss"] - alone["loss"]) < 1e-4, done.stdout
 
 
 def check_errors(folder: pathlib.Path) -> None:
@@ -138,7 +154,7 @@ def check_interrupted(folder: pathlib.Path) -> None:
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for check in (check_losses, check_errors, check_killed, check_interrupted):
+        for check in (check_losses, check_context_parallel, check_errors, check_killed, check_interrupted):
             start = time.monotonic()
             check(folder)
             print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)

@@ -9,6 +9,7 @@
 
 #include "heed/error.h"
 #include "heed/thread_ranks.h"
+#include "heed/train/token_loss.h"
 #include "support/command.h"
 
 namespace heed::train {
@@ -158,6 +159,111 @@ TEST(TrainCharacters, RanksGoOnWithARunOfOtherRanks) {
   const std::vector<double> losses = losses_of_ranks(2, {run.path, true});
   ASSERT_EQ(losses.size(), 30U);
   EXPECT_NEAR(losses.back(), alone.losses.back(), 1e-4);
+}
+
+// Sequences of three segments of 1024, of which the last has 52.
+CharacterTraining long_sequences(const std::string& positions = "rotary") {
+  return {{.steps = 4, .batch = 2, .learning_rate = 0.01},
+          {.context = 2100, .layers = 1, .d_model = 8, .heads = 2, .positions = positions}};
+}
+
+HeldOutText long_text() {
+  std::string text;
+  for (int i = 0; text.size() < 2700; i = (7 * i + 3) % 101) {
+    text += i % 3 == 0 ? "abcabd" : "dca";
+  }
+  return HeldOutText(text);
+}
+
+// The losses of steps in which ranks share the tokens of each sequence.
+std::vector<double> losses_of_divided(int size, CharacterTraining settings,
+                                      const RunFolder& folder = {}, std::int64_t last = 0) {
+  const HeldOutText text = long_text();
+  std::vector<double> losses;
+  run_thread_ranks(size, [&](Communicator& ranks) {
+    Witness witness(last);
+    CharacterTraining own = settings;
+    own.ranks = &ranks;
+    own.is_context_parallel = true;
+    train_characters(own, text, folder, witness);
+    EXPECT_EQ(witness.items_of_step, own.training.batch * 2100);
+    if (ranks.rank() == 0) losses = witness.losses;
+  });
+  return losses;
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-5) << i;
+}
+
+TEST(TrainCharacters, RanksShareTheTokensOfLongSequences) {
+  const TemporaryFolder folder;
+  Witness alone(0);
+  train_characters(long_sequences(), long_text(), {}, alone);
+  ASSERT_EQ(alone.losses.size(), 4U);
+  for (const int size : {1, 2, 3, 4}) {  // The fourth has no token.
+    SCOPED_TRACE(size);
+    const std::string name = "ranks" + std::to_string(size);
+    expect_near(losses_of_divided(size, long_sequences(), new_run(folder / name)), alone.losses);
+    losses_of_divided(size, long_sequences(), new_run(folder / (name + "again")));
+    EXPECT_EQ(read_text(folder / (name + "/model.safetensors")),
+              read_text(folder / (name + "again/model.safetensors")));
+  }
+}
+
+TEST(TrainCharacters, TokensAreSharedWithAllKindsOfPositions) {
+  for (const std::string& positions : models::position_names()) {
+    SCOPED_TRACE(positions);
+    CharacterTraining settings = long_sequences(positions);
+    settings.training.steps = 2;
+    settings.training.batch = 1;
+    settings.model.mask = "sliding_window(1500, 0)";
+    Witness alone(0);
+    train_characters(settings, long_text(), {}, alone);
+    expect_near(losses_of_divided(2, settings), alone.losses);
+  }
+}
+
+TEST(TrainCharacters, ARunGoesOnHoweverTokensAreShared) {
+  const TemporaryFolder folder;
+  Witness alone(0);
+  train_characters(long_sequences(), long_text(), {}, alone);
+  const RunFolder run = new_run(folder / "run");
+  std::vector<double> losses = losses_of_divided(3, long_sequences(), run, 1);
+  const auto add = [&](const std::vector<double>& more) {
+    losses.insert(losses.end(), more.begin(), more.end());
+  };
+  add(losses_of_divided(2, long_sequences(), {run.path, true}, 2));
+  run_thread_ranks(2, [&](Communicator& ranks) {  // the batch instead
+    Witness witness(3);
+    CharacterTraining settings = long_sequences();
+    settings.ranks = &ranks;
+    train_characters(settings, long_text(), {run.path, true}, witness);
+    if (ranks.rank() == 0) add(witness.losses);
+  });
+  Witness last(0);
+  train_characters({}, long_text(), {run.path, true}, last);
+  add(last.losses);
+  expect_near(losses, alone.losses);
+}
+
+TEST(TrainCharacters, WhatOneRankThrowsWhileTokensAreSharedAllThrow) {
+  run_thread_ranks(2, [](Communicator& ranks) {
+    RunObserver silent;
+    CharacterTraining settings = long_sequences();
+    settings.ranks = &ranks;
+    settings.is_context_parallel = ranks.rank() == 0;
+    EXPECT_THAT([&] { train_characters(settings, long_text(), {}, silent); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("rank 1 has other settings")));
+    // A token that only the tokens of rank 1 have, and that the model does not know.
+    models::CausalTransformer model({.vocab_size = 2, .context = 2100, .d_model = 8, .heads = 2});
+    tasks::TokenBatch batch{Tensor<std::int64_t>({1, 2100}), Tensor<std::int64_t>({1, 2100})};
+    batch.inputs(0, 1500) = 2;
+    EXPECT_THAT([&] { run_on_all(ranks, [&] { token_loss(model, batch, ranks); }); },
+                ThrowsMessage<InvalidArgument>(
+                    HasSubstr("rank 1: embedding: token id 2 is not in the table of 2")));
+  });
 }
 
 TEST(TrainCharacters, RanksThatDifferAreRefusedByAll) {

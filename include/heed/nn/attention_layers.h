@@ -186,6 +186,8 @@ class HEED_API MultiHeadAttention : public Module<T> {
   // With rotary positions from `first_position` on, if the layer has them.
   Heads<T> turned(const Heads<T>& heads, std::int64_t first_position) const;
   Attended<T> attend(const ProjectedHeads& heads, const AttendOptions<T>& given);
+  // Throws where tokens are divided over ranks and the call would look at all of them.
+  void check_divides(const AttendOptions<T>& options) const;
   // For layers with a feature_map: throws where a call asks what they do not have.
   void check_asks_nothing(const AttendOptions<T>& options) const;
   Variable<T> projected_out(const Variable<T>& attended);

@@ -29,8 +29,9 @@ struct BatchMean {
 /// counts as 0.
 ///
 /// Gradients go in buckets of 2²⁰ numbers: each rank adds up its share of a bucket while the next
-/// one is on its way, and sends the sums to all, so that a rank sends and receives 2 (P − 1) / P
-/// times its gradients. All ranks call it, when backward() is done; messages have the tag 32767.
+/// ones are on their way, and sends the sums to all, so that a rank sends and receives 2 (P − 1) /
+/// P times its gradients. All ranks call it, when backward() is done; messages have the tags 5
+/// and 6.
 /// @throws InvalidArgument, on all ranks, when parameters differ in number or size, a weight is
 /// negative or not finite, or all are 0.
 template <class T>

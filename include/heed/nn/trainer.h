@@ -31,6 +31,10 @@ struct TrainerOptions {
   Metadata notes = {};
   /// The ranks that train the model together, each with its part of every batch; null: alone.
   Communicator* ranks = nullptr;
+  /// Whether these parts are tokens of the same sequences (context_parallel.h), so that a rank's
+  /// loss depends on the tokens of others: then every rank goes through all of the loss and of the
+  /// backward pass, and those without a part have a loss of weight 0.
+  bool is_context_parallel = false;
 };
 
 /// What a step did.
@@ -47,8 +51,9 @@ struct BatchLoss {
   BatchLoss(Variable<T> mean, double over = 1)  // NOLINT(google-explicit-constructor)
       : loss(std::move(mean)), weight(over) {}
 
-  Variable<T> loss;  ///< one element; nothing where weight is 0
-  double weight;     ///< the loss is a mean over so many things: tokens, say
+  /// One element. Where weight is 0 nothing, or what leads to the tokens of the other ranks.
+  Variable<T> loss;
+  double weight;  ///< the loss is a mean over so many things: tokens, say
 };
 
 /// Runs the loop that every training has: loss, gradients, clipping, optimiser, checkpoint.
@@ -60,8 +65,9 @@ struct BatchLoss {
 /// that was left alone.
 ///
 /// With ranks, each has a trainer of the same model, and all call the same functions. Each computes
-/// the loss of its part of a batch; gradients are added up as mean_over_ranks() does, so that the
-/// losses are those of one process with the whole batch, to rounding. What rank 0 has counts: its
+/// the loss of its part of a batch; gradients are added up as mean_over_ranks() does, those that
+/// are final while others are computed, so that the losses are those of one process with the whole
+/// batch, to rounding. What rank 0 has counts: its
 /// checkpoint, which the others need not see, its parameters, its default_generator(). A rank that
 /// throws has all throw the same, as run_on_all() does. Each rank is to draw the same numbers for
 /// the same batch: only where one has no part do the others' generators go on from rank 0's.
@@ -102,7 +108,9 @@ class HEED_API Trainer {
 
  private:
   TrainingStep train_step(const Loss& loss);
-  BatchPart learn_from_part(const Loss& loss);
+  BatchLoss<T> part_of_batch(const Loss& loss) const;
+  BatchMean learn_alone(const Loss& loss) const;
+  BatchMean learn_together(const Loss& loss) const;
   void read_checkpoint();
   void write_checkpoint() const;
   void share_state();

@@ -24,6 +24,9 @@ struct CharacterTraining {
   models::CausalConfig model = {};
   /// The ranks that train it together, each with its share of every batch; null: alone.
   Communicator* ranks = nullptr;
+  /// Whether these share the tokens of each sequence instead, for long ones: nn::ContextParallel.
+  /// No part of the settings that a folder keeps.
+  bool is_context_parallel = false;
 };
 
 /// The loss over sequences of a length; nothing where positions end before, or the text.

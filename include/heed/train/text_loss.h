@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/communicator.h"
 #include "heed/config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/variable.h"
@@ -47,6 +48,11 @@ HEED_API nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids 
 HEED_API nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text,
                                           std::int64_t batch, std::int64_t length,
                                           const BatchShare& share);
+
+/// Of this rank's tokens of all sequences of such a batch: see token_loss(). The same numbers are
+/// drawn.
+HEED_API StepLoss random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
+                                    std::int64_t length, Communicator& ranks);
 
 /// Of a longer text as many are measured, in sequences spread evenly over it: measuring all of a
 /// long one takes longer than the training did.

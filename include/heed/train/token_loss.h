@@ -1,10 +1,12 @@
 /// The loss of a causal model on sequences of tokens, and how many it predicts right.
 #pragma once
 
+#include "heed/communicator.h"
 #include "heed/config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/variable.h"
 #include "heed/tasks/token_batch.h"
+#include "heed/train/training_run.h"
 
 /// How models are trained, and how well they do.
 namespace heed::inline v0::train {
@@ -14,6 +16,12 @@ namespace heed::inline v0::train {
 /// model's positions reach.
 HEED_API nn::Variable<> token_loss(models::CausalTransformer& model,
                                    const tasks::TokenBatch& batch);
+
+/// The same of this rank's tokens of each sequence, as nn::ContextParallel divides them: a mean
+/// over its targets, or 0, from all of its tokens, with 0 items where it has none. All ranks call
+/// it with the same batch, within run_on_all(), and call backward() all or none.
+HEED_API StepLoss token_loss(models::CausalTransformer& model, const tasks::TokenBatch& batch,
+                             Communicator& ranks);
 
 /// Each token is predicted from the true ones before it; in a sequence where all are right, these
 /// are the predicted ones.

@@ -29,7 +29,7 @@ struct HEED_API RunFolder {
 HEED_API RunFolder new_run(const std::filesystem::path& folder);
 
 /// The loss of a batch, a mean over its items. Of a rank's part of a batch where there are ranks:
-/// with 0 items and no loss where it has none.
+/// with 0 items and no loss where it has none, or, of divided sequences, a loss of no items.
 struct StepLoss {
   nn::Variable<> loss;
   std::int64_t items;
@@ -93,6 +93,9 @@ struct TrainingTask {
   BetweenSteps* between = nullptr;
   /// The ranks that train together, each with share_of_batch(); null: alone.
   Communicator* ranks = nullptr;
+  /// Whether these have instead a part of the tokens of each sequence, as
+  /// nn::TrainerOptions::is_context_parallel.
+  bool is_context_parallel = false;
 };
 
 /// How a run ended.

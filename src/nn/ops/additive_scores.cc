@@ -6,6 +6,7 @@
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "heed/parallel.h"
+#include "nn/divided_tokens.h"
 
 namespace heed::inline v0::nn {
 
@@ -127,6 +128,7 @@ class Scores {
 template <class T>
 Variable<T> additive_scores(const Variable<T>& keys, const Variable<T>& queries,
                             const Variable<T>& weight) {
+  refuse_divided("additive_scores");
   check_scores(keys.shape(), queries.shape(), weight.shape());
   return record<T>(
       "additive_scores", Scores<T>(keys.value(), queries.value(), weight.value()).forward(),

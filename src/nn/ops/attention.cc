@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "heed/attention_backward.h"
+#include "heed/distributed.h"
+#include "heed/nn/context_parallel.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "heed/plan.h"
@@ -185,6 +188,38 @@ struct Operands {
   }
 };
 
+// attention_with_lse() of tokens that are divided over ranks, with the heads of `out` as the
+// query's lie.
+template <class T>
+AttentionOutput<T> attend_divided(Communicator& ranks, const Operands<T>& of,
+                                  const BasicAttentionOptions<T>& options) {
+  const auto query = of.query.view();
+  const auto value = of.value.view();
+  AttentionOutput<T> result =
+      distributed::attention_with_lse(ranks, query, of.key.view(), value, options);
+  if (of.query.shape.rank() == 4) return result;
+  const Tensor<T> heads = std::move(result.out);
+  result.out = make_out(query, value);
+  copy_into<T>(heads_in(result.out.view(), columns_of_out(query, value)), heads);
+  return result;
+}
+
+// Those of terms, which are whole on every rank, are rank 0's: ranks add up what they have.
+template <class T>
+AttentionGradients<T> gradients_divided(Communicator& ranks, const Operands<T>& of,
+                                        const TensorView<const T>& grad_out,
+                                        const AttentionOutputView<T>& forward,
+                                        const BasicAttentionOptions<T>& options) {
+  AttentionGradients<T> grads = distributed::attention_backward(
+      ranks, grad_out, of.query.view(), of.key.view(), of.value.view(), forward, options);
+  if (ranks.rank() == 0) return grads;
+  for (Tensor<T>* const grad : {&grads.alibi_slopes, &grads.bias, &grads.sinks,
+                                &grads.relative_bias, &grads.relative_key, &grads.relative_value}) {
+    std::fill_n(grad->data(), grad->num_elements(), T{0});
+  }
+  return grads;
+}
+
 // Heads that are no columns.
 template <class T>
 Heads<T> apart(const char* name, const Variable<T>& heads) {
@@ -212,17 +247,24 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
   const auto q = of.query.view();
   const auto k = of.key.view();
   const auto v = of.value.view();
-  auto forward = query.source.rank() == 3 ? attend_side_by_side(q, k, v, terms.bound_options())
-                                          : attention_with_lse(q, k, v, terms.bound_options());
+  const ContextParallel* const divided = ContextParallel::current();
+  Communicator* const ranks = divided == nullptr ? nullptr : &divided->ranks();
+  auto forward = ranks != nullptr           ? attend_divided(*ranks, of, terms.bound_options())
+                 : query.source.rank() == 3 ? attend_side_by_side(q, k, v, terms.bound_options())
+                                            : attention_with_lse(q, k, v, terms.bound_options());
   Value<T> out(std::move(forward.out));
   const Saved<T> lse(Value<T>(std::move(forward.lse)));
   const Saved<T> low(Value<T>(std::move(forward.lse_low)));
   return record<T>(
       "attention", out, inputs,
-      [terms, of, o = Saved(out), lse, low, at = columns_of_out(q, v)](Step<T>& step) mutable {
-        AttentionGradients<T> grads = attention_backward(
-            heads_in(step.grad(), at), of.query.view(), of.key.view(), of.value.view(),
-            {heads_in(o.view(), at), lse.view(), low.view()}, terms.bound_options());
+      [terms, of, o = Saved(out), lse, low, at = columns_of_out(q, v),
+       ranks](Step<T>& step) mutable {
+        const auto grad_out = heads_in(step.grad(), at);
+        const AttentionOutputView<T> made{heads_in(o.view(), at), lse.view(), low.view()};
+        AttentionGradients<T> grads =
+            ranks != nullptr ? gradients_divided(*ranks, of, grad_out, made, terms.bound_options())
+                             : attention_backward(grad_out, of.query.view(), of.key.view(),
+                                                  of.value.view(), made, terms.bound_options());
         if (step.is_last()) {
           of.forget();
           o = {};

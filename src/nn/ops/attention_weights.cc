@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "nn/divided_tokens.h"
+
 namespace heed::inline v0::nn {
 
 namespace {
@@ -33,6 +35,7 @@ template <class T>
 Variable<T> attention_weights(const Variable<T>& query, const Variable<T>& key,
                               const BasicAttentionOptions<T>& options,
                               const LearnedTerms<T>& learned) {
+  refuse_divided("attention_weights");
   BasicAttentionOptions<T> of_weights = options;
   of_weights.dropout = {};
   LearnedTerms<T> terms = learned;

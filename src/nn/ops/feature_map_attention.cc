@@ -3,6 +3,7 @@
 #include "heed/linear_attention.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
+#include "nn/divided_tokens.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/heads.h"
 #include "nn/ops/shapes.h"
@@ -24,6 +25,7 @@ Tensor<T> side_by_side(const Tensor<T>& heads, const HeadColumns& columns) {
 template <class T>
 Variable<T> feature_map_attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
                                   const FeatureMapOptions& options) {
+  refuse_divided("feature_map_attention");
   check_heads("feature_map_attention", "query", query);
   check_heads("feature_map_attention", "key", key);
   check_heads("feature_map_attention", "value", value);

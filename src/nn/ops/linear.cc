@@ -79,7 +79,8 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   return record<T>(
       "linear", linear_forward(x.value(), weight.value(), bias_value), {x, weight, bias},
       [x = Saved(x), weight = Saved(weight)](Step<T>& step) {
-        if (step.grad().empty()) return;
+        // The pass goes on where a rank has no tokens, for other ranks may have some.
+        if (step.grad().empty()) return step.give(0, zeros<T>(x.shape()));
         const TensorView<const T> grad = rows(step.grad());
         give_product(step, 0, x.shape(), grad, weight.view());
         if (x.shape().num_elements() != 0) {

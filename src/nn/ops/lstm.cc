@@ -6,6 +6,7 @@
 
 #include "core/blas.h"
 #include "heed/nn/tape.h"
+#include "nn/divided_tokens.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/lstm_scan.h"
 #include "nn/ops/shapes.h"
@@ -124,6 +125,7 @@ void give_gradients(const SavedLstm<T>& saved, Step<T>& step) {
 template <class T>
 LstmOutput<T> lstm(const Variable<T>& x, const LstmParameters<T>& parameters,
                    const LstmState<T>& initial, const LstmSteps& steps) {
+  refuse_divided("lstm");
   check_parameters(x, parameters);
   check_steps(x, steps);
   const std::int64_t batch = x.extent(0);
