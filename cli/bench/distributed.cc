@@ -30,7 +30,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct DistributedArguments {
-  Names pass{"forward"};
+  Names pass{"forward"}, divide{"automatic"};
   Numbers ranks{1, 2}, seq{16384};
   std::int64_t heads = 8, kv_heads = 0, head_dim = 64;
   std::string mask = "causal";
@@ -51,10 +51,30 @@ struct DistributedArguments {
             .head_dim = head_dim,
             .value_dim = head_dim};
   }
+  std::vector<DividedCase> cases() const;
 };
 
+distributed::DividedBy divided_by(const std::string& name) {
+  using distributed::DividedBy;
+  if (name == to_string(DividedBy::kTokens)) return DividedBy::kTokens;
+  if (name == to_string(DividedBy::kHeads)) return DividedBy::kHeads;
+  return DividedBy::kAutomatic;
+}
+
+std::vector<DividedCase> DistributedArguments::cases() const {
+  std::vector<DividedCase> all;
+  for (const std::string& one : pass) {
+    for (const std::int64_t length : seq) {
+      for (const std::string& by : divide) {
+        all.push_back({one == "backward", shapes(length), mask, divided_by(by)});
+      }
+    }
+  }
+  return all;
+}
+
 std::string ranks_table(const Json& report) {
-  std::vector<std::vector<std::string>> rows{{"pass", "seq", "ranks", "threads each", "ms",
+  std::vector<std::vector<std::string>> rows{{"pass", "seq", "by", "ranks", "threads each", "ms",
                                               "one process ms", "efficiency", "waiting",
                                               "received MB", "quiet"}};
   const auto cell = [](const Json& number, int digits) {
@@ -62,11 +82,12 @@ std::string ranks_table(const Json& report) {
   };
   for (const Json& row : report["results"]) {
     const Json& one = row["case"];
-    rows.push_back(
-        {one["pass"], one["seq"].dump(), one["ranks"].dump(), one["threads"].dump(),
-         cell(row["median_ms"], 1), cell(row["one_process_ms"], 1), cell(row["efficiency"], 2),
-         fmt::format("{:.1f} %", 100 * row["waiting_share"].get<double>()),
-         fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6), quiet_cell(row)});
+    rows.push_back({one["pass"], one["seq"].dump(), one["divided_by"], one["ranks"].dump(),
+                    one["threads"].dump(), cell(row["median_ms"], 1),
+                    cell(row["one_process_ms"], 1), cell(row["efficiency"], 2),
+                    fmt::format("{:.1f} %", 100 * row["waiting_share"].get<double>()),
+                    fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6),
+                    quiet_cell(row)});
   }
   add_ratios(report, rows);
   return headline(report["machine"]) + aligned(rows) + quiet_note(report) + baseline_notes(report);
@@ -90,13 +111,11 @@ void run_ranks(const DistributedArguments& arguments) {
   on_first_rank([&] { printer.emplace(arguments.report, "distributed"); });
   Json report{{"machine", machine()}, {"results", Json::array()}};
   {
-    Progress progress(static_cast<int>(arguments.pass.size() * arguments.seq.size()));
-    for (const std::string& pass : arguments.pass) {
-      for (const std::int64_t length : arguments.seq) {
-        const DividedCase one{pass == "backward", arguments.shapes(length), arguments.mask};
-        for (const MeasuredRanks& measured : measure_case(arguments, one, progress)) {
-          report["results"].push_back(measured.row(one));
-        }
+    const std::vector<DividedCase> cases = arguments.cases();
+    Progress progress(static_cast<int>(cases.size()));
+    for (const DividedCase& one : cases) {
+      for (const MeasuredRanks& measured : measure_case(arguments, one, progress)) {
+        report["results"].push_back(measured.row(one));
       }
     }
   }
@@ -124,24 +143,28 @@ void settle_threads(DistributedArguments& arguments) {
   if (arguments.threads == 0) arguments.threads = num_threads();
 }
 
+// What does not fit is said before anything is measured.
+void check_cases(const DistributedArguments& arguments) {
+  const Numbers sizes = ranks() == nullptr ? arguments.ranks : Numbers{ranks()->size()};
+  for (const DividedCase& one : arguments.cases()) {
+    for (const std::int64_t size : sizes) {
+      try {
+        distributed::plan(one.shapes, static_cast<int>(size), one.options(), one.divided_by);
+      } catch (const InvalidArgument& error) {
+        throw UsageError(
+            fmt::format("--seq, --heads, --kv-heads, --mask or --divide: {}", error.what()));
+      }
+    }
+  }
+}
+
 void run_distributed(DistributedArguments arguments) {
   check_processes(arguments);
   settle_threads(arguments);
-  // What does not fit is said before anything is measured.
-  for (const std::int64_t length : arguments.seq) {
-    const AttentionOptions options{.mask = parse_mask("--mask", arguments.mask)};
-    try {
-      distributed::plan(arguments.shapes(length), 1, options);
-    } catch (const InvalidArgument& error) {
-      throw UsageError(fmt::format("--seq, --heads, --kv-heads or --mask: {}", error.what()));
-    }
-  }
+  check_cases(arguments);
   if (!arguments.simulates) return run_ranks(arguments);
-  std::vector<AttentionShapes> shapes;
-  for (const std::int64_t length : arguments.seq) shapes.push_back(arguments.shapes(length));
-  report_simulation({.shapes = std::move(shapes),
+  report_simulation({.cases = arguments.cases(),
                      .ranks = arguments.ranks,
-                     .mask = arguments.mask,
                      .threads = arguments.threads,
                      .links = arguments.links,
                      .out = arguments.out,
@@ -175,6 +198,7 @@ void add_bench_distributed(CLI::App& bench) {
   auto arguments = std::make_shared<DistributedArguments>();
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
   add_names(*verb, "--pass", arguments->pass, {"forward", "backward"}, "forward");
+  add_names(*verb, "--divide", arguments->divide, {"automatic", "tokens", "heads"}, "automatic");
   add_numbers(*verb, "--ranks", arguments->ranks, 1024, "How many ranks; 1,2");
   add_numbers(*verb, "--seq", arguments->seq, kMost, "How many tokens; 16384");
   const auto add = [&](const char* name, std::int64_t& number, const char* help) {

@@ -13,6 +13,7 @@ PassOperands draw_pass(const DividedCase& one, std::int64_t length, std::uint64_
   TorchGenerator random(seed);
   PassOperands in;
   in.is_backward = one.is_backward;
+  in.divided_by = one.divided_by;
   in.query = random.randn({1, shapes.num_heads, length, shapes.head_dim});
   in.key = random.randn({1, shapes.num_kv_heads, length, shapes.head_dim});
   in.value = random.randn(in.key.shape());
@@ -38,7 +39,8 @@ PassOperands PassOperands::own(Communicator& ranks, const DividedCase& one) {
         draw_pass(one, division.num_tokens(ranks.rank()), static_cast<std::uint64_t>(ranks.rank()));
   });
   if (one.is_backward) {
-    in.forward = distributed::attention_with_lse(ranks, in.query, in.key, in.value, one.options());
+    in.forward = distributed::attention_with_lse({ranks, one.divided_by}, in.query, in.key,
+                                                 in.value, one.options());
   }
   return in;
 }
@@ -47,7 +49,7 @@ PassOperands PassOperands::part(const Communicator& ranks) const {
   const auto of = [&](const Tensor<float>& tensor) {
     return distributed::own_tokens(ranks, FloatView(tensor));
   };
-  PassOperands in{is_backward, of(query), of(key), of(value), {}, {}};
+  PassOperands in{is_backward, divided_by, of(query), of(key), of(value), {}, {}};
   if (!is_backward) return in;
   in.grad_out = of(grad_out);
   in.forward = {of(forward.out), of(forward.lse), of(forward.lse_low)};
@@ -64,9 +66,10 @@ void PassOperands::compute(const AttentionOptions& options) const {
 
 void PassOperands::compute(Communicator& ranks, const AttentionOptions& options) const {
   if (is_backward) {
-    distributed::attention_backward(ranks, grad_out, query, key, value, forward, options);
+    distributed::attention_backward({ranks, divided_by}, grad_out, query, key, value, forward,
+                                    options);
   } else {
-    distributed::attention_with_lse(ranks, query, key, value, options);
+    distributed::attention_with_lse({ranks, divided_by}, query, key, value, options);
   }
 }
 

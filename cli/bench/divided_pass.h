@@ -7,6 +7,7 @@
 #include "heed/attention.h"
 #include "heed/attention_backward.h"
 #include "heed/communicator.h"
+#include "heed/distributed.h"
 #include "heed/plan.h"
 #include "heed/tensor.h"
 
@@ -16,6 +17,7 @@ struct DividedCase {
   bool is_backward = false;
   AttentionShapes shapes;  // of all tokens, as many keys as queries
   std::string mask;
+  distributed::DividedBy divided_by = distributed::DividedBy::kAutomatic;
 
   AttentionOptions options() const;
 };
@@ -23,6 +25,7 @@ struct DividedCase {
 // The tensors of a pass, of all tokens or of a rank's.
 struct PassOperands {
   bool is_backward = false;
+  distributed::DividedBy divided_by = distributed::DividedBy::kAutomatic;
   Tensor<float> query, key, value;
   Tensor<float> grad_out;          // of a backward pass
   AttentionOutput<float> forward;  // of a backward pass

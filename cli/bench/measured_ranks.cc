@@ -178,13 +178,14 @@ MeasuredRanks lead_measurement(LedRanks& led, const DividedCase& one, int thread
 }  // namespace
 
 Json MeasuredRanks::row(const DividedCase& one) const {
-  const auto plan = distributed::plan(one.shapes, size, one.options());
+  const auto plan = distributed::plan(one.shapes, size, one.options(), one.divided_by);
   const Json described{{"pass", one.is_backward ? "backward" : "forward"},
                        {"seq", one.shapes.q_len},
                        {"heads", one.shapes.num_heads},
                        {"kv_heads", one.shapes.num_kv_heads},
                        {"head_dim", one.shapes.head_dim},
                        {"mask", one.mask},
+                       {"divided_by", std::string(to_string(plan.divided_by))},
                        {"ranks", size},
                        {"threads", threads}};
   const auto beside = [&](double number) {

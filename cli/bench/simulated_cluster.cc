@@ -29,11 +29,14 @@ Picture simulation_pictures(const Json& report) {
               [&report] {
                 std::vector<Curve> curves;
                 for (const Json& row : report["results"]) {
-                  const std::string name = fmt::format("{} tokens", row["case"]["seq"].dump());
+                  const Json& one = row["case"];
+                  const auto by = one["divide"].get<std::string>();
+                  const std::string name = fmt::format("{} tokens{}", one["seq"].dump(),
+                                                       by == "automatic" ? "" : ", by " + by);
                   if (curves.empty() || curves.back().name != name) {
                     curves.push_back({.name = name, .has_markers = true});
                   }
-                  curves.back().x.push_back(row["case"]["ranks"]);
+                  curves.back().x.push_back(one["ranks"]);
                   curves.back().y.push_back(row["efficiency"]);
                 }
                 return curves_figure(
@@ -68,18 +71,23 @@ double measured_rate(const AttentionShapes& shapes, int threads) {
 }
 
 Json simulate_all(const Simulation& simulation, double rate) {
-  const AttentionOptions options{.mask = parse_mask("--mask", simulation.mask)};
   const distributed::Cluster cluster{.pairs_per_second = rate,
                                      .latency_seconds = simulation.links.latency_us * 1e-6,
                                      .bytes_per_second = simulation.links.gbytes_per_s * 1e9};
   auto rows = Json::array();
-  for (const AttentionShapes& shapes : simulation.shapes) {
-    const double alone =
-        distributed::simulated_seconds(distributed::plan(shapes, 1, options), cluster);
+  for (const DividedCase& one : simulation.cases) {
+    const auto plan_for = [&](std::int64_t size) {
+      return distributed::plan(one.shapes, static_cast<int>(size), one.options(), one.divided_by);
+    };
+    const double alone = distributed::simulated_seconds(plan_for(1), cluster);
     for (const std::int64_t size : simulation.ranks) {
-      const auto plan = distributed::plan(shapes, static_cast<int>(size), options);
+      const auto plan = plan_for(size);
       const double seconds = distributed::simulated_seconds(plan, cluster);
-      rows.push_back({{"case", {{"seq", shapes.q_len}, {"ranks", size}}},
+      rows.push_back({{"case",
+                       {{"seq", one.shapes.q_len},
+                        {"divide", std::string(to_string(one.divided_by))},
+                        {"ranks", size}}},
+                      {"divided_by", std::string(to_string(plan.divided_by))},
                       {"median_ms", seconds * 1e3},
                       {"efficiency", alone / (static_cast<double>(size) * seconds)},
                       {"balance", plan.balance()},
@@ -91,9 +99,9 @@ Json simulate_all(const Simulation& simulation, double rate) {
 
 std::string simulation_table(const Json& report) {
   std::vector<std::vector<std::string>> rows{
-      {"seq", "ranks", "seconds", "efficiency", "balance", "received MB"}};
+      {"seq", "by", "ranks", "seconds", "efficiency", "balance", "received MB"}};
   for (const Json& row : report["results"]) {
-    rows.push_back({row["case"]["seq"].dump(), row["case"]["ranks"].dump(),
+    rows.push_back({row["case"]["seq"].dump(), row["divided_by"], row["case"]["ranks"].dump(),
                     fmt::format("{:.4g}", row["median_ms"].get<double>() / 1e3),
                     fmt::format("{:.3f}", row["efficiency"].get<double>()),
                     fmt::format("{:.3f}", row["balance"].get<double>()),
@@ -121,9 +129,10 @@ void report_simulation(const Simulation& simulation) {
     check_picture(kSimulationOut, simulation.out, picture);
     files.reserve(kSimulationOut, simulation.out);
   }
-  const double rate = measured_rate(simulation.shapes.front(), simulation.threads);
+  const DividedCase& first = simulation.cases.front();
+  const double rate = measured_rate(first.shapes, simulation.threads);
   report = {{"machine", machine()},
-            {"mask", simulation.mask},
+            {"mask", first.mask},
             {"threads", simulation.threads},
             {"pairs_per_s", rate},
             {"latency_us", simulation.links.latency_us},

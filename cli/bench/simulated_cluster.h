@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/divided_pass.h"
 #include "bench/report.h"
-#include "heed/plan.h"
 
 namespace heed::cli {
 
@@ -17,9 +17,8 @@ struct Links {
 };
 
 struct Simulation {
-  std::vector<AttentionShapes> shapes;  // of different lengths
+  std::vector<DividedCase> cases;  // with the same mask
   std::vector<std::int64_t> ranks;
-  std::string mask;
   int threads = 1;  // of a rank
   Links links;
   std::string out;  // a picture, unless empty

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -61,6 +62,18 @@ TEST(BenchDistributed, SetsRanksBesideOneProcess) {
   EXPECT_EQ(results[2].at("bytes_received"), 2 * 1024 * 2 * (8 + 8) * 4);
 }
 
+TEST(BenchDistributed, ComparesWaysOfDividing) {
+  const auto json = run_json({"--seq", "1100", "--ranks", "2", "--divide", "tokens,heads",
+                              "--threads", "2", "--repeat", "1"});
+  ASSERT_EQ(json.at("results").size(), 2U);
+  const auto& by_heads = json.at("results")[1];
+  EXPECT_EQ(json.at("results")[0].at("case").at("divided_by"), "tokens");
+  EXPECT_EQ(by_heads.at("case").at("divided_by"), "heads");
+  EXPECT_EQ(by_heads.at("balance"), 1);
+  // 76 queries, keys and values of a head to the rank that has 1024, whose results come back.
+  EXPECT_EQ(by_heads.at("bytes_received"), std::max(76 * 3 + 1024, 1024 * 3 + 76) * 8 * 4);
+}
+
 TEST(BenchDistributed, PrintsATable) {
   const auto result = run_command(with({"--seq", "1100", "--repeat", "1"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -95,6 +108,9 @@ TEST(BenchDistributed, RefusesMisuse) {
   expect_error({"--simulate", "--out", "picture.txt"}, "--out");
   expect_error({"--mask", "banana"}, "--mask");
   expect_error({"--ranks", "0"}, "--ranks");
+  expect_error({"--divide", "rows"}, "--divide");
+  expect_error({"--divide", "heads", "--ranks", "1,3"},
+               "num_kv_heads is 2, expected a multiple of 3, the number of ranks, to divide heads");
   expect_error({"--kv-heads", "3"}, "num_heads is 2, expected a multiple of num_kv_heads, 3");
 }
 

@@ -43,7 +43,7 @@ def check_many_threads() -> None:
     done = run(2, *SMALL, "--threads", 2 * processors)
     assert done.returncode == 0, done.stdout + done.stderr
     row = done.stdout.splitlines()[2].split()
-    assert row[:4] == ["forward", "2100", "2", str(processors)] and row[5:7] == ["-", "-"], done.stdout
+    assert row[:5] == ["forward", "2100", "tokens", "2", str(processors)] and row[6:8] == ["-", "-"], done.stdout
 
 
 def check_errors() -> None:
