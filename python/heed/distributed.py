@@ -31,7 +31,7 @@ from ._operator import AttentionGradients, AttentionOutput
 from ._options import make_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from typing_extensions import Unpack
 
@@ -164,7 +164,7 @@ def _divided(function: str, comm: Any, by: str) -> Ranks:
     return _heed.run_on_all(ranks, lambda: ranks._divided(by))
 
 
-def _tensors_in(given: Any) -> Any:
+def _tensors_in(given: Iterable[Any]) -> Iterator[Any]:
     """Whatever may be a tensor: operands, options, and the tables in their tuples."""
     for one in given:
         if isinstance(one, (tuple, list)):
@@ -208,8 +208,8 @@ def attention(
     Returns out [batch, num_heads, own q_len, value_dim], with return_lse also lse [batch, num_heads, own q_len], in an
     AttentionOutput: the bits of one process, for any number of ranks.
 
-    Where a tensor requires a gradient, PyTorch records the call, which is then heed.torch.attention(…, comm=comm): all
-    ranks go back through it too, in the same order. Gradients of tensors in options are those of all ranks together, the
+    Where a tensor requires a gradient, PyTorch records the call, which is then heed.torch.attention(…, comm=comm), on
+    torch.get_num_threads() threads: all ranks go back through it too, in the same order. Gradients of tensors in options are those of all ranks together, the
     same on each of them.
 
     Raises ValueError on all ranks, before anything is sent, when shapes or options do not fit on one of them or differ;

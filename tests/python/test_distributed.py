@@ -98,7 +98,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("size", [2, 5])
 @pytest.mark.parametrize("name", OPTIONS)
 def test_threads_have_the_bits_of_one_process(name: str, size: int) -> None:
     whole = [x.numpy() for x in operands(3100, 3100)]
