@@ -21,6 +21,9 @@
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/lstm.h"
 #include "heed/nn/ops.h"
+#include "heed/nn/optimizer.h"
+#include "heed/nn/tape.h"
+#include "heed/nn/trainer.h"
 #include "heed/random.h"
 #include "heed/thread_ranks.h"
 #include "support/tensors.h"
@@ -253,6 +256,63 @@ TEST(ContextParallel, PositionLayersKnowTheWholeSequence) {
                      }};
   };
   expect_what_one_computes(learned, kShortLength, 3);
+}
+
+// Two layers of attention, and between them what is done to the gradient on its way back.
+class TwoAttentions : public Module<float> {
+ public:
+  TwoAttentions()
+      : first_(make_module<MultiHeadAttention<float>>("first", causal_layer())),
+        second_(make_module<MultiHeadAttention<float>>("second", causal_layer())) {}
+
+  Variable<float> loss(const Variable<float>& x, const std::function<void()>& between) {
+    const Variable<float> y = first_.forward(x).out;
+    const auto told = record<float>("between", y.shared_value(), {y}, [between](Step<float>& step) {
+      between();
+      step.give(0, step.take_grad());
+    });
+    const Variable<float> out = second_.forward(told).out;
+    return mean(out * out);
+  }
+  std::string class_name() const override { return "TwoAttentions"; }
+
+ private:
+  MultiHeadAttention<float>& first_;
+  MultiHeadAttention<float>& second_;
+};
+
+TEST(ContextParallel, ARankThatFailsBetweenTwoLayersIsHeardOfInTheNext) {
+  run_thread_ranks(3, [](Communicator& ranks) {
+    set_seed(14);
+    TwoAttentions model;
+    Sgd<float> optimizer(model.parameters(), 0.1);
+    Trainer<float> trainer(model, optimizer,
+                           {.schedule = {.peak = 0.1, .warmup_steps = 0, .total_steps = 2},
+                            .ranks = &ranks,
+                            .is_context_parallel = true});
+    int num_between = 0;
+    const auto loss = [&](const std::function<void()>& between) {
+      return BatchLoss<float>(
+          [&] {
+            const ContextParallel divided(ranks, 3 * 1024);
+            return model.loss(Variable<float>(normal<float>({1, 1024, kDividedWidth}, 5)),
+                              [&, between] {
+                                ++num_between;
+                                between();
+                              });
+          }(),
+          1024);
+    };
+    const auto fail = [&] {
+      if (ranks.rank() == 2) throw InvalidArgument("cannot go back");
+    };
+    EXPECT_THAT([&] { trainer.run([&] { return loss(fail); }); },
+                ThrowsMessage<InvalidArgument>(StrEq("rank 2: cannot go back")));
+    EXPECT_EQ(num_between, 1);
+    EXPECT_EQ(trainer.step(), 0);
+    EXPECT_TRUE(trainer.run([&] { return loss([] {}); }));
+    EXPECT_EQ(num_between, 3);
+  });
 }
 
 TEST(ContextParallel, LayersSayWhatDoesNotFit) {
