@@ -220,12 +220,12 @@ void add_bench_distributed(CLI::App& bench) {
   add_report_options(*verb, arguments->report);
   add_simulation_options(*verb, *arguments);
   verb->footer(
-      "Ranks are threads of this process, each with its share of --threads, or the processes\n"
-      "that mpirun started; 'one process' is attention() with all of these threads, measured\n"
-      "in turn, where the first rank has as many processors. 'efficiency' is its time by that\n"
-      "of the ranks, 'waiting' the share of their time that goes by in messages, 'received'\n"
-      "what the busiest rank gets from others. The model of --simulate is in\n"
-      "docs/distributed.md.\n\n"
+      "Ranks are threads of this process, each with its share of --threads, or the\n"
+      "processes that mpirun started; 'one process' is attention() with the threads of\n"
+      "all, measured in turn, where the first rank has as many processors.\n"
+      "'efficiency' is its time by that of the ranks, 'waiting' the share of their time\n"
+      "that goes by in messages, 'received' what the busiest rank gets from others. The\n"
+      "model of --simulate is in docs/distributed.md.\n\n"
       "Examples:\n"
       "  heed bench distributed --ranks 1,2 --pass forward,backward\n"
       "  mpirun -n 4 heed bench distributed --seq 65536\n"

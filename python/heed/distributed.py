@@ -87,7 +87,8 @@ def ranks_of(function: str, comm: Any) -> Ranks:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(comm, mpi.Intracomm):
         raise ValueError(
-            f"{function}: comm is a {type(comm).__name__}, expected an mpi4py.MPI.Intracomm or what run_threads gives its function"
+            f"{function}: comm is a {type(comm).__name__}, expected an mpi4py.MPI.Intracomm or what run_threads gives its "
+            "function"
         )
     if mpi.Is_finalized() or comm == mpi.COMM_NULL:
         raise ValueError(f"{function}: comm is freed, or MPI is finalized, expected a communicator that may be used")
@@ -209,8 +210,8 @@ def attention(
     AttentionOutput: the bits of one process, for any number of ranks.
 
     Where a tensor requires a gradient, PyTorch records the call, which is then heed.torch.attention(…, comm=comm), on
-    torch.get_num_threads() threads: all ranks go back through it too, in the same order. Gradients of tensors in options are those of all ranks together, the
-    same on each of them.
+    torch.get_num_threads() threads: all ranks go back through it too, in the same order. Gradients of tensors in options
+    are those of all ranks together, the same on each of them.
 
     Raises ValueError on all ranks, before anything is sent, when shapes or options do not fit on one of them or differ;
     CommunicationError, a RuntimeError, where MPI fails. An exception of a function in options is raised where it was, and a
