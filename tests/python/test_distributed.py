@@ -450,6 +450,21 @@ def test_ctrl_c_ends_ranks() -> None:
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
+WITHOUT_MPI = """
+import pathlib, sys
+import heed
+
+assert heed.distributed.run_threads(2, lambda comm: comm.rank) == [0, 1]
+assert not [name for name in sys.modules if name.startswith("mpi4py")]
+assert "libmpi" not in pathlib.Path("/proc/self/maps").read_text()
+"""
+
+
+def test_the_package_needs_no_mpi() -> None:
+    package = os.path.dirname(os.path.dirname(heed.__file__))
+    subprocess.run([sys.executable, "-c", WITHOUT_MPI], env=os.environ | {"PYTHONPATH": package}, timeout=60, check=True)
+
+
 # --- divisions ------------------------------------------------------------------------------------------------------
 
 
