@@ -108,8 +108,7 @@ CellSums<Real> BackwardSums<Real>::cells_of(const BackwardTask& task) const {
   const TensorView<Real>& gradient = *job_.gradients.cells;
   if (cells_.count == 0) {
     return {gradient.data() + task.batch * gradient.stride(0) +
-                first_head(task) * gradient.stride(1) +
-                task.queries.begin * gradient.stride(2),
+                first_head(task) * gradient.stride(1) + task.queries.begin * gradient.stride(2),
             gradient.stride(1), gradient.stride(2), gradient.stride(3), task.queries.begin};
   }
   return {cells_.in(memory_) + division_.index(task) * cell_heads_ * cell_queries_ * cell_keys_,

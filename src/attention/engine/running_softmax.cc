@@ -246,8 +246,9 @@ typename RunningSoftmax<Real>::Normaliser RunningSoftmax<Real>::normaliser_of(
     const Request<Real>& request, std::int32_t r) const {
   const Real sum = has_total_ ? total_.sum[r] : 0;
   const Real m = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
-  const Real sink = request.sinks ? (*request.sinks)(rows_.head_place(r)) * std::numbers::log2e_v<Real>
-                                  : -kInfinity<Real>;
+  const Real sink = request.sinks
+                        ? (*request.sinks)(rows_.head_place(r)) * std::numbers::log2e_v<Real>
+                        : -kInfinity<Real>;
   // Scores that are kept were multiplied by a rounded log2 e.
   const double unit =
       rows_.keeps_scores() ? 1 / double{std::numbers::log2e_v<Real>} : std::numbers::ln2;
