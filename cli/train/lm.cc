@@ -92,8 +92,11 @@ void run_lm(const LmArguments& arguments) {
                                           arguments.is_context_parallel};
   if (!folder.is_resumed) check_new(settings, text);
   const train::CharacterRun run = train_characters_shown(settings, text, folder);
+  const bool divides_tokens = settings.is_context_parallel && ranks() != nullptr;
+  if (!divides_tokens && !is_first_rank()) return;
+  const train::CharacterLosses losses = divides_tokens ? train::losses_on(run.model, text, *ranks())
+                                                       : train::losses_on(run.model, text);
   if (!is_first_rank()) return;
-  const train::CharacterLosses losses = train::losses_on(run.model, text);
   if (arguments.train.as_json) {
     print_json(run, losses);
   } else {

@@ -90,6 +90,17 @@ nlohmann::json settings_of_run(const CharacterTraining& settings, const HeldOutT
   return json;
 }
 
+template <class LossOver>
+CharacterLosses losses_by(std::int64_t context, const HeldOutText& text,
+                          const LossOver& loss_over_ids) {
+  CharacterLosses losses{{context, loss_over_ids(text.learned(), context)}, {}};
+  for (const std::int64_t factor : {1, 2, 4}) {
+    const std::int64_t length = factor * context;
+    losses.held_out.push_back({length, loss_over_ids(text.held_out(), length)});
+  }
+  return losses;
+}
+
 }  // namespace
 
 CharacterRun train_characters(const CharacterTraining& settings, const HeldOutText& text,
@@ -125,13 +136,16 @@ CharacterRun train_characters(const CharacterTraining& settings, const HeldOutTe
 }
 
 CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText& text) {
-  const std::int64_t context = model.config.context;
-  CharacterLosses losses{{context, loss_over(*model.model, text.learned(), context)}, {}};
-  for (const std::int64_t factor : {1, 2, 4}) {
-    const std::int64_t length = factor * context;
-    losses.held_out.push_back({length, loss_over(*model.model, text.held_out(), length)});
-  }
-  return losses;
+  return losses_by(model.config.context, text, [&](Ids ids, std::int64_t length) {
+    return loss_over(*model.model, ids, length);
+  });
+}
+
+CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText& text,
+                          Communicator& ranks) {
+  return losses_by(model.config.context, text, [&](Ids ids, std::int64_t length) {
+    return loss_over(*model.model, ids, length, ranks);
+  });
 }
 
 }  // namespace heed::inline v0::train

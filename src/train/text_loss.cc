@@ -1,7 +1,10 @@
 #include "heed/train/text_loss.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
+#include "distributed/agreement.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "heed/random.h"
@@ -29,6 +32,24 @@ tasks::TokenBatch batch_at(Ids text, std::span<const std::int64_t> places, std::
 Tensor<std::int64_t> random_places(Ids text, std::int64_t batch, std::int64_t length) {
   const auto last = static_cast<std::int64_t>(text.size()) - length;
   return default_generator().randint(0, last, {batch});
+}
+
+// loss_over() by the losses of single sequences.
+template <class LossOf>
+std::optional<TextLoss> mean_over(models::CausalTransformer& model, Ids text, std::int64_t length,
+                                  const LossOf& loss_of) {
+  const std::int64_t count = (static_cast<std::int64_t>(text.size()) - 1) / length;
+  if (count < 1 || length > model.max_length()) return std::nullopt;
+  const nn::NoGrad no_grad;
+  model.eval();
+  const std::int64_t measured =
+      std::min(count, std::max<std::int64_t>(kMaxMeasuredTokens / length, 1));
+  double sum = 0;
+  for (std::int64_t i = 0; i < measured; ++i) {
+    const std::int64_t place = i * count / measured * length;
+    sum += loss_of(batch_at(text, {&place, 1}, length));
+  }
+  return TextLoss{sum / static_cast<double>(measured), measured, count};
 }
 
 }  // namespace
@@ -60,18 +81,26 @@ StepLoss random_batch_loss(models::CausalTransformer& model, Ids text, std::int6
 }
 
 std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text, std::int64_t length) {
-  const std::int64_t count = (static_cast<std::int64_t>(text.size()) - 1) / length;
-  if (count < 1 || length > model.max_length()) return std::nullopt;
-  const nn::NoGrad no_grad;
-  model.eval();
-  const std::int64_t measured =
-      std::min(count, std::max<std::int64_t>(kMaxMeasuredTokens / length, 1));
-  double sum = 0;
-  for (std::int64_t i = 0; i < measured; ++i) {
-    const std::int64_t place = i * count / measured * length;
-    sum += static_cast<double>(token_loss(model, batch_at(text, {&place, 1}, length)).item());
-  }
-  return TextLoss{sum / static_cast<double>(measured), measured, count};
+  return mean_over(model, text, length, [&](const tasks::TokenBatch& batch) {
+    return static_cast<double>(token_loss(model, batch).item());
+  });
+}
+
+std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text, std::int64_t length,
+                                  Communicator& ranks) {
+  std::optional<TextLoss> loss;
+  run_on_all(ranks, [&] {
+    loss = mean_over(model, text, length, [&](const tasks::TokenBatch& batch) {
+      const StepLoss own = token_loss(model, batch, ranks);
+      return static_cast<double>(own.loss.item()) * static_cast<double>(own.items) /
+             static_cast<double>(length);
+    });
+  });
+  if (!loss) return loss;
+  const std::vector<double> parts =
+      distributed::gather_all(ranks, std::span<const double>(&loss->mean, 1));
+  loss->mean = std::accumulate(parts.begin(), parts.end(), 0.0);
+  return loss;
 }
 
 std::int64_t MeasuredBlocks::count(Ids text) const {

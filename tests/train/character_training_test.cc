@@ -212,6 +212,27 @@ TEST(TrainCharacters, RanksShareTheTokensOfLongSequences) {
   }
 }
 
+TEST(TrainCharacters, RanksShareTheTokensOfWhatIsMeasured) {
+  CharacterTraining settings = long_sequences();
+  settings.training.steps = 1;
+  const HeldOutText text = long_text();
+  RunObserver silent;
+  const CharacterRun run = train_characters(settings, text, {}, silent);
+  const CharacterLosses alone = losses_on(run.model, text);
+  run_thread_ranks(4, [&](Communicator& ranks) {
+    CharacterTraining own = settings;
+    own.ranks = &ranks;
+    own.is_context_parallel = true;
+    RunObserver silent_too;
+    const CharacterLosses losses =
+        losses_on(train_characters(own, text, {}, silent_too).model, text, ranks);
+    EXPECT_NEAR(losses.learned.loss.value().mean, alone.learned.loss.value().mean, 1e-5);
+    EXPECT_EQ(losses.learned.loss->sequences, 1);
+    ASSERT_EQ(losses.held_out.size(), 3U);
+    EXPECT_FALSE(losses.held_out[0].loss);  // 270 characters are held out
+  });
+}
+
 TEST(TrainCharacters, TokensAreSharedWithAllKindsOfPositions) {
   for (const std::string& positions : models::position_names()) {
     SCOPED_TRACE(positions);

@@ -66,5 +66,8 @@ HEED_API CharacterRun train_characters(const CharacterTraining& settings, const 
 
 /// @param text that which the model was trained on
 HEED_API CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText& text);
+/// The same on all ranks, which share the tokens of each sequence.
+HEED_API CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText& text,
+                                   Communicator& ranks);
 
 }  // namespace heed::inline v0::train

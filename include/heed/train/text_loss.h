@@ -70,6 +70,11 @@ struct TextLoss {
 HEED_API std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text,
                                            std::int64_t length);
 
+/// The same on all ranks, which call it with the same model and text, and of which each computes
+/// with its tokens of each sequence: see token_loss().
+HEED_API std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text,
+                                           std::int64_t length, Communicator& ranks);
+
 /// Tokens of a text that are predicted in sequences of any length, a block of them at the end of
 /// each sequence.
 struct HEED_API MeasuredBlocks {
