@@ -95,11 +95,13 @@ TEST_P(DividedAttention, TakesEveryKindOfMask) {
   for (bool& element : shown.elements()) element = i++ * 7919 % 13 < 5;
   Tensor<bool> of_heads({kHeads, 1, kLength});
   for (bool& element : of_heads.elements()) element = i++ * 7919 % 11 < 6;
+  const Tensor<float> added = normal<float>({2, 1, kLength, kLength}, 9);
   for (const Mask& mask :
        {sliding_window(200, 0), causal() & documents({0, 700, 1500, kLength}), longformer(64, 3),
         bigbird(), strided(64) & causal(), columns(100), prefix(1100), key_lengths({1500, 3}),
         streaming(4, 100), causal() & key_lengths({0, kLength}), Mask::allow(shown.view()),
-        Mask::allow(of_heads.view()) & causal(), random_blocks({.count = 2, .block = 64}),
+        Mask::allow(of_heads.view()) & causal(), Mask::additive(added),
+        random_blocks({.count = 2, .block = 64}),
         Mask::tree(std::vector<std::int64_t>(kLength, -1))}) {
     SCOPED_TRACE(mask.description());
     expect_bits_of_one_process(in, division_, {.mask = mask});
