@@ -71,6 +71,7 @@ enum class DividedBy {
   kHeads,      ///< some heads, for all tokens: queries and results are sent too
 };
 
+/// "automatic", "tokens" or "heads".
 HEED_API std::string_view to_string(DividedBy by) noexcept;
 
 /// The ranks of a call, and how they divide it.

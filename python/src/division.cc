@@ -38,11 +38,8 @@ nb::object positions(const Division& self, int rank) {
   check_among("TokenDivision.positions: rank", rank, self.size);
   const distributed::TokenDivision& division = self.tokens;
   auto places = Tensor<std::int64_t>::uninitialized({division.num_tokens(rank)});
-  std::int64_t* next = places.data();
-  for (std::int64_t round = 0; division.segment(rank, round) < division.num_segments(); ++round) {
-    const RowRange tokens = division.tokens(division.segment(rank, round));
-    for (std::int64_t i = tokens.begin; i < tokens.end; ++i) *next++ = i;
-  }
+  std::int64_t row = 0;
+  for (std::int64_t& place : places.elements()) place = division.token(rank, row++);
   return to_object(std::move(places), Library::kNumpy);
 }
 
