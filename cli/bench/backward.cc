@@ -10,6 +10,7 @@
 #include "bench/operands.h"
 #include "bench/outcome.h"
 #include "heed/attention_backward.h"
+#include "heed/half.h"
 
 namespace heed::cli {
 
@@ -25,6 +26,8 @@ double backward_operations(const ForwardCase& forward) {
 template <class T>
 class BackwardOperands {
  public:
+  using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
   explicit BackwardOperands(const ForwardCase& forward)
       : random_(0),
         query_(random_, forward.layout,
@@ -38,7 +41,7 @@ class BackwardOperands {
         options_(forward, random_),
         forward_(attention_with_lse(query_.view(), key_.view(), value_.view(), *options_)) {}
 
-  AttentionGradients<T> differentiate() const {
+  AttentionGradients<T, Real> differentiate() const {
     return attention_backward(grad_out_.view(), query_.view(), key_.view(), value_.view(), forward_,
                               *options_);
   }
@@ -53,8 +56,8 @@ class BackwardOperands {
   Operand<T> key_;
   Operand<T> value_;
   Operand<T> grad_out_;
-  CaseOptions<T> options_;
-  AttentionOutput<T> forward_;
+  CaseOptions<Real> options_;
+  AttentionOutput<T, Real> forward_;
 };
 
 template <class T>
@@ -67,7 +70,10 @@ Outcome measure_backward_as(const ForwardCase& forward, int repetitions, Progres
   if (forward.path == "fused") {
     const auto call = [&] { return operands.differentiate(); };
     measure(sampling, call, progress, outcome);
-  } else {
+    return outcome;
+  }
+  // check() lets no other type come here.
+  if constexpr (std::is_same_v<T, typename BackwardOperands<T>::Real>) {
     const auto call = [&] { return operands.differentiate_by_reference(); };
     measure(sampling, call, progress, outcome);
   }
@@ -75,9 +81,20 @@ Outcome measure_backward_as(const ForwardCase& forward, int repetitions, Progres
 }
 
 Outcome measure_backward(const ForwardCase& forward, int repetitions, Progress& progress) {
-  if (forward.dtype == "float32") return measure_backward_as<float>(forward, repetitions, progress);
-  Outcome outcome = measure_backward_as<double>(forward, repetitions, progress);
-  outcome.peak_factor = 0.5;
+  const auto measured = [&] {
+    if (forward.dtype == "float64") {
+      return measure_backward_as<double>(forward, repetitions, progress);
+    }
+    if (forward.dtype == "float16") {
+      return measure_backward_as<Float16>(forward, repetitions, progress);
+    }
+    if (forward.dtype == "bfloat16") {
+      return measure_backward_as<BFloat16>(forward, repetitions, progress);
+    }
+    return measure_backward_as<float>(forward, repetitions, progress);
+  };
+  Outcome outcome = measured();
+  outcome.peak_factor = peak_factor(forward);
   return outcome;
 }
 
@@ -86,7 +103,7 @@ Outcome measure_backward(const ForwardCase& forward, int repetitions, Progress& 
 void add_bench_backward(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand("backward", "Measure the gradients of one call");
   auto arguments = std::make_shared<CaseArguments>();
-  add_case_options(*verb, *arguments, {"float32", "float64"});
+  add_case_options(*verb, *arguments, {"float32", "float64", "float16", "bfloat16"});
   verb->footer(
       "Example:\n"
       "  heed bench backward --seq 1024,2048 --head-dim 64,128 --causal none,square\n\n"

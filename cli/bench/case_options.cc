@@ -36,6 +36,7 @@ CaseOptions<Real>::CaseOptions(const ForwardCase& forward, TorchGenerator& rando
   options_.mask = mask_of(forward);
   if (with == "head-windows") options_.mask = options_.mask & head_windows(forward);
   if (with == "softcap") options_.softcap = 30;
+  if (with == "exact") options_.precision = Precision::kExact;
   if (with == "dropout") options_.dropout = {.probability = 0.1F, .seed = 0};
   if (with == "score-mod") {
     options_.score_mod = [](auto score, int /*b*/, int /*h*/, int q_idx, int kv_idx) {

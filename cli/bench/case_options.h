@@ -14,8 +14,8 @@ namespace heed::cli {
 
 // What --with may be, each alone.
 inline const std::vector<std::string> kCaseOptionNames{
-    "none",    "softcap", "score-mod", "alibi",     "bias", "sinks",
-    "dropout", "clip",    "t5",        "shaw-keys", "shaw", "head-windows"};
+    "none", "softcap", "score-mod", "alibi", "bias",         "sinks", "dropout",
+    "clip", "t5",      "shaw-keys", "shaw",  "head-windows", "exact"};
 
 // The options of a case and the tensors they refer to. Real is float or double.
 template <class Real>

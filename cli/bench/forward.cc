@@ -35,16 +35,21 @@ Outcome measure_forward_as(const ForwardCase& forward, int repetitions, Progress
 }
 
 Outcome measure_forward(const ForwardCase& forward, int repetitions, Progress& progress) {
-  if (forward.dtype == "float64") {
-    Outcome outcome = measure_forward_as<double>(forward, repetitions, progress);
-    outcome.peak_factor = 0.5;
-    return outcome;
-  }
-  if (forward.dtype == "float16")
-    return measure_forward_as<Float16>(forward, repetitions, progress);
-  if (forward.dtype == "bfloat16")
-    return measure_forward_as<BFloat16>(forward, repetitions, progress);
-  return measure_forward_as<float>(forward, repetitions, progress);
+  const auto measured = [&] {
+    if (forward.dtype == "float64") {
+      return measure_forward_as<double>(forward, repetitions, progress);
+    }
+    if (forward.dtype == "float16") {
+      return measure_forward_as<Float16>(forward, repetitions, progress);
+    }
+    if (forward.dtype == "bfloat16") {
+      return measure_forward_as<BFloat16>(forward, repetitions, progress);
+    }
+    return measure_forward_as<float>(forward, repetitions, progress);
+  };
+  Outcome outcome = measured();
+  outcome.peak_factor = peak_factor(forward);
+  return outcome;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "heed/attention.h"
 #include "heed/error.h"
 #include "mask_argument.h"
 #include "verbs.h"
@@ -53,6 +54,13 @@ double visible_pairs(const ForwardCase& forward) {
 
 double operations(const ForwardCase& forward) {
   return 2 * visible_pairs(forward) * static_cast<double>(forward.head_dim + forward.value_dim);
+}
+
+double peak_factor(const ForwardCase& forward) {
+  if (forward.dtype == "float64") return 0.5;
+  const bool in_pairs =
+      forward.dtype == "bfloat16" && forward.with != "exact" && attention_target() == "AVX512_BF16";
+  return in_pairs ? 2 : 1;
 }
 
 nlohmann::ordered_json describe(const ForwardCase& forward) {

@@ -39,6 +39,10 @@ double visible_pairs(const ForwardCase& forward);
 // counted.
 double operations(const ForwardCase& forward);
 
+// How many times as many operations as in float the processor can do in the numbers that are
+// multiplied.
+double peak_factor(const ForwardCase& forward);
+
 nlohmann::ordered_json describe(const ForwardCase& forward);
 
 }  // namespace heed::cli

@@ -31,6 +31,14 @@ struct Dropout {
   std::uint64_t seed = 0;
 };
 
+/// What half-precision tensors are multiplied in.
+enum class Precision : std::uint8_t {
+  /// In the precision they have, where the processor does so faster than in float: bfloat16 on
+  /// "AVX512_BF16". Weights are rounded to it, and the gradients of scores; sums are float.
+  kFast,
+  kExact,  ///< in float, as the floats they stand for
+};
+
 /// What can be asked of attention. Real is the type that scores, bias and sinks are computed in:
 /// float or double.
 ///
@@ -64,6 +72,8 @@ struct BasicAttentionOptions {
   /// dropout: a number, or a vector of one for each batch entry. With ALiBi or relative
   /// positions and masks aligned bottom_right alone, 0 stands for the position that these say.
   QueryOffset query_offset = {};
+  /// Changes nothing for tensors of float or double.
+  Precision precision = Precision::kFast;
 };
 
 using AttentionOptions = BasicAttentionOptions<float>;
@@ -79,7 +89,8 @@ using AttentionOptions64 = BasicAttentionOptions<double>;
 /// Float and double tensors are computed by the fused kernels of the processor, in memory linear in
 /// the lengths and with bits that depend on nothing but the row, the options and the instruction
 /// set. Float16 and BFloat16 tensors are read as the floats they stand for and computed like these;
-/// only the result is rounded.
+/// only the result is rounded. Unless Precision says so, bfloat16 is multiplied as it is where the
+/// processor can.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API Tensor<float> attention(FloatView query, FloatView key, FloatView value,
                                  const AttentionOptions& options = {});
@@ -127,7 +138,7 @@ HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView
                                                     const AttentionOptions64& options = {});
 
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
-/// e.g. "AVX512", "AVX2", "SSE4", "NEON", and at last "reference".
+/// e.g. "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON", and at last "reference".
 HEED_API std::vector<std::string> attention_targets();
 
 /// The one in use: the first of attention_targets(), or what the environment variable HEED_TARGET

@@ -58,6 +58,10 @@ HEED_API Result<float> attention(FloatView query, FloatView key, FloatView value
 HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {},
                                   Keep keep = Keep::kNothing);
+/// As Precision::kFast multiplies bfloat16: weights are rounded to it before values are multiplied
+/// by them; the result is not. Otherwise as the floats they stand for.
+HEED_API Result<float> attention(BFloat16View query, BFloat16View key, BFloat16View value,
+                                 const AttentionOptions& options = {}, Keep keep = Keep::kNothing);
 
 /// Attention in which functions see, and change, whole matrices [batch, num_heads, q_len, kv_len]
 /// at once: ONNX's operator FlexAttention.
@@ -97,6 +101,11 @@ HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOptions64& options = {});
+/// As Precision::kFast multiplies bfloat16: rounded to it are weights, and scale · grad_score
+/// before keys and queries are multiplied by it.
+HEED_API Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query,
+                                             BFloat16View key, BFloat16View value,
+                                             const AttentionOptions& options = {});
 
 /// heed::attention_weights and heed::attention_statistics, row by row: the same shapes, options and
 /// errors.

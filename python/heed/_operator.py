@@ -98,6 +98,7 @@ def attention(
     dropout: float = 0.0,
     seed: int = 0,
     query_offset: int | Sequence[int] = 0,
+    precision: str = "fast",
     return_lse: bool = False,
     weights_of: Sequence[tuple[int, int, int]] | None = None,
     num_threads: int | None = None,
@@ -111,7 +112,8 @@ def attention(
     Arrays of NumPy, PyTorch or anything else with DLPack or the buffer protocol, in the processor's memory, all float32,
     float16, bfloat16 or float64. Strides may be any but in the last dimension, whose elements lie side by side; nothing
     is copied. Dimensions in front may be left out. num_heads is a multiple of num_kv_heads. Half precision is computed
-    in float32 and only the result is rounded; float64 is computed in float64.
+    in float32 and only the result is rounded, but bfloat16 is multiplied as it is where the processor does so faster;
+    float64 is computed in float64.
 
     In this order: scale, softcap, score_mod, ALiBi, bias, relative positions, mask, sinks, softmax, dropout, values.
 
@@ -136,6 +138,8 @@ def attention(
     dropout           the probability with which a weight becomes 0; which ones is decided by `seed`
     query_offset      the position of query 0 in the sequence: a number, or a list of one for each batch entry. With
                       alibi_slopes or relative positions and masks aligned "bottom_right" it need not be given
+    precision         "fast": where the processor multiplies bfloat16 twice as fast as float32, weights are rounded to it
+                      and sums are float32; "exact": as the floats they stand for
     num_threads       at most so many
 
     bias, alibi_slopes, tables and sinks are float32 (float64 for float64 queries); other floating-point types are copied.
@@ -168,6 +172,7 @@ def attention(
         dropout=dropout,
         seed=seed,
         query_offset=query_offset,
+        precision=precision,
     )
     found = _heed.attention(query, key, value, options, return_lse, num_threads)
     more = () if weights_of is None else (_heed.attention_weights(query, key, weights_of, options, num_threads),)
@@ -192,8 +197,9 @@ def attention_backward(
     derivative of the loss with respect to out, and what attention(…, return_lse=True) returned. Without lse_low all
     weights of a row are off by |lse| · 2⁻²⁴ of themselves.
 
-    Half precision is computed in float32, and out computed again; the gradients of the options and lse are float32 then. The options are
-    those of attention() but for score_mod.
+    Half precision is computed in float32, and out computed again; the gradients of the options and lse are float32 then.
+    Where bfloat16 is multiplied as it is, out is read, and gradients of scores are rounded to it before queries and keys
+    are multiplied by them. The options are those of attention() but for score_mod.
 
     >>> made = heed.attention(x, x, x, causal=True, return_lse=True)
     >>> gradients = heed.attention_backward(numpy.ones_like(x), x, x, x, *made, lse_low=made.lse_low, causal=True)

@@ -30,6 +30,7 @@ class Options(TypedDict, total=False):
     dropout: float
     seed: int
     query_offset: int | Sequence[int]
+    precision: str
 
 
 def _alignment(function: str, causal: Any) -> str | None:
@@ -122,6 +123,7 @@ def make_options(
     dropout=0.0,
     seed=0,
     query_offset=0,
+    precision="fast",
 ) -> _heed.Options:
     """The options of attention() for a function of this name."""
     return _heed.Options(
@@ -138,4 +140,5 @@ def make_options(
         dropout=dropout,
         seed=seed,
         query_offset=query_offset,
+        precision=precision,
     )

@@ -19,6 +19,7 @@ CallOptions<Real>::CallOptions(const char* function, const Options& options) {
   options_.softcap = static_cast<Real>(options.softcap);
   options_.dropout = options.dropout;
   options_.query_offset = options.query_offset;
+  options_.precision = options.precision;
   std::size_t count = 0;
   const auto real = [&](const char* name, const std::optional<Array>& array) {
     std::optional<TensorView<const Real>> view;
@@ -62,6 +63,13 @@ std::optional<Array> optional_array(const std::string& function, const char* nam
   return to_array(function.c_str(), name, object);
 }
 
+Precision precision_of(const std::string& function, const std::string& name) {
+  if (name == "fast") return Precision::kFast;
+  if (name == "exact") return Precision::kExact;
+  throw InvalidArgument(
+      fmt::format("{}: precision is '{}', expected 'fast' or 'exact'", function, name));
+}
+
 // Tuples of tables and buckets, which make_options() has checked to be such.
 using TableTuple = std::tuple<nb::object, RelativeBuckets>;
 using VectorTuple = std::tuple<nb::object, nb::object, RelativeBuckets>;
@@ -91,7 +99,8 @@ void bind_options(nb::module_& module) {
              nb::handle score_mod, nb::handle alibi_slopes, nb::handle bias, nb::handle sinks,
              const std::optional<TableTuple>& bias_table,
              const std::optional<VectorTuple>& vector_tables, std::optional<double> scale,
-             double softcap, float dropout, std::uint64_t seed, const QueryOffsets& query_offset) {
+             double softcap, float dropout, std::uint64_t seed, const QueryOffsets& query_offset,
+             const std::string& precision) {
             new (self)
                 Options{.mask = mask == nullptr ? MaskObject{} : *mask,
                         .score_mod = optional_function(function, score_mod),
@@ -103,13 +112,14 @@ void bind_options(nb::module_& module) {
                         .scale = scale,
                         .softcap = softcap,
                         .dropout = {.probability = dropout, .seed = seed},
-                        .query_offset = query_offset_of(query_offset)};
+                        .query_offset = query_offset_of(query_offset),
+                        .precision = precision_of(function, precision)};
           },
           nb::arg("function"), nb::kw_only(), nb::arg("mask").none(), nb::arg("score_mod").none(),
           nb::arg("alibi_slopes").none(), nb::arg("bias").none(), nb::arg("sinks").none(),
           nb::arg("relative_bias").none(), nb::arg("relative_vectors").none(),
           nb::arg("scale").none(), nb::arg("softcap"), nb::arg("dropout"), nb::arg("seed"),
-          nb::arg("query_offset"));
+          nb::arg("query_offset"), nb::arg("precision"));
 }
 
 }  // namespace heed::python

@@ -42,6 +42,7 @@ struct Options {
   double softcap = 0;
   Dropout dropout;
   QueryOffset query_offset = {};
+  Precision precision = Precision::kFast;
 
   // All functions of Python's among them.
   FunctionHandles functions() const;

@@ -200,7 +200,10 @@ bool AttentionPlan::stages_keys() const noexcept {
 }
 
 bool AttentionPlan::stages_values() const noexcept {
-  return (*decision_)([](const auto& planned) { return planned.forward.schedule.copies_value(); });
+  return (*decision_)([](const auto& planned) {
+    const auto& schedule = planned.forward.schedule;
+    return schedule.copies_value() || (schedule.stages_pairs && !schedule.has_few_rows);
+  });
 }
 
 int AttentionPlan::num_threads() const noexcept {

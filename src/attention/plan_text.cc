@@ -21,9 +21,20 @@ std::string kernel_text(const engine::Schedule<Real>& schedule) {
 }
 
 template <class Real>
+std::string products_text(const engine::Schedule<Real>& schedule) {
+  if (schedule.table->multiplies_pairs()) return "of bfloat16 in pairs, sums in float32";
+  return fmt::format("of {}", to_string(data_type_of<Real>()));
+}
+
+template <class Real>
 std::string staging_text(const AttentionShapes& shapes, const engine::Schedule<Real>& schedule) {
   const DataType computed = data_type_of<Real>();
   if (schedule.has_few_rows) return "none: keys and values are read as they are stored";
+  if (schedule.stages_pairs) {
+    const bool copies = schedule.stages_key || schedule.stages_value;
+    return fmt::format("pairs of neighbouring values, a tile at a time{}",
+                       copies ? "; rows that lie far apart or divide pairs are copied" : "");
+  }
   if (!schedule.stages_key && !schedule.stages_value) {
     return fmt::format("none: keys and values are {} and read where they lie", to_string(computed));
   }
@@ -89,6 +100,7 @@ std::string to_text(const Request<Real>& request, const Plan<Real>& plan,
     return text + fmt::format("kernel      reference, plain loops: {}\n", plan.reason);
   }
   text += fmt::format("kernel      {}\n", kernel_text(schedule));
+  text += fmt::format("products    {}\n", products_text(schedule));
   text += fmt::format("keys        tiles of {}, a new start every {}\n", kernels::kTileKeys,
                       kernels::kChunkKeys);
   text += fmt::format("tiles       {}\n", tiles_text(count_tiles(request, schedule)));

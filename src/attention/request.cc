@@ -177,6 +177,7 @@ Request<Real> check_request(const char* function, const AttentionShapes& shapes,
       .sinks = options.sinks,
       .mask = bind(function, options.mask, shape),
       .dropout = DropoutMask(options.dropout),
+      .precision = options.precision,
   };
 }
 

@@ -28,6 +28,7 @@ struct Request {
   std::optional<TensorView<const Real>> sinks;  // [num_heads]
   BoundMask mask;
   DropoutMask dropout;
+  Precision precision = Precision::kFast;
   // Keys and values come from a KeySource, which copies the tiles that it gives.
   bool has_key_source = false;
   // What is computed of it, if not everything.
@@ -70,6 +71,9 @@ struct Problem : Request<Real> {
   View query;  // [batch, num_heads, q_len, head_dim]
   View key;    // [batch, num_kv_heads, kv_len, head_dim]
   View value;  // [batch, num_kv_heads, kv_len, value_dim]
+  // Weights, and gradients of scores, are rounded to bfloat16 before numbers are multiplied by
+  // them.
+  bool rounds_factors = false;
 };
 
 // All of these throw InvalidArgument, with `function` in front, when anything does not fit.

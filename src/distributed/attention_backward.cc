@@ -1,5 +1,7 @@
 // The gradients of attention over divided tokens: check together, sum, round.
+#include "attention/engine/schedule.h"
 #include "attention/run.h"
+#include "attention/target.h"
 #include "distributed/backward.h"
 #include "distributed/forward.h"
 #include "distributed/own_part.h"
@@ -38,7 +40,10 @@ AttentionGradients<T, Computed<T>> compute(const Ranks& ranks, const BackwardTen
   });
   BackwardInputs<Real> inputs{rows_of(in.grad_out), rows_of(in.forward.out), in.forward.lse,
                               in.forward.lse_low};
-  if constexpr (!std::is_same_v<T, Real>) {
+  const bool is_rounded =
+      !std::is_same_v<T, Real> && !engine::takes_pairs(kernels::kernels_in<Real>(*kernels_in_use()),
+                                                       problem.request, Pass::kBackward);
+  if (is_rounded) {
     // Σ grad_out · out of a rounded output would cost the gradients most of their digits.
     forward<Real>(problem, {rows_of(out_again.view()), {}, {}});
     inputs.out = rows_of(TensorView<const Real>(out_again));

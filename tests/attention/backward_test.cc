@@ -88,7 +88,8 @@ void expect_half_gradients_are_those_of_floats() {
                                  .bias = bias,
                                  .sinks = sinks,
                                  .softcap = 4,
-                                 .dropout = {.probability = 0.25F, .seed = 3}};
+                                 .dropout = {.probability = 0.25F, .seed = 3},
+                                 .precision = Precision::kExact};
   const auto forward = attention_with_lse(query, key, value, options);
   const auto found = attention_backward(grad_out, query, key, value, forward, options);
   const Tensor<float> floats[] = {converted<float>(query), converted<float>(key),

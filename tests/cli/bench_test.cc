@@ -142,7 +142,7 @@ TEST(BenchForward, ListsMakeEveryCombination) {
 
 TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
   const std::string all =
-      "none,softcap,score-mod,alibi,bias,sinks,dropout,clip,t5,shaw-keys,shaw,head-windows";
+      "none,softcap,score-mod,alibi,bias,sinks,dropout,clip,t5,shaw-keys,shaw,head-windows,exact";
   const Arguments options{"--seq", "3", "--kv-seq", "5", "--with", all};
   Arguments backward = forward(options);
   backward[1] = "backward";
@@ -152,9 +152,9 @@ TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
     for (const auto& result : measured.at("results")) {
       names += result.at("case").at("with").get<std::string>() + ' ';
     }
-    EXPECT_EQ(
-        names,
-        "none softcap score-mod alibi bias sinks dropout clip t5 shaw-keys shaw head-windows ");
+    EXPECT_EQ(names,
+              "none softcap score-mod alibi bias sinks dropout clip t5 shaw-keys shaw head-windows "
+              "exact ");
   }
 }
 

@@ -42,12 +42,13 @@ def test_masks_and_caches_too(capsys: pytest.CaptureFixture[str]) -> None:
     """Those that not every peer knows, also where keys come from memory."""
     masks = ["--pass", "forward,backward", "--mask", "columns(4)", "--seq", "20", "--heads", "2", "--peer", "SDPA"]
     caches = ["--pass", "decode", "--storage", "float32,float16,bfloat16,int8,int4", "--seq", "33", "--kv-heads", "4,8"]
-    for chosen, count in ((masks, 2 * 2), (caches, 2 * (4 + 3 + 2 + 2 + 2))):
+    halves = ["--pass", "forward,backward", "--dtype", "float16,bfloat16", "--seq", "20", "--mask", "causal"]
+    for chosen, count in ((masks, 2 * 2), (caches, 2 * (4 + 3 + 2 + 2 + 2)), (halves, 2 * 2 * 2)):
         assert main([*chosen, "--threads", "1", "--repeat", "1", "--json", "-"]) == 0
         report = json.loads(capsys.readouterr().out)
         names = {result["case"]["implementation"] for result in report["results"]}
         assert {"heed", "PyTorch SDPA"} <= names
-        if "ORT Attention" in names or "ORT GroupQueryAttention" in names or chosen is masks:
+        if "ORT Attention" in names or "ORT GroupQueryAttention" in names or chosen is not caches:
             assert len(report["results"]) == count
 
 

@@ -38,7 +38,9 @@ void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
              const TensorView<float>& lse_low = {}) {
   const ForwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(buffers.out),
                                 buffers.lse, lse_low};
-  fused_backend<float>(schedule.table).forward({&call, 1}, schedule, {});
+  const kernels::KernelTable* const numbers = schedule.table->in_numbers;
+  fused_backend<float>(numbers == nullptr ? schedule.table : numbers)
+      .forward({&call, 1}, schedule, {});
 }
 
 AttentionOutput<float> output_for(const InputViews& in) {

@@ -14,7 +14,7 @@ import sys
 
 import heed
 
-from .cases import PASSES, STORAGES, all_cases
+from .cases import DTYPES, PASSES, STORAGES, all_cases
 
 
 def numbers(text: str) -> list[int]:
@@ -48,6 +48,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--heads", type=int, default=8, help="of the query: 8")
     add("--kv-heads", type=numbers, default=[8, 2], help="of decode: 8,2")
     add("--storage", type=Names(STORAGES), default=["float32"], help=f"of decode, of {','.join(STORAGES)}: float32")
+    add("--dtype", type=Names(DTYPES), default=["float32"], help=f"of forward and backward, of {','.join(DTYPES)}: float32")
     add("--mask", nargs="+", default=["none", "causal"], help="of forward and backward, as heed prints them: none causal")
     add("--threads", type=numbers, default=[1, 2], help="1,2")
     add("--only", default="", help="the cases whose names contain this, e.g. decode")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
 PASSES = ("tutorial", "forward", "backward", "decode")
+DTYPES = ("float32", "float16", "bfloat16")
 STORAGES = ("float32", "float16", "bfloat16", "int8", "int4")
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "int4": 0.5}
 # Longer sequences come from memory, as in a model whose other layers were read in between: of them there are as many
@@ -32,8 +33,8 @@ def visible(mask: str, heads: int, length: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """One call: batch 1, and as many keys as queries, or one query of each head over cached keys ("decode"). The numbers
-    are float32, but for what a cache stores."""
+    """One call: batch 1, and as many keys as queries, or one query of each head over cached keys ("decode"), whose numbers
+    are float32 but for what the cache stores."""
 
     way: str  # "forward", "backward" or "decode"
     threads: int = 1
@@ -45,6 +46,7 @@ class Case:
     head_dim: int = 64
     storage: str = "float32"
     is_tutorial: bool = False
+    dtype: str = "float32"
 
     @property
     def name(self) -> str:
@@ -55,7 +57,8 @@ class Case:
         if self.way == "decode":
             storage = "" if self.storage == "float32" else f", {self.storage}"
             return f"decode, {self.kv_heads} key heads, {self.kv_seq} keys{width}{storage}"
-        return f"{self.way}, {'full' if self.mask == 'none' else self.mask}, {length}{width}"
+        dtype = "" if self.dtype == "float32" else f", {self.dtype}"
+        return f"{self.way}, {'full' if self.mask == 'none' else self.mask}, {length}{width}{dtype}"
 
     def __str__(self) -> str:
         return f"{self.name}, {self.threads} thread{'s'[: self.threads > 1]}"
@@ -81,12 +84,20 @@ class Case:
         return (10 if self.way == "backward" else 4) * self.pairs() * self.head_dim
 
     def arrays(self) -> list[np.ndarray]:
-        """query, key, value and, for the gradients, grad_out: [1, heads, length, head_dim]."""
+        """query, key, value and, for the gradients, grad_out: [1, heads, length, head_dim], as float32; numbers that are
+        left in half precision are rounded to it."""
         random = np.random.default_rng(0)
         query = (1, self.heads, self.seq, self.head_dim)
         key = (1, self.kv_heads, self.kv_seq, self.head_dim)
         shapes = [query, key, key] + [query] * (self.way == "backward")
-        return [random.standard_normal(shape, np.float32) for shape in shapes]
+        drawn = [random.standard_normal(shape, np.float32) for shape in shapes]
+        return drawn if self.dtype == "float32" else [tensor.float().numpy() for tensor in self.tensors(drawn)]
+
+    def tensors(self, arrays: list[np.ndarray]) -> list:
+        """The same as PyTorch's, in the type that the case is computed in."""
+        import torch
+
+        return [torch.from_numpy(array).to(getattr(torch, self.dtype)) for array in arrays]
 
     def copies(self) -> int:
         """How many caches there are."""
@@ -95,7 +106,7 @@ class Case:
         return int(_COLD_BYTES // (2 * self.kv_heads * self.kv_seq * self.head_dim * _BYTES[self.storage])) + 1
 
     def describe(self) -> dict:
-        members = ("threads", "mask", "heads", "kv_heads", "seq", "kv_seq", "head_dim", "storage")
+        members = ("threads", "mask", "heads", "kv_heads", "seq", "kv_seq", "head_dim", "storage", "dtype")
         return {"name": self.name, "pass": self.way, **{member: getattr(self, member) for member in members}}
 
 
@@ -110,12 +121,15 @@ def _cases_of(way: str, threads: int, chosen: argparse.Namespace) -> list[Case]:
             for head_dim, kv_heads, storage, kv_seq in each
             if heads % kv_heads == 0
         ]
-    each = itertools.product(chosen.head_dim, chosen.mask, chosen.seq)
-    return [Case(way, threads, mask, heads, heads, seq, seq, head_dim) for head_dim, mask, seq in each]
+    each = itertools.product(chosen.dtype, chosen.head_dim, chosen.mask, chosen.seq)
+    return [
+        Case(way, threads, mask, heads, heads, seq, seq, head_dim, dtype=dtype) for dtype, head_dim, mask, seq in each
+    ]
 
 
 def all_cases(chosen: argparse.Namespace) -> list[Case]:
-    """Every combination of the lists in `chosen`: way, seq, head_dim, mask, kv_heads, storage, threads, and `heads`."""
+    """Every combination of the lists in `chosen`: way, seq, head_dim, mask, dtype, kv_heads, storage, threads, and
+    `heads`."""
     return [
         case for threads in chosen.threads for way in chosen.way for case in _cases_of(way, threads, chosen)
     ]

@@ -7,7 +7,7 @@ import numpy as np
 from .cases import Case
 
 # Relative to the largest element, or to 1 where all are smaller.
-_LARGEST_ERROR = 2e-5
+_LARGEST_ERROR = {"float32": 2e-5, "float16": 2e-3, "bfloat16": 2e-2}
 # Of caches the root of the mean square, relative to that of the result with the numbers that were stored.
 _LARGEST_CACHE_ERROR = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2, "int8": 3e-2, "int4": 0.4}
 _ROWS = 256  # that are computed at once
@@ -62,5 +62,5 @@ def problem_with(case: Case, result: np.ndarray, right: np.ndarray) -> str:
         most = _LARGEST_CACHE_ERROR[case.storage]
     else:
         error = np.abs(result - right).max() / max(1.0, np.abs(right).max())
-        most = _LARGEST_ERROR
+        most = _LARGEST_ERROR[case.dtype]
     return "" if error <= most else f"wrong by {error:.1e}"

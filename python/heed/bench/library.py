@@ -63,6 +63,8 @@ class _Peer:
     def can(self, case: Case) -> bool:
         if case.way == "decode" and case.storage not in self._storages:
             return False
+        if case.dtype != "float32":
+            return False
         return case.way in self._functions and (case.is_dense or self.title == "heed")
 
     def prepare(self, case: Case, arrays: list[np.ndarray]):

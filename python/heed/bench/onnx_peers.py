@@ -78,7 +78,7 @@ class StandardAttention(_Forward):
     title = "ORT Attention"
 
     def can(self, case: Case) -> bool:
-        return case.way == "forward"
+        return case.way == "forward" and case.dtype == "float32"
 
     def separate(self, out: np.ndarray, case: Case) -> np.ndarray:
         return out[0]
@@ -96,7 +96,7 @@ class MultiHeadAttention(_Forward):
     title = "ORT MultiHeadAttention"
 
     def can(self, case: Case) -> bool:
-        return case.way == "forward" and case.is_dense and case.heads == case.kv_heads
+        return case.way == "forward" and case.is_dense and case.heads == case.kv_heads and case.dtype == "float32"
 
     def model(self, case: Case, arrays: list[np.ndarray]):
         inputs = dict(zip(("query", "key", "value"), map(_interleaved, arrays)))
@@ -114,7 +114,9 @@ class GroupQueryAttention(_Forward):
     storages = ("float32", "float16", "int8", "int4")
 
     def can(self, case: Case) -> bool:
-        return case.storage in self.storages if case.way == "decode" else case.way == "forward" and case.mask == "causal"
+        if case.way == "decode":
+            return case.storage in self.storages
+        return case.way == "forward" and case.mask == "causal" and case.dtype == "float32"
 
     def model(self, case: Case, arrays: list[np.ndarray]):
         inputs = dict(zip(("query", "key", "value"), map(_interleaved, arrays)))

@@ -14,9 +14,14 @@ import heed
 from .cases import Case
 
 
+def numbers_of(result) -> np.ndarray:
+    """Of an array of NumPy's or PyTorch's, in half precision as float32."""
+    return result.float().numpy() if isinstance(result, torch.Tensor) else np.asarray(result)
+
+
 def stacked(gradients) -> np.ndarray:
     """Those of query, key and value as one array."""
-    return np.stack([np.asarray(gradient)[0] for gradient in gradients])
+    return np.stack([numbers_of(gradient)[0] for gradient in gradients])
 
 
 class Heed:
@@ -30,7 +35,7 @@ class Heed:
 
     def prepare(self, case: Case, arrays: list[np.ndarray]):
         heed.set_num_threads(case.threads)
-        query, key, value, *grad_out = arrays
+        query, key, value, *grad_out = arrays if case.dtype == "float32" else case.tensors(arrays)
         if case.way == "decode":
             sequence = heed.KvSequence(heed.KvPool(case.kv_heads, case.head_dim, key_storage=case.storage))
             sequence.append(key[0], value[0])
@@ -49,7 +54,7 @@ class Heed:
         def call():
             return heed.attention(query, key, value, **options)
 
-        return call, lambda: call()[0]
+        return call, lambda: numbers_of(call()[0])
 
 
 class PyTorch:
@@ -60,7 +65,7 @@ class PyTorch:
     storages = ("float32", "float16", "bfloat16")
 
     def can(self, case: Case) -> bool:
-        return case.storage in self.storages
+        return case.storage in self.storages and case.dtype in self.storages
 
     def attend(self, case: Case, query, key, value, visible):
         """visible: booleans of pairs, of masks other than "none" and "causal"."""
@@ -71,7 +76,7 @@ class PyTorch:
     def prepare(self, case: Case, arrays: list[np.ndarray]):
         torch.set_num_threads(case.threads)
         visible = None if case.is_dense else torch.from_numpy(case.visible())[None]
-        dtype = getattr(torch, case.storage) if case.way == "decode" else torch.float32
+        dtype = getattr(torch, case.storage if case.way == "decode" else case.dtype)
         query, key, value, *grad_out = (
             torch.from_numpy(array).to(dtype, copy=case.way == "decode") for array in arrays
         )
@@ -117,7 +122,7 @@ class FlexAttention(PyTorch):
     title = "PyTorch flex_attention"
 
     def can(self, case: Case) -> bool:
-        return case.way == "forward" and not case.is_dense
+        return case.way == "forward" and not case.is_dense and case.dtype == "float32"
 
     def prepare(self, case: Case, arrays: list[np.ndarray]):
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention

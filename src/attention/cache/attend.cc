@@ -88,6 +88,11 @@ void check_rotation(const Request<float>& request, const PageLayout& layout) {
 Request<float> check_one(const SequenceState& state, std::int64_t num_heads, std::int64_t count,
                          DataType type, const AttentionOptions& given) {
   const PageLayout& layout = state.pool->layout();
+  // Of other types, keys are read as the floats they stand for.
+  const bool is_bfloat16 = type == DataType::kBFloat16 &&
+                           layout.key.storage == KvStorage::kBFloat16 &&
+                           layout.value.storage == KvStorage::kBFloat16;
+  const DataType stored = is_bfloat16 ? DataType::kBFloat16 : DataType::kFloat32;
   const AttentionShapes shapes{.batch = 1,
                                .num_heads = num_heads,
                                .num_kv_heads = layout.num_kv_heads,
@@ -96,8 +101,8 @@ Request<float> check_one(const SequenceState& state, std::int64_t num_heads, std
                                .head_dim = layout.key.stored_dim,
                                .value_dim = layout.value.stored_dim,
                                .dtype = type,
-                               .key_dtype = DataType::kFloat32,
-                               .value_dtype = DataType::kFloat32};
+                               .key_dtype = stored,
+                               .value_dtype = stored};
   AttentionOptions options = given;
   options.query_offset = state.length - count;
   options.scale = given.scale.value_or(default_scale<float>(layout.key.dim));

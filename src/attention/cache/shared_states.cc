@@ -107,7 +107,8 @@ class SharedRows {
     AttentionShapes shapes = one.shapes;
     shapes.q_len = first(prefix.members.end) - first(prefix.members.begin);
     shapes.kv_len = prefix.stretches.end * kChunkKeys;
-    Request<float> request = check_request<float>("attend", shapes, {.scale = one.scale});
+    Request<float> request =
+        check_request<float>("attend", shapes, {.scale = one.scale, .precision = one.precision});
     request.has_key_source = true;
     return request;
   }

@@ -20,8 +20,13 @@ struct ExactPanelMemory {
   WeightsMemory<Real> weights;
   GradientsMemory<Real> gradients;
 
+  StagingMemory<Real> staging;
+
   explicit ExactPanelMemory(const Schedule<Real>& schedule)
-      : rows(schedule, layout), weights(schedule, layout), gradients(schedule, layout) {}
+      : rows(schedule, layout),
+        weights(schedule, layout),
+        gradients(schedule, layout),
+        staging(schedule, layout) {}
 };
 
 template <class Real>
@@ -85,7 +90,7 @@ class BackwardWorker {
       panels_[count++].start(task, panel, scratch_);
     }
     const std::span panels(panels_.data(), count);
-    add_tiles(task, panels);
+    add_tiles(task, schedule_, panels, staging_);
     for (const PanelGradients<Real>& some : panels) some.write(task.job, scratch_);
     for (const PanelGradients<Real>& some : panels) compute_exactly(task, some.lost_rows());
   }
@@ -99,28 +104,32 @@ class BackwardWorker {
     PanelRows<Real> rows(schedule, parts.rows, arena.memory());
     PanelWeights<Real> weights(schedule, parts.weights, arena.memory());
     PanelGradients<Real> gradients(schedule, parts.gradients, arena.memory());
+    const Staging<Real> staging = parts.staging.in(arena.memory());
     rows.start(task.job.forward, task.task.batch, indices, scratch_.rows);
     weights.start(rows, task.job.request());
     walk_tiles(std::span(&weights, 1), task.job.request().keys(), [&](RowRange keys) {
-      weights.add(read(task, keys), {scratch_.scores, nullptr});
+      weights.add(read(task, keys, staging), {scratch_.scores, nullptr});
     });
     weights.finish();
     gradients.start(task, indices, weights, scratch_);
-    add_tiles(task, std::span(&gradients, 1));
+    add_tiles(task, schedule, std::span(&gradients, 1), staging);
     gradients.write(task.job, scratch_);
   }
 
-  void add_tiles(const PanelTask<Real>& task, std::span<PanelGradients<Real>> panels) {
+  void add_tiles(const PanelTask<Real>& task, const Schedule<Real>& schedule,
+                 std::span<PanelGradients<Real>> panels, const Staging<Real>& staging) {
     walk_tiles(panels, task.job.request().keys(), [&](RowRange keys) {
-      const auto tile = read(task, keys);
-      const bool has_finite_keys = schedule_.table->backward->is_finite(
-          tile.key, tile.key_stride, tile.num_keys, schedule_.head_dim);
+      auto tile = read(task, keys, staging);
+      if (schedule.stages_pairs) put_pairs_of_keys(schedule, tile, staging.pairs);
+      const bool has_finite_keys = schedule.table->backward->has_finite_keys(
+          tile, static_cast<std::int32_t>(schedule.head_dim));
       for (PanelGradients<Real>& panel : panels) panel.add(tile, has_finite_keys, scratch_);
     });
   }
 
-  kernels::BasicTile<Real> read(const PanelTask<Real>& task, RowRange keys) const {
-    return task.job.forward.keys->tile(task.task.batch, task.task.kv_head, keys, staging_);
+  static kernels::BasicTile<Real> read(const PanelTask<Real>& task, RowRange keys,
+                                       const Staging<Real>& staging) {
+    return task.job.forward.keys->tile(task.task.batch, task.task.kv_head, keys, staging);
   }
 
   const Schedule<Real>& schedule_;

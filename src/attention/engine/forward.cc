@@ -172,7 +172,8 @@ class Worker {
   void walk(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
     if (schedule_.has_few_rows) return walk_stored(item, panels.front(), keys);
     walk_tiles(panels, keys, [&](RowRange some) {
-      const auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
+      auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
+      if (schedule_.stages_pairs) put_pairs_of_values(schedule_, tile, staging_.pairs);
       for (RunningSoftmax<Real>& panel : panels) panel.add(tile, scratch_);
     });
   }

@@ -39,6 +39,7 @@ GradientsMemory<Real>::GradientsMemory(const Schedule<Real>& schedule, Layout& l
       grad_out(layout.add<Real>(schedule.panel_rows * schedule.value_dim)),
       grad_query(layout.add<Real>(schedule.panel_rows * schedule.head_dim)),
       lse(layout.add<Real>(schedule.panel_rows)),
+      lse_low(layout.add<Real>(schedule.stages_pairs ? schedule.panel_rows : 0)),
       minus_m(layout.add<Real>(schedule.panel_rows)),
       threshold(layout.add<Real>(schedule.panel_rows)),
       delta(layout.add<Real>(schedule.panel_rows)),
@@ -56,6 +57,7 @@ PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
       grad_out_(parts.grad_out.in(memory)),
       grad_query_(parts.grad_query.in(memory)),
       lse_(parts.lse.in(memory)),
+      lse_low_(parts.lse_low.in(memory)),
       delta_(parts.delta.in(memory)),
       query_rows_(parts.query_rows.in(memory)),
       grad_out_rows_(parts.grad_out_rows.in(memory)),
@@ -125,6 +127,7 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
     const Real* query = nullptr;
     const Real* grad = nullptr;
     lse_[r] = kInfinity<Real>;
+    if (lse_low_ != nullptr) lse_low_[r] = r < rows_.num_rows() ? low_part(job, r) : Real{0};
     const Real lse = r < rows_.num_rows() ? lse_of(job, r) : -kInfinity<Real>;
     // What a row that sees nothing holds must not reach a key.
     if (lse != -kInfinity<Real>) {
@@ -134,7 +137,8 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
       lse_[r] = lse == kInfinity<Real> ? std::numeric_limits<Real>::quiet_NaN() : lse;
     }
     grads[static_cast<std::size_t>(r)] = grad;
-    fill_row<Real>(query_vectors_, strip_width, r, query, head_dims, request_->scale, query_rows_);
+    const Real scale = schedule_.stages_pairs ? Real{1} : request_->scale;
+    fill_row<Real>(query_vectors_, strip_width, r, query, head_dims, scale, query_rows_);
     const Real factor = grad == nullptr ? Real{1} : weight_factor(job, r);
     fill_row<Real>(grad_out_vectors_, strip_width, r, grad, value_dims, factor, grad_out_rows_);
     factors[static_cast<std::size_t>(r)] = factor;
@@ -148,6 +152,16 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
   }
   has_finite_rows_ = table_.is_finite(query_rows_, 0, 1, head_dims.end * rows_.width()) &&
                      table_.is_finite(grad_out_rows_, 0, 1, value_dims.end * rows_.width());
+  if (schedule_.stages_pairs) pair_rows();
+}
+
+// What was numbers becomes pairs. Scale multiplies the gradients of scores instead of the query.
+template <class Real>
+void PanelGradients<Real>::pair_rows() {
+  query_vectors_.scale = request_->scale;
+  table_.pair_rows(query_vectors_, query_rows_);
+  table_.pair_rows(grad_out_vectors_, grad_out_rows_);
+  schedule_.table->pair_query(grad_out_, rows_.panel().value_dim, rows_.width());
 }
 
 // A lost row is here like one that sees nothing.
@@ -162,10 +176,17 @@ Real PanelGradients<Real>::lse_of(const BackwardJob<Real>& job, std::int32_t r) 
 // these, so grad_out is multiplied instead.
 template <class Real>
 Real PanelGradients<Real>::weight_factor(const BackwardJob<Real>& job, std::int32_t r) const {
-  if (job.lse_low.empty() || exact_ != nullptr) return 1;
+  if (lse_low_ != nullptr) return 1;
   // At most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms do.
-  const double low = job.lse_low(task_.batch, rows_.head(r), rows_.query(r));
+  const double low = low_part(job, r);
   return static_cast<Real>(1 - low + low * low / 2);
+}
+
+// What is known of what a row's lse lacks.
+template <class Real>
+Real PanelGradients<Real>::low_part(const BackwardJob<Real>& job, std::int32_t r) const {
+  if (job.lse_low.empty() || exact_ != nullptr) return 0;
+  return job.lse_low(task_.batch, rows_.head(r), rows_.query(r));
 }
 
 template <class Real>
@@ -179,6 +200,9 @@ void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
                  scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim));
   }
   schedule_.table->pack(rows.data(), rows_.width(), value_dim, 1, scratch.out);
+  if (schedule_.stages_pairs) {
+    schedule_.table->pair_query(scratch.out, value_dim, rows_.width());
+  }
   table_.find_delta(grad_out_, scratch.out, rows_.width(), value_dim, delta_);
 }
 
@@ -195,7 +219,9 @@ void PanelGradients<Real>::add_sinks(const BackwardJob<Real>& job) const {
 template <class Real>
 double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int32_t r) const {
   const double sink = (*request_->sinks)(rows_.head_place(r));
-  return exact_ == nullptr ? std::exp(sink - double{lse_of(job, r)}) : exact_->weight_of(sink, r);
+  if (exact_ != nullptr) return exact_->weight_of(sink, r);
+  const double low = lse_low_ == nullptr ? 0 : double{lse_low_[r]};
+  return std::exp(sink - double{lse_of(job, r)} - low);
 }
 
 template <class Real>
@@ -207,9 +233,12 @@ void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_fi
     add_weighed({tile, rows_.panel(), sums_of(tile, {})}, has_finite_keys, scratch);
     return;
   }
-  const SeenTile<Real> seen(tile, rows_, keys_);
+  SeenTile<Real> seen(tile, rows_, keys_);
   if (!rows_.score(seen, scratch.scores)) return;
-  table_.weigh_scores(seen.tile(), seen.panel(), lse_, scratch.scores.scores);
+  if (schedule_.stages_pairs && seen.has_other_pairs()) {
+    put_pairs_of_keys(schedule_, seen.tile(), scratch.scores.pairs);
+  }
+  table_.weigh_scores(seen.tile(), seen.panel(), {lse_, lse_low_}, scratch.scores.scores);
   add_weighed({seen.tile(), seen.panel(), sums_of(tile, seen.steps())}, has_finite_keys, scratch);
 }
 
@@ -265,7 +294,7 @@ void PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
     return;
   }
   begin_chunk(tile.first_key / kernels::kChunkKeys);
-  table_.weigh(tile, rows_.panel(), offsets_, lse_, scratch.scores.scores);
+  table_.weigh(tile, rows_.panel(), offsets_, {lse_, lse_low_}, scratch.scores.scores);
 }
 
 // The offsets of the forward pass begin anew with every chunk of keys.

@@ -68,6 +68,7 @@ struct GradientsMemory {
   Piece<Real> grad_out;    // [value_dim][width]
   Piece<Real> grad_query;  // [head_dim][width]
   Piece<Real> lse;         // [width]: infinite for rows that weigh nothing
+  Piece<Real> lse_low;     // [width]: what that lacks, where grad_out is not multiplied instead
   Piece<Real> minus_m;     // [width]: the offsets of the scores, as in the forward pass
   Piece<Real> threshold;   // [width]
   Piece<Real> delta;       // [width]
@@ -113,6 +114,7 @@ class PanelGradients {
   void add_sinks(const BackwardJob<Real>& job) const;
   Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;
   Real weight_factor(const BackwardJob<Real>& job, std::int32_t r) const;
+  Real low_part(const BackwardJob<Real>& job, std::int32_t r) const;
   double sink_weight(const BackwardJob<Real>& job, std::int32_t r) const;
   void weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
   void begin_chunk(std::int64_t chunk);
@@ -127,6 +129,7 @@ class PanelGradients {
     const kernels::BasicPanel<Real>& panel;
     TileSums sums;
   };
+  void pair_rows();
   void add_weighed(const Weighed& weighed, bool has_finite_keys,
                    const GradientScratch<Real>& scratch);
   void add_to_terms(const kernels::BasicScoreTile<Real>& place, Real* grad_scores) const;
@@ -148,6 +151,7 @@ class PanelGradients {
   Real* grad_out_;
   Real* grad_query_;
   Real* lse_;
+  Real* lse_low_;  // null where grad_out is multiplied instead
   Real* delta_;
   Real* query_rows_;
   Real* grad_out_rows_;

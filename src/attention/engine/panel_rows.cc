@@ -30,7 +30,8 @@ ScoreMemory<Real>::ScoreMemory(const Schedule<Real>& schedule, Layout& layout,
                                bool with_derivatives)
     : scores(layout.add<Real>(cells(schedule))),
       mask(layout.add<Real>(schedule.has_irregular_mask ? cells_in_vectors(schedule) : 0)),
-      derivatives(layout.add<Real>(with_derivatives ? cells(schedule) : 0)) {}
+      derivatives(layout.add<Real>(with_derivatives ? cells(schedule) : 0)),
+      pairs(layout.add<Real>(schedule.has_irregular_mask ? schedule.pair_cells() : 0)) {}
 
 template <class Real>
 PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts,
@@ -97,6 +98,7 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
             .head_dim = static_cast<std::int32_t>(request_->head_dim()),
             .value_dim = static_cast<std::int32_t>(request_->value_dim()),
             .query = packed_query_,
+            .scale = factor(),
             .begin = begin_.data(),
             .end = end_.data()};
   if (!request_->dropout.keeps_everything()) {
@@ -121,9 +123,17 @@ void PanelRows<Real>::pack(const Job<Real>& job, Real* scratch) {
     if (rows[index(r)] == scratch) scratch += request_->head_dim();
   }
   std::fill(rows.begin() + num_rows_, rows.begin() + width_, nullptr);
-  const Real factor =
-      keeps_scores_ ? request_->scale : request_->scale * std::numbers::log2e_v<Real>;
-  table_.pack(rows.data(), width_, panel_.head_dim, factor, packed_query_);
+  if (!table_.multiplies_pairs()) {
+    return table_.pack(rows.data(), width_, panel_.head_dim, factor(), packed_query_);
+  }
+  table_.pack(rows.data(), width_, panel_.head_dim, Real{1}, packed_query_);
+  table_.pair_query(packed_query_, panel_.head_dim, width_);
+}
+
+// What query · key is multiplied by.
+template <class Real>
+Real PanelRows<Real>::factor() const {
+  return keeps_scores_ ? request_->scale : request_->scale * std::numbers::log2e_v<Real>;
 }
 
 template <class Real>

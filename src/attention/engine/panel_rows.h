@@ -22,6 +22,8 @@ struct ScoreScratch {
   Real* mask = nullptr;    // in whole vectors of rows, where a mask is irregular
   // Unless null, score() leaves here what it multiplied small changes of query · key by.
   Real* derivatives = nullptr;
+  Real* pairs =
+      nullptr;  // of the keys that an irregular mask leaves of a tile, where there are any
 };
 
 template <class Real>
@@ -29,13 +31,18 @@ struct ScoreMemory {
   Piece<Real> scores;
   Piece<Real> mask;
   Piece<Real> derivatives;
+  Piece<Real> pairs;
 
   ScoreMemory() = default;
   ScoreMemory(const Schedule<Real>& schedule, Layout& layout, bool with_derivatives = false);
 
   // Cells of one such tile.
   static std::int64_t cells(const Schedule<Real>& schedule) {
-    if (schedule.has_few_rows) return std::int64_t{kernels::kTileKeys} * schedule.panel_rows;
+    if (schedule.has_few_rows) {
+      // Weights in pairs come behind the weights.
+      const std::int64_t keys = kernels::kTileKeys * (schedule.stages_pairs ? 3 : 2) / 2;
+      return keys * schedule.panel_rows;
+    }
     return cells_in_vectors(schedule);
   }
   // The same in whole vectors of rows. Dropout is decided for eight keys at a time.
@@ -43,22 +50,28 @@ struct ScoreMemory {
     return (schedule.tile_keys() + 7) / 8 * 8 * schedule.whole_vectors();
   }
   ScoreScratch<Real> in(std::byte* memory) const {
-    return {scores.in(memory), mask.in(memory), derivatives.in(memory)};
+    return {scores.in(memory), mask.in(memory), derivatives.in(memory), pairs.in(memory)};
   }
 };
 
-// Memory for a tile of keys and values, where these are copied.
+// Memory for a tile of keys and values, where these are copied, and for pairs of keys.
 template <class Real>
 struct StagingMemory {
   Piece<Real> key;
   Piece<Real> value;
+  bool has_pairs = false;
+  Piece<Real> pairs;
 
   StagingMemory() = default;
   StagingMemory(const Schedule<Real>& schedule, Layout& layout)
       : key(layout.add<Real>(schedule.copies_key() ? schedule.tile_keys() * schedule.head_dim : 0)),
         value(layout.add<Real>(schedule.copies_value() ? schedule.tile_keys() * schedule.value_dim
-                                                       : 0)) {}
-  Staging<Real> in(std::byte* memory) const { return {key.in(memory), value.in(memory)}; }
+                                                       : 0)),
+        has_pairs(schedule.stages_pairs),
+        pairs(layout.add<Real>(schedule.pair_cells())) {}
+  Staging<Real> in(std::byte* memory) const {
+    return {key.in(memory), value.in(memory), has_pairs, pairs.in(memory)};
+  }
 };
 
 template <class Real>
@@ -72,6 +85,24 @@ struct RowsMemory {
         runs(layout.add<TileRun>(std::max<std::int64_t>(
             1, TileMap::capacity(schedule.has_irregular_mask, schedule.kv_len)))) {}
 };
+
+// Puts the values, or the keys, of neighbouring rows of a tile side by side, for kernels of pairs.
+template <class Real>
+void put_pairs_of_values(const Schedule<Real>& schedule, kernels::BasicTile<Real>& tile,
+                         Real* pairs) {
+  const auto dim = static_cast<std::int32_t>(schedule.value_dim);
+  schedule.table->pair_keys(tile.value, tile.value_stride, tile.num_keys, dim, pairs);
+  tile.pairs = pairs;
+  tile.pair_stride = dim;
+}
+template <class Real>
+void put_pairs_of_keys(const Schedule<Real>& schedule, kernels::BasicTile<Real>& tile,
+                       Real* pairs) {
+  const auto dim = static_cast<std::int32_t>(schedule.head_dim);
+  schedule.table->pair_keys(tile.key, tile.key_stride, tile.num_keys, dim, pairs);
+  tile.pairs = pairs;
+  tile.pair_stride = dim;
+}
 
 template <class Real>
 class SeenTile;
@@ -180,6 +211,7 @@ class PanelRows {
   void place(std::int32_t r, std::int64_t head, std::int64_t query);
   void finish(const Job<Real>& job, Real* scratch);
   void pack(const Job<Real>& job, Real* scratch);
+  Real factor() const;
   void find_ranges();
   void apply_terms(const kernels::BasicScoreTile<Real>& tile) const;
 

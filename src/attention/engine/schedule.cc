@@ -50,9 +50,11 @@ template <class Real>
 Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
                         Pass pass) {
   const bool is_other_type = request.shapes.dtype != data_type_of<Real>();
-  const StagedTensors staged = staged_tensors<Real>(request.shapes);
   Schedule<Real> schedule;
-  schedule.table = &table;
+  schedule.table = takes_pairs(table, request, pass) ? table.in_pairs : &table;
+  schedule.stages_pairs = schedule.table->multiplies_pairs();
+  const StagedTensors staged =
+      schedule.stages_pairs ? staged_pairs(request.shapes) : staged_tensors<Real>(request.shapes);
   schedule.head_dim = request.head_dim();
   schedule.value_dim = request.value_dim();
   schedule.kv_len = request.shape.kv_len;
@@ -105,6 +107,19 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
 
 }  // namespace
 
+// Weights are not computed so, for they are not rounded
+// when nothing is multiplied by them. Learned vectors read the query as numbers.
+template <class Real>
+bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
+                 Pass pass) {
+  const AttentionShapes& shapes = request.shapes;
+  return table.in_pairs != nullptr && request.precision == Precision::kFast &&
+         pass != Pass::kWeights && shapes.dtype == DataType::kBFloat16 &&
+         shapes.type_of_keys() == DataType::kBFloat16 &&
+         shapes.type_of_values() == DataType::kBFloat16 && !request.terms.read_query() &&
+         !request.terms.add_to_values();
+}
+
 template <class Real>
 Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                              const Request<Real>& request, Pass pass, int threads) {
@@ -112,7 +127,8 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const std::int64_t rows = request.rows_per_kv_head();
   schedule.has_few_rows = pass == Pass::kForward && request.terms.empty() &&
                           request.dropout.keeps_everything() &&
-                          rows <= most_few_rows(request, table.lanes);
+                          rows <= most_few_rows(request, table.lanes) &&
+                          !(schedule.stages_pairs && request.head_dim() % 2 != 0);
   schedule.groups_queries = pass == Pass::kForward && !schedule.has_few_rows;
   const std::int64_t step = schedule.query_step(request);
   const std::int64_t step_rows = request.rows_in_steps(step);
@@ -149,6 +165,11 @@ Schedule<Real> in_whole_vectors(const Schedule<Real>& schedule) {
 template <class Real>
 Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
   Schedule<Real> exact = in_whole_vectors(schedule);
+  if (schedule.table->multiplies_pairs()) {
+    exact.table = schedule.table->in_numbers;
+    exact.stages_pairs = false;
+    exact.stages_key = exact.stages_value = true;
+  }
   exact.panels_per_block = 1;
   exact.keeps_scores = true;
   exact.key_chunks = 1;
@@ -160,6 +181,8 @@ std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows) {
   return (queries + panel_rows - 1) / panel_rows * panel_rows;
 }
 
+template bool takes_pairs(const kernels::KernelTable&, const Request<float>&, Pass);
+template bool takes_pairs(const kernels::BasicKernelTable<double>&, const Request<double>&, Pass);
 template Schedule<float> make_schedule(const kernels::KernelTable&, const Request<float>&, Pass,
                                        int);
 template Schedule<double> make_schedule(const kernels::BasicKernelTable<double>&,

@@ -31,6 +31,7 @@ struct Schedule {
   // Of panels that are not of few rows: these copy no tile.
   bool stages_key = false;
   bool stages_value = false;
+  bool stages_pairs = false;    // pairs of keys are put together, for kernels that multiply these
   bool converts_query = false;  // the query is of another type than Real
   bool converts_out = false;    // what is written is
   // Scores are written in natural units even where no term changes them: for two passes, which must
@@ -74,12 +75,23 @@ struct Schedule {
   std::int64_t tile_keys() const { return std::min<std::int64_t>(kernels::kTileKeys, kv_len); }
   bool copies_key() const { return stages_key && !has_few_rows; }
   bool copies_value() const { return stages_value && !has_few_rows; }
+  // Pairs of the keys of a tile, of what is summed over keys.
+  std::int64_t pair_cells() const {
+    if (!stages_pairs || has_few_rows) return 0;
+    return (tile_keys() + 1) / 2 * std::max(head_dim, value_dim);
+  }
   // Numbers of an output whose rows are those of a panel, as a state has it.
   std::int64_t out_size() const {
     if (!has_few_rows) return panel_rows * value_dim;
     return panel_rows * ((value_dim + table->lanes - 1) / table->lanes * table->lanes);
   }
 };
+
+// Whether products are of bfloat16 in pairs. Then a backward pass takes the output of the forward
+// pass as it was rounded.
+template <class Real>
+bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
+                 Pass pass);
 
 // `threads` may be used. The request must be the largest that is computed with it.
 template <class Real>

@@ -173,13 +173,17 @@ class SeenTile {
     tile_.key_stride *= steps_.step;
     tile_.value += steps_.first * tile_.value_stride;
     tile_.value_stride *= steps_.step;
+    if (!has_other_pairs()) tile_.pairs += steps_.first / 2 * tile_.pair_stride;
     tile_.num_keys = steps_.count;
     put_ranges(rows);
   }
   SeenTile(const SeenTile&) = delete;
   SeenTile& operator=(const SeenTile&) = delete;
 
+  // Whether pairs of neighbouring keys are others than those of the whole tile.
+  bool has_other_pairs() const { return steps_.step != 1 || steps_.first % 2 != 0; }
   // The keys that are left, and the rows' ranges counted in these.
+  kernels::BasicTile<Real>& tile() { return tile_; }
   const kernels::BasicTile<Real>& tile() const { return tile_; }
   const kernels::BasicPanel<Real>& panel() const { return panel_; }
   const KeySteps& steps() const { return steps_; }

@@ -44,7 +44,8 @@ HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next,
 
 // Most rows of floats that may be read in order: beside the sums of more no whole row of values
 // fits the registers.
-constexpr int kMostRowsInOrder = HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX3 ? 2 : 0;
+constexpr int kMostRowsInOrder =
+    HEED_REAL_BITS == 32 && !kInPairs && HWY_TARGET <= HWY_AVX3 ? 2 : 0;
 
 // How many rows are to be read in order: 0 unless the keys, as columns, and the values lie behind
 // each other. Of half precision one row; two take longer to add up than memory to bring them. None

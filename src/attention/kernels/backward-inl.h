@@ -77,15 +77,19 @@ struct Recompute {
   }
 
   // What an exponent lacks to that of the weight: m − lse · log2 e.
-  static HWY_INLINE void find_offset(const PanelState& state, const Real* lse,
+  static HWY_INLINE void find_offset(const PanelState& state, const RowLse& lse,
                                      Vec (&offset)[kVectors]) {
     for (int v = 0; v < kVectors; ++v) {
       const Vec m = hn::Neg(Kernel::load(state.minus_m, v));
-      offset[v] = minus_log2_of(m, Kernel::load(lse, v));
+      offset[v] = minus_log2_of(m, Kernel::load(lse.lse, v));
+      if (lse.low == nullptr) continue;
+      const Vec log2_e = hn::Set(kReals, Constants<Real>::kLog2E);
+      offset[v] = hn::NegMulAdd(Kernel::load(lse.low, v), log2_e, offset[v]);
     }
   }
 
-  static HWY_INLINE bool try_fused(const Kernel& kernel, const PanelState& state, const Real* lse) {
+  static HWY_INLINE bool try_fused(const Kernel& kernel, const PanelState& state,
+                                   const RowLse& lse) {
     Vec largest[kVectors];
     Vec offset[kVectors];
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
@@ -99,7 +103,8 @@ struct Recompute {
     return stays;
   }
 
-  static HWY_INLINE void run_separately(const Kernel& kernel, PanelState& state, const Real* lse) {
+  static HWY_INLINE void run_separately(const Kernel& kernel, PanelState& state,
+                                        const RowLse& lse) {
     Vec largest[kVectors];
     Vec shift[kVectors];
     Vec offset[kVectors];
@@ -113,7 +118,7 @@ struct Recompute {
     });
   }
 
-  static void run(const Tile& tile, const Panel& panel, PanelState& state, const Real* lse,
+  static void run(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
                   Real* weights) {
     const Kernel kernel(tile, panel, weights);
     if (kernel.begin >= kernel.end) return;
@@ -125,10 +130,11 @@ struct Recompute {
 
 template <int kVectors>
 struct WeighScores {
-  static void run(const Tile& tile, const Panel& panel, const Real* lse, Real* scores) {
+  static void run(const Tile& tile, const Panel& panel, const RowLse& lse, Real* scores) {
     const PanelKernel<kVectors> kernel(tile, panel, scores);
     for_each_cell(kernel, [&](std::int32_t key, int v, std::int32_t row) HWY_ATTR {
-      const Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse, v));
+      Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse.lse, v));
+      if (lse.low != nullptr) difference = hn::Sub(difference, kernel.load(lse.low, v));
       Vec weight = exp2(hn::Mul(difference, hn::Set(kReals, Constants<Real>::kLog2E)));
       if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       kernel.store(weight, scores + row, v);
@@ -206,30 +212,33 @@ struct Multiply {
 
 template <int kVectors>
 struct AddToQuery {
+  using Kernel = PanelKernel<kVectors>;
+
   static void run(const Tile& tile, const Panel& panel, bool guarded, Real* grad_scores,
                   Real* sums) {
     // To the kernel of outputs, keys are values.
     Tile keys = tile;
     keys.value = tile.key;
     keys.value_stride = tile.key_stride;
-    const PanelKernel<kVectors> kernel(keys, panel, grad_scores);
-    if (!guarded) return kernel.template add_values<false>(panel.head_dim, sums);
+    const Kernel kernel(keys, panel, grad_scores);
+    HWY_ALIGN Real pairs[kInPairs ? kTileKeys / 2 * Kernel::kWidth : 1];
+    const auto operands = kernel.over_keys(0, pairs);
+    if (!guarded) return kernel.template add_values<false>(operands, panel.head_dim, sums);
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
-      add_guarded(kernel, kernel.segments[i], sums);
+      add_guarded(kernel, operands, kernel.segments[i], sums);
     }
   }
 
-  static void add_guarded(const PanelKernel<kVectors>& kernel, const Segment& segment, Real* sums) {
-    for (std::int32_t key = segment.begin; key < segment.end; ++key) {
-      const Real* elements = kernel.tile.value + key * kernel.tile.value_stride;
+  static void add_guarded(const Kernel& kernel, const typename Kernel::OverKeys& operands,
+                          const Segment& segment, Real* sums) {
+    for (std::int32_t i = segment.begin / kPerElement; i < elements_of(segment.end); ++i) {
+      const Real* elements = operands.values + i * operands.stride;
       for (int v = segment.first_vector; v < segment.first_vector + segment.num_vectors; ++v) {
-        const Vec grad = kernel.load(kernel.weights + key * kernel.kWidth, v);
-        const auto is_hidden = hn::Eq(grad, hn::Zero(kReals));
+        const Vec grad = kernel.load(operands.weights + i * kernel.kWidth, v);
         for (std::int32_t d = 0; d < kernel.panel.head_dim; ++d) {
           Real* out = sums + d * kernel.kWidth;
-          const Vec sum = kernel.load(out, v);
-          const Vec added = hn::MulAdd(hn::Set(kReals, elements[d]), grad, sum);
-          kernel.store(hn::IfThenElse(is_hidden, sum, added), out, v);
+          const Vec added = add_nonzero_product(grad, broadcast(elements + d), kernel.load(out, v));
+          kernel.store(added, out, v);
         }
       }
     }
@@ -240,13 +249,29 @@ template <int kVectors>
 struct AddToKeys {
   using Kernel = PanelKernel<kVectors>;
 
+  // What is summed over rows, in elements of rows: numbers of each key.
+  static constexpr int kRowElements = Kernel::kWidth / kPerElement;
+  using Numbers = const Real*;  // [kTileKeys][kRowElements]
+
+#if HEED_HAS_PAIRS
+  // The numbers of neighbouring rows times `scale`, in pairs.
+  static HWY_INLINE void pair_numbers(const Kernel& kernel, Real scale, Real* pairs) {
+    const Vec factor = hn::Set(kReals, scale);
+    kernel.visit([&](int v, std::int32_t key, const Real* at) HWY_ATTR {
+      const __m256bh words = _mm512_cvtneps_pbh(hn::Mul(hn::Load(kReals, at), factor).raw);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(pairs + key * kRowElements + v * kLanes / 2),
+                         reinterpret_cast<__m256i>(words));
+    });
+  }
+#endif
+
   // Some neighbouring vectors of every row, and what keys have summed of them.
   template <int kColumns>
   struct Columns {
-    const Kernel& kernel;
-    const Real* HWY_RESTRICT rows;  // [capacity][kColumns] vectors
+    Numbers numbers;
+    const Real* HWY_RESTRICT rows;  // [elements of capacity][kColumns] vectors
     KeySums sums;
-    std::int32_t first_row;
+    std::int32_t first_row;  // in elements
     std::int32_t num_rows;
 
     template <int kKeys>
@@ -256,8 +281,8 @@ struct AddToKeys {
       for (int i = 0; i < kKeys; ++i)
         for (int c = 0; c < kColumns; ++c)
           sums_of[i][c] = hn::Load(kReals, at + i * sums.stride + c * kLanes);
-      const Operand numbers{kernel.weights + key * kernel.kWidth + first_row, kernel.kWidth, 1};
-      multiply_add<2, 0, kColumns>(numbers, rows + first_row * kColumns * kLanes, num_rows,
+      const Operand factors{numbers + key * kRowElements + first_row, kRowElements, 1};
+      multiply_add<2, 0, kColumns>(factors, rows + first_row * kColumns * kLanes, num_rows,
                                    sums_of);
       for (int i = 0; i < kKeys; ++i)
         for (int c = 0; c < kColumns; ++c)
@@ -282,12 +307,11 @@ struct AddToKeys {
     HWY_INLINE void run_guarded(std::int32_t begin, std::int32_t end) const {
       for (std::int32_t key = begin; key < end; ++key) {
         for (std::int32_t r = first_row; r < first_row + num_rows; ++r) {
-          const Real number = kernel.weights[key * kernel.kWidth + r];
-          if (number == 0) continue;
+          const Vec number = broadcast(numbers + key * kRowElements + r);
           for (int c = 0; c < kColumns; ++c) {
             Real* at = sums.data + key * sums.stride + c * kLanes;
             const Vec row = hn::Load(kReals, rows + (r * kColumns + c) * kLanes);
-            hn::Store(hn::MulAdd(hn::Set(kReals, number), row, hn::Load(kReals, at)), kReals, at);
+            hn::Store(add_nonzero_product(number, row, hn::Load(kReals, at)), kReals, at);
           }
         }
       }
@@ -295,15 +319,16 @@ struct AddToKeys {
   };
 
   template <int kColumns>
-  static HWY_INLINE void add(const Kernel& kernel, const Real* strip, const RowVectors& rows,
-                             bool guarded, const KeySums& sums) {
+  static HWY_INLINE void add(const Kernel& kernel, Numbers numbers, const Real* strip,
+                             const RowVectors& rows, bool guarded, const KeySums& sums) {
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
       const Segment& segment = kernel.segments[i];
       const std::int32_t first = segment.first_vector * kLanes;
       const std::int32_t last =
           std::min((segment.first_vector + segment.num_vectors) * kLanes, rows.num_rows);
-      const Columns<kColumns> columns{kernel, strip, sums, first, last - first};
       if (first >= last) continue;
+      const Columns<kColumns> columns{numbers, strip, sums, first / kPerElement,
+                                      elements_of(last - first)};
       if (guarded) {
         columns.run_guarded(segment.begin, segment.end);
       } else {
@@ -317,18 +342,23 @@ struct AddToKeys {
     const Kernel kernel(tile, panel, numbers);
     if (kernel.begin >= kernel.end) return;
     constexpr int kStep = kColumnVectors * kLanes;
+#if HEED_HAS_PAIRS
+    HWY_ALIGN Real pairs[kTileKeys * kRowElements];
+    pair_numbers(kernel, rows.scale, pairs);
+    numbers = pairs;
+#endif
     const Real* strip = rows.data;
     std::int32_t vectors = rows.vectors;
     for (; vectors >= kColumnVectors; vectors -= kColumnVectors) {
-      add<kColumnVectors>(kernel, strip, rows, guarded, sums);
+      add<kColumnVectors>(kernel, numbers, strip, rows, guarded, sums);
       strip += std::int64_t{kStep} * rows.capacity;
       sums.data += kStep;
     }
     if constexpr (kColumnVectors > 2) {
-      if (vectors == 3) add<3>(kernel, strip, rows, guarded, sums);
-      if (vectors == 2) add<2>(kernel, strip, rows, guarded, sums);
+      if (vectors == 3) add<3>(kernel, numbers, strip, rows, guarded, sums);
+      if (vectors == 2) add<2>(kernel, numbers, strip, rows, guarded, sums);
     }
-    if (vectors == 1) add<1>(kernel, strip, rows, guarded, sums);
+    if (vectors == 1) add<1>(kernel, numbers, strip, rows, guarded, sums);
   }
 };
 

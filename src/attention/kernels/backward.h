@@ -9,13 +9,24 @@ namespace heed::inline v0::kernels {
 
 // Rows of a panel as rows of vectors, for the products that sum over rows. Dimensions are padded
 // with 0 to whole vectors and cut into strips of BackwardTable::column_vectors of them, the last
-// one perhaps narrower; each strip holds all rows, one behind the other.
+// one perhaps narrower; each strip holds all rows, one behind the other. In pairs a strip holds
+// those of rows 2i and 2i + 1, the other half of its room is not used, and what is multiplied by
+// the rows is multiplied by `scale` before it is rounded.
 template <class Real>
 struct BasicRowVectors {
   const Real* data = nullptr;
   std::int32_t num_rows = 0;  // rows that exist
   std::int32_t capacity = 0;  // rows a strip has room for
   std::int32_t vectors = 0;   // of a row
+  Real scale = 1;
+};
+
+// The logarithms of the denominators of a panel's rows, and what these lack: null where the rows of
+// grad_out are multiplied by what follows from it.
+template <class Real>
+struct BasicRowLse {
+  const Real* lse = nullptr;  // [width]: infinite for rows that weigh nothing
+  const Real* low = nullptr;  // [width]
 };
 
 // What one tile's keys gain: row j of [num_keys] at data + j · stride, in whole vectors.
@@ -43,6 +54,7 @@ struct BasicBackwardTable {
   using PanelState = BasicPanelState<Real>;
   using DropoutRows = BasicDropoutRows<Real>;
   using RowVectors = BasicRowVectors<Real>;
+  using RowLse = BasicRowLse<Real>;
   using KeySums = BasicKeySums<Real>;
   using SumRows = BasicSumRows<Real>;
 
@@ -52,18 +64,18 @@ struct BasicBackwardTable {
   // of attend(): tiles must come in the same order, and the state begin with every chunk of keys;
   // its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside the
   // panel's segments are not written.
-  void (*weigh)(const Tile& tile, const Panel& panel, PanelState& state, const Real* lse,
+  void (*weigh)(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
                 Real* weights);
 
   // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
   // that somebody modified.
-  void (*weigh_scores)(const Tile& tile, const Panel& panel, const Real* lse, Real* scores);
+  void (*weigh_scores)(const Tile& tile, const Panel& panel, const RowLse& lse, Real* scores);
 
   // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where delta[r] is
   // Σ_d grad_out · out. Cells outside the panel's
   // segments are not written, unless `whole` is asked for.
   struct GradScores {
-    const Real* grad_out = nullptr;  // [value_dim][width]
+    const Real* grad_out = nullptr;  // [value_dim][width]; in pairs [⌈value_dim / 2⌉][width]
     const Real* weights = nullptr;
     const Real* delta = nullptr;
     const Real* dropout = nullptr;  // null where every weight is kept
@@ -111,7 +123,11 @@ struct BasicBackwardTable {
   void (*add_to_keys)(const Tile& tile, const Panel& panel, Real* numbers, const RowVectors& rows,
                       bool guarded, const KeySums& sums);
 
-  // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim steps, in the order in which
+  // The rows of a panel, numbers that are bfloat16, become pairs where these are multiplied. Null
+  // elsewhere.
+  void (*pair_rows)(const RowVectors& rows, Real* data);
+
+  // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim numbers, in the order in which
   // grad_scores sums: so a row with one weight of 1 gets exactly 0. Where out is 0 nothing is
   // added: the grad_out of a row that sees nothing may be NaN.
   void (*find_delta)(const Real* grad_out, const Real* out, std::int32_t width,
@@ -119,9 +135,12 @@ struct BasicBackwardTable {
 
   // Whether `rows` rows of so many numbers are all finite.
   bool (*is_finite)(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count);
+  // The same of the keys of a tile.
+  bool (*has_finite_keys)(const Tile& tile, std::int32_t head_dim);
 };
 
 using RowVectors = BasicRowVectors<float>;
+using RowLse = BasicRowLse<float>;
 using KeySums = BasicKeySums<float>;
 using SumRows = BasicSumRows<float>;
 using BackwardTable = BasicBackwardTable<float>;

@@ -18,12 +18,12 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 namespace {
 
-void weigh(const Tile& tile, const Panel& panel, PanelState& state, const Real* lse,
+void weigh(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
            Real* weights) {
   by_width<Recompute>(panel.vectors, tile, panel, state, lse, weights);
 }
 
-void weigh_scores(const Tile& tile, const Panel& panel, const Real* lse, Real* scores) {
+void weigh_scores(const Tile& tile, const Panel& panel, const RowLse& lse, Real* scores) {
   by_width<WeighScores>(panel.vectors, tile, panel, lse, scores);
 }
 
@@ -155,10 +155,9 @@ void find_delta(const Real* grad_out, const Real* out, std::int32_t width, std::
                 Real* delta) {
   for (std::int32_t r = 0; r < width; r += kLanes) {
     Vec sum = hn::Zero(kReals);
-    for (std::int32_t d = 0; d < value_dim; ++d) {
+    for (std::int32_t d = 0; d < elements_of(value_dim); ++d) {
       const Vec result = hn::Load(kReals, out + d * width + r);
-      const Vec added = hn::MulAdd(result, hn::Load(kReals, grad_out + d * width + r), sum);
-      sum = hn::IfThenElse(hn::Eq(result, hn::Zero(kReals)), sum, added);
+      sum = add_nonzero_product(result, hn::Load(kReals, grad_out + d * width + r), sum);
     }
     hn::Store(sum, kReals, delta + r);
   }
@@ -178,6 +177,38 @@ bool is_finite(const Real* data, std::int64_t stride, std::int64_t rows, std::in
   return rest == 0 && hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
 }
 
+bool has_finite_keys(const Tile& tile, std::int32_t head_dim) {
+#if HEED_HAS_PAIRS
+  // The exponent of a number that is not finite is all ones.
+  const __m512i exponent = _mm512_set1_epi16(0x7f80);
+  for (std::int32_t key = 0; key < tile.num_keys; ++key) {
+    const Real* row = tile.key + key * tile.key_stride;
+    for (std::int32_t i = 0; i < elements_of(head_dim); i += kLanes) {
+      const int left = std::min(elements_of(head_dim) - i, kLanes);
+      const auto exist = static_cast<__mmask16>((1U << left) - 1);
+      const __m512i words = _mm512_maskz_loadu_epi32(exist, row + i);
+      if (_mm512_cmpeq_epi16_mask(_mm512_and_si512(words, exponent), exponent) != 0) return false;
+    }
+  }
+  return true;
+#else
+  return is_finite(tile.key, tile.key_stride, tile.num_keys, head_dim);
+#endif
+}
+
+#if HEED_HAS_PAIRS
+void pair_strips(const RowVectors& rows, Real* data) {
+  for (std::int32_t first = 0; first < rows.vectors; first += kColumnVectors) {
+    const std::int32_t width = std::min(rows.vectors - first, kColumnVectors) * kLanes;
+    Real* const strip = data + std::int64_t{first} * kLanes * rows.capacity;
+    pair_rows<First::kLower>(strip, rows.capacity, width, 0, strip);
+  }
+}
+constexpr auto kPairRows = pair_strips;
+#else
+constexpr void (*kPairRows)(const RowVectors&, Real*) = nullptr;
+#endif
+
 }  // namespace
 
 const BackwardTable* backward_table() {
@@ -195,8 +226,10 @@ const BackwardTable* backward_table() {
                                    .multiply = multiply,
                                    .add_to_query = add_to_query,
                                    .add_to_keys = add_to_keys,
+                                   .pair_rows = kPairRows,
                                    .find_delta = find_delta,
-                                   .is_finite = is_finite};
+                                   .is_finite = is_finite,
+                                   .has_finite_keys = has_finite_keys};
   return &table;
 }
 

@@ -14,7 +14,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE::f32 {
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 using HalfWords = hn::Rebind<std::uint16_t, Reals>;
 
@@ -98,7 +98,7 @@ void narrow_all(const float* numbers, std::int64_t count, std::byte* target) {
   for (; i < count; ++i) bits[i] = typename Format::Number(numbers[i]).bits();
 }
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::f32
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_HALF_INL_H_

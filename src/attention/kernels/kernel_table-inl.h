@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attention/kernels/attend-inl.h"
 #include "attention/kernels/attend_rows-inl.h"
 #include "attention/kernels/by_width-inl.h"
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/scores-inl.h"
-#include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/transpose-inl.h"
 #include "attention/kernels/weights-inl.h"
 #include "hwy/highway.h"
@@ -25,40 +25,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 const BackwardTable* backward_table();  // in backward_table-inl.h
-
-template <int kVectors>
-struct Attend {
-  static void run(const Tile& tile, const Panel& panel, const PanelOptions& options,
-                  PanelState& state, Real* weights) {
-    SoftmaxKernel<kVectors>(tile, panel, weights, options, state).attend();
-  }
-};
-void attend(const Tile& tile, const Panel& panel, const PanelOptions& options, PanelState& state,
-            Real* weights) {
-  by_width<Attend>(panel.vectors, tile, panel, options, state, weights);
-}
-
-template <int kVectors>
-struct Score {
-  static void run(const Tile& tile, const Panel& panel, Real* scores) {
-    PanelKernel<kVectors>(tile, panel, scores).raw_scores();
-  }
-};
-void score(const Tile& tile, const Panel& panel, Real* scores) {
-  by_width<Score>(panel.vectors, tile, panel, scores);
-}
-
-template <int kVectors>
-struct Absorb {
-  static void run(const Tile& tile, const Panel& panel, const PanelOptions& options,
-                  PanelState& state, Real* scores) {
-    SoftmaxKernel<kVectors>(tile, panel, scores, options, state).absorb();
-  }
-};
-void absorb(const Tile& tile, const Panel& panel, const PanelOptions& options, PanelState& state,
-            Real* scores) {
-  by_width<Absorb>(panel.vectors, tile, panel, options, state, scores);
-}
 
 template <int kVectors>
 struct ClearUnseen {
@@ -230,11 +196,14 @@ detail::TileTarget tile_target() {
 KernelTable make_kernel_table(const RecurrenceTable* recurrence,
                               const BasicKernelTable<double>* in_double) {
   return {.name = target_name(),
+          .vectors = target_name(),
           .lanes = kLanes,
           .tile_target = tile_target(),
           .backward = backward_table(),
           .recurrence = recurrence,
           .in_double = in_double,
+          .in_pairs = nullptr,
+          .in_numbers = nullptr,
           .attend = attend,
           .attend_rows = attend_rows,
           .score = score,
@@ -257,6 +226,8 @@ KernelTable make_kernel_table(const RecurrenceTable* recurrence,
           .count_seen = count_seen,
           .add_products = add_products,
           .pack = pack,
+          .pair_query = nullptr,
+          .pair_keys = nullptr,
           .unpack = unpack,
           .unpack_rows = unpack_rows,
           .is_finite = is_finite,

@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "attention/kernels/kernels.cc"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
+#include "attention/kernels/bfloat16.h"
 #include "attention/kernels/has_vectors.h"
 #include "attention/kernels/kernels.h"
 #include "hwy/highway.h"
@@ -53,7 +54,11 @@ const std::vector<const KernelTable*>& supported_kernels() {
       targets &= targets - 1;
       hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-      found.push_back(HWY_DYNAMIC_DISPATCH(kernel_table)());
+      const KernelTable* const table = HWY_DYNAMIC_DISPATCH(kernel_table)();
+      if (target == HWY_AVX3 && has_bfloat16_products()) {
+        found.push_back(with_bfloat16_products(*table));
+      }
+      found.push_back(table);
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());

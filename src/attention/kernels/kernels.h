@@ -82,6 +82,11 @@ struct BasicTile {
   std::int64_t value_stride = 0;
   std::int32_t first_key = 0;  // where row 0 stands in the sequence
   std::int32_t num_keys = 0;
+  // Of bfloat16 in pairs, rows above are of pairs of neighbours, the last one filled up with 0, and
+  // these are the pairs of rows 2i and 2i + 1 of what is summed over keys, values on the way
+  // forward and keys on the way back: a pair for each of their numbers.
+  const Real* pairs = nullptr;
+  std::int64_t pair_stride = 0;
 };
 
 // Which weights of a panel fall: attention/philox.h says how that is decided.
@@ -110,7 +115,8 @@ struct BasicPanel {
   std::int32_t num_rows = 0;        // of these; known to a panel of few rows alone
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
-  const Real* query = nullptr;  // [head_dim][width]
+  const Real* query = nullptr;  // [head_dim][width]; in pairs [⌈head_dim / 2⌉][width]
+  Real scale = 1;               // of query · key, where the query is in pairs
   // Row r sees no key outside begin[r] ≤ k < end[r]; a row that does not exist has an empty range.
   const std::int32_t* begin = nullptr;
   const std::int32_t* end = nullptr;
@@ -219,6 +225,7 @@ struct BasicKernelTable {
   using PanelLargest = BasicPanelLargest<Real>;
 
   const char* name;
+  const char* vectors;  // what vectors are compiled for: the name without what only pairs take
   std::int32_t lanes;
   // For the loops that call a user's function: they are compiled elsewhere.
   detail::TileTarget tile_target;
@@ -228,6 +235,12 @@ struct BasicKernelTable {
   const RecurrenceTable* recurrence;
   // The same kernels for double; null in their own table.
   const BasicKernelTable<double>* in_double;
+  // The same with products of bfloat16 in pairs, if the processor has them, and in that table the
+  // way back; null otherwise.
+  const BasicKernelTable<Real>* in_pairs;
+  const BasicKernelTable<Real>* in_numbers;
+
+  bool multiplies_pairs() const { return in_numbers != nullptr; }
 
   // Adds one tile of keys to the state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
@@ -301,6 +314,14 @@ struct BasicKernelTable {
   // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
   void (*pack)(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
                Real* query);
+
+  // Where bfloat16 are multiplied in pairs; null elsewhere. A query as pack() leaves it, of numbers
+  // that are bfloat16, becomes [⌈head_dim / 2⌉][width].
+  void (*pair_query)(Real* query, std::int32_t head_dim, std::int32_t width);
+  // pairs[i][d] = the numbers d of rows 2i and 2i + 1, of `count` rows of bfloat16; what lacks is
+  // 0.
+  void (*pair_keys)(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
+                    Real* pairs);
 
   // rows[r][d] = factors[r] · out[d][r], for the rows that exist; never −0.
   void (*unpack)(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,

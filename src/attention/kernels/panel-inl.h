@@ -27,7 +27,8 @@ struct PanelKernel {
   const Tile& tile;
   const Panel& panel;
   Real* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
-  // The keys of the tile that any row sees, and whether some row does not see all of these.
+  // The keys of the tile that any row sees, and whether some row does not see all of these. Pairs
+  // of keys are not divided: the first one may be seen by none.
   std::int32_t begin;
   std::int32_t end;
   bool is_mixed;
@@ -39,7 +40,7 @@ struct PanelKernel {
   Vec row_end[kVectors];
 
   HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w) : tile(t), panel(p), weights(w) {
-    begin = std::max(panel.any_begin - tile.first_key, 0);
+    begin = std::max(panel.any_begin - tile.first_key, 0) / kPerElement * kPerElement;
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
@@ -106,7 +107,8 @@ struct PanelKernel {
       for (int i = 0; i < kRows; ++i)
         for (int v = kFirst; v < kFirst + kCount; ++v) sums[i][v] = use.start(v);
       const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
-      multiply_add<1, kFirst, kCount>(keys, kernel.panel.query, kernel.panel.head_dim, sums);
+      multiply_add<1, kFirst, kCount>(keys, kernel.panel.query, elements_of(kernel.panel.head_dim),
+                                      sums);
       Real* HWY_RESTRICT block = kernel.weights + key * kWidth;
       for (int i = 0; i < kRows; ++i)
         for (int v = kFirst; v < kFirst + kCount; ++v)
@@ -180,24 +182,45 @@ struct PanelKernel {
     });
   }
 
+  // What is summed over keys, in elements of keys.
+  struct OverKeys {
+    const Real* values;  // [elements][stride]
+    std::int64_t stride;
+    const Real* weights;  // [elements][kWidth]
+  };
+
+  // `pairs` is memory for weights in pairs, [kTileKeys / 2][kWidth], which may be their own;
+  // `missing` is the weight of a key that lacks for the last pair.
+  HWY_INLINE OverKeys over_keys([[maybe_unused]] Real missing, [[maybe_unused]] Real* pairs) const {
+#if HEED_HAS_PAIRS
+    const std::int64_t first = begin / 2 * kWidth;
+    pair_rows<First::kUpper>(weights + 2 * first, end - begin, kWidth, missing, pairs + first);
+    return {tile.pairs, tile.pair_stride, pairs};
+#else
+    return {tile.value, tile.value_stride, weights};
+#endif
+  }
+
   template <bool kGuarded, int kRows>
   struct ValueSegment {
-    const PanelKernel& kernel;
-    const Real* values;  // [key][value_stride], from the register block's first column on
+    const OverKeys& operands;
+    std::int32_t column;  // the register block's first
     Vec (&sums)[kRows][kVectors];
 
     template <int kFirst, int kCount>
     HWY_INLINE void run(const Segment& segment) const {
-      const std::int64_t stride = kernel.tile.value_stride;
-      multiply_add<2, kFirst, kCount, kGuarded>({values + segment.begin * stride, 1, stride},
-                                                kernel.weights + segment.begin * kWidth,
-                                                segment.end - segment.begin, sums);
+      const std::int32_t first = segment.begin / kPerElement;
+      const std::int64_t stride = operands.stride;
+      multiply_add<2, kFirst, kCount, kGuarded>(
+          {operands.values + first * stride + column, 1, stride}, operands.weights + first * kWidth,
+          elements_of(segment.end) - first, sums);
     }
   };
 
   template <bool kGuarded>
   struct ValueRegisterBlock {
     const PanelKernel& kernel;
+    const OverKeys& operands;
     Real* all_sums;
 
     template <int kRows>
@@ -206,7 +229,7 @@ struct PanelKernel {
       Vec sums[kRows][kVectors];
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
-      const ValueSegment<kGuarded, kRows> add{kernel, kernel.tile.value + column, sums};
+      const ValueSegment<kGuarded, kRows> add{operands, column, sums};
       if (!kernel.is_mixed) {
         add.template run<0, kVectors>(kernel.segments[0]);
       } else {
@@ -221,17 +244,32 @@ struct PanelKernel {
 
   // sums[column][row] += Σ_key weight · value[key][column] for so many columns.
   template <bool kGuarded>
-  HWY_INLINE void add_values(std::int32_t columns, Real* sums) const {
-    for_each_register_block(0, columns, ValueRegisterBlock<kGuarded>{*this, sums});
+  HWY_INLINE void add_values(const OverKeys& operands, std::int32_t columns, Real* sums) const {
+    for_each_register_block(0, columns, ValueRegisterBlock<kGuarded>{*this, operands, sums});
   }
 
+  // Products of query and key in natural units.
   struct RawScores {
-    static constexpr bool kFinishes = false;
+    static constexpr bool kFinishes = kInPairs;
+    const Panel& panel;
     HWY_INLINE Vec start(int) const { return hn::Zero(kReals); }
+    HWY_INLINE Vec finish(int, std::int32_t, Vec product) const {
+      return hn::Mul(product, hn::Set(kReals, panel.scale));
+    }
   };
 
   HWY_INLINE void raw_scores() const {
-    if (begin < end) score(RawScores{});
+    if (begin < end) score(RawScores{panel});
+  }
+
+  // How a product of query and key becomes an exponent x = s − m: it is what the sum starts with,
+  // unless the query could not be multiplied by its scale before.
+  HWY_INLINE Vec start_of_exponent(const Real* minus_m, int v) const {
+    return kInPairs ? hn::Zero(kReals) : load(minus_m, v);
+  }
+  HWY_INLINE Vec exponent_of(Vec product, const Real* minus_m, int v) const {
+    if (!kInPairs) return product;
+    return hn::MulAdd(product, hn::Set(kReals, panel.scale), load(minus_m, v));
   }
 };
 

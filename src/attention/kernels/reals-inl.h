@@ -1,6 +1,6 @@
 // The vectors of the kernels: of floats, or of doubles where the file that is compiled says
-// HEED_REAL_BITS 64. Each type's kernels live in a namespace of their own, for one program has
-// both.
+// HEED_REAL_BITS 64; and of floats whose products are of pairs of bfloat16 where it says
+// HEED_OF_BFLOAT16. Each kind's kernels live in a namespace of their own, for one program has all.
 #if defined(HEED_REALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_REALS_INL_H_
 #undef HEED_REALS_INL_H_
@@ -19,7 +19,9 @@
 #define HEED_REAL_BITS 32
 #endif
 #undef HEED_REAL_NAMESPACE
-#if HEED_REAL_BITS == 32
+#ifdef HEED_OF_BFLOAT16
+#define HEED_REAL_NAMESPACE bf16
+#elif HEED_REAL_BITS == 32
 #define HEED_REAL_NAMESPACE f32
 #else
 #define HEED_REAL_NAMESPACE f64
@@ -70,6 +72,7 @@ using ScoreTile = detail::BasicScoreTile<Real>;
 using WeightTile = BasicWeightTile<Real>;
 using KernelTable = BasicKernelTable<Real>;
 using RowVectors = BasicRowVectors<Real>;
+using RowLse = BasicRowLse<Real>;
 using Matrix = BasicMatrix<Real>;
 using KeySums = BasicKeySums<Real>;
 using SumRows = BasicSumRows<Real>;

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/product-inl.h"
 #include "attention/kernels/reals-inl.h"
 #include "hwy/highway.h"
 
@@ -19,7 +20,7 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 // broadcast they just fit the registers.
 constexpr int kRegisterRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
 
-// A matrix A[row][step] of which the kernels broadcast single elements.
+// A matrix A[row][step] of which the kernels broadcast single elements: numbers, or pairs.
 struct Operand {
   const Real* data;
   std::int64_t row_stride;
@@ -34,12 +35,11 @@ HWY_INLINE void multiply_add_step(const Real* HWY_RESTRICT const (&rows)[kRows],
   Vec b_step[kCount];
   for (int v = 0; v < kCount; ++v) b_step[v] = hn::Load(kReals, b + (kFirst + v) * kLanes);
   for (int i = 0; i < kRows; ++i) {
-    const Vec a_step = hn::Set(kReals, rows[i][offset]);
+    const Vec a_step = broadcast(rows[i] + offset);
     for (int v = 0; v < kCount; ++v) {
       Vec& sum = sums[i][kFirst + v];
-      const Vec added = hn::MulAdd(a_step, b_step[v], sum);
-      sum = kGuarded ? hn::IfThenElse(hn::Eq(b_step[v], hn::Set(kReals, kUnseen)), sum, added)
-                     : added;
+      sum =
+          kGuarded ? add_seen_product(a_step, b_step[v], sum) : add_product(a_step, b_step[v], sum);
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/key_rows-inl.h"
 #include "attention/kernels/prefetch.h"
+#include "attention/kernels/product-inl.h"
 #include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/stored-inl.h"
 #include "hwy/highway.h"
@@ -40,8 +41,61 @@ enum class Reading {
   kGuarded,  // as kAhead, but keys that a row does not see are left out
 };
 
+#if HEED_HAS_PAIRS
+// Keys that are columns: two neighbouring dimensions side by side, of an even number of them.
+struct PairColumns {
+  static constexpr int kMostVectors = 8;
+
+  const std::byte* at;
+
+  HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int, int, std::int32_t) {
+    static_assert(kLanes == kGroupKeys);
+    at = keys.groups[group];
+  }
+  HWY_INLINE void start_dims(std::int32_t) {}
+  template <int kOdd>
+  HWY_INLINE Vec load(std::int32_t pair) const {
+    constexpr int kBytes = 2 * kGroupKeys;
+    const std::byte* const lower = at + std::int64_t{pair} * (2 * kBytes);
+    return pair_of_rows(lower + kBytes, lower);
+  }
+};
+
+// Columns of two neighbouring values of one group side by side, as PlainValues gives those of one.
+struct PairValues {
+  const std::byte* at;
+  std::int64_t stride;
+  std::int32_t count = 0;  // values there are from here on
+
+  HWY_INLINE PairValues(const StoredNumbers& values, std::size_t group, std::int32_t key,
+                        std::int32_t column, std::int32_t)
+      : at(values.groups[group] + key * values.row_stride + column * kBytes),
+        stride(values.row_stride) {}
+  HWY_INLINE void next() {
+    at += 2 * stride;
+    count -= 2;
+  }
+  template <int kVector, int kCount>
+  HWY_INLINE Vec load() const {
+    return pair_of_rows(at + kVector * kLanes * kBytes, second() + kVector * kLanes * kBytes);
+  }
+  HWY_INLINE Vec load_some(std::int32_t columns) const {
+    HWY_ALIGN std::byte rows[2][kLanes * kBytes] = {};
+    std::memcpy(rows[0], at, static_cast<std::size_t>(columns) * kBytes);
+    std::memcpy(rows[1], second(), static_cast<std::size_t>(columns) * kBytes);
+    return pair_of_rows(rows[0], rows[1]);
+  }
+
+ private:
+  static constexpr int kBytes = 2;
+  // The last one of an odd number stands for the next one, which weighs nothing.
+  HWY_INLINE const std::byte* second() const { return count > 1 ? at + stride : at; }
+};
+#endif
+
 // kRows rows of a panel of few rows. Every chain is that of PanelKernel, step by step, and so is
-// every bit; a tile is always taken in two passes.
+// every bit; a tile is always taken in two passes. In pairs, rows of keys are elements as large as
+// a float; columns of keys, and values, are put together as they are read.
 template <int kRows, Reading kReading>
 struct RowsKernel {
   const StoredTile& tile;
@@ -92,15 +146,15 @@ struct RowsKernel {
     Vec keys[kCount];
     for (int v = 0; v < kCount; ++v) keys[v] = columns[v].template load<kOdd>(d);
     for (int r = 0; r < kRows; ++r) {
-      const Vec element = hn::Set(kReals, query[r]);
-      for (int v = 0; v < kCount; ++v) sums[r][v] = hn::MulAdd(keys[v], element, sums[r][v]);
+      const Vec element = broadcast(query + r);
+      for (int v = 0; v < kCount; ++v) sums[r][v] = add_product(keys[v], element, sums[r][v]);
     }
   }
 
   template <int kCount>
   HWY_INLINE void start_sums(Vec (&sums)[kRows][kCount]) const {
     for (int r = 0; r < kRows; ++r) {
-      const Real start = options.has_mask ? 0 : state.minus_m[first_row + r];
+      const Real start = kInPairs || options.has_mask ? 0 : state.minus_m[first_row + r];
       for (int v = 0; v < kCount; ++v) sums[r][v] = hn::Set(kReals, start);
     }
   }
@@ -108,9 +162,16 @@ struct RowsKernel {
   HWY_INLINE void store_sums(const Vec (&sums)[kRows][kCount], std::int32_t key) const {
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kCount; ++v) {
-        hn::Store(sums[r][v], kReals, weights + r * kTileKeys + key + v * kLanes);
+        hn::Store(scaled(r, sums[r][v]), kReals, weights + r * kTileKeys + key + v * kLanes);
       }
     }
+  }
+  // Of a product with a query that could not be multiplied before.
+  HWY_INLINE Vec scaled(int r, Vec product) const {
+    if (!kInPairs) return product;
+    const Vec scale = hn::Set(kReals, panel.scale);
+    if (options.has_mask) return hn::Mul(product, scale);
+    return hn::MulAdd(product, scale, hn::Set(kReals, state.minus_m[first_row + r]));
   }
 
   // Exponents of the vectors of keys in which some row sees one, or scores where there is a mask.
@@ -122,8 +183,8 @@ struct RowsKernel {
     // Beyond the last group it is repeated.
     const std::int32_t last_group = (tile.num_keys - 1) / kGroupKeys;
     const std::int32_t first_key = begin / kStep * kStep;
-    const std::int64_t steps =
-        std::int64_t{(end - first_key - 1) / kStep + 1} * ((panel.head_dim + 1) / 2);
+    const std::int32_t dims = elements_of(panel.head_dim);
+    const std::int64_t steps = std::int64_t{(end - first_key - 1) / kStep + 1} * ((dims + 1) / 2);
     Prefetch values = kInOrder ? Prefetch::beginning(values_of(tile), keys_of(tile).end(), steps)
                                : Prefetch(values_of(tile), steps);
     for (std::int32_t key = first_key; key < end; key += kStep) {
@@ -131,14 +192,14 @@ struct RowsKernel {
       for (int v = 0; v < kCount; ++v) {
         const std::int32_t at = key + v * kLanes;
         columns[v].start(tile.key, static_cast<std::size_t>(std::min(at / kGroupKeys, last_group)),
-                         at % kGroupKeys, tile.num_keys - at, panel.head_dim);
+                         at % kGroupKeys, tile.num_keys - at, dims);
       }
       Vec sums[kRows][kCount];
       start_sums(sums);
       const Real* HWY_RESTRICT query = panel.query + first_row;
-      for (std::int32_t first = 0; first < panel.head_dim; first += kColumnDims) {
+      for (std::int32_t first = 0; first < dims; first += kColumnDims) {
         for (int v = 0; v < kCount; ++v) columns[v].start_dims(first);
-        const std::int32_t last = std::min(first + kColumnDims, panel.head_dim);
+        const std::int32_t last = std::min(first + kColumnDims, dims);
         std::int32_t d = first;
         for (; d + 2 <= last; d += 2, query += 2 * panel.num_rows) {
           values.step();
@@ -161,7 +222,10 @@ struct RowsKernel {
     }
   }
   HWY_INLINE void find_exponents() const {
-#if HEED_REAL_BITS == 32
+#if HEED_HAS_PAIRS
+    if (tile.key.is_columns) return find_exponents<PairColumns>();
+    return find_exponents<KeyRows<RealNumbers>>();
+#elif HEED_REAL_BITS == 32
     switch (tile.key.storage) {
       case KvStorage::kFloat16:
         return find_plain_exponents<HalfNumbers<Float16Format>>();
@@ -175,7 +239,9 @@ struct RowsKernel {
       if (tile.key.storage == KvStorage::kInt4) return find_exponents<Int4Columns>();
     }
 #endif
+#if !HEED_HAS_PAIRS
     find_plain_exponents<RealNumbers>();
+#endif
   }
 
   // The largest one of row r. Those of keys that it does not see become −infinity.
@@ -248,6 +314,7 @@ struct RowsKernel {
     return largest;
   }
 
+  // Weights, and in pairs those of neighbouring keys behind all of them.
   HWY_INLINE void weigh(int r, Real shift) const {
     for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
       Real* at = weights + r * kTileKeys + key;
@@ -258,7 +325,13 @@ struct RowsKernel {
         weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
       }
       hn::Store(weight, kReals, at);
+#if HEED_HAS_PAIRS
+      store_neighbours(weight, pair_weights(r) + key / 2);
+#endif
     }
+  }
+  HWY_INLINE Real* pair_weights(int r) const {
+    return weights + kRows * kTileKeys + r * (kTileKeys / 2);
   }
 
   // sums[row] += the weights of positions of a group, in their order: a chain of additions that
@@ -286,10 +359,13 @@ struct RowsKernel {
         sums[r][v] = hn::Load(kReals, out + r * out_stride(panel) + v * kLanes);
       }
     }
-    const Real* HWY_RESTRICT weight = weights + group * kGroupKeys;
+    const std::int32_t element = group * kGroupKeys / kPerElement;
+    const Real* HWY_RESTRICT weight = (kInPairs ? pair_weights(0) : weights) + element;
+    constexpr std::int32_t kRowSize = kTileKeys / kPerElement;
     Values values(tile.value, static_cast<std::size_t>(group), from, column, panel.value_dim);
+    if constexpr (kInPairs) values.count = tile.num_keys - group * kGroupKeys - from;
     const std::int32_t columns = panel.value_dim - column;
-    for (std::int32_t j = from; j < to; ++j, values.next()) {
+    for (std::int32_t j = from / kPerElement; j < elements_of(to); ++j, values.next()) {
       keys.step();
       Vec value[kCount];
       if (kCount == 1 && columns < kLanes) {
@@ -298,9 +374,11 @@ struct RowsKernel {
         load_values(values, value, std::make_integer_sequence<int, kCount>());
       }
       for (int r = 0; r < kRows; ++r) {
-        if (kGuarded && weight[r * kTileKeys + j] == kUnseen) continue;
-        const Vec element = hn::Set(kReals, weight[r * kTileKeys + j]);
-        for (int v = 0; v < kCount; ++v) sums[r][v] = hn::MulAdd(value[v], element, sums[r][v]);
+        const Vec element = broadcast(weight + r * kRowSize + j);
+        for (int v = 0; v < kCount; ++v) {
+          sums[r][v] = kGuarded ? add_seen_product(value[v], element, sums[r][v])
+                                : add_product(value[v], element, sums[r][v]);
+        }
       }
     }
     for (int r = 0; r < kRows; ++r) {
@@ -334,13 +412,13 @@ struct RowsKernel {
   HWY_INLINE void add_groups() const {
     Prefetch keys;
     if (next != nullptr) {
-      const std::int64_t steps = std::int64_t{end - begin} * passes();
+      const std::int64_t steps = std::int64_t{elements_of(end - begin)} * passes();
       keys = kInOrder ? Prefetch::beginning(keys_of(*next), values_of(tile).end(), steps)
                       : Prefetch(keys_of(*next), steps);
     }
     Real sums[kRows] = {};
     for (std::int32_t group = begin / kGroupKeys; group * kGroupKeys < end; ++group) {
-      const std::int32_t from = std::max(begin - group * kGroupKeys, 0);
+      const std::int32_t from = std::max(begin - group * kGroupKeys, 0) / kPerElement * kPerElement;
       const std::int32_t to = std::min(end - group * kGroupKeys, kGroupKeys);
       add_weights(group, from, to, sums);
       for (std::int32_t column = 0; column < panel.value_dim;) {
@@ -359,7 +437,9 @@ struct RowsKernel {
   }
 
   HWY_INLINE void add_values() const {
-#if HEED_REAL_BITS == 32
+#if HEED_HAS_PAIRS
+    return add_groups<PairValues>();
+#elif HEED_REAL_BITS == 32
     switch (tile.value.storage) {
       case KvStorage::kFloat16:
         return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
@@ -373,7 +453,9 @@ struct RowsKernel {
       if (tile.value.storage == KvStorage::kInt4) return add_groups<Int4Values>();
     }
 #endif
+#if !HEED_HAS_PAIRS
     add_groups<PlainValues<RealNumbers>>();
+#endif
   }
 };
 

@@ -32,8 +32,9 @@ struct Exponents {
   const Real* minus_m;
   Vec (&largest)[kVectors];
 
-  HWY_INLINE Vec start(int v) const { return kernel.load(minus_m, v); }
-  HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
+  HWY_INLINE Vec start(int v) const { return kernel.start_of_exponent(minus_m, v); }
+  HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) const {
+    Vec exponent = kernel.exponent_of(product, minus_m, v);
     if (kernel.is_mixed) {
       exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
     }
@@ -140,9 +141,9 @@ struct SoftmaxKernel {
     const Real* minus_m;
     Vec (&tile_sum)[kVectors];
 
-    HWY_INLINE Vec start(int v) const { return kernel.load(minus_m, v); }
-    HWY_INLINE Vec finish(int v, std::int32_t key, Vec exponent) const {
-      Vec weight = exp2(exponent);
+    HWY_INLINE Vec start(int v) const { return kernel.start_of_exponent(minus_m, v); }
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) const {
+      Vec weight = exp2(kernel.exponent_of(product, minus_m, v));
       if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       tile_sum[v] = hn::Add(tile_sum[v], weight);
       return weight;
@@ -206,10 +207,12 @@ struct SoftmaxKernel {
   }
 
   HWY_INLINE void add_values() const {
+    const std::int32_t columns = kernel.panel.value_dim;
     if (!options.guarded) {
-      kernel.template add_values<false>(kernel.panel.value_dim, state.out);
+      kernel.template add_values<false>(kernel.over_keys(0, kernel.weights), columns, state.out);
     } else {
-      kernel.template add_values<true>(kernel.panel.value_dim, state.out);
+      kernel.template add_values<true>(kernel.over_keys(kUnseen, kernel.weights), columns,
+                                       state.out);
     }
   }
 

@@ -13,6 +13,9 @@ template <class Real>
 struct Staging {
   Real* key = nullptr;    // [kTileKeys][head_dim]
   Real* value = nullptr;  // [kTileKeys][value_dim]
+  // Rows are asked for as bfloat16, which they are, read as pairs of neighbours.
+  bool has_pairs = false;
+  Real* pairs = nullptr;  // [kTileKeys / 2][head_dim or value_dim], for who puts pairs together
 };
 
 // The keys and values of all heads and batch entries. Immutable while it is read: threads share it.

@@ -1,6 +1,7 @@
 #include "attention/keys/paged_keys.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "attention/cache/stored_rows.h"
 
@@ -52,7 +53,22 @@ kernels::Tile PagedKeys::tile(std::int64_t /*batch*/, std::int64_t kv_head, RowR
     load(layout.value, kv_head, keys, staging.value);
     tile.value = staging.value;
   }
+  if (staging.has_pairs) {
+    tile.key_stride = round_to_pairs(staging.key, tile.num_keys, layout.key.stored_dim);
+    tile.value_stride = round_to_pairs(staging.value, tile.num_keys, layout.value.stored_dim);
+  }
   return tile;
+}
+
+// Numbers that were bfloat16 become so again, in place; an odd row is filled up with 0.
+std::int64_t PagedKeys::round_to_pairs(float* rows, std::int64_t count, std::int64_t dim) const {
+  const std::int64_t stride = (dim + 1) / 2;
+  for (std::int64_t k = 0; k < count; ++k) {
+    auto* const row = reinterpret_cast<std::byte*>(rows + k * stride);
+    table_->narrow(DataType::kBFloat16, rows + k * dim, dim, row);
+    if (dim % 2 != 0) std::memset(row + dim * 2, 0, 2);
+  }
+  return stride;
 }
 
 kernels::StoredTile PagedKeys::stored_tile(std::int64_t /*batch*/, std::int64_t kv_head,

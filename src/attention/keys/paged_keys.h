@@ -32,6 +32,7 @@ class PagedKeys final : public KeySource<float> {
   // The rows of some positions as floats, in `staged`.
   void load(const detail::SideLayout& side, std::int64_t kv_head, RowRange keys,
             float* staged) const;
+  std::int64_t round_to_pairs(float* rows, std::int64_t count, std::int64_t dim) const;
   // Where values are floats and follow each other without gaps; null otherwise.
   const float* values_in_place(std::int64_t kv_head, RowRange keys) const;
 

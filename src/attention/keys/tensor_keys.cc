@@ -1,6 +1,7 @@
 #include "attention/keys/tensor_keys.h"
 
 #include <cstdlib>
+#include <cstring>
 
 namespace heed::inline v0 {
 
@@ -48,20 +49,37 @@ StagedTensors staged_tensors(const AttentionShapes& shapes) {
           is_staged(shapes.type_of_values(), shapes.value_stride)};
 }
 
+StagedTensors staged_pairs(const AttentionShapes& shapes) {
+  const StagedTensors far = staged_tensors<float>([&] {
+    AttentionShapes pairs = shapes;
+    pairs.dtype = DataType::kFloat32;
+    pairs.key_dtype = pairs.value_dtype = std::nullopt;
+    pairs.key_stride /= 2;
+    pairs.value_stride /= 2;
+    return pairs;
+  }());
+  return {far.key || shapes.head_dim % 2 != 0 || shapes.key_stride % 2 != 0,
+          far.value || shapes.value_dim % 2 != 0 || shapes.value_stride % 2 != 0};
+}
+
 template <class Real>
 kernels::BasicTile<Real> TensorKeys<Real>::tile(std::int64_t batch, std::int64_t kv_head,
                                                 RowRange keys, const Staging<Real>& staging) const {
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Real));
   const std::int64_t count = keys.end - keys.begin;
-  kernels::BasicTile<Real> tile;
-  tile.first_key = static_cast<std::int32_t>(keys.begin);
-  tile.num_keys = static_cast<std::int32_t>(count);
-  tile.key = read(key_, key_.row(batch, kv_head, keys.begin), count, head_dim_, staging.key);
-  tile.key_stride = staging.key == nullptr ? key_.row_stride / kSize : head_dim_;
-  tile.value =
-      read(value_, value_.row(batch, kv_head, keys.begin), count, value_dim_, staging.value);
-  tile.value_stride = staging.value == nullptr ? value_.row_stride / kSize : value_dim_;
-  return tile;
+  const auto rows = [&](const Rows& side, std::int64_t dim, Real* staged) {
+    const std::byte* const first = side.row(batch, kv_head, keys.begin);
+    const bool copies_pairs = staging.has_pairs && staged != nullptr;
+    return copies_pairs ? copy_pairs(side, first, count, dim, staged)
+                        : read(side, first, count, dim, staged);
+  };
+  const ReadRows key = rows(key_, head_dim_, staging.key);
+  const ReadRows value = rows(value_, value_dim_, staging.value);
+  return {.key = key.first,
+          .key_stride = key.stride,
+          .value = value.first,
+          .value_stride = value.stride,
+          .first_key = static_cast<std::int32_t>(keys.begin),
+          .num_keys = static_cast<std::int32_t>(count)};
 }
 
 template <class Real>
@@ -75,13 +93,29 @@ kernels::StoredTile TensorKeys<Real>::stored_tile(std::int64_t batch, std::int64
 }
 
 template <class Real>
-const Real* TensorKeys<Real>::read(const Rows& rows, const std::byte* first, std::int64_t count,
-                                   std::int64_t dim, Real* staged) const {
-  if (staged == nullptr) return reinterpret_cast<const Real*>(first);
+typename TensorKeys<Real>::ReadRows TensorKeys<Real>::read(const Rows& rows, const std::byte* first,
+                                                           std::int64_t count, std::int64_t dim,
+                                                           Real* staged) const {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Real));
+  if (staged == nullptr) return {reinterpret_cast<const Real*>(first), rows.row_stride / kSize};
   for (std::int64_t k = 0; k < count; ++k) {
     table_->widen(rows.type, first + k * rows.row_stride, dim, staged + k * dim);
   }
-  return staged;
+  return {staged, dim};
+}
+
+template <class Real>
+typename TensorKeys<Real>::ReadRows TensorKeys<Real>::copy_pairs(const Rows& rows,
+                                                                 const std::byte* first,
+                                                                 std::int64_t count,
+                                                                 std::int64_t dim, Real* staged) {
+  const std::int64_t stride = (dim + 1) / 2;
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (dim % 2 != 0) staged[k * stride + stride - 1] = 0;
+    std::memcpy(staged + k * stride, first + k * rows.row_stride,
+                static_cast<std::size_t>(dim) * sizeof(BFloat16));
+  }
+  return {staged, stride};
 }
 
 template StagedTensors staged_tensors<float>(const AttentionShapes&);

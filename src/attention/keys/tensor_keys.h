@@ -19,6 +19,10 @@ struct StagedTensors {
 template <class Real>
 StagedTensors staged_tensors(const AttentionShapes& shapes);
 
+// The same of rows of bfloat16 that are read as pairs of neighbours: those of which a pair would
+// lie in two rows are copied, too.
+StagedTensors staged_pairs(const AttentionShapes& shapes);
+
 template <class Real>
 class TensorKeys final : public KeySource<Real> {
  public:
@@ -38,9 +42,16 @@ class TensorKeys final : public KeySource<Real> {
                                   RowRange keys) const override;
 
  private:
-  // The first of the rows as numbers: where they lie, or in `staged` unless that is null.
-  const Real* read(const Rows& rows, const std::byte* first, std::int64_t count, std::int64_t dim,
-                   Real* staged) const;
+  // Rows of numbers, or of pairs, from the first one on; `stride` counts these.
+  struct ReadRows {
+    const Real* first;
+    std::int64_t stride;
+  };
+  // Where they lie, or in `staged` unless that is null.
+  ReadRows read(const Rows& rows, const std::byte* first, std::int64_t count, std::int64_t dim,
+                Real* staged) const;
+  static ReadRows copy_pairs(const Rows& rows, const std::byte* first, std::int64_t count,
+                             std::int64_t dim, Real* staged);
 
   const kernels::BasicKernelTable<Real>* table_ = nullptr;
   std::int64_t head_dim_ = 0;

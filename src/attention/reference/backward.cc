@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention/option_gradients.h"
+#include "attention/reference/bfloat16.h"
 #include "attention/reference/row.h"
 #include "heed/reference.h"
 
@@ -50,11 +51,29 @@ class Backward {
   void add_query() {
     row_.compute(at_.batch, at_.head, at_.q);
     for_each_seen_key([&](std::int64_t k) { add_value_and_weight(k); });
-    const Real sum = softmax_backward_row<Real>(grad_weights_, row_.weights, grad_masked_);
+    const Real sum = through_softmax();
     // The sink is one more logit, whose weight reaches no value: its grad_weight is 0.
     if (problem_.sinks) gradients_.sinks(at_.head) -= std::exp(*row_.sink() - row_.lse) * sum;
     for_each_seen_key([&](std::int64_t k) { add_score(k); });
     if (problem_.terms.read_query()) add_scaled_query();
+  }
+
+  // Returns Σ weights · grad_weights, which is grad_out · out: of an out that was rounded, that.
+  Real through_softmax() {
+    if (!problem_.rounds_factors) {
+      return softmax_backward_row<Real>(grad_weights_, row_.weights, grad_masked_);
+    }
+    const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
+    Real sum = 0;
+    for (std::int64_t d = 0; d < problem_.value_dim(); ++d) {
+      Real out = 0;
+      for_each_seen_key([&](std::int64_t k) {
+        out += row_.rounded(row_.dropped[static_cast<std::size_t>(k)]) * row_.value(k)[d];
+      });
+      sum += grad_out[d] * row_.rounded(out);
+    }
+    softmax_backward_row<Real>(grad_weights_, row_.weights, sum, grad_masked_);
+    return sum;
   }
 
   // out = Σ_k weights[k] · dropout[k] · (value[k] + what terms add to it)
@@ -62,9 +81,8 @@ class Backward {
     const auto i = static_cast<std::size_t>(k);
     const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
     Real* grad_value = gradient_row(gradients_.value, row_.kv_head(), k);
-    for (std::int64_t d = 0; d < problem_.value_dim(); ++d) {
-      grad_value[d] += row_.dropped[i] * grad_out[d];
-    }
+    const Real weight = row_.rounded(row_.dropped[i]);
+    for (std::int64_t d = 0; d < problem_.value_dim(); ++d) grad_value[d] += weight * grad_out[d];
     Real grad_weight = dot(grad_out, row_.value(k), problem_.value_dim());
     for (const auto& term : problem_.terms) {
       if (!term->adds_to_values()) continue;
@@ -87,7 +105,7 @@ class Backward {
       if (term->reads_gradient()) read_gradient(*term, grad_masked, at);
       if (term->reads_query()) term->add_query_gradient(grad_masked, at, grad_scaled_.data());
     }
-    const Real grad_dot = problem_.scale * grad_masked * row_.score_derivative(k);
+    const Real grad_dot = row_.rounded(problem_.scale * grad_masked * row_.score_derivative(k));
     const Real* query = row_.query();
     const Real* key = row_.key(k);
     Real* grad_query = gradient_row(gradients_.query, at_.head, at_.q);
@@ -167,6 +185,15 @@ template Gradients<double> backward(const Problem<double>&, DoubleView, RowRange
 Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
                                     FloatView value, const AttentionOptions& options) {
   return check_and_compute(grad_out, query, key, value, options);
+}
+
+Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query, BFloat16View key,
+                                    BFloat16View value, const AttentionOptions& options) {
+  const Floats numbers("attention_backward", query, key, value);
+  const auto problem = numbers.problem("attention_backward", options);
+  check_tensor("attention_backward", "grad_out", grad_out,
+               {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
+  return backward<float>(problem, as_floats(grad_out), {0, problem.shape.batch});
 }
 
 Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,

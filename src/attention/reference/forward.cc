@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attention/reference/bfloat16.h"
 #include "attention/reference/row.h"
 
 namespace heed::inline v0::reference {
@@ -51,7 +52,7 @@ template <class Real>
 void weighted_sum_of_values(const Row<Real>& row, const Problem<Real>& problem, Real* out) {
   for (std::int64_t k = 0; k < problem.shape.kv_len; ++k) {
     if (!is_seen(row.masked[static_cast<std::size_t>(k)])) continue;
-    const Real weight = row.dropped[static_cast<std::size_t>(k)];
+    const Real weight = row.rounded(row.dropped[static_cast<std::size_t>(k)]);
     const auto add = [&](const Real* value) {
       for (std::int64_t d = 0; d < problem.value_dim(); ++d) out[d] += weight * value[d];
     };
@@ -94,6 +95,12 @@ Result<float> attention(FloatView query, FloatView key, FloatView value,
                         const AttentionOptions& options, Keep keep) {
   const auto problem = check_attention("attention", query, key, value, options);
   return forward(problem, {0, problem.shape.batch}, keep);
+}
+
+Result<float> attention(BFloat16View query, BFloat16View key, BFloat16View value,
+                        const AttentionOptions& options, Keep keep) {
+  const Floats numbers("attention", query, key, value);
+  return forward(numbers.problem("attention", options), {0, query.extent(0)}, keep);
 }
 
 Result<double> attention(DoubleView query, DoubleView key, DoubleView value,

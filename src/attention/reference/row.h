@@ -12,6 +12,7 @@
 #include "attention/request.h"
 #include "heed/cancellation.h"
 #include "heed/dual.h"
+#include "heed/half.h"
 
 namespace heed::inline v0::reference {
 
@@ -74,6 +75,11 @@ class Row {
     ScoreAt<Real> score = at_;
     score.k = k;
     return score;
+  }
+
+  // What numbers of query, key or value are multiplied by, instead of `factor`.
+  Real rounded(Real factor) const {
+    return problem_.rounds_factors ? Real{BFloat16(static_cast<float>(factor))} : factor;
   }
 
   Real dropout_factor(std::int64_t k) const {

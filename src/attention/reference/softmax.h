@@ -38,8 +38,16 @@ Real softmax_row(std::span<const Real> scores, std::optional<Real> sink, std::sp
   return largest + std::log(sum);
 }
 
-// grad_scores[k] = weights[k] · (grad_weights[k] − Σ weights · grad_weights); returns that sum. A
-// weight of 0 passes nothing back.
+// grad_scores[k] = weights[k] · (grad_weights[k] − sum). A weight of 0 passes nothing back.
+template <class Real>
+void softmax_backward_row(std::span<const Real> grad_weights, std::span<const Real> weights,
+                          Real sum, std::span<Real> grad_scores) {
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    grad_scores[k] = weights[k] == 0 ? 0 : weights[k] * (grad_weights[k] - sum);
+  }
+}
+
+// The same with sum = Σ weights · grad_weights, which it returns.
 template <class Real>
 Real softmax_backward_row(std::span<const Real> grad_weights, std::span<const Real> weights,
                           std::span<Real> grad_scores) {
@@ -47,9 +55,7 @@ Real softmax_backward_row(std::span<const Real> grad_weights, std::span<const Re
   for (std::size_t k = 0; k < weights.size(); ++k) {
     if (weights[k] != 0) sum += weights[k] * grad_weights[k];
   }
-  for (std::size_t k = 0; k < weights.size(); ++k) {
-    grad_scores[k] = weights[k] == 0 ? 0 : weights[k] * (grad_weights[k] - sum);
-  }
+  softmax_backward_row<Real>(grad_weights, weights, sum, grad_scores);
   return sum;
 }
 

@@ -147,7 +147,7 @@ const WeightKernels& weight_kernels_in_use() {
     const auto& tables = supported_weight_kernels();
     if (attention == nullptr) return *tables.back();
     const auto found = std::find_if(tables.begin(), tables.end(), [&](const auto* table) {
-      return std::string_view(table->name) == attention->name;
+      return std::string_view(table->name) == attention->vectors;
     });
     return found == tables.end() ? *tables.back() : **found;
   }();

@@ -11,7 +11,8 @@ namespace heed::bits {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kTargets{"AVX512", "AVX2", "SSE4", "NEON", "reference"};
+constexpr std::array<std::string_view, 6> kTargets{"AVX512_BF16", "AVX512", "AVX2",
+                                                   "SSE4",        "NEON",   "reference"};
 constexpr int kDigits = 16;
 
 std::size_t column_of(std::string_view target) {

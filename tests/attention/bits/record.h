@@ -10,7 +10,7 @@
 
 namespace heed::bits {
 
-// "AVX512", "AVX2", "SSE4", "NEON", "reference", as attention_target() names them.
+// "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON", "reference", as attention_target() names them.
 bool is_recorded(std::string_view target);
 
 class Record {

@@ -67,9 +67,9 @@ TEST_P(BackwardKernels, WeighFromAnLse) {
     Tensor<Real> lse({in.width()});
     for (std::int32_t r = 0; r < in.width(); ++r) lse(r) = static_cast<Real>(r) / 7;
     in.for_each_tile([&](const auto& tile) {
-      backward.weigh(tile, in.panel(), in.state(), lse.data(), weights.data());
+      backward.weigh(tile, in.panel(), in.state(), {lse.data()}, weights.data());
       kernels.score(tile, in.panel(), scores.data());
-      backward.weigh_scores(tile, in.panel(), lse.data(), scores.data());
+      backward.weigh_scores(tile, in.panel(), {lse.data()}, scores.data());
       for (std::int32_t j = 0; j < tile.num_keys; ++j) {
         for (std::int32_t r = 0; r < in.width(); ++r) {
           if (!in.sees(r, tile.first_key + j)) continue;

@@ -1,0 +1,113 @@
+// The kernels whose products are of bfloat16 in pairs: those of AVX-512, compiled once more with
+// AVX512_BF16, which Highway does not know.
+#define HEED_OF_BFLOAT16
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/kernels/bfloat16.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
+#include "attention/kernels/bfloat16.h"
+#include "attention/kernels/kernels.h"
+#include "hwy/highway.h"
+
+#if HWY_TARGET == HWY_AVX3
+
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512bf16"
+
+#include "attention/kernels/attend-inl.h"
+#include "attention/kernels/attend_rows-inl.h"
+#include "attention/kernels/backward_table-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::bf16 {
+
+namespace {
+
+void pair_query(Real* query, std::int32_t head_dim, std::int32_t width) {
+  if (width % kLanes == 0) return pair_rows<First::kLower>(query, head_dim, width, 0, query);
+  auto* const words = reinterpret_cast<std::byte*>(query);
+  for (std::int32_t d = 0; d < head_dim; d += 2) {
+    for (std::int32_t r = 0; r < width; ++r) {
+      const std::uint16_t pair[] = {
+          BFloat16(query[d * width + r]).bits(),
+          d + 1 < head_dim ? BFloat16(query[(d + 1) * width + r]).bits() : std::uint16_t{0}};
+      std::memcpy(words + (d / 2 * width + r) * sizeof(pair), pair, sizeof(pair));
+    }
+  }
+}
+
+void pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
+               Real* pairs) {
+  const auto word = [](const Real* row, std::int32_t d) {
+    std::uint16_t bits;
+    std::memcpy(&bits, reinterpret_cast<const std::byte*>(row) + 2 * std::int64_t{d}, sizeof(bits));
+    return bits;
+  };
+  for (std::int32_t key = 0; key < count; key += 2, pairs += dim) {
+    const Real* const upper = rows + key * stride;
+    const Real* const lower = key + 1 < count ? upper + stride : nullptr;
+    std::int32_t d = 0;
+    for (; lower != nullptr && d + kLanes <= dim; d += kLanes) {
+      hn::StoreU(pair_of_rows(upper + d / 2, lower + d / 2), kReals, pairs + d);
+    }
+    for (; d < dim; ++d) {
+      const std::uint16_t pair[] = {lower == nullptr ? std::uint16_t{0} : word(lower, d),
+                                    word(upper, d)};
+      std::memcpy(pairs + d, pair, sizeof(pair));
+    }
+  }
+}
+
+}  // namespace
+
+KernelTable table_of(const KernelTable& numbers) {
+  KernelTable table = numbers;
+  table.in_numbers = &numbers;
+  table.backward = backward_table();
+  table.attend = attend;
+  table.attend_rows = attend_rows;
+  table.score = score;
+  table.absorb = absorb;
+  table.pair_query = pair_query;
+  table.pair_keys = pair_keys;
+  return table;
+}
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::bf16
+HWY_AFTER_NAMESPACE();
+
+namespace heed::inline v0::kernels {
+
+bool has_bfloat16_products() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16") != 0;
+}
+
+const KernelTable* with_bfloat16_products(const KernelTable& table) {
+  struct Tables {
+    KernelTable numbers;
+    KernelTable pairs;
+  };
+  static Tables tables{table, {}};
+  static const bool once = [] {
+    tables.numbers.name = "AVX512_BF16";
+    tables.pairs = HWY_NAMESPACE::bf16::table_of(tables.numbers);
+    tables.numbers.in_pairs = &tables.pairs;
+    return true;
+  }();
+  (void)once;
+  return &tables.numbers;
+}
+
+}  // namespace heed::inline v0::kernels
+
+#elif HWY_ONCE && !(HWY_TARGETS & HWY_AVX3)
+
+namespace heed::inline v0::kernels {
+
+bool has_bfloat16_products() { return false; }
+const KernelTable* with_bfloat16_products(const KernelTable& table) { return &table; }
+
+}  // namespace heed::inline v0::kernels
+
+#endif

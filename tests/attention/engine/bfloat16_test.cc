@@ -1,0 +1,517 @@
+// Products of bfloat16 in pairs, where the processor has them: held to what plain loops make of the
+// same numbers, rounded at the same places.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention/calls.h"
+#include "attention/gradient_tensors.h"
+#include "attention/masks/sinks_and_window.h"
+#include "heed/kv_cache.h"
+#include "heed/parallel.h"
+#include "heed/position.h"
+#include "heed/reference.h"
+#include "support/drawn_attention.h"
+#include "support/exact.h"
+#include "support/fused.h"
+#include "support/gradients.h"
+#include "support/tensors.h"
+
+namespace heed {
+namespace {
+
+using testing_support::attention_case;
+using testing_support::AttentionCase;
+using testing_support::converted;
+using testing_support::DrawnAttention;
+using testing_support::exactly;
+using testing_support::ExactOptions;
+using testing_support::Inputs;
+using testing_support::InputViews;
+using testing_support::Judgement;
+using testing_support::largest_magnitude;
+using testing_support::normal;
+using testing_support::same_bits;
+using testing_support::Sizes;
+
+using HalfViews = testing_support::BasicInputViews<BFloat16>;
+
+// The table that multiplies pairs, or null.
+const kernels::KernelTable* table_of_pairs() {
+  const auto& tables = kernels::supported_kernels();
+  return !tables.empty() && tables.front()->in_pairs != nullptr ? tables.front() : nullptr;
+}
+
+struct HalfInputs {
+  Tensor<BFloat16> query;
+  Tensor<BFloat16> key;
+  Tensor<BFloat16> value;
+
+  explicit HalfInputs(const InputViews& in)
+      : query(rounded(in.query)), key(rounded(in.key)), value(rounded(in.value)) {}
+  explicit HalfInputs(const Sizes& sizes, float magnitude = 1)
+      : HalfInputs(InputViews(Inputs(sizes, magnitude))) {}
+
+  // NOLINTNEXTLINE(google-explicit-constructor): as a tensor is passed as a view
+  operator HalfViews() const { return {query, key, value}; }
+
+ private:
+  static Tensor<BFloat16> rounded(FloatView view) {
+    auto result = Tensor<BFloat16>::uninitialized(view.shape());
+    BFloat16* to = result.data();
+    for (std::int64_t b = 0; b < view.extent(0); ++b)
+      for (std::int64_t h = 0; h < view.extent(1); ++h)
+        for (std::int64_t i = 0; i < view.extent(2); ++i)
+          for (std::int64_t d = 0; d < view.extent(3); ++d) *to++ = BFloat16(view(b, h, i, d));
+    return result;
+  }
+};
+
+// How a problem is computed: nothing of it may change a bit.
+struct Path {
+  bool few_rows = true;  // where there are few
+  int threads = 1;
+};
+
+Request<float> request_of(const HalfViews& in, const AttentionOptions& options) {
+  return check_request("attention", check_shapes("attention", in.query, in.key, in.value), options);
+}
+
+// The result before it is rounded to bfloat16.
+AttentionOutput<float> attend(const HalfViews& in, const AttentionOptions& options,
+                              const Path& path = {}) {
+  const auto& table = *table_of_pairs();
+  const auto request = request_of(in, options);
+  auto schedule = engine::make_schedule(table, request, Pass::kForward, 1);
+  EXPECT_TRUE(schedule.stages_pairs);
+  if (!path.few_rows) schedule = engine::in_whole_vectors(schedule);
+  schedule.workers = path.threads;
+  if (path.threads > 1) {
+    schedule.panels_per_block = 1;
+    schedule.key_chunks = std::max<std::int64_t>(
+        1, (request.shape.kv_len + kernels::kChunkKeys - 1) / kernels::kChunkKeys);
+  }
+  const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
+  AttentionOutput<float> result{Tensor<float>({rows[0], rows[1], rows[2], in.value.extent(3)}),
+                                Tensor<float>(rows), Tensor<float>(rows)};
+  const ForwardCall<float> call{call_of(request, in.query, in.key, in.value),
+                                rows_of(result.out.view()), result.lse, result.lse_low};
+  set_num_threads(path.threads);
+  fused_backend<float>(&table).forward({&call, 1}, schedule, {});
+  set_num_threads(0);
+  return result;
+}
+
+bool same_result(const AttentionOutput<float>& a, const AttentionOutput<float>& b) {
+  return same_bits(a.out, b.out) && same_bits(a.lse, b.lse) && same_bits(a.lse_low, b.lse_low);
+}
+
+AttentionOutput<double> exact_of(const HalfInputs& in, const AttentionOptions& options) {
+  const ExactOptions exact(options);
+  auto result =
+      reference::attention(exactly(converted<float>(in.query)), exactly(converted<float>(in.key)),
+                           exactly(converted<float>(in.value)), *exact);
+  return {std::move(result.out), std::move(result.lse)};
+}
+
+// Empty when the error is at most twice that of the plain computation in the same precision.
+std::string inaccuracy(const HalfInputs& in, const AttentionOptions& options) {
+  const auto found = attend(in, options);
+  const auto plain = reference::attention(in.query, in.key, in.value, options);
+  const auto exact = exact_of(in, options);
+  // A weight is off by half a unit of bfloat16 at most, and where one weighs nearly everything the
+  // plain computation may be lucky to round it to 1.
+  const Judgement of_out{.always_allowed = 0x1p-9 * std::max(1.0, largest_magnitude(exact.out))};
+  const Judgement of_lse{.always_allowed = 0x1p-23 * std::max(1.0, largest_magnitude(exact.lse))};
+  return of_out("out", found.out, plain.out, exact.out) +
+         of_lse("lse", found.lse, plain.lse, exact.lse);
+}
+
+class Bfloat16Pairs : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (table_of_pairs() == nullptr) GTEST_SKIP() << "this processor multiplies no pairs";
+  }
+};
+
+TEST_F(Bfloat16Pairs, AwkwardLengths) {
+  for (const std::int64_t q_len : {1, 2, 15, 16, 17, 47, 48, 49, 129}) {
+    for (const std::int64_t kv_len : {1, 2, 3, 7, 8, 9, 127, 128, 129, 130, 257}) {
+      const HalfInputs in({.q_len = q_len, .kv_len = kv_len, .head_dim = 8, .value_dim = 5});
+      for (const Mask& mask : {Mask(), causal_bottom_right(), causal_top_left()}) {
+        EXPECT_EQ(inaccuracy(in, {.mask = mask}), "")
+            << q_len << "x" << kv_len << " " << mask.description();
+      }
+    }
+  }
+}
+
+TEST_F(Bfloat16Pairs, AwkwardHeadSizes) {
+  for (const std::int64_t head_dim : {0, 1, 2, 3, 15, 16, 17, 31, 33, 64, 80, 127, 255, 256}) {
+    for (const std::int64_t value_dim : {std::int64_t{1}, std::int64_t{18}, head_dim}) {
+      const HalfInputs in({.num_heads = 2,
+                           .num_kv_heads = 2,
+                           .q_len = 50,
+                           .kv_len = 131,
+                           .head_dim = head_dim,
+                           .value_dim = value_dim});
+      EXPECT_EQ(inaccuracy(in, {}), "") << head_dim << "/" << value_dim;
+    }
+  }
+}
+
+TEST_F(Bfloat16Pairs, NoKeysAndNoQueries) {
+  EXPECT_EQ(inaccuracy(HalfInputs(Sizes{.q_len = 3, .kv_len = 0}), {}), "");
+  EXPECT_TRUE(attend(HalfInputs(Sizes{.q_len = 0}), {}).out.empty());
+  EXPECT_TRUE(attend(HalfInputs(Sizes{.value_dim = 0}), {}).out.empty());
+}
+
+// The error of a result is that of its weights: rounded, each by up to 2⁻⁹ of itself.
+TEST_F(Bfloat16Pairs, LongSequences) {
+  for (const std::int64_t dim : {64, 128}) {
+    const HalfInputs in({.q_len = 100, .kv_len = 5000, .head_dim = dim, .value_dim = dim});
+    const auto found = attend(in, {});
+    const auto plain = reference::attention(in.query, in.key, in.value);
+    EXPECT_EQ(Judgement{}("out", found.out, plain.out, exact_of(in, {}).out), "");
+  }
+}
+
+AttentionCase drawn_case(bool modifies) {
+  AttentionCase drawn = *attention_case(modifies);
+  drawn.relative = 0;  // learned vectors are added to values in float
+  return drawn;
+}
+
+RC_GTEST_FIXTURE_PROP(Bfloat16Pairs, DrawnProblems, (bool modifies)) {
+  const DrawnAttention drawn(drawn_case(modifies));
+  const HalfInputs in(drawn.views());
+  RC_ASSERT(inaccuracy(in, drawn.options()) == "");
+}
+
+RC_GTEST_FIXTURE_PROP(Bfloat16Pairs, ThreadsAndLanesChangeNoBit, (bool modifies)) {
+  const DrawnAttention drawn(drawn_case(modifies));
+  const HalfInputs in(drawn.views());
+  const auto expected = attend(in, drawn.options(), {.few_rows = false});
+  RC_ASSERT(same_result(attend(in, drawn.options()), expected));
+  RC_ASSERT(same_result(attend(in, drawn.options(), {.few_rows = false, .threads = 3}), expected));
+}
+
+// A row alone, of few rows, has the bits that it has among many; also where keys are left out, in
+// steps or from an odd one on.
+TEST_F(Bfloat16Pairs, ARowAloneHasTheSameBits) {
+  const std::int64_t length = 1300;
+  const HalfInputs in({.num_heads = 2,
+                       .num_kv_heads = 1,
+                       .q_len = length,
+                       .kv_len = length,
+                       .head_dim = 66,
+                       .value_dim = 35});
+  const Tensor<float> bias = normal<float>({2, 1, length}, 4);
+  const Alignment from_first = Alignment::top_left();
+  std::vector<AttentionOptions> all;
+  for (const Mask& mask :
+       {Mask(), causal_top_left(), sliding_window(77, 5, from_first), strided(31, from_first),
+        dilated(5, 3, from_first), sinks_and_window(3, 41),
+        causal_top_left() &
+            Mask::where([](auto, auto, auto, auto k) { return k % 128 > 32 && k % 3 == 1; })}) {
+    all.push_back({.mask = mask});
+  }
+  all.push_back({.bias = bias, .softcap = 5});
+  for (AttentionOptions options : all) {
+    SCOPED_TRACE(options.mask.description());
+    const auto whole = attend(in, options);
+    for (const std::int64_t q : {0, 1, 640, 1151, 1299}) {
+      const HalfViews row{HalfViews(in).query.slice(2, q, q + 1), in.key, in.value};
+      AttentionOptions alone = options;
+      alone.query_offset = q;
+      for (const bool few_rows : {true, false}) {
+        const auto found = attend(row, alone, {.few_rows = few_rows});
+        for (std::int64_t h = 0; h < 2; ++h) {
+          EXPECT_EQ(found.lse(0, h, 0), whole.lse(0, h, q)) << q;
+          for (std::int64_t d = 0; d < 35; ++d) {
+            ASSERT_EQ(found.out(0, h, 0, d), whole.out(0, h, q, d)) << q << " " << d;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows at addresses that no pair begins at, of odd sizes and strides, side by side or backwards.
+TEST_F(Bfloat16Pairs, LayoutsChangeNoBit) {
+  for (const std::int64_t dim : {7, 16}) {
+    const HalfInputs in({.num_heads = 2,
+                         .num_kv_heads = 2,
+                         .q_len = 60,
+                         .kv_len = 150,
+                         .head_dim = dim,
+                         .value_dim = dim});
+    const auto expected = attend(in, {});
+    for (const std::int64_t padding : {1, 2, 3, 1200}) {
+      const auto laid_out = [&](const Tensor<BFloat16>& x, Tensor<BFloat16>& memory) {
+        memory = Tensor<BFloat16>({1, x.extent(2), 2, dim + padding});
+        const auto view = memory.view().permute({0, 2, 1, 3}).slice(3, 1, 1 + dim);
+        for (std::int64_t h = 0; h < 2; ++h)
+          for (std::int64_t i = 0; i < x.extent(2); ++i)
+            for (std::int64_t d = 0; d < dim; ++d) view(0, h, i, d) = x(0, h, i, d);
+        return BFloat16View(view);
+      };
+      Tensor<BFloat16> query, key, value;
+      const HalfViews views{laid_out(in.query, query), laid_out(in.key, key),
+                            laid_out(in.value, value)};
+      EXPECT_TRUE(same_result(attend(views, {}), expected)) << dim << " " << padding;
+      const HalfViews row{views.query.slice(2, 5, 6), views.key, views.value};
+      EXPECT_TRUE(same_result(attend(row, {}), attend(row, {}, {.few_rows = false})));
+    }
+  }
+}
+
+// What a row does not see may be anything, the other key of its pair among it.
+TEST_F(Bfloat16Pairs, HiddenNumbersTouchNothing) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const bool few_rows : {true, false}) {
+    for (const std::int64_t last : {40, 41, 128}) {
+      HalfInputs in({.q_len = 3, .kv_len = 200, .head_dim = 16, .value_dim = 40});
+      const AttentionOptions options{.mask = sliding_window(9, 0, Alignment::top_left()),
+                                     .query_offset = last - 2};
+      const auto expected = attend(in, options, {.few_rows = few_rows});
+      for (std::int64_t k = 0; k < 200; ++k) {
+        if (k >= last - 11 && k < last) continue;  // of the last one: it alone sees key `last`
+        for (std::int64_t d = 0; d < 16; ++d) in.key(0, 0, k, d) = BFloat16(infinity);
+        for (std::int64_t d = 0; d < 40; ++d) in.value(0, 0, k, d) = BFloat16(nan);
+      }
+      const auto found = attend(in, options, {.few_rows = few_rows});
+      for (std::int64_t d = 0; d < 40; ++d) {
+        for (std::int64_t q = 0; q < 2; ++q) {
+          EXPECT_EQ(found.out(0, 0, q, d), expected.out(0, 0, q, d)) << last << " " << q;
+        }
+        EXPECT_TRUE(std::isnan(found.out(0, 0, 2, d)));
+      }
+    }
+  }
+}
+
+// A cache of bfloat16, whose keys lie as columns, has the bits of tensors: in prefill, in chunks
+// and token by token.
+TEST_F(Bfloat16Pairs, CachesHaveTheSameBits) {
+  for (const std::int64_t dim : {24, 25}) {
+    const HalfInputs in({.num_heads = 4,
+                         .num_kv_heads = 2,
+                         .q_len = 300,
+                         .kv_len = 300,
+                         .head_dim = dim,
+                         .value_dim = 10});
+    for (const Precision precision : {Precision::kFast, Precision::kExact}) {
+      const AttentionOptions options{.mask = causal(), .precision = precision};
+      const auto whole = attention(in.query, in.key, in.value, options);
+      for (const std::int64_t page_size : {16, 128}) {
+        KvSequence sequence({.num_kv_heads = 2,
+                             .head_dim = dim,
+                             .value_dim = 10,
+                             .key_storage = KvStorage::kBFloat16,
+                             .value_storage = KvStorage::kBFloat16,
+                             .page_size = page_size});
+        std::int64_t at = 0;
+        for (const std::int64_t count : {1, 2, 29, 1, 100, 1, 128, 38}) {
+          const auto some = [&](const Tensor<BFloat16>& x) {
+            return BFloat16View(x).slice(2, at, at + count);
+          };
+          sequence.append(some(in.key), some(in.value));
+          EXPECT_TRUE(same_bits(attend(some(in.query), sequence, options), to_tensor(some(whole))))
+              << dim << " " << page_size << " " << at;
+          at += count;
+        }
+      }
+    }
+  }
+}
+
+// Scores that are too large for the running softmax.
+TEST_F(Bfloat16Pairs, RowsOfLargeScores) {
+  const HalfInputs in({.q_len = 20, .kv_len = 200, .head_dim = 8, .value_dim = 8}, 1e7F);
+  const auto found = attend(in, {});
+  const AttentionOptions exact{.precision = Precision::kExact};
+  const auto plain = reference::attention(in.query, in.key, in.value, exact);
+  EXPECT_EQ((Judgement{.always_allowed = 1e-3}("out", found.out, plain.out, exact_of(in, {}).out)),
+            "");
+}
+
+TEST_F(Bfloat16Pairs, ExactIsTheFloatResultRounded) {
+  const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 75, .kv_len = 260});
+  const AttentionOptions exact{.mask = causal_bottom_right(), .precision = Precision::kExact};
+  const auto found = attention(in.query, in.key, in.value, exact);
+  const auto floats = attention(converted<float>(in.query), converted<float>(in.key),
+                                converted<float>(in.value), exact);
+  EXPECT_TRUE(same_bits(found, converted<BFloat16>(floats)));
+  const AttentionOptions fast{.mask = causal_bottom_right()};
+  if (attention_target() == "AVX512_BF16") {
+    EXPECT_FALSE(same_bits(found, attention(in.query, in.key, in.value, fast)));
+  }
+}
+
+TEST_F(Bfloat16Pairs, ThePlanSaysSo) {
+  if (attention_target() != "AVX512_BF16") GTEST_SKIP();
+  AttentionShapes shapes{.q_len = 64, .kv_len = 64, .head_dim = 64, .value_dim = 64};
+  shapes.dtype = DataType::kBFloat16;
+  EXPECT_NE(plan(shapes).to_string().find("products    of bfloat16 in pairs"), std::string::npos);
+  const AttentionOptions exact{.precision = Precision::kExact};
+  EXPECT_NE(plan(shapes, exact).to_string().find("products    of float32"), std::string::npos);
+}
+
+// Gradients before they are rounded to bfloat16.
+AttentionGradients<float> differentiate(const HalfViews& in, const Tensor<BFloat16>& grad_out,
+                                        const AttentionOptions& options, int threads = 1) {
+  const auto& table = *table_of_pairs();
+  const auto forward = attend(in, options);
+  const auto out = converted<BFloat16>(forward.out);
+  const auto request = request_of(in, options);
+  auto schedule = engine::make_schedule(table, request, Pass::kBackward, threads);
+  EXPECT_TRUE(schedule.stages_pairs);
+  schedule.workers = threads;
+  GradientTensors<float> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
+  const BackwardCall<float> call{call_of(request, in.query, in.key, in.value),
+                                 rows_of(BFloat16View(grad_out)),
+                                 rows_of(BFloat16View(out)),
+                                 forward.lse,
+                                 gradients.targets(),
+                                 forward.lse_low};
+  set_num_threads(threads);
+  fused_backend<float>(&table).backward({&call, 1}, schedule, {});
+  set_num_threads(0);
+  return std::move(gradients).take();
+}
+
+Tensor<BFloat16> grad_out_for(const HalfInputs& in) {
+  return converted<BFloat16>(normal<float>(
+      {in.query.extent(0), in.query.extent(1), in.query.extent(2), in.value.extent(3)}, 11));
+}
+
+// The same for gradients.
+std::string gradient_inaccuracy(const HalfInputs& in, const AttentionOptions& options) {
+  const auto grad_out = grad_out_for(in);
+  const auto found = differentiate(in, grad_out, options);
+  const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
+  const ExactOptions exact_options(options);
+  const auto exact = reference::attention_backward(
+      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
+      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
+  // Of an option there are few gradients, each the sum of terms that cancel over many rows: as
+  // wrong as grad_out · out is, times what it stands for, and these errors add up like random
+  // steps.
+  const auto rows =
+      static_cast<double>(in.query.extent(0) * in.query.extent(1) * in.query.extent(2));
+  const double term = 2 * std::sqrt(static_cast<double>(in.value.extent(3)));
+  const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
+                         const Tensor<double>& should_be, double cancelled = 0) {
+    const auto count = static_cast<double>(std::max<std::int64_t>(should_be.num_elements(), 1));
+    const Judgement judgement{.always_allowed =
+                                  0x1p-8 * std::max(1.0, largest_magnitude(should_be)) +
+                                  0x1p-9 * term * cancelled * std::sqrt(rows / count)};
+    return judgement(name, is, by_loops, should_be);
+  };
+  const auto longest = static_cast<double>(std::max(in.query.extent(2), in.key.extent(2)));
+  return judge("query", found.query, plain.query, exact.query) +
+         judge("key", found.key, plain.key, exact.key) +
+         judge("value", found.value, plain.value, exact.value) +
+         judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
+               longest) +
+         judge("bias", found.bias, plain.bias, exact.bias, 1) +
+         judge("sinks", found.sinks, plain.sinks, exact.sinks, 1);
+}
+
+TEST_F(Bfloat16Pairs, GradientsOfAwkwardSizes) {
+  for (const std::int64_t dim : {1, 5, 16, 33, 64, 128}) {
+    for (const std::int64_t kv_len : {1, 2, 127, 131}) {
+      const HalfInputs in({.num_heads = 2,
+                           .num_kv_heads = 1,
+                           .q_len = 51,
+                           .kv_len = kv_len,
+                           .head_dim = dim,
+                           .value_dim = dim});
+      for (const Mask& mask :
+           {Mask(), causal_bottom_right(), sliding_window(20, 3, Alignment::top_left())}) {
+        EXPECT_EQ(gradient_inaccuracy(in, {.mask = mask}), "")
+            << dim << " " << kv_len << " " << mask.description();
+      }
+    }
+  }
+}
+
+// Over many keys and rows luck evens out: no more than twice the plain error.
+TEST_F(Bfloat16Pairs, GradientsOfLongSequences) {
+  const HalfInputs in(Sizes{.q_len = 400, .kv_len = 1100, .head_dim = 64, .value_dim = 64});
+  const auto grad_out = grad_out_for(in);
+  const auto found = differentiate(in, grad_out, {.scale = 0.11F});
+  const AttentionOptions options{.scale = 0.11F};
+  const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
+  const ExactOptions exact_options(options);
+  const auto exact = reference::attention_backward(
+      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
+      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
+  EXPECT_EQ(Judgement{}("query", found.query, plain.query, exact.query), "");
+  EXPECT_EQ(Judgement{}("key", found.key, plain.key, exact.key), "");
+  EXPECT_EQ(Judgement{}("value", found.value, plain.value, exact.value), "");
+}
+
+RC_GTEST_FIXTURE_PROP(Bfloat16Pairs, GradientsOfDrawnProblems, (bool modifies)) {
+  AttentionCase drawn_options = drawn_case(modifies);
+  drawn_options.magnitude = 1;
+  const DrawnAttention drawn(drawn_options);
+  const HalfInputs in(drawn.views());
+  RC_ASSERT(gradient_inaccuracy(in, drawn.options()) == "");
+}
+
+TEST_F(Bfloat16Pairs, GradientsHaveTheSameBitsOnThreads) {
+  const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 500, .kv_len = 300});
+  const auto grad_out = grad_out_for(in);
+  for (const Mask& mask : {Mask(), strided(16, Alignment::top_left())}) {
+    const auto one = differentiate(in, grad_out, {.mask = mask});
+    EXPECT_TRUE(testing_support::same_bits(one, differentiate(in, grad_out, {.mask = mask}, 4)));
+  }
+}
+
+// 0 times what is not finite is nothing, on the way back as well.
+TEST_F(Bfloat16Pairs, GradientsOfHiddenNumbers) {
+  HalfInputs in({.q_len = 60, .kv_len = 200, .head_dim = 16, .value_dim = 16});
+  const AttentionOptions options{.mask = sliding_window(7, 0, Alignment::top_left())};
+  const auto grad_out = grad_out_for(in);
+  const auto expected = differentiate(in, grad_out, options);
+  // The first key that no query sees shares a pair with one that the last query does.
+  for (std::int64_t k = 60; k < 200; ++k) {
+    for (std::int64_t d = 0; d < 16; ++d) {
+      in.key(0, 0, k, d) = BFloat16(std::numeric_limits<float>::infinity());
+      in.value(0, 0, k, d) = BFloat16(std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  // Seen by queries 31 to 38 alone.
+  in.key(0, 0, 31, 3) = BFloat16(std::numeric_limits<float>::quiet_NaN());
+  const auto found = differentiate(in, grad_out, options);
+  for (std::int64_t q = 0; q < 60; ++q) {
+    const bool sees_nan = q >= 31 && q <= 38;
+    for (std::int64_t d = 0; d < 16; ++d) {
+      if (sees_nan) {
+        EXPECT_TRUE(std::isnan(found.query(0, 0, q, d))) << q;
+      } else {
+        EXPECT_EQ(found.query(0, 0, q, d), expected.query(0, 0, q, d)) << q;
+      }
+    }
+  }
+  for (std::int64_t k = 0; k < 200; ++k) {
+    const bool shares_query = k >= 24 && k <= 38;
+    if (shares_query) continue;
+    for (std::int64_t d = 0; d < 16; ++d) {
+      EXPECT_EQ(found.key(0, 0, k, d), expected.key(0, 0, k, d)) << k;
+      EXPECT_EQ(found.value(0, 0, k, d), expected.value(0, 0, k, d)) << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heed
