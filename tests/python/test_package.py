@@ -47,6 +47,18 @@ def test_numpy_arrays_come_back_as_numpy_arrays(dtype: type) -> None:
     assert_close(out, reference(*operands), 2e-3 if dtype == np.float16 else 1e-6)
 
 
+def test_exact_precision_is_that_of_floats() -> None:
+    query, key, value = (torch.randn(2, 4, 70, 33).bfloat16() for _ in range(3))
+    floats = heed.attention(query.float(), key.float(), value.float(), causal=True)
+    exact = heed.attention(query, key, value, causal=True, precision="exact")
+    assert torch.equal(exact, floats.bfloat16())
+    fast = heed.attention(query, key, value, causal=True)
+    assert_close(fast.float(), floats, 2e-2)
+    assert torch.equal(fast, exact) == (heed.attention_target() != "AVX512_BF16")
+    with pytest.raises(ValueError, match="attention: precision is 'slow', expected 'fast' or 'exact'"):
+        heed.attention(query, key, value, precision="slow")
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
 def test_tensors_come_back_as_tensors(dtype: torch.dtype) -> None:
     operands = [torch.from_numpy(x).to(dtype) for x in (QUERY, KEY, VALUE)]
