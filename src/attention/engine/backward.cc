@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attention/engine/key_pairs.h"
 #include "attention/engine/panel_gradients.h"
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"

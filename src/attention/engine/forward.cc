@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/key_pairs.h"
 #include "attention/engine/running_softmax.h"
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/key_pairs.h"
 
 namespace heed::inline v0::engine {
 

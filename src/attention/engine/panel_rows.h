@@ -86,24 +86,6 @@ struct RowsMemory {
             1, TileMap::capacity(schedule.has_irregular_mask, schedule.kv_len)))) {}
 };
 
-// Puts the values, or the keys, of neighbouring rows of a tile side by side, for kernels of pairs.
-template <class Real>
-void put_pairs_of_values(const Schedule<Real>& schedule, kernels::BasicTile<Real>& tile,
-                         Real* pairs) {
-  const auto dim = static_cast<std::int32_t>(schedule.value_dim);
-  schedule.table->pair_keys(tile.value, tile.value_stride, tile.num_keys, dim, pairs);
-  tile.pairs = pairs;
-  tile.pair_stride = dim;
-}
-template <class Real>
-void put_pairs_of_keys(const Schedule<Real>& schedule, kernels::BasicTile<Real>& tile,
-                       Real* pairs) {
-  const auto dim = static_cast<std::int32_t>(schedule.head_dim);
-  schedule.table->pair_keys(tile.key, tile.key_stride, tile.num_keys, dim, pairs);
-  tile.pairs = pairs;
-  tile.pair_stride = dim;
-}
-
 template <class Real>
 class SeenTile;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/key_pairs.h"
 #include "attention/kernels/processor.h"
 
 namespace heed::inline v0::engine {

@@ -5,6 +5,7 @@
 #include "attention/kernels/bfloat16.h"
 #include "attention/kernels/has_vectors.h"
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/processor.h"
 #include "hwy/highway.h"
 
 #if HEED_HAS_VECTORS
@@ -55,10 +56,11 @@ const std::vector<const KernelTable*>& supported_kernels() {
       hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
       const KernelTable* const table = HWY_DYNAMIC_DISPATCH(kernel_table)();
-      if (target == HWY_AVX3 && has_bfloat16_products()) {
-        found.push_back(with_bfloat16_products(*table));
-      }
       found.push_back(table);
+      if (target == HWY_AVX3 && has_bfloat16_products()) {
+        const auto at = found.end() - (multiplies_bfloat16_faster() ? 1 : 0);
+        found.insert(at, with_bfloat16_products(*table));
+      }
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());

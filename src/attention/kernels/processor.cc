@@ -2,7 +2,9 @@
 
 namespace heed::inline v0::kernels {
 
-bool reads_stretches_best() {
+namespace {
+
+bool is_of_amd() {
 #if defined(__x86_64__) || defined(__i386__)
   static const bool is_amd = [] {
     __builtin_cpu_init();
@@ -13,5 +15,11 @@ bool reads_stretches_best() {
   return false;
 #endif
 }
+
+}  // namespace
+
+bool reads_stretches_best() { return is_of_amd(); }
+
+bool multiplies_bfloat16_faster() { return is_of_amd(); }
 
 }  // namespace heed::inline v0::kernels
