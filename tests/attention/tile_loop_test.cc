@@ -13,6 +13,7 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention.h"
+#include "support/kernel_tables.h"
 #include "support/panels.h"
 #include "support/tensors.h"
 
@@ -125,7 +126,8 @@ class TileLoop : public testing::TestWithParam<const kernels::KernelTable*> {
  protected:
   static const kernels::KernelTable& table() { return *GetParam(); }
 };
-INSTANTIATE_TEST_SUITE_P(Targets, TileLoop, testing::ValuesIn(kernels::supported_kernels()),
+INSTANTIATE_TEST_SUITE_P(Targets, TileLoop,
+                         testing::ValuesIn(testing_support::kernels_of_numbers()),
                          [](const auto& test) { return std::string(test.param->name); });
 
 // The tile is computed with fused multiply-adds where the processor has them, the single score

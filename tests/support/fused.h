@@ -10,6 +10,7 @@
 #include "heed/attention.h"
 #include "heed/plan.h"
 #include "heed/tensor.h"
+#include "support/kernel_tables.h"
 
 namespace heed::testing_support {
 
@@ -77,8 +78,9 @@ class TargetTest : public testing::TestWithParam<const kernels::KernelTable*> {
   static const kernels::KernelTable& table() { return *GetParam(); }
 };
 
-#define HEED_RUN_ON_EVERY_TARGET(Suite)                                                     \
-  INSTANTIATE_TEST_SUITE_P(Fused, Suite, ::testing::ValuesIn(kernels::supported_kernels()), \
+#define HEED_RUN_ON_EVERY_TARGET(Suite)                                                \
+  INSTANTIATE_TEST_SUITE_P(Fused, Suite,                                               \
+                           ::testing::ValuesIn(testing_support::kernels_of_numbers()), \
                            [](const auto& test) { return std::string(test.param->name); })
 
 }  // namespace heed::testing_support

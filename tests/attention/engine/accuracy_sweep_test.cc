@@ -25,6 +25,7 @@
 #include "support/exact.h"
 #include "support/fused.h"
 #include "support/gradients.h"
+#include "support/kernel_tables.h"
 
 namespace heed {
 namespace {
@@ -246,7 +247,7 @@ void expect_at_most_twice_the_plain_error(bool modifies_scores) {
         expected.gradients.plain, sweeps["plain"]);
     add_control(expected, sweeps["control"]);
     add_packed(expected, sweeps["packed"]);
-    for (const auto* table : kernels::supported_kernels()) {
+    for (const auto* table : testing_support::kernels_of_numbers()) {
       add(expected, run(*table, problem.views(), problem.options()),
           gradients_of(*table, expected.grad_out, problem.views(), problem.options()),
           sweeps[table->name]);

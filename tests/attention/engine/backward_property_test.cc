@@ -6,6 +6,7 @@
 
 #include "support/drawn_attention.h"
 #include "support/gradients.h"
+#include "support/kernel_tables.h"
 
 namespace heed {
 namespace {
@@ -27,7 +28,7 @@ std::string faults(const AttentionCase& drawn) {
   const auto expected = expected_gradients(grad_out, problem.views(), problem.options());
   const double score_roundings = score_roundings_of(drawn);
   std::string text;
-  for (const auto* table : kernels::supported_kernels()) {
+  for (const auto* table : testing_support::kernels_of_numbers()) {
     const auto found = gradients_of(*table, grad_out, problem.views(), problem.options());
     const std::string wrong = inaccuracy(found, expected, score_roundings);
     if (!wrong.empty()) text += std::string("on ") + table->name + " " + wrong;

@@ -21,6 +21,7 @@
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/guarded_memory.h"
+#include "support/kernel_tables.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -189,7 +190,7 @@ TEST(Differential, EveryInstructionSetAgainstTheReferenceAndItself) {
     AttentionCase drawn =
         testing_support::attention_case(seed % 2 == 1)(rc::Random(seed), 100).value();
     if (seed % 4 > 1) drawn.relative = seed;
-    for (const auto* table : kernels::supported_kernels()) {
+    for (const auto* table : testing_support::kernels_of_numbers()) {
       std::ostringstream what;
       what << "seed " << seed << " on " << table->name << ':' << drawn;
       FaultReport::during(what.str());

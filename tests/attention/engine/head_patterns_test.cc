@@ -10,6 +10,7 @@
 
 #include "heed/parallel.h"
 #include "heed/reference.h"
+#include "support/kernel_tables.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
 
@@ -49,7 +50,7 @@ void expect_reference(const Inputs& in, const AttentionOptions& options,
                       const DiagnosticsOptions& lengths, const std::string& what) {
   const auto expected =
       numbers_of(reference::attention_diagnostics(in.query, in.key, options, lengths));
-  for (const auto* table : kernels::supported_kernels()) {
+  for (const auto* table : testing_support::kernels_of_numbers()) {
     const auto found = numbers_of(diagnose<float>(*table, in.query, in.key, options, lengths));
     EXPECT_THAT(found, testing::Pointwise(testing::DoubleNear(2e-6), expected))
         << what << " on " << table->name;
@@ -137,7 +138,7 @@ TEST(FusedHeadPatterns, HalfPrecision) {
   };
   const auto wide_query = widen(query);
   const auto wide_key = widen(key);
-  for (const auto* table : kernels::supported_kernels()) {
+  for (const auto* table : testing_support::kernels_of_numbers()) {
     EXPECT_EQ(numbers_of(diagnose<Float16>(*table, query, key, {}, {})),
               numbers_of(diagnose<float>(*table, wide_query, wide_key, {}, {})))
         << table->name;

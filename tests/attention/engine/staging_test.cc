@@ -9,6 +9,7 @@
 
 #include "attention/calls.h"
 #include "heed/parallel.h"
+#include "support/kernel_tables.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -47,7 +48,7 @@ class Staging : public testing::TestWithParam<const kernels::KernelTable*> {
     EXPECT_TRUE(same_bits(found, converted<T>(expected))) << head_dim << " " << value_dim;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Fused, Staging, testing::ValuesIn(kernels::supported_kernels()),
+INSTANTIATE_TEST_SUITE_P(Fused, Staging, testing::ValuesIn(testing_support::kernels_of_numbers()),
                          [](const auto& test) { return std::string(test.param->name); });
 
 TEST_P(Staging, HalfPrecisionIsTheFloatResultRounded) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/kernel_tables.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
 
@@ -144,7 +145,7 @@ TEST(FusedStatistics, LargeScores) {
     const Inputs in({.num_heads = 2, .num_kv_heads = 2, .q_len = 60, .kv_len = 400, .head_dim = 32},
                     magnitude);
     expect_accurate_statistics(in, {}, std::to_string(magnitude));
-    for (const auto* table : kernels::supported_kernels()) {
+    for (const auto* table : testing_support::kernels_of_numbers()) {
       const auto found = statistics_of(*table, in);
       EXPECT_THAT(found.max_weight.elements(), Each(testing::Le(1)));
       EXPECT_THAT(found.entropy.elements(), Each(testing::Ge(0)));
