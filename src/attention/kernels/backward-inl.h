@@ -73,7 +73,7 @@ struct Recompute {
   // 0 where the row does not see the key, even if its lse is NaN.
   static HWY_INLINE Vec weight_of(const Kernel& kernel, int v, std::int32_t key, Vec exponent) {
     const Vec weight = exp2(exponent);
-    return kernel.all_see(key) ? weight : hn::IfThenElseZero(kernel.sees(v, key), weight);
+    return kernel.is_mixed ? hn::IfThenElseZero(kernel.sees(v, key), weight) : weight;
   }
 
   // What an exponent lacks to that of the weight: m − lse · log2 e.
@@ -136,7 +136,7 @@ struct WeighScores {
       Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse.lse, v));
       if (lse.low != nullptr) difference = hn::Sub(difference, kernel.load(lse.low, v));
       Vec weight = exp2(hn::Mul(difference, hn::Set(kReals, Constants<Real>::kLog2E)));
-      if (!kernel.all_see(key)) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       kernel.store(weight, scores + row, v);
     });
   }

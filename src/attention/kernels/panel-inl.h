@@ -32,9 +32,6 @@ struct PanelKernel {
   std::int32_t begin;
   std::int32_t end;
   bool is_mixed;
-  // The keys that all rows see, among others perhaps.
-  std::int32_t all_begin;
-  std::int32_t all_end;
   // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
@@ -45,9 +42,7 @@ struct PanelKernel {
   HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w) : tile(t), panel(p), weights(w) {
     begin = std::max(panel.any_begin - tile.first_key, 0) / kPerElement * kPerElement;
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
-    all_begin = panel.all_begin - tile.first_key;
-    all_end = panel.all_end - tile.first_key;
-    is_mixed = all_begin > begin || all_end < end;
+    is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
     if (is_mixed) find_segments();
     for (int v = 0; v < kVectors; ++v) {
@@ -94,8 +89,6 @@ struct PanelKernel {
     return to_reals(
         hn::Min(hn::Max(difference, hn::Set(integers, -1)), hn::Set(integers, kTileKeys + 1)));
   }
-
-  HWY_INLINE bool all_see(std::int32_t key) const { return key >= all_begin && key < all_end; }
 
   HWY_INLINE hn::Mask<Reals> sees(int v, std::int32_t key) const {
     const Vec at = hn::Set(kReals, static_cast<Real>(key));
@@ -184,7 +177,6 @@ struct PanelKernel {
   // Replaces what is in the tile where the row does not see the key.
   HWY_INLINE void replace_unseen(Real replacement) const {
     visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
-      if (all_see(key)) return;
       const Vec seen = hn::Load(kReals, at);
       hn::Store(hn::IfThenElse(sees(v, key), seen, hn::Set(kReals, replacement)), kReals, at);
     });

@@ -35,7 +35,7 @@ struct Exponents {
   HWY_INLINE Vec start(int v) const { return kernel.start_of_exponent(minus_m, v); }
   HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) const {
     Vec exponent = kernel.exponent_of(product, minus_m, v);
-    if (!kernel.all_see(key)) {
+    if (kernel.is_mixed) {
       exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
     }
     largest[v] = hn::Max(exponent, largest[v]);
@@ -144,7 +144,7 @@ struct SoftmaxKernel {
     HWY_INLINE Vec start(int v) const { return kernel.start_of_exponent(minus_m, v); }
     HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) const {
       Vec weight = exp2(kernel.exponent_of(product, minus_m, v));
-      if (!kernel.all_see(key)) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       tile_sum[v] = hn::Add(tile_sum[v], weight);
       return weight;
     }
