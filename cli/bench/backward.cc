@@ -10,7 +10,6 @@
 #include "bench/operands.h"
 #include "bench/outcome.h"
 #include "heed/attention_backward.h"
-#include "heed/half.h"
 
 namespace heed::cli {
 
@@ -81,19 +80,9 @@ Outcome measure_backward_as(const ForwardCase& forward, int repetitions, Progres
 }
 
 Outcome measure_backward(const ForwardCase& forward, int repetitions, Progress& progress) {
-  const auto measured = [&] {
-    if (forward.dtype == "float64") {
-      return measure_backward_as<double>(forward, repetitions, progress);
-    }
-    if (forward.dtype == "float16") {
-      return measure_backward_as<Float16>(forward, repetitions, progress);
-    }
-    if (forward.dtype == "bfloat16") {
-      return measure_backward_as<BFloat16>(forward, repetitions, progress);
-    }
-    return measure_backward_as<float>(forward, repetitions, progress);
-  };
-  Outcome outcome = measured();
+  Outcome outcome = with_dtype(forward, [&](auto number) {
+    return measure_backward_as<decltype(number)>(forward, repetitions, progress);
+  });
   outcome.peak_factor = peak_factor(forward);
   return outcome;
 }

@@ -8,7 +8,6 @@
 #include "bench/forward_case.h"
 #include "bench/operands.h"
 #include "bench/outcome.h"
-#include "heed/half.h"
 
 namespace heed::cli {
 
@@ -35,19 +34,9 @@ Outcome measure_forward_as(const ForwardCase& forward, int repetitions, Progress
 }
 
 Outcome measure_forward(const ForwardCase& forward, int repetitions, Progress& progress) {
-  const auto measured = [&] {
-    if (forward.dtype == "float64") {
-      return measure_forward_as<double>(forward, repetitions, progress);
-    }
-    if (forward.dtype == "float16") {
-      return measure_forward_as<Float16>(forward, repetitions, progress);
-    }
-    if (forward.dtype == "bfloat16") {
-      return measure_forward_as<BFloat16>(forward, repetitions, progress);
-    }
-    return measure_forward_as<float>(forward, repetitions, progress);
-  };
-  Outcome outcome = measured();
+  Outcome outcome = with_dtype(forward, [&](auto number) {
+    return measure_forward_as<decltype(number)>(forward, repetitions, progress);
+  });
   outcome.peak_factor = peak_factor(forward);
   return outcome;
 }

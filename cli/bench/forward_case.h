@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "heed/half.h"
 #include "heed/mask.h"
 
 namespace heed::cli {
@@ -38,6 +39,15 @@ double visible_pairs(const ForwardCase& forward);
 // 2 · pairs · head_dim for the scores and 2 · pairs · value_dim for the output. The softmax is not
 // counted.
 double operations(const ForwardCase& forward);
+
+// use(T{}) with the type that the case names.
+template <class Use>
+auto with_dtype(const ForwardCase& forward, const Use& use) {
+  if (forward.dtype == "float64") return use(double{});
+  if (forward.dtype == "float16") return use(Float16());
+  if (forward.dtype == "bfloat16") return use(BFloat16());
+  return use(float{});
+}
 
 // How many times as many operations as in float the processor can do in the numbers that are
 // multiplied.

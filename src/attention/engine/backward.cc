@@ -121,7 +121,7 @@ class BackwardWorker {
                  std::span<PanelGradients<Real>> panels, const Staging<Real>& staging) {
     walk_tiles(panels, task.job.request().keys(), [&](RowRange keys) {
       auto tile = read(task, keys, staging);
-      if (schedule.stages_pairs) put_pairs_of_keys(schedule, tile, staging.pairs);
+      if (schedule.stages_pairs) put_pairs(schedule, SummedOverKeys::kKeys, tile, staging.pairs);
       const bool has_finite_keys = schedule.table->backward->has_finite_keys(
           tile, static_cast<std::int32_t>(schedule.head_dim));
       for (PanelGradients<Real>& panel : panels) panel.add(tile, has_finite_keys, scratch_);

@@ -174,7 +174,8 @@ class Worker {
     if (schedule_.has_few_rows) return walk_stored(item, panels.front(), keys);
     walk_tiles(panels, keys, [&](RowRange some) {
       auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
-      if (schedule_.stages_pairs) put_pairs_of_values(schedule_, tile, staging_.pairs);
+      if (schedule_.stages_pairs)
+        put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
       for (RunningSoftmax<Real>& panel : panels) panel.add(tile, scratch_);
     });
   }

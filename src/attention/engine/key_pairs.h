@@ -8,21 +8,20 @@
 
 namespace heed::inline v0::engine {
 
-// What is summed over keys: values on the way forward, keys on the way back. Its pairs are put into
-// `pairs`, which is memory for pair_cells().
+enum class SummedOverKeys {
+  kValues,  // on the way forward
+  kKeys,    // on the way back
+};
+
+// Puts the pairs of a tile into `pairs`, which is memory for pair_cells().
 template <class Real>
-void put_pairs_of_values(const Schedule<Real>& schedule, kernels::BasicTile<Real>& tile,
-                         Real* pairs) {
-  const auto dim = static_cast<std::int32_t>(schedule.value_dim);
-  schedule.table->pair_keys(tile.value, tile.value_stride, tile.num_keys, dim, pairs);
-  tile.pairs = pairs;
-  tile.pair_stride = dim;
-}
-template <class Real>
-void put_pairs_of_keys(const Schedule<Real>& schedule, kernels::BasicTile<Real>& tile,
-                       Real* pairs) {
-  const auto dim = static_cast<std::int32_t>(schedule.head_dim);
-  schedule.table->pair_keys(tile.key, tile.key_stride, tile.num_keys, dim, pairs);
+void put_pairs(const Schedule<Real>& schedule, SummedOverKeys what, kernels::BasicTile<Real>& tile,
+               Real* pairs) {
+  const bool are_values = what == SummedOverKeys::kValues;
+  const auto dim = static_cast<std::int32_t>(are_values ? schedule.value_dim : schedule.head_dim);
+  schedule.table->pair_keys(are_values ? tile.value : tile.key,
+                            are_values ? tile.value_stride : tile.key_stride, tile.num_keys, dim,
+                            pairs);
   tile.pairs = pairs;
   tile.pair_stride = dim;
 }

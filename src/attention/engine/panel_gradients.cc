@@ -237,7 +237,7 @@ void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_fi
   SeenTile<Real> seen(tile, rows_, keys_);
   if (!rows_.score(seen, scratch.scores)) return;
   if (schedule_.stages_pairs && seen.has_other_pairs()) {
-    put_pairs_of_keys(schedule_, seen.tile(), scratch.scores.pairs);
+    put_pairs(schedule_, SummedOverKeys::kKeys, seen.tile(), scratch.scores.pairs);
   }
   table_.weigh_scores(seen.tile(), seen.panel(), {lse_, lse_low_}, scratch.scores.scores);
   add_weighed({seen.tile(), seen.panel(), sums_of(tile, seen.steps())}, has_finite_keys, scratch);

@@ -61,7 +61,7 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
   SeenTile<Real> seen(tile, rows_, keys_);
   if (!rows_.score(seen, scratch)) return;
   if (schedule_.stages_pairs && seen.has_other_pairs()) {
-    put_pairs_of_values(schedule_, seen.tile(), scratch.pairs);
+    put_pairs(schedule_, SummedOverKeys::kValues, seen.tile(), scratch.pairs);
   }
   schedule_.table->absorb(seen.tile(), seen.panel(), options_, part_, scratch.scores);
   rows_.add_to_out(tile, scratch.scores, part_.out);
