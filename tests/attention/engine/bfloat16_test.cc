@@ -225,7 +225,7 @@ TEST_F(Bfloat16Pairs, ARowAloneHasTheSameBits) {
     all.push_back({.mask = mask});
   }
   all.push_back({.bias = bias, .softcap = 5});
-  for (AttentionOptions options : all) {
+  for (const AttentionOptions& options : all) {
     SCOPED_TRACE(options.mask.description());
     const auto whole = attend(in, options);
     for (const std::int64_t q : {0, 1, 640, 1151, 1299}) {
