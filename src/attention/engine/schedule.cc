@@ -16,8 +16,10 @@ constexpr std::int64_t kBlocksPerThread = 4;
 // What the panels of a backward block may take together, in bytes: a part of a second-level cache.
 constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;
 
-// Work for which waking another thread pays, in multiply-adds: some ten microseconds.
+// Work for which waking another thread pays, some ten microseconds: in multiply-adds, and in
+// numbers of keys and values that few rows read, which take longer than what is done with them.
 constexpr double kWorkPerThread = 1e6;
+constexpr double kNumbersPerThread = 125e3;
 
 // Parts that queries are divided into where something is added up over them, and queries that a
 // part has at least, if there are as many.
@@ -36,13 +38,14 @@ std::int64_t most_few_rows(const Request<Real>& request, std::int32_t lanes) {
 
 // As many of `threads` as the work is worth, at least one.
 template <class Real>
-int useful_threads(const Request<Real>& request, int threads) {
-  const double pairs = static_cast<double>(request.shape.batch * request.num_heads()) *
-                       static_cast<double>(request.num_queries()) *
-                       static_cast<double>(request.num_keys());
-  const double work = pairs * static_cast<double>(request.head_dim() + request.value_dim());
-  return std::clamp(static_cast<int>(std::min<double>(work / kWorkPerThread, threads)), 1,
-                    std::max(threads, 1));
+int useful_threads(const Request<Real>& request, bool has_few_rows, int threads) {
+  const double numbers = static_cast<double>(request.shape.batch * request.num_kv_heads()) *
+                         static_cast<double>(request.num_keys()) *
+                         static_cast<double>(request.head_dim() + request.value_dim());
+  const double work =
+      has_few_rows ? numbers / kNumbersPerThread
+                   : numbers * static_cast<double>(request.rows_per_kv_head()) / kWorkPerThread;
+  return std::clamp(static_cast<int>(std::min<double>(work, threads)), 1, std::max(threads, 1));
 }
 
 // What is known of the problem whatever is computed of it.
@@ -142,7 +145,7 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const std::int64_t panels =
       std::max<std::int64_t>(1, step * ((step_rows - 1) / schedule.panel_rows + 1));
   const std::int64_t all_panels = panels * request.shape.batch * request.num_kv_heads();
-  const int useful = useful_threads(request, threads);
+  const int useful = useful_threads(request, schedule.has_few_rows, threads);
   const bool divides_keys =
       pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
   if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
