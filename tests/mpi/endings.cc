@@ -36,20 +36,33 @@ void end(heed::Communicator& ranks, const std::string& how) {
   }
 }
 
+// The exit code of a rank. What it caught is printed before the session ends, which ranks do
+// together: mpirun kills all others as soon as one has failed.
+int run(heed::MpiSession& mpi, const std::string& how) {
+  try {
+    mpi.run([&](heed::Communicator& ranks) { end(ranks, how); });
+    return 0;
+  } catch (const std::exception& error) {
+    std::printf("caught %s\n", error.what());
+    std::fflush(stdout);
+    return 3;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
   try {
     heed::MpiSession mpi;
-    if (argc > 1 && argv[1] == std::string("outside")) {
+    if (how == "outside") {
       int rank = 0;
       MPI_Comm_rank(MPI_COMM_WORLD, &rank);
       if (rank == 1) throw std::runtime_error("the disk is full");
     }
-    mpi.run([&](heed::Communicator& ranks) { end(ranks, argc > 1 ? argv[1] : ""); });
+    return run(mpi, how);
   } catch (const std::exception& error) {
     std::printf("caught %s\n", error.what());
     return 3;
   }
-  return 0;
 }
