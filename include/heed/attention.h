@@ -31,7 +31,7 @@ struct Dropout {
   std::uint64_t seed = 0;
 };
 
-/// What half-precision tensors are multiplied in.
+/// What half-precision tensors are multiplied in: docs/semantics.md. Source: Intel's VDPBF16PS.
 enum class Precision : std::uint8_t {
   /// In the precision they have, where the processor does so faster than in float: bfloat16 on
   /// "AVX512_BF16". Weights are rounded to it, and the gradients of scores; sums are float.

@@ -58,8 +58,8 @@ HEED_API Result<float> attention(FloatView query, FloatView key, FloatView value
 HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {},
                                   Keep keep = Keep::kNothing);
-/// As Precision::kFast multiplies bfloat16: weights are rounded to it before values are multiplied
-/// by them; the result is not. Otherwise as the floats they stand for.
+/// The same, weights rounded to bfloat16 before values are multiplied by them (Precision::kFast),
+/// the result not; or as the floats they stand for (kExact).
 HEED_API Result<float> attention(BFloat16View query, BFloat16View key, BFloat16View value,
                                  const AttentionOptions& options = {}, Keep keep = Keep::kNothing);
 
@@ -101,8 +101,8 @@ HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOptions64& options = {});
-/// As Precision::kFast multiplies bfloat16: rounded to it are weights, and scale · grad_score
-/// before keys and queries are multiplied by it.
+/// The same with Precision::kFast: rounded to bfloat16 are weights, out, and scale · grad_score
+/// before anything is multiplied by them. With kExact, as the floats they stand for.
 HEED_API Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query,
                                              BFloat16View key, BFloat16View value,
                                              const AttentionOptions& options = {});

@@ -193,7 +193,8 @@ Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query, B
   const auto problem = numbers.problem("attention_backward", options);
   check_tensor("attention_backward", "grad_out", grad_out,
                {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
-  return backward<float>(problem, as_floats(grad_out), {0, problem.shape.batch});
+  const auto grads = converted<float>(grad_out);
+  return backward<float>(problem, grads, {0, problem.shape.batch});
 }
 
 Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,

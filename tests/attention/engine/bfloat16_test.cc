@@ -13,6 +13,7 @@
 #include "attention/calls.h"
 #include "attention/gradient_tensors.h"
 #include "attention/masks/sinks_and_window.h"
+#include "heed/convert.h"
 #include "heed/kv_cache.h"
 #include "heed/parallel.h"
 #include "heed/position.h"
@@ -56,23 +57,14 @@ struct HalfInputs {
   Tensor<BFloat16> value;
 
   explicit HalfInputs(const InputViews& in)
-      : query(rounded(in.query)), key(rounded(in.key)), value(rounded(in.value)) {}
+      : query(heed::converted<BFloat16>(in.query)),
+        key(heed::converted<BFloat16>(in.key)),
+        value(heed::converted<BFloat16>(in.value)) {}
   explicit HalfInputs(const Sizes& sizes, float magnitude = 1)
       : HalfInputs(InputViews(Inputs(sizes, magnitude))) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): as a tensor is passed as a view
   operator HalfViews() const { return {query, key, value}; }
-
- private:
-  static Tensor<BFloat16> rounded(FloatView view) {
-    auto result = Tensor<BFloat16>::uninitialized(view.shape());
-    BFloat16* to = result.data();
-    for (std::int64_t b = 0; b < view.extent(0); ++b)
-      for (std::int64_t h = 0; h < view.extent(1); ++h)
-        for (std::int64_t i = 0; i < view.extent(2); ++i)
-          for (std::int64_t d = 0; d < view.extent(3); ++d) *to++ = BFloat16(view(b, h, i, d));
-    return result;
-  }
 };
 
 // How a problem is computed: nothing of it may change a bit.
