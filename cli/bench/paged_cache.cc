@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bench/decode_cache.h"
+#include "core/huge_pages.h"
 #include "heed/kv_cache.h"
 #include "heed/random.h"
 #include "heed/tensor.h"
@@ -46,12 +47,16 @@ class PagedCache final : public DecodeCache {
     heed::attend(query_.view(), KvBatch{copies_[next_]->handles, boundaries_});
   }
 
-  // Other memory, as much as the pages take: a pool keeps its own to itself.
+  // Other memory, of the same kind and as much as the pages take: a pool keeps its own to itself.
   Parts next_parts() override {
     next_ = (next_ + 1) % copies_.size();
     const auto size = static_cast<std::size_t>(bytes_);
-    read_.resize(copies_.size() * size, std::byte{1});
-    return {std::span<const std::byte>(read_).subspan(next_ * size, size)};
+    if (read_ == nullptr) {
+      const std::size_t all = copies_.size() * size;
+      read_ = allocate_in_huge_pages(all);
+      std::fill_n(read_.get(), all, std::byte{1});
+    }
+    return {std::span<const std::byte>(read_.get() + next_ * size, size)};
   }
 
  private:
@@ -85,7 +90,7 @@ class PagedCache final : public DecodeCache {
   std::vector<std::int64_t> boundaries_;
   std::vector<std::unique_ptr<Copy>> copies_;
   std::int64_t bytes_ = 0;
-  std::vector<std::byte> read_;
+  AlignedBytes read_;
   std::size_t next_ = 0;
 };
 

@@ -11,14 +11,12 @@ namespace heed::inline v0 {
 namespace {
 
 constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
-// Below it the call costs about what it saves.
+constexpr std::uintptr_t kCacheLine = 64;
+// Memory that may begin anywhere: below it the call costs about what it saves.
 constexpr std::size_t kWorthwhile = std::size_t{2} * kHugePage;
 
-}  // namespace
-
-void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noexcept {
+void advise([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes < kWorthwhile) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const std::uintptr_t last = (begin + bytes) / kHugePage * kHugePage;
@@ -27,6 +25,19 @@ void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t
   static_cast<void>(
       madvise(static_cast<char*>(data) + (first - begin), last - first, MADV_HUGEPAGE));
 #endif
+}
+
+}  // namespace
+
+void prefer_huge_pages(void* data, std::size_t bytes) noexcept {
+  if (bytes >= kWorthwhile) advise(data, bytes);
+}
+
+AlignedBytes allocate_in_huge_pages(std::size_t bytes) {
+  const std::align_val_t alignment{bytes < kHugePage ? kCacheLine : kHugePage};
+  AlignedBytes memory(static_cast<std::byte*>(::operator new[](bytes, alignment)), {alignment});
+  advise(memory.get(), bytes);
+  return memory;
 }
 
 }  // namespace heed::inline v0

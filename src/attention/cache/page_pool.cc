@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "attention/kernels/stored_tile.h"
-#include "core/huge_pages.h"
 #include "heed/error.h"
 
 namespace heed::inline v0::detail {
@@ -14,7 +13,7 @@ namespace heed::inline v0::detail {
 namespace {
 
 // What is allocated at once grows with what there is, up to this.
-constexpr std::int64_t kMostBytesAtOnce = std::int64_t{8} << 20;
+constexpr std::int64_t kMostBytesAtOnce = std::int64_t{32} << 20;
 
 void check(const char* function, const char* name, std::int64_t found, std::int64_t least,
            std::int64_t most) {
@@ -52,14 +51,6 @@ void PagePool::close() noexcept {
   zeros_.reset();
 }
 
-PagePool::Memory PagePool::allocate(std::int64_t bytes) {
-  const auto size = static_cast<std::size_t>(bytes);
-  Memory memory(
-      static_cast<std::byte*>(::operator new[](size, std::align_val_t{engine::kCacheLine})));
-  prefer_huge_pages(memory.get(), size);
-  return memory;
-}
-
 void PagePool::reserve(const char* function, std::int64_t wanted, std::int64_t released) {
   const std::int64_t free = free_pages() + released;
   if (wanted > free) throw OutOfPages(function, wanted, free, config_.max_pages);
@@ -73,7 +64,8 @@ void PagePool::grow(std::int64_t wanted) {
       std::max(wanted, std::min(at_once, config_.max_pages - allocated_pages()));
   free_.reserve(pages_.size() + static_cast<std::size_t>(count));
   memory_.reserve(memory_.size() + 1);
-  Memory memory = allocate(checked_multiply(count, layout_.page_bytes()));
+  const std::int64_t bytes = checked_multiply(count, layout_.page_bytes());
+  AlignedBytes memory = allocate_in_huge_pages(static_cast<std::size_t>(bytes));
   std::byte* const first = memory.get();
   memory_.push_back(std::move(memory));
   for (std::int64_t i = 0; i < count; ++i) {
@@ -107,8 +99,9 @@ void PagePool::release(Page* page) noexcept {
 
 void PagePool::make_zeros() {
   if (zeros_ != nullptr) return;
-  zeros_ = allocate(layout_.part_bytes);
-  std::memset(zeros_.get(), 0, static_cast<std::size_t>(layout_.part_bytes));
+  const auto size = static_cast<std::size_t>(layout_.part_bytes);
+  zeros_ = allocate_in_huge_pages(size);
+  std::memset(zeros_.get(), 0, size);
 }
 
 }  // namespace heed::inline v0::detail

@@ -4,12 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
-#include <new>
 #include <vector>
 
 #include "attention/cache/page_layout.h"
-#include "attention/engine/arena.h"
+#include "core/huge_pages.h"
 #include "heed/kv_cache.h"
 
 namespace heed::inline v0::detail {
@@ -51,24 +49,16 @@ class PagePool {
   void make_zeros();
 
  private:
-  struct Deallocate {
-    void operator()(std::byte* memory) const noexcept {
-      ::operator delete[](memory, std::align_val_t{engine::kCacheLine});
-    }
-  };
-  using Memory = std::unique_ptr<std::byte[], Deallocate>;
-
-  static Memory allocate(std::int64_t bytes);
   void grow(std::int64_t wanted);
   Page* take_unwritten() noexcept;
 
   KvConfig config_;
   PageLayout layout_;
   bool is_open_ = true;
-  std::vector<Memory> memory_;
+  std::vector<AlignedBytes> memory_;
   std::deque<Page> pages_;
   std::vector<Page*> free_;  // has room for all pages
-  Memory zeros_;
+  AlignedBytes zeros_;
 };
 
 }  // namespace heed::inline v0::detail

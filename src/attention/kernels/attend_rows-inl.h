@@ -42,24 +42,26 @@ HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next,
   }
 }
 
-// Most rows of floats that may be read in order: beside the sums of more no whole row of values
-// fits the registers.
+// Most rows of floats that may be read in order, which needs a whole row of values in one pass:
+// beside the sums of all rows its vectors, four or eight, must fit the registers.
 constexpr int kMostRowsInOrder =
-    HEED_REAL_BITS == 32 && !kInPairs && HWY_TARGET <= HWY_AVX3 ? 2 : 0;
+    HEED_REAL_BITS == 32 && !kInPairs && HWY_TARGET <= HWY_AVX3 ? 4 : 0;
+inline int most_rows_in_order(const Panel& panel) {
+  if (panel.value_dim == 4 * kLanes) return 4;
+  return panel.value_dim == 8 * kLanes ? kMostRowsOfEightVectors : 0;
+}
 
-// How many rows are to be read in order: 0 unless the keys, as columns, and the values lie behind
-// each other. Of half precision one row; two take longer to add up than memory to bring them. None
-// where scales lie elsewhere.
-inline int rows_in_order(const StoredTile& tile, const Panel& panel) {
-  const TileSide keys(tile.key, tile.num_keys, panel.head_dim, sizeof(Real));
-  const TileSide values(tile.value, tile.num_keys, panel.value_dim, sizeof(Real));
-  if (!tile.key.is_columns || !keys.is_one_stretch() || !values.is_one_stretch()) return 0;
-  int rows = kMostRowsInOrder;
-  for (const KvStorage storage : {tile.key.storage, tile.value.storage}) {
-    if (storage == KvStorage::kInt8 || storage == KvStorage::kInt4) return 0;
-    if (storage != KvStorage::kFloat32) rows = std::min(rows, 1);
-  }
-  return rows;
+// Whether keys, as columns, and values are floats that lie behind each other. Shorter numbers would
+// wait for additions: with a group of keys alone these are one chain, which takes as long as memory
+// takes to bring such a group.
+inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
+  const auto is_stretch_of_floats = [](const StoredNumbers& numbers, std::int32_t num_keys,
+                                       std::int32_t dim) {
+    return numbers.storage == KvStorage::kFloat32 &&
+           TileSide(numbers, num_keys, dim, sizeof(Real)).is_one_stretch();
+  };
+  return tile.key.is_columns && is_stretch_of_floats(tile.key, tile.num_keys, panel.head_dim) &&
+         is_stretch_of_floats(tile.value, tile.num_keys, panel.value_dim);
 }
 
 // In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
@@ -73,7 +75,8 @@ inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Pa
     return;
   }
   if constexpr (kMostRowsInOrder > 0) {
-    if (options.reads_in_order && panel.num_rows <= rows_in_order(tile, panel)) {
+    if (options.reads_in_order && panel.num_rows <= most_rows_in_order(panel) &&
+        can_be_read_in_order(tile, panel)) {
       return attend_some_rows<Reading::kInOrder, kMostRowsInOrder>(
           tile, next, panel, options, state, weights, 0, panel.num_rows);
     }

@@ -42,6 +42,9 @@ struct TileSide {
   std::int64_t group_bytes() const { return row_bytes * kGroupKeys; }
   // Whether the positions of a group lie behind each other.
   bool is_whole() const { return numbers.is_columns || numbers.row_stride == row_bytes; }
+  bool has_scales() const {
+    return numbers.storage == KvStorage::kInt8 || numbers.storage == KvStorage::kInt4;
+  }
   const std::byte* begin() const { return numbers.groups[0]; }
   const std::byte* end() const { return begin() + num_groups() * group_bytes(); }
   // Whether all groups lie behind each other.
@@ -54,25 +57,28 @@ struct TileSide {
   }
 };
 
-// Fetches one side of a tile into the second-level cache while the other is computed with, a line
-// of every group in turn. So memory is read as fast as by a plain loop or faster, whatever the
-// order in which the kernel takes the numbers: left alone, most processors foresee too little of
-// streams that are short, or share a page, and wait at the beginning of each page.
+// Fetches one side of a tile into the second-level cache while the other is computed with, whatever
+// the order in which the kernel takes the numbers: left alone, most processors foresee too little
+// of streams that are short, or share a page, and wait at the beginning of each page. Some read
+// memory as fast as a plain loop, or faster, if a line of every group is fetched in turn, some
+// foresee more if all lines of a stretch are fetched in their order.
 class Prefetch {
  public:
   // Fetches nothing.
   Prefetch() = default;
-  // All of `side`, in so many steps. Inlined, or the members would be kept in memory.
-  HWY_INLINE Prefetch(const TileSide& side, std::int64_t steps)
+  // All of `side`, in so many steps; `in_order` if that is one stretch, a line of every group in
+  // turn otherwise. Inlined, or the members would be kept in memory.
+  HWY_INLINE Prefetch(const TileSide& side, bool in_order, std::int64_t steps)
       : groups_(side.numbers.groups.data()), num_groups_(side.num_groups()), steps_(steps) {
-    const std::int64_t rows = side.is_whole() ? 1 : kGroupKeys;
-    row_lines_ = (side.group_bytes() / rows + kLine - 1) / kLine;
-    row_stride_ = side.numbers.row_stride;
-    lines_ = num_groups_ * rows * row_lines_;
-    if (side.numbers.storage == KvStorage::kInt8) fetch_scales(side, 1);
-    if (side.numbers.storage == KvStorage::kInt4) {
-      fetch_scales(side, side.row_bytes / (kScaleDims / 2));
+    if (in_order && !side.has_scales() && side.is_one_stretch()) {
+      take_stretch(side.end() - side.begin());
+    } else {
+      const std::int64_t rows = side.is_whole() ? 1 : kGroupKeys;
+      row_lines_ = lines_in(side.group_bytes() / rows);
+      row_stride_ = side.numbers.row_stride;
+      lines_ = num_groups_ * rows * row_lines_;
     }
+    if (side.has_scales()) fetch_scales(side);
   }
   // Of one stretch the beginning: what a processor needs to see that it is read in order. Nothing
   // where the stretch goes on behind `reached`, up to which memory is read before.
@@ -81,10 +87,8 @@ class Prefetch {
     Prefetch result;
     if (side.begin() == reached) return result;
     result.groups_ = side.numbers.groups.data();
-    result.num_groups_ = 1;
     result.steps_ = steps;
-    result.lines_ = result.row_lines_ =
-        std::min(kBeginning, (side.end() - side.begin() + kLine - 1) / kLine);
+    result.take_stretch(std::min<std::int64_t>(kBeginning * kLine, side.end() - side.begin()));
     return result;
   }
 
@@ -106,7 +110,17 @@ class Prefetch {
   static constexpr std::int64_t kLine = 64;
   static constexpr std::int64_t kBeginning = 128;  // lines
 
-  static HWY_INLINE void fetch_scales(const TileSide& side, std::int64_t blocks) {
+  static std::int64_t lines_in(std::int64_t bytes) { return (bytes + kLine - 1) / kLine; }
+
+  // So many bytes from the beginning of the first group on.
+  HWY_INLINE void take_stretch(std::int64_t bytes) {
+    num_groups_ = 1;
+    lines_ = row_lines_ = lines_in(bytes);
+  }
+
+  static HWY_INLINE void fetch_scales(const TileSide& side) {
+    const bool per_block = side.numbers.storage == KvStorage::kInt4;
+    const std::int64_t blocks = per_block ? side.row_bytes / (kScaleDims / 2) : 1;
     for (std::int32_t g = 0; g < side.num_groups(); ++g) {
       const float* scales = side.numbers.scales[static_cast<std::size_t>(g)];
       for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(scales + b * kGroupKeys, 0, 2);

@@ -34,10 +34,13 @@ constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_N
 // Rows whose sums fit the registers.
 constexpr int kMostRowsAtOnce = kHasManyRegisters ? 8 : 6;
 
+// Rows beside whose sums eight vectors of values do.
+constexpr int kMostRowsOfEightVectors = 3;
+
 // How keys and values are read. Whatever the way, the bits are the same.
 enum class Reading {
   kAhead,    // several groups side by side; what comes next is fetched meanwhile
-  kInOrder,  // each side of a tile from its first byte to its last
+  kInOrder,  // floats: each side of a tile from its first byte to its last
   kGuarded,  // as kAhead, but keys that a row does not see are left out
 };
 
@@ -114,7 +117,8 @@ struct RowsKernel {
   static constexpr bool kInOrder = kReading == Reading::kInOrder;
   static constexpr bool kGuarded = kReading == Reading::kGuarded;
   static constexpr int kKeyVectors = kInOrder ? kGroupKeys / kLanes : kVectors;
-  static constexpr int kMostValueVectors = kInOrder ? 8 : kVectors;
+  static constexpr int kMostValueVectors =
+      kInOrder && kRows <= kMostRowsOfEightVectors ? 8 : kVectors;
 
   HWY_INLINE RowsKernel(const StoredTile& t, const StoredTile* n, const Panel& p,
                         const PanelOptions& o, PanelState& s, Real* w, std::int32_t first)
@@ -186,7 +190,7 @@ struct RowsKernel {
     const std::int32_t dims = elements_of(panel.head_dim);
     const std::int64_t steps = std::int64_t{(end - first_key - 1) / kStep + 1} * ((dims + 1) / 2);
     Prefetch values = kInOrder ? Prefetch::beginning(values_of(tile), keys_of(tile).end(), steps)
-                               : Prefetch(values_of(tile), steps);
+                               : Prefetch(values_of(tile), options.reads_in_order, steps);
     for (std::int32_t key = first_key; key < end; key += kStep) {
       Columns columns[kCount];
       for (int v = 0; v < kCount; ++v) {
@@ -226,17 +230,19 @@ struct RowsKernel {
     if (tile.key.is_columns) return find_exponents<PairColumns>();
     return find_exponents<KeyRows<RealNumbers>>();
 #elif HEED_REAL_BITS == 32
-    switch (tile.key.storage) {
-      case KvStorage::kFloat16:
-        return find_plain_exponents<HalfNumbers<Float16Format>>();
-      case KvStorage::kBFloat16:
-        return find_plain_exponents<HalfNumbers<BFloat16Format>>();
-      default:
-        break;
-    }
     if constexpr (!kInOrder) {
-      if (tile.key.storage == KvStorage::kInt8) return find_exponents<Int8Columns>();
-      if (tile.key.storage == KvStorage::kInt4) return find_exponents<Int4Columns>();
+      switch (tile.key.storage) {
+        case KvStorage::kFloat16:
+          return find_plain_exponents<HalfNumbers<Float16Format>>();
+        case KvStorage::kBFloat16:
+          return find_plain_exponents<HalfNumbers<BFloat16Format>>();
+        case KvStorage::kInt8:
+          return find_exponents<Int8Columns>();
+        case KvStorage::kInt4:
+          return find_exponents<Int4Columns>();
+        case KvStorage::kFloat32:
+          break;
+      }
     }
 #endif
 #if !HEED_HAS_PAIRS
@@ -414,7 +420,7 @@ struct RowsKernel {
     if (next != nullptr) {
       const std::int64_t steps = std::int64_t{elements_of(end - begin)} * passes();
       keys = kInOrder ? Prefetch::beginning(keys_of(*next), values_of(tile).end(), steps)
-                      : Prefetch(keys_of(*next), steps);
+                      : Prefetch(keys_of(*next), options.reads_in_order, steps);
     }
     Real sums[kRows] = {};
     for (std::int32_t group = begin / kGroupKeys; group * kGroupKeys < end; ++group) {
@@ -423,7 +429,7 @@ struct RowsKernel {
       add_weights(group, from, to, sums);
       for (std::int32_t column = 0; column < panel.value_dim;) {
         const std::int32_t count = vectors_at(column);
-        if (kInOrder && count == kMostValueVectors) {
+        if (kMostValueVectors > kVectors && count == kMostValueVectors) {
           add_columns<Values, kMostValueVectors>(group, from, to, column, keys);
         } else if (count == kVectors) {
           add_columns<Values, kVectors>(group, from, to, column, keys);
@@ -440,17 +446,19 @@ struct RowsKernel {
 #if HEED_HAS_PAIRS
     return add_groups<PairValues>();
 #elif HEED_REAL_BITS == 32
-    switch (tile.value.storage) {
-      case KvStorage::kFloat16:
-        return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
-      case KvStorage::kBFloat16:
-        return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
-      default:
-        break;
-    }
     if constexpr (!kInOrder) {
-      if (tile.value.storage == KvStorage::kInt8) return add_groups<Int8Values>();
-      if (tile.value.storage == KvStorage::kInt4) return add_groups<Int4Values>();
+      switch (tile.value.storage) {
+        case KvStorage::kFloat16:
+          return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
+        case KvStorage::kBFloat16:
+          return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
+        case KvStorage::kInt8:
+          return add_groups<Int8Values>();
+        case KvStorage::kInt4:
+          return add_groups<Int4Values>();
+        case KvStorage::kFloat32:
+          break;
+      }
     }
 #endif
 #if !HEED_HAS_PAIRS

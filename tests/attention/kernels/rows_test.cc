@@ -49,15 +49,16 @@ struct Sizes {
   std::int32_t value_dim;
   std::int32_t kv_len;
 };
-constexpr std::array<Sizes, 9> kSizes{{{1, 1, 1},
-                                       {3, 5, 7},
-                                       {16, 32, 128},
-                                       {33, 17, 129},
-                                       {64, 64, 50},
-                                       {31, 100, 300},
-                                       {80, 72, 259},
-                                       {128, 128, 256},
-                                       {5, 40, 143}}};
+constexpr std::array<Sizes, 10> kSizes{{{1, 1, 1},
+                                        {3, 5, 7},
+                                        {16, 32, 128},
+                                        {33, 17, 129},
+                                        {64, 64, 50},
+                                        {31, 100, 300},
+                                        {80, 72, 259},
+                                        {128, 128, 256},
+                                        {24, 64, 261},
+                                        {5, 40, 143}}};
 
 // The keys that each row sees.
 struct Ranges {
