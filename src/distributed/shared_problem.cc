@@ -30,6 +30,7 @@ std::string description(const Request<Real>& request, const Dropout& dropout) {
       shapes.value_dim, to_string(shapes.type_of_values()), request.mask.description(),
       request.terms.description(), request.scale);
   if (request.sinks) text += ", sinks";
+  if (request.precision == Precision::kExact) text += ", exact";
   if (dropout.probability != 0) {
     text += fmt::format(", dropout {}, seed {}", dropout.probability, dropout.seed);
   }

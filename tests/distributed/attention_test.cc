@@ -234,6 +234,12 @@ TEST(DistributedAttention, EveryRankThrowsTheSame) {
         distributed::attention(ranks, query, key, value,
                                {.mask = ranks.rank() == 0 ? causal() : Mask()});
       });
+  expect("scale 0.35355338, exact, divided by automatic, but rank 0 has query",
+         [](Communicator& ranks, Part query, Part key, Part value) {
+           distributed::attention(
+               ranks, query, key, value,
+               {.precision = ranks.rank() == 0 ? Precision::kFast : Precision::kExact});
+         });
   expect("rank 0 has 1000 of 1976 queries, expected 1024",
          [](Communicator& ranks, Part query, Part key, Part value) {
            const std::int64_t own = ranks.rank() == 0 ? 1000 : 976;
