@@ -131,10 +131,10 @@ void SequenceState::append(TensorView<const T> key, TensorView<const T> value) {
   copy_shared_pages(last);
   for (std::int64_t j = 0; j < added; ++j) pages.push(pool->take());
   for (std::int64_t i = 0; i < n; ++i) {
-    std::byte* part = pages[(length + i) / layout.page_size]->memory;
-    for (std::int64_t h = 0; h < layout.num_kv_heads; ++h, part += layout.part_bytes) {
-      keys.store(h, i, part, (length + i) % layout.page_size);
-      values.store(h, i, part, (length + i) % layout.page_size);
+    const Page& page = *pages[(length + i) / layout.page_size];
+    for (std::int64_t h = 0; h < layout.num_kv_heads; ++h) {
+      keys.store(h, i, page.part(h), (length + i) % layout.page_size);
+      values.store(h, i, page.part(h), (length + i) % layout.page_size);
     }
   }
   length += n;

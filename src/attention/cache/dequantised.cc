@@ -22,7 +22,7 @@ Tensor<float> numbers(const SequenceState& state, const SideLayout& side) {
       if (is_gone) continue;
       const Page* const page = state.pages[k / layout.page_size];
       const std::int64_t slot = k % layout.page_size;
-      load_rows(nullptr, side, page->memory + h * layout.part_bytes, {slot, slot + 1}, row.data());
+      load_rows(nullptr, side, page->part(h), {slot, slot + 1}, row.data());
       if (side.is_rotated()) rotate(row.data(), side.stored_dim);
       std::copy_n(row.begin(), side.dim, to);
     }

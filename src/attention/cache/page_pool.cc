@@ -68,9 +68,11 @@ void PagePool::grow(std::int64_t wanted) {
   AlignedBytes memory = allocate_in_huge_pages(static_cast<std::size_t>(bytes));
   std::byte* const first = memory.get();
   memory_.push_back(std::move(memory));
-  for (std::int64_t i = 0; i < count; ++i) {
-    pages_.push_back({first + i * layout_.page_bytes(), 0});
-    free_.push_back(&pages_.back());
+  // What is left of earlier ones is taken first.
+  auto at = free_.begin();
+  for (std::int64_t i = count - 1; i >= 0; --i) {
+    pages_.push_back({first + i * layout_.part_bytes, count * layout_.part_bytes, 0});
+    at = free_.insert(at, &pages_.back()) + 1;
   }
 }
 
@@ -83,13 +85,17 @@ Page* PagePool::take_unwritten() noexcept {
 
 Page* PagePool::take() noexcept {
   Page* const page = take_unwritten();
-  std::memset(page->memory, 0, static_cast<std::size_t>(layout_.page_bytes()));
+  for (std::int64_t h = 0; h < layout_.num_kv_heads; ++h) {
+    std::memset(page->part(h), 0, static_cast<std::size_t>(layout_.part_bytes));
+  }
   return page;
 }
 
 Page* PagePool::take_copy(const Page& page) noexcept {
   Page* const copy = take_unwritten();
-  std::memcpy(copy->memory, page.memory, static_cast<std::size_t>(layout_.page_bytes()));
+  for (std::int64_t h = 0; h < layout_.num_kv_heads; ++h) {
+    std::memcpy(copy->part(h), page.part(h), static_cast<std::size_t>(layout_.part_bytes));
+  }
   return copy;
 }
 

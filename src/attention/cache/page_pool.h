@@ -12,12 +12,19 @@
 
 namespace heed::inline v0::detail {
 
+// One part for each key head. Pages that are allocated together lie as [num_kv_heads][pages]
+// [part_bytes], so that the keys and values of a head over neighbouring pages are one stretch,
+// which memory brings faster than parts that lie apart.
 struct Page {
-  std::byte* memory = nullptr;  // [num_kv_heads][part_bytes]
-  std::int64_t references = 0;  // sequences that have it; 0: it is free
+  std::byte* first_part = nullptr;
+  std::int64_t head_stride = 0;  // in bytes
+  std::int64_t references = 0;   // sequences that have it; 0: it is free
+
+  std::byte* part(std::int64_t kv_head) const { return first_part + kv_head * head_stride; }
 };
 
-// Pages are allocated when they are first reserved, several at a time.
+// Pages are allocated when they are first reserved, several at a time, and taken in the order in
+// which they lie.
 class PagePool {
  public:
   // Throws InvalidArgument when a number of the configuration means nothing.
@@ -57,7 +64,7 @@ class PagePool {
   bool is_open_ = true;
   std::vector<AlignedBytes> memory_;
   std::deque<Page> pages_;
-  std::vector<Page*> free_;  // has room for all pages
+  std::vector<Page*> free_;  // the last one is taken first; has room for all pages
   AlignedBytes zeros_;
 };
 

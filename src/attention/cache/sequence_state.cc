@@ -46,7 +46,10 @@ SequenceState::SequenceState(const char* function, std::shared_ptr<PagePool> sha
 
 SequenceState::~SequenceState() {
   if (!pool->is_open()) return;
-  for (Page* page : pages.pages()) pool->release(page);
+  // The first one last: it is the first to be taken again.
+  for (auto page = pages.pages().rbegin(); page != pages.pages().rend(); ++page) {
+    pool->release(*page);
+  }
 }
 
 SequenceState& SequenceState::of(const char* function, const KvSequence& sequence) {
@@ -120,8 +123,8 @@ void SequenceState::copy_shared_pages(RowRange range) noexcept {
 void SequenceState::move_row(std::int64_t from, std::int64_t to) noexcept {
   const PageLayout& layout = pool->layout();
   for (std::int64_t h = 0; h < layout.num_kv_heads; ++h) {
-    const std::byte* const source = pages[from / layout.page_size]->memory + h * layout.part_bytes;
-    std::byte* const target = pages[to / layout.page_size]->memory + h * layout.part_bytes;
+    const std::byte* const source = pages[from / layout.page_size]->part(h);
+    std::byte* const target = pages[to / layout.page_size]->part(h);
     for (const SideLayout* side : {&layout.key, &layout.value}) {
       copy_row(*side, source, from % layout.page_size, target, to % layout.page_size);
     }

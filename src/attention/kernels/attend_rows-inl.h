@@ -51,17 +51,22 @@ inline int most_rows_in_order(const Panel& panel) {
   return panel.value_dim == 8 * kLanes ? kMostRowsOfEightVectors : 0;
 }
 
-// Whether keys, as columns, and values are floats that lie behind each other. Shorter numbers would
-// wait for additions: with a group of keys alone these are one chain, which takes as long as memory
-// takes to bring such a group.
-inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
-  const auto is_stretch_of_floats = [](const StoredNumbers& numbers, std::int32_t num_keys,
-                                       std::int32_t dim) {
-    return numbers.storage == KvStorage::kFloat32 &&
-           TileSide(numbers, num_keys, dim, sizeof(Real)).is_one_stretch();
-  };
-  return tile.key.is_columns && is_stretch_of_floats(tile.key, tile.num_keys, panel.head_dim) &&
-         is_stretch_of_floats(tile.value, tile.num_keys, panel.value_dim);
+// Whether a tile is read in order: keys, as columns, and values that lie behind each other, without
+// scales. Of half precision one row, of eight vectors of values, if the next tile goes on where
+// this one ends: less memory at a time, or a stretch that begins anew, comes slower than additions
+// are done, of which a group of keys alone has one chain.
+inline bool can_be_read_in_order(const StoredTile& tile, const StoredTile* next,
+                                 const Panel& panel) {
+  const TileSide keys(tile.key, tile.num_keys, panel.head_dim, sizeof(Real));
+  const TileSide values(tile.value, tile.num_keys, panel.value_dim, sizeof(Real));
+  if (!tile.key.is_columns || keys.has_scales() || values.has_scales() || !keys.is_one_stretch() ||
+      !values.is_one_stretch()) {
+    return false;
+  }
+  const bool are_floats =
+      tile.key.storage == KvStorage::kFloat32 && tile.value.storage == KvStorage::kFloat32;
+  return are_floats || (panel.num_rows == 1 && panel.value_dim == 8 * kLanes && next != nullptr &&
+                        keys.end() == values.begin() && values.end() == next->key.groups[0]);
 }
 
 // In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
@@ -76,7 +81,7 @@ inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Pa
   }
   if constexpr (kMostRowsInOrder > 0) {
     if (options.reads_in_order && panel.num_rows <= most_rows_in_order(panel) &&
-        can_be_read_in_order(tile, panel)) {
+        can_be_read_in_order(tile, next, panel)) {
       return attend_some_rows<Reading::kInOrder, kMostRowsInOrder>(
           tile, next, panel, options, state, weights, 0, panel.num_rows);
     }

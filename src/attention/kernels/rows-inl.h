@@ -40,7 +40,7 @@ constexpr int kMostRowsOfEightVectors = 3;
 // How keys and values are read. Whatever the way, the bits are the same.
 enum class Reading {
   kAhead,    // several groups side by side; what comes next is fetched meanwhile
-  kInOrder,  // floats: each side of a tile from its first byte to its last
+  kInOrder,  // each side of a tile from its first byte to its last
   kGuarded,  // as kAhead, but keys that a row does not see are left out
 };
 
@@ -230,19 +230,17 @@ struct RowsKernel {
     if (tile.key.is_columns) return find_exponents<PairColumns>();
     return find_exponents<KeyRows<RealNumbers>>();
 #elif HEED_REAL_BITS == 32
+    switch (tile.key.storage) {
+      case KvStorage::kFloat16:
+        return find_plain_exponents<HalfNumbers<Float16Format>>();
+      case KvStorage::kBFloat16:
+        return find_plain_exponents<HalfNumbers<BFloat16Format>>();
+      default:
+        break;
+    }
     if constexpr (!kInOrder) {
-      switch (tile.key.storage) {
-        case KvStorage::kFloat16:
-          return find_plain_exponents<HalfNumbers<Float16Format>>();
-        case KvStorage::kBFloat16:
-          return find_plain_exponents<HalfNumbers<BFloat16Format>>();
-        case KvStorage::kInt8:
-          return find_exponents<Int8Columns>();
-        case KvStorage::kInt4:
-          return find_exponents<Int4Columns>();
-        case KvStorage::kFloat32:
-          break;
-      }
+      if (tile.key.storage == KvStorage::kInt8) return find_exponents<Int8Columns>();
+      if (tile.key.storage == KvStorage::kInt4) return find_exponents<Int4Columns>();
     }
 #endif
 #if !HEED_HAS_PAIRS
@@ -446,19 +444,17 @@ struct RowsKernel {
 #if HEED_HAS_PAIRS
     return add_groups<PairValues>();
 #elif HEED_REAL_BITS == 32
+    switch (tile.value.storage) {
+      case KvStorage::kFloat16:
+        return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
+      case KvStorage::kBFloat16:
+        return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
+      default:
+        break;
+    }
     if constexpr (!kInOrder) {
-      switch (tile.value.storage) {
-        case KvStorage::kFloat16:
-          return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
-        case KvStorage::kBFloat16:
-          return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
-        case KvStorage::kInt8:
-          return add_groups<Int8Values>();
-        case KvStorage::kInt4:
-          return add_groups<Int4Values>();
-        case KvStorage::kFloat32:
-          break;
-      }
+      if (tile.value.storage == KvStorage::kInt8) return add_groups<Int8Values>();
+      if (tile.value.storage == KvStorage::kInt4) return add_groups<Int4Values>();
     }
 #endif
 #if !HEED_HAS_PAIRS

@@ -12,9 +12,8 @@ using detail::SideLayout;
 using kernels::kGroupKeys;
 
 const std::byte* PagedKeys::part(std::int64_t kv_head, std::int64_t position) const {
-  const PageLayout& layout = state_->pool->layout();
-  const detail::Page* const page = state_->pages[position / layout.page_size];
-  return page == nullptr ? state_->pool->zeros() : page->memory + kv_head * layout.part_bytes;
+  const detail::Page* const page = state_->pages[position / state_->pool->layout().page_size];
+  return page == nullptr ? state_->pool->zeros() : page->part(kv_head);
 }
 
 void PagedKeys::load(const SideLayout& side, std::int64_t kv_head, RowRange keys,

@@ -166,6 +166,42 @@ TEST(KvCache, HalfPrecisionQueriesAndTokens) {
   }
 }
 
+// One stretch of memory for all keys and values of a head is read otherwise than pages that lie
+// apart.
+TEST(KvCache, PagesThatFollowEachOtherHaveTheBitsOfPagesThatDoNot) {
+  constexpr std::int64_t kLength = 700;
+  for (const std::int64_t dim : {64, 128}) {
+    const auto key = normal<float>({1, kKvHeads, kLength, dim}, 1);
+    const auto value = normal<float>({1, kKvHeads, kLength, dim}, 2);
+    for (const KvStorage storage :
+         {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16, KvStorage::kInt8}) {
+      KvPool pool({.num_kv_heads = kKvHeads,
+                   .head_dim = dim,
+                   .key_storage = storage,
+                   .value_storage = storage});
+      KvSequence together(pool);
+      together.append(key, value);
+      KvSequence apart(pool);
+      KvSequence between(pool);
+      for (std::int64_t at = 0; at < kLength; at += pool.config().page_size) {
+        const std::int64_t end = std::min(at + pool.config().page_size, kLength);
+        const auto some_keys = key.view().slice(2, at, end);
+        const auto some_values = value.view().slice(2, at, end);
+        apart.append(some_keys, some_values);
+        between.append(some_keys, some_values);
+      }
+      for (const std::int64_t heads_per_key_head : {1, 2, 3, 4, 5}) {
+        const auto query = normal<float>({1, kKvHeads * heads_per_key_head, 1, dim}, 3);
+        const auto found = attend(query, together);
+        EXPECT_TRUE(same_bits(found, attend(query, apart)))
+            << dim << " " << to_string(storage) << " " << heads_per_key_head;
+        if (storage != KvStorage::kFloat32) continue;
+        EXPECT_TRUE(same_bits(found, attention(query, key, value)));
+      }
+    }
+  }
+}
+
 TEST(KvCache, TokensOfAnyStrides) {
   const Tokens tokens(40);
   const auto key = to_tensor(tokens.key.view().select(0, 0).permute({1, 0, 2}));
