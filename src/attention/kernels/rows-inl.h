@@ -363,8 +363,8 @@ struct RowsKernel {
         sums[r][v] = hn::Load(kReals, out + r * out_stride(panel) + v * kLanes);
       }
     }
-    const std::int32_t element = group * kGroupKeys / kPerElement;
-    const Real* HWY_RESTRICT weight = (kInPairs ? pair_weights(0) : weights) + element;
+    const Real* HWY_RESTRICT weight =
+        (kInPairs ? pair_weights(0) : weights) + group * kGroupKeys / kPerElement;
     constexpr std::int32_t kRowSize = kTileKeys / kPerElement;
     Values values(tile.value, static_cast<std::size_t>(group), from, column, panel.value_dim);
     if constexpr (kInPairs) values.count = tile.num_keys - group * kGroupKeys - from;
