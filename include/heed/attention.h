@@ -34,8 +34,7 @@ struct Dropout {
 /// What half-precision tensors are multiplied in: docs/semantics.md. Source: Intel's VDPBF16PS.
 enum class Precision : std::uint8_t {
   /// In the precision they have, where the processor does so faster than in float: bfloat16 on
-  /// "AVX512_BF16". Weights are rounded to it, and the gradients of scores; sums are float. The way
-  /// back reads the output as it was rounded, on all processors.
+  /// "AVX512_BF16". Weights are rounded to it, and the gradients of scores; sums are float.
   kFast,
   kExact,  ///< in float, as the floats they stand for
 };

@@ -90,10 +90,10 @@ struct AttentionOutputView {
 ///
 /// Computed by the fused kernels of the processor, in memory linear in the lengths, with the same
 /// bits for any number of threads. Half-precision tensors are read as the floats they stand for,
-/// out as it was rounded, and sums are floats; where bfloat16 is multiplied as it is, weights and
-/// scale · grad_score are rounded. With Precision::kExact only the gradients are rounded: out,
-/// whose rounding would cost them digits, is computed again, which takes a third longer. Source:
-/// Dao et al., "FlashAttention", 2022, section 3.1.
+/// sums are floats, and only the gradients are rounded; of their output the shape alone is read,
+/// for a rounded one would cost the gradients most of their digits: it is computed again. Not so
+/// where bfloat16 is multiplied as it is (Precision::kFast): weights and scale · grad_score are
+/// rounded, and out is read. Source: Dao et al., "FlashAttention", 2022, section 3.1.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
                                                       FloatView key, FloatView value,

@@ -101,12 +101,8 @@ HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOptions64& options = {});
-/// The same with Precision::kFast: out is rounded to the type of the tensors before it is read, and
-/// weights and scale · grad_score to bfloat16, of such tensors, before anything is multiplied by
-/// them. With kExact, as the floats they stand for.
-HEED_API Gradients<float> attention_backward(Float16View grad_out, Float16View query,
-                                             Float16View key, Float16View value,
-                                             const AttentionOptions& options = {});
+/// The same with Precision::kFast: rounded to bfloat16 are weights, out, and scale · grad_score
+/// before anything is multiplied by them. With kExact, as the floats they stand for.
 HEED_API Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query,
                                              BFloat16View key, BFloat16View value,
                                              const AttentionOptions& options = {});

@@ -139,8 +139,7 @@ def attention(
     query_offset      the position of query 0 in the sequence: a number, or a list of one for each batch entry. With
                       alibi_slopes or relative positions and masks aligned "bottom_right" it need not be given
     precision         "fast": where the processor multiplies bfloat16 twice as fast as float32, weights are rounded to it
-                      and sums are float32, and the way back of half precision reads out as it was rounded; "exact": as
-                      the floats they stand for
+                      and sums are float32; "exact": as the floats they stand for
     num_threads       at most so many
 
     bias, alibi_slopes, tables and sinks are float32 (float64 for float64 queries); other floating-point types are copied.
@@ -198,10 +197,9 @@ def attention_backward(
     derivative of the loss with respect to out, and what attention(…, return_lse=True) returned. Without lse_low all
     weights of a row are off by |lse| · 2⁻²⁴ of themselves.
 
-    Half precision is computed in float32, with out as it was rounded; the gradients of the options and lse are float32
-    then. Where bfloat16 is multiplied as it is, weights and gradients of scores are rounded to it before anything is
-    multiplied by them. With precision="exact" out is computed again, which takes a third longer, and only the gradients
-    are rounded. The options are those of attention() but for score_mod.
+    Half precision is computed in float32, and out computed again; the gradients of the options and lse are float32 then.
+    Where bfloat16 is multiplied as it is, out is read, and gradients of scores are rounded to it before queries and keys
+    are multiplied by them. The options are those of attention() but for score_mod.
 
     >>> made = heed.attention(x, x, x, causal=True, return_lse=True)
     >>> gradients = heed.attention_backward(numpy.ones_like(x), x, x, x, *made, lse_low=made.lse_low, causal=True)

@@ -71,10 +71,9 @@ struct Problem : Request<Real> {
   View query;  // [batch, num_heads, q_len, head_dim]
   View key;    // [batch, num_kv_heads, kv_len, head_dim]
   View value;  // [batch, num_kv_heads, kv_len, value_dim]
-  // What weights, and gradients of scores, are rounded to before numbers are multiplied by them,
-  // and out before the way back reads it.
-  DataType factor_type = data_type_of<Real>();
-  DataType out_type = data_type_of<Real>();
+  // Weights, and gradients of scores, are rounded to bfloat16 before numbers are multiplied by
+  // them.
+  bool rounds_factors = false;
 };
 
 // All of these throw InvalidArgument, with `function` in front, when anything does not fit.

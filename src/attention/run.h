@@ -11,14 +11,15 @@
 namespace heed::inline v0 {
 
 // The output of the forward pass as the way back needs it. In half precision it is rounded, and
-// with it Σ grad_out · out: where exact gradients are asked for, it is computed again.
+// Σ grad_out · out would cost the gradients most of their digits: it is computed again, unless
+// products are of rounded numbers anyway.
 template <class T>
 class OutputOfForward {
  public:
   using Real = Computed<T>;
 
-  OutputOfForward(const Call<Real>& call, TensorView<const T> out) {
-    if (std::is_same_v<T, Real> || call.request->precision == Precision::kFast) {
+  OutputOfForward(const Call<Real>& call, const Plan<Real>& backward, TensorView<const T> out) {
+    if (std::is_same_v<T, Real> || backward.schedule.stages_pairs) {
       rows_ = rows_of(out);
     } else {
       again_ = Tensor<Real>::uninitialized(out.shape());
@@ -66,7 +67,7 @@ AttentionGradients<T, Computed<T>> run_backward(const char* function,
   }
   GradientTensors<T> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
   const Call<Real> inputs = call_of(request, in.query, in.key, in.value);
-  const OutputOfForward<T> forward_out(inputs, in.forward.out);
+  const OutputOfForward<T> forward_out(inputs, plan, in.forward.out);
   const BackwardCall<Real> call{inputs,         rows_of(in.grad_out), forward_out.rows(),
                                 in.forward.lse, gradients.targets(),  in.forward.lse_low};
   plan.backend->backward({&call, 1}, plan.schedule, workspace);

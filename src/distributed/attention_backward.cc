@@ -1,5 +1,7 @@
 // The gradients of attention over divided tokens: check together, sum, round.
+#include "attention/engine/schedule.h"
 #include "attention/run.h"
+#include "attention/target.h"
 #include "distributed/backward.h"
 #include "distributed/forward.h"
 #include "distributed/own_part.h"
@@ -31,16 +33,18 @@ AttentionGradients<T, Computed<T>> compute(const Ranks& ranks, const BackwardTen
   const UncancelledMessages messages;
   const SharedProblem<Real> problem =
       share_problem(kFunction, ranks, in.query, in.key, in.value, options, messages.outer());
-  // Exact gradients are not those of an output that was rounded.
-  const bool needs_out_again = !std::is_same_v<T, Real> && options.precision == Precision::kExact;
   Tensor<Real> out_again;
   run_on_all(ranks.communicator, [&] {
     check_outputs(in);
-    if (needs_out_again) out_again = Tensor<Real>::uninitialized(in.forward.out.shape());
+    if (!std::is_same_v<T, Real>) out_again = Tensor<Real>::uninitialized(in.forward.out.shape());
   });
   BackwardInputs<Real> inputs{rows_of(in.grad_out), rows_of(in.forward.out), in.forward.lse,
                               in.forward.lse_low};
-  if (needs_out_again) {
+  const bool is_rounded =
+      !std::is_same_v<T, Real> && !engine::takes_pairs(kernels::kernels_in<Real>(*kernels_in_use()),
+                                                       problem.request, Pass::kBackward);
+  if (is_rounded) {
+    // Σ grad_out · out of a rounded output would cost the gradients most of their digits.
     forward<Real>(problem, {rows_of(out_again.view()), {}, {}});
     inputs.out = rows_of(TensorView<const Real>(out_again));
   }

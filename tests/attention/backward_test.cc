@@ -7,7 +7,6 @@
 
 #include "heed/attention_backward.h"
 #include "heed/reference.h"
-#include "support/exact.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -16,9 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::converted;
-using testing_support::exactly;
-using testing_support::ExactOptions;
-using testing_support::Judgement;
 using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
@@ -112,61 +108,6 @@ void expect_half_gradients_are_those_of_floats() {
 TEST(Backward, OfHalvesIsThatOfFloatsRounded) {
   expect_half_gradients_are_those_of_floats<Float16>();
   expect_half_gradients_are_those_of_floats<BFloat16>();
-}
-
-struct Float16Call {
-  Tensor<Float16> query, key, value, grad_out;
-
-  explicit Float16Call(std::int64_t kv_len) {
-    const auto half = [](const Shape& shape, std::uint32_t seed) {
-      return converted<Float16>(normal<float>(shape, seed));
-    };
-    query = half({1, 4, 130, 32}, 1);
-    key = half({1, 2, kv_len, 32}, 2);
-    value = half({1, 2, kv_len, 24}, 3);
-    grad_out = half({1, 4, 130, 24}, 4);
-  }
-};
-
-TEST(Backward, OfFloat16ReadsOutAsItWasRounded) {
-  const Float16Call call(300);
-  const auto sinks = normal<float>({4}, 7);
-  const AttentionOptions options{.mask = causal_bottom_right(), .sinks = sinks};
-  const auto forward = attention_with_lse(call.query, call.key, call.value, options);
-  const auto found =
-      attention_backward(call.grad_out, call.query, call.key, call.value, forward, options);
-  const auto out = converted<float>(forward.out);
-  const auto expected = attention_backward(
-      converted<float>(call.grad_out), converted<float>(call.query), converted<float>(call.key),
-      converted<float>(call.value), {out, forward.lse, forward.lse_low}, options);
-  EXPECT_TRUE(same_bits(found.query, converted<Float16>(expected.query)));
-  EXPECT_TRUE(same_bits(found.key, converted<Float16>(expected.key)));
-  EXPECT_TRUE(same_bits(found.value, converted<Float16>(expected.value)));
-  EXPECT_TRUE(same_bits(found.sinks, expected.sinks));
-}
-
-TEST(Backward, OfFloat16IsAsAccurateAsLoopsThatRoundOut) {
-  for (const std::int64_t kv_len : {130, 1100}) {
-    const Float16Call call(kv_len);
-    const AttentionOptions options{.mask = causal_bottom_right()};
-    const auto forward = attention_with_lse(call.query, call.key, call.value, options);
-    const auto found =
-        attention_backward(call.grad_out, call.query, call.key, call.value, forward, options);
-    const auto plain =
-        reference::attention_backward(call.grad_out, call.query, call.key, call.value, options);
-    const ExactOptions exact_options(options);
-    const auto exact = reference::attention_backward(
-        exactly(converted<float>(call.grad_out)), exactly(converted<float>(call.query)),
-        exactly(converted<float>(call.key)), exactly(converted<float>(call.value)), *exact_options);
-    const auto judge = [&](const char* name, const Tensor<Float16>& is, const Tensor<float>& loops,
-                           const Tensor<double>& should_be) {
-      return Judgement{}(name, converted<float>(is), converted<float>(converted<Float16>(loops)),
-                         should_be);
-    };
-    EXPECT_EQ(judge("query", found.query, plain.query, exact.query), "");
-    EXPECT_EQ(judge("key", found.key, plain.key, exact.key), "");
-    EXPECT_EQ(judge("value", found.value, plain.value, exact.value), "");
-  }
 }
 
 TEST(Backward, OfFloatsIsCloseToIt) {

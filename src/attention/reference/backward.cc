@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attention/option_gradients.h"
-#include "attention/reference/half_precision.h"
+#include "attention/reference/bfloat16.h"
 #include "attention/reference/row.h"
 #include "heed/reference.h"
 
@@ -60,7 +60,7 @@ class Backward {
 
   // Returns Σ weights · grad_weights, which is grad_out · out: of an out that was rounded, that.
   Real through_softmax() {
-    if (problem_.out_type == data_type_of<Real>()) {
+    if (!problem_.rounds_factors) {
       return softmax_backward_row<Real>(grad_weights_, row_.weights, grad_masked_);
     }
     const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
@@ -68,20 +68,12 @@ class Backward {
     for (std::int64_t d = 0; d < problem_.value_dim(); ++d) {
       Real out = 0;
       for_each_seen_key([&](std::int64_t k) {
-        out += row_.rounded(row_.dropped[static_cast<std::size_t>(k)]) * value_of(k, d);
+        out += row_.rounded(row_.dropped[static_cast<std::size_t>(k)]) * row_.value(k)[d];
       });
-      sum += grad_out[d] * rounded_to(problem_.out_type, out);
+      sum += grad_out[d] * row_.rounded(out);
     }
     softmax_backward_row<Real>(grad_weights_, row_.weights, sum, grad_masked_);
     return sum;
-  }
-
-  Real value_of(std::int64_t k, std::int64_t d) const {
-    Real value = row_.value(k)[d];
-    for (const auto& term : problem_.terms) {
-      if (term->adds_to_values()) value += term->added_value(row_.at(k))[d];
-    }
-    return value;
   }
 
   // out = Σ_k weights[k] · dropout[k] · (value[k] + what terms add to it)
@@ -179,19 +171,6 @@ Gradients<Real> check_and_compute(TensorView<const Real> grad_out, TensorView<co
   return backward(problem, grad_out, {0, problem.shape.batch});
 }
 
-template <class Half>
-Gradients<float> compute_as_floats(TensorView<const Half> grad_out, TensorView<const Half> query,
-                                   TensorView<const Half> key, TensorView<const Half> value,
-                                   const AttentionOptions& options) {
-  constexpr const char* kFunction = "attention_backward";
-  const Floats<Half> numbers(kFunction, query, key, value);
-  const auto problem = numbers.problem(kFunction, options);
-  check_tensor(kFunction, "grad_out", grad_out,
-               {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
-  const auto grads = converted<float>(grad_out);
-  return backward<float>(problem, grads, {0, problem.shape.batch});
-}
-
 }  // namespace
 
 template <class Real>
@@ -208,14 +187,14 @@ Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatVi
   return check_and_compute(grad_out, query, key, value, options);
 }
 
-Gradients<float> attention_backward(Float16View grad_out, Float16View query, Float16View key,
-                                    Float16View value, const AttentionOptions& options) {
-  return compute_as_floats(grad_out, query, key, value, options);
-}
-
 Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query, BFloat16View key,
                                     BFloat16View value, const AttentionOptions& options) {
-  return compute_as_floats(grad_out, query, key, value, options);
+  const Floats numbers("attention_backward", query, key, value);
+  const auto problem = numbers.problem("attention_backward", options);
+  check_tensor("attention_backward", "grad_out", grad_out,
+               {query.extent(0), query.extent(1), query.extent(2), value.extent(3)});
+  const auto grads = converted<float>(grad_out);
+  return backward<float>(problem, grads, {0, problem.shape.batch});
 }
 
 Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "attention/reference/half_precision.h"
+#include "attention/reference/bfloat16.h"
 #include "attention/reference/row.h"
 
 namespace heed::inline v0::reference {
@@ -99,7 +99,7 @@ Result<float> attention(FloatView query, FloatView key, FloatView value,
 
 Result<float> attention(BFloat16View query, BFloat16View key, BFloat16View value,
                         const AttentionOptions& options, Keep keep) {
-  const Floats<BFloat16> numbers("attention", query, key, value);
+  const Floats numbers("attention", query, key, value);
   return forward(numbers.problem("attention", options), {0, query.extent(0)}, keep);
 }
 

@@ -24,14 +24,6 @@ T* row_pointer(const TensorView<T>& tensor, std::int64_t batch, std::int64_t hea
          index * tensor.stride(2);
 }
 
-// The number of this type that is closest.
-template <class Real>
-Real rounded_to(DataType type, Real number) {
-  if (type == DataType::kFloat16) return Real{Float16(static_cast<float>(number))};
-  if (type == DataType::kBFloat16) return Real{BFloat16(static_cast<float>(number))};
-  return number;
-}
-
 // The scores and weights of one query for all keys.
 template <class Real>
 class Row {
@@ -86,7 +78,9 @@ class Row {
   }
 
   // What numbers of query, key or value are multiplied by, instead of `factor`.
-  Real rounded(Real factor) const { return rounded_to(problem_.factor_type, factor); }
+  Real rounded(Real factor) const {
+    return problem_.rounds_factors ? Real{BFloat16(static_cast<float>(factor))} : factor;
+  }
 
   Real dropout_factor(std::int64_t k) const {
     return static_cast<Real>(problem_.dropout.factor(position_of(k)));
