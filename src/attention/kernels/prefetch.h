@@ -66,8 +66,8 @@ class Prefetch {
  public:
   // Fetches nothing.
   Prefetch() = default;
-  // All of `side`, in so many steps; `in_order` if that is one stretch, a line of every group in
-  // turn otherwise. Inlined, or the members would be kept in memory.
+  // All of `side`, in so many steps; `in_order` if that is one stretch without scales, a line of
+  // every group in turn otherwise. Inlined, or the members would be kept in memory.
   HWY_INLINE Prefetch(const TileSide& side, bool in_order, std::int64_t steps)
       : groups_(side.numbers.groups.data()), num_groups_(side.num_groups()), steps_(steps) {
     if (in_order && !side.has_scales() && side.is_one_stretch()) {
