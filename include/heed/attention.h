@@ -114,11 +114,15 @@ struct AttentionOutput {
                     ///< for a query that sees no key
   Tensor<Lse> lse_low = {};  ///< [batch, num_heads, q_len]: what lse lacks, rounded; 0 in rows
                              ///< where lse is infinite or NaN. Empty where it was not computed
+  Tensor<T> out_low = {};    ///< [batch, num_heads, q_len, value_dim]: what out of half precision
+                             ///< lacks, rounded; 0 where out is infinite or NaN. Empty where out
+                             ///< lacks nothing, or it was not computed
 };
 
 /// attention(), and the logarithm of each row's denominator: what merges results over different
 /// keys. An lse of magnitude m in float is off by up to m · 2⁻²⁴, and so would be all weights that
 /// attention_backward computes from it, each by so much of itself: lse_low tells it the rest.
+/// out_low does the same for out of half precision, where Precision is kFast.
 HEED_API AttentionOutput<float> attention_with_lse(FloatView query, FloatView key, FloatView value,
                                                    const AttentionOptions& options = {});
 HEED_API AttentionOutput<Float16, float> attention_with_lse(Float16View query, Float16View key,

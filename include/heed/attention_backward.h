@@ -57,13 +57,16 @@ struct AttentionOutputView {
   TensorView<const Lse> lse;  ///< [batch, num_heads, q_len]
   /// [batch, num_heads, q_len], what lse lacks; empty where nobody kept it, and then taken for 0.
   TensorView<const Lse> lse_low;
+  /// [batch, num_heads, q_len, value_dim], what out of half precision lacks; empty where nobody
+  /// kept it.
+  TensorView<const T> out_low;
 
   AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l,
-                      TensorView<const Lse> low = {})
-      : out(o), lse(l), lse_low(low) {}
+                      TensorView<const Lse> low = {}, TensorView<const T> o_low = {})
+      : out(o), lse(l), lse_low(low), out_low(o_low) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   AttentionOutputView(const AttentionOutput<T, Lse>& output HEED_LIFETIME_BOUND)
-      : out(output.out), lse(output.lse), lse_low(output.lse_low) {}
+      : out(output.out), lse(output.lse), lse_low(output.lse_low), out_low(output.out_low) {}
 };
 
 /// The gradients of attention(query, key, value, options).
@@ -90,10 +93,10 @@ struct AttentionOutputView {
 ///
 /// Computed by the fused kernels of the processor, in memory linear in the lengths, with the same
 /// bits for any number of threads. Half-precision tensors are read as the floats they stand for,
-/// sums are floats, and only the gradients are rounded; of their output the shape alone is read,
-/// for a rounded one would cost the gradients most of their digits: it is computed again. Not so
-/// where bfloat16 is multiplied as it is (Precision::kFast): weights and scale · grad_score are
-/// rounded, and out is read. Source: Dao et al., "FlashAttention", 2022, section 3.1.
+/// sums are floats, and only the gradients are rounded. A rounded out would cost them most of their
+/// digits: out + out_low is read, and where there is no out_low, or with Precision::kExact, out is
+/// computed again, as long as a forward pass takes. Where bfloat16 is multiplied as it is, weights
+/// and scale · grad_score are rounded too. Source: Dao et al., "FlashAttention", 2022, section 3.1.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
                                                       FloatView key, FloatView value,

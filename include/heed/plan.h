@@ -48,6 +48,7 @@ struct AttentionBuffers {
   TensorView<T> out;                    ///< [batch, num_heads, q_len, value_dim]
   TensorView<Lse> lse = {};             ///< [batch, num_heads, q_len], or empty: not wanted
   TensorView<Lse> lse_low = {};         ///< the same; what lse lacks: see AttentionOutput
+  TensorView<T> out_low = {};           ///< in the shape of out, or empty; what out lacks
   std::span<std::byte> workspace = {};  ///< at least workspace_bytes(), or empty: allocated
 };
 
@@ -120,7 +121,7 @@ class HEED_API AttentionPlan {
 
   /// The gradients: attention_backward() of such tensors, of the result `forward` of attention with
   /// lse. `workspace` has at least backward_workspace_bytes(), or is empty: allocated. In half
-  /// precision the output is computed again, in floats of its own.
+  /// precision without out_low the output is computed again, in floats of its own.
   /// @throws InvalidArgument when the tensors are not those planned for, before anything is
   /// computed.
   AttentionGradients<float> run_backward(FloatView grad_out, FloatView query, FloatView key,

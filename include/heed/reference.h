@@ -101,8 +101,8 @@ HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOptions64& options = {});
-/// The same with Precision::kFast: rounded to bfloat16 are weights, out, and scale · grad_score
-/// before anything is multiplied by them. With kExact, as the floats they stand for.
+/// The same with Precision::kFast: rounded to bfloat16 are weights and scale · grad_score before
+/// anything is multiplied by them. With kExact, as the floats they stand for.
 HEED_API Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query,
                                              BFloat16View key, BFloat16View value,
                                              const AttentionOptions& options = {});

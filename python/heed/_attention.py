@@ -48,6 +48,7 @@ class _Made(NamedTuple):
     out: Tensor
     lse: Tensor
     lse_low: Tensor
+    out_low: Tensor | None
 
 
 def _inputs_of(call: _Call, tensors: Sequence[Tensor | None]) -> _Inputs:
@@ -146,19 +147,19 @@ class _Attention(torch.autograd.Function):
         made = _attend(call, _inputs_of(call, tensors), with_lse=True)
         ctx.call = call
         ctx.save_for_backward(*tensors, *made)
-        ctx.mark_non_differentiable(made[2])
+        ctx.mark_non_differentiable(*(low for low in made[2:] if low is not None))
         ctx.set_materialize_grads(False)
         return made
 
     @staticmethod
-    def backward(ctx, grad_out, grad_lse, _grad_low):
+    def backward(ctx, grad_out, grad_lse, *_grads_low):
         check_gradients("attention", *(grad for grad in (grad_out, grad_lse) if grad is not None))
         # Other ranks wait for what this one has of their gradients.
         if grad_out is None and grad_lse is None and ctx.call.ranks is None:
             return (None,) * len(ctx.needs_input_grad)
-        *tensors, out, lse, low = ctx.saved_tensors
+        *tensors, out, lse, lse_low, out_low = ctx.saved_tensors
         inputs, needs = _inputs_of(ctx.call, tensors), ctx.needs_input_grad[1:]
-        return None, *_backward(ctx.call, inputs, _Made(out, lse, low), (grad_out, grad_lse), needs)
+        return None, *_backward(ctx.call, inputs, _Made(out, lse, lse_low, out_low), (grad_out, grad_lse), needs)
 
 
 def _check(query: Any, key: Any, value: Any) -> None:

@@ -269,8 +269,8 @@ class Options:
 def attention(query: Any, key: Any, value: Any, options: Options, with_lse: bool, num_threads: int | None) -> Any: ...
 
 def attention_backward(
-    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any], options: Options, num_threads: int |
-    None,
+    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any, Any], options: Options,
+    num_threads: int | None,
 ) -> Any: ...
 
 def attention_weights(
@@ -279,7 +279,7 @@ def attention_weights(
 
 def attention_statistics(query: Any, key: Any, top_k: int, options: Options, num_threads: int | None) -> Any: ...
 
-def merge_attention(parts: tuple[tuple[Any, Any], ...], num_threads: int | None) -> tuple[Any, Any, Any]: ...
+def merge_attention(parts: tuple[tuple[Any, Any], ...], num_threads: int | None) -> tuple[Any, Any, Any, Any]: ...
 
 def reference_attention(query: Any, key: Any, value: Any, keep: Sequence[str], options: Options) -> Any: ...
 
@@ -347,10 +347,10 @@ def attention_packed(
 def attention_packed_with_lse(
     query: Any, key: Any, value: Any, cu_seqlens_q: Sequence[int], cu_seqlens_k: Sequence[int], options: Options,
     num_threads: int | None,
-) -> tuple[Any, Any, Any]: ...
+) -> tuple[Any, Any, Any, Any]: ...
 
 def attention_packed_backward(
-    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any], cu_seqlens: tuple[Sequence[int],
+    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any, Any], cu_seqlens: tuple[Sequence[int],
     Sequence[int]], options: Options, num_threads: int | None,
 ) -> tuple[Any, ...]: ...
 
@@ -711,7 +711,7 @@ def distributed_attention(
 ) -> Any: ...
 
 def distributed_attention_backward(
-    ranks: Ranks, grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any], options: Options,
+    ranks: Ranks, grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any, Any], options: Options,
     num_threads: int | None,
 ) -> Any: ...
 

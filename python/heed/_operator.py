@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 
 class AttentionOutput(tuple):
     """What attention is and what it was divided by: the tuple (out, lse), or (out, lse, weights) where weights_of asked for
-    them, with one attribute more, lse_low.
+    them, with two attributes more, lse_low and out_low.
 
     A float32 lse of magnitude m is off by up to m · 2⁻²⁴, and so would be all weights that attention_backward()
-    computes from it, each by so much of itself. lse_low, in the shape and type of lse, is what it lacks.
+    computes from it, each by so much of itself. lse_low, in the shape and type of lse, is what it lacks. out_low, in the
+    shape and type of out, is what an out of half precision lacks; None of other types, and with precision="exact".
     """
 
     lse_low: Any
+    out_low: Any
 
-    def __new__(cls, out: Any, lse: Any, lse_low: Any, *weights: Any) -> AttentionOutput:
+    def __new__(cls, out: Any, lse: Any, lse_low: Any, out_low: Any = None, *weights: Any) -> AttentionOutput:
         self = super().__new__(cls, (out, lse, *weights))
-        self.lse_low = lse_low
+        self.lse_low, self.out_low = lse_low, out_low
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return (*self[:2], self.lse_low, *self[2:])
+        return (*self[:2], self.lse_low, self.out_low, *self[2:])
 
     @property
     def out(self) -> Any:
@@ -190,6 +192,7 @@ def attention_backward(
     lse: Any,
     *,
     lse_low: Any = None,
+    out_low: Any = None,
     num_threads: int | None = None,
     **options: Unpack[Options],
 ) -> AttentionGradients:
@@ -197,9 +200,10 @@ def attention_backward(
     derivative of the loss with respect to out, and what attention(…, return_lse=True) returned. Without lse_low all
     weights of a row are off by |lse| · 2⁻²⁴ of themselves.
 
-    Half precision is computed in float32, and out computed again; the gradients of the options and lse are float32 then.
-    Where bfloat16 is multiplied as it is, out is read, and gradients of scores are rounded to it before queries and keys
-    are multiplied by them. The options are those of attention() but for score_mod.
+    Half precision is computed in float32; the gradients of the options and lse are float32 then. Without out_low, or with
+    precision="exact", out is computed again, which takes as long as attention() does. Where bfloat16 is multiplied as it is,
+    gradients of scores are rounded to it before queries and keys are multiplied by them. The options are those of
+    attention() but for score_mod.
 
     >>> made = heed.attention(x, x, x, causal=True, return_lse=True)
     >>> gradients = heed.attention_backward(numpy.ones_like(x), x, x, x, *made, lse_low=made.lse_low, causal=True)
@@ -207,7 +211,7 @@ def attention_backward(
     (1, 8, 128, 64)
     """
     made = make_options("attention_backward", **options)
-    forward = (out, lse, lse_low)
+    forward = (out, lse, lse_low, out_low)
     return AttentionGradients(*_heed.attention_backward(grad_out, query, key, value, forward, made, num_threads))
 
 

@@ -161,6 +161,6 @@ def attention_packed_backward(
     """
     boundaries = both_boundaries(cu_seqlens_q, cu_seqlens_k)
     made = make_options("attention_packed_backward", **options)
-    forward = (out, lse, lse_low)
+    forward = (out, lse, lse_low, None)
     found = _heed.attention_packed_backward(grad_out, query, key, value, forward, boundaries, made, num_threads)
     return AttentionGradients(*found)

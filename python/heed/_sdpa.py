@@ -8,15 +8,17 @@ from . import _heed
 from ._options import make_options
 from ._recorded import is_batched, rows_of
 
+_HALF = (torch.float16, torch.bfloat16)
+
 _library = torch.library.Library("heed", "DEF")  # noqa: TOR901
 _library.define(
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor? seed, "
-    "float dropout_p, str? causal, float? scale) -> (Tensor out, Tensor lse, Tensor lse_low)"
+    "float dropout_p, str? causal, float? scale) -> (Tensor out, Tensor lse, Tensor lse_low, Tensor out_low)"
 )
 _library.define(
     "scaled_dot_product_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
-    "Tensor lse, Tensor lse_low, Tensor? attn_mask, Tensor? seed, float dropout_p, str? causal, float? scale, "
-    "bool needs_grad_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)"
+    "Tensor lse, Tensor lse_low, Tensor out_low, Tensor? attn_mask, Tensor? seed, float dropout_p, str? causal, "
+    "float? scale, bool needs_grad_mask) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor grad_mask)"
 )
 
 
@@ -47,43 +49,51 @@ def _attend(query, key, value, attn_mask, seed, dropout_p, causal, scale, with_l
     return _heed.attention(query, key, value, options, with_lse, torch.get_num_threads())
 
 
+def _attend_for_backward(*arguments):
+    """Out, lse, lse_low and out_low, which has no elements where out is no half precision: an operator's results are tensors,
+    all of them."""
+    *made, out_low = _attend(*arguments, with_lse=True)
+    return *made, made[0].new_empty(0) if out_low is None else out_low
+
+
 @torch.library.impl(_library, "scaled_dot_product_attention", "CPU")
 def _forward(*arguments):
     with torch.no_grad():
-        return _attend(*arguments, with_lse=True)
+        return _attend_for_backward(*arguments)
 
 
 @torch.library.register_fake("heed::scaled_dot_product_attention", lib=_library)
 def _forward_fake(query, key, value, attn_mask, seed, dropout_p, causal, scale):
     lse_dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     out = query.new_empty((*query.shape[:-1], value.shape[-1]))
-    return out, *(query.new_empty(query.shape[:-1], dtype=lse_dtype) for _ in range(2))
+    lse, lse_low = (query.new_empty(query.shape[:-1], dtype=lse_dtype) for _ in range(2))
+    return out, lse, lse_low, torch.empty_like(out) if query.dtype in _HALF else query.new_empty(0)
 
 
 @torch.library.impl(_library, "scaled_dot_product_attention_backward", "CPU")
 def _backward(
-    grad_out, query, key, value, out, lse, lse_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, out_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     settings = (attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
     with torch.no_grad():
         tensors = (rows_of(tensor) for tensor in (grad_out, query, key, value, out))
-        gradients = _gradients(*tensors, lse, lse_low, *settings)
-    # An operator's results are tensors, all of them.
+        gradients = _gradients(*tensors, lse, lse_low, rows_of(out_low), *settings)
     return tuple(lse.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
 def _gradients(
-    grad_out, query, key, value, out, lse, lse_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, out_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     options = _options(query, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
-    operands = (rows_of(grad_out), query, key, value, (out, lse, lse_low))
+    made = (out, lse, lse_low, out_low if out.dtype in _HALF else None)
+    operands = (rows_of(grad_out), query, key, value, made)
     found = _heed.attention_backward(*operands, options, torch.get_num_threads())
     return *found[:3], found[4].to(attn_mask.dtype) if needs_grad_mask else None
 
 
 @torch.library.register_fake("heed::scaled_dot_product_attention_backward", lib=_library)
 def _backward_fake(
-    grad_out, query, key, value, out, lse, lse_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, out_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     grad_mask = attn_mask.new_empty(attn_mask.shape) if needs_grad_mask else lse.new_empty(0)
     return *(x.new_empty(x.shape) for x in (query, key, value)), grad_mask
@@ -139,7 +149,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, attn_mask, seed, *settings):
-        made = _attend(query, key, value, attn_mask, seed, *settings, with_lse=True)
+        made = _attend_for_backward(query, key, value, attn_mask, seed, *settings)
         ctx.save_for_backward(query, key, value, attn_mask, seed, *made)
         ctx.dropout_p, ctx.causal, ctx.scale = settings
         return made[0]

@@ -237,6 +237,7 @@ def attention_backward(
     lse: Any,
     *,
     lse_low: Any = None,
+    out_low: Any = None,
     divided_by: str = "automatic",
     num_threads: int | None = None,
     **options: Unpack[Options],
@@ -255,7 +256,7 @@ def attention_backward(
     """
     ranks = _divided("distributed.attention_backward", comm, divided_by)
     made = _heed.run_on_all(ranks, lambda: make_options("distributed::attention_backward", **options))
-    forward = (out, lse, lse_low)
+    forward = (out, lse, lse_low, out_low)
     found = _heed.distributed_attention_backward(ranks, grad_out, query, key, value, forward, made, num_threads)
     return AttentionGradients(*found)
 

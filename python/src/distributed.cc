@@ -134,6 +134,7 @@ nb::object divided_backward(const Ranks& ranks, nb::handle grad_out, nb::handle 
     made = forward_of(kDividedBackward, forward, dtype);
     DividedCall::check_extents({gradient, made.out, made.lse});
     if (made.lse_low) DividedCall::check_extents({*made.lse_low});
+    if (made.out_low) DividedCall::check_extents({*made.out_low});
   });
   return with_type(call.operands().dtype, [&](auto number) {
     return divided_backward_of<decltype(number)>(call, gradient, made, options);

@@ -58,9 +58,9 @@ nb::object merge_of(const std::vector<Forward>& parts, Library library,
   using View = AttentionOutputView<T, Real>;
   std::vector<View> views;
   views.reserve(parts.size());
-  for (const auto& [out, lse, lse_low] : parts) {
-    views.emplace_back(view_of<T>(out), view_of<Real>(lse),
-                       lse_low ? view_of<Real>(*lse_low) : TensorView<const Real>());
+  for (const Forward& part : parts) {
+    views.emplace_back(view_of<T>(part.out), view_of<Real>(part.lse),
+                       part.lse_low ? view_of<Real>(*part.lse_low) : TensorView<const Real>());
   }
   auto merged =
       without_lock(num_threads, [&] { return merge_attention(std::span<const View>(views)); });

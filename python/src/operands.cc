@@ -38,10 +38,12 @@ Forward forward_of(const char* function, const nb::tuple& made, DataType dtype) 
   const auto type_of_lse = dtype == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
   Forward forward{.out = array_of_type(function, "out", made[0], dtype),
                   .lse = array_of_type(function, "lse", made[1], type_of_lse),
-                  .lse_low = {}};
+                  .lse_low = {},
+                  .out_low = {}};
   if (!made[2].is_none()) {
     forward.lse_low = array_of_type(function, "lse_low", made[2], type_of_lse);
   }
+  if (!made[3].is_none()) forward.out_low = array_of_type(function, "out_low", made[3], dtype);
   return forward;
 }
 

@@ -31,20 +31,26 @@ Array array_of_type(const char* function, const char* name, nb::handle object, D
 // What attention made, as the caller kept it.
 struct Forward {
   Array out, lse;
-  std::optional<Array> lse_low;  // nothing where the caller kept none
+  // Nothing where the caller kept none.
+  std::optional<Array> lse_low, out_low;
 };
 
-// From (out, lse, lse_low), the last of which may be None. All have the type of the query, `dtype`,
-// but lse and lse_low of half precision, which are float32.
+// From (out, lse, lse_low, out_low), the last two of which may be None, as may an out_low without
+// elements. All have the type of the query, `dtype`, but lse and lse_low of half precision, which
+// are float32.
 // @throws InvalidArgument when one has another.
 Forward forward_of(const char* function, const nb::tuple& made, DataType dtype);
 
-// (out, lse, lse_low), of which out has `rank` dimensions and the others one less.
+// (out, lse, lse_low, out_low), of which lse and lse_low have a dimension less than `rank`. out_low
+// is None where there is none.
 template <class T, class Lse>
 nb::tuple to_objects(AttentionOutput<T, Lse>&& made, Library library, int rank) {
-  return nb::make_tuple(to_object(std::move(made.out), library, rank),
-                        to_object(std::move(made.lse), library, rank - 1),
-                        to_object(std::move(made.lse_low), library, rank - 1));
+  const bool has_low = made.out_low.shape() != Shape{0};
+  return nb::make_tuple(
+      to_object(std::move(made.out), library, rank),
+      to_object(std::move(made.lse), library, rank - 1),
+      to_object(std::move(made.lse_low), library, rank - 1),
+      has_low ? to_object(std::move(made.out_low), library, rank) : nb::object(nb::none()));
 }
 
 // What scores of T are computed in.

@@ -25,9 +25,10 @@ AttentionOutput<Q, Computed<Q>> compute(TensorView<const Q> query, TensorView<co
   if (wants_lse) {
     result.lse = Tensor<Real>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len});
     result.lse_low = Tensor<Real>(result.lse.shape());
+    if (reads_out_low<Q>(request)) result.out_low = Tensor<Q>::uninitialized(result.out.shape());
   }
   const ForwardCall<Real> call{call_of(request, query, key, value), rows_of(result.out.view()),
-                               result.lse, result.lse_low};
+                               result.lse, result.lse_low, rows_or_none(result.out_low.view())};
   plan.backend->forward({&call, 1}, plan.schedule, {});
   return result;
 }

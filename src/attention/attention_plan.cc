@@ -105,9 +105,13 @@ void run_planned_into(const detail::AnyPlanned& any, const AttentionBuffers<T>& 
   };
   check_lse("lse", buffers.lse);
   check_lse("lse_low", buffers.lse_low);
+  if (!buffers.out_low.empty()) {
+    check_tensor<T>(kRun, "out_low", buffers.out_low, buffers.out.shape());
+    if (std::is_same_v<T, Real>) for_each_element(buffers.out_low, [](T& number) { number = {}; });
+  }
   check_workspace(kRun, buffers.workspace, planned.workspace_bytes(Pass::kForward));
   const ForwardCall<Real> call{call_of(planned.request, query, key, value), rows_of(buffers.out),
-                               buffers.lse, buffers.lse_low};
+                               buffers.lse, buffers.lse_low, rows_or_none(buffers.out_low)};
   planned.forward.backend->forward({&call, 1}, planned.forward.schedule, buffers.workspace);
 }
 

@@ -37,6 +37,7 @@ struct ForwardCall : Call<Real> {
   MutableRows out;
   TensorView<Real> lse;           // empty when not wanted
   TensorView<Real> lse_low = {};  // what lse lacks; empty when not wanted
+  MutableRows out_low = {};       // what out lacks, where it is rounded; none when not wanted
   // For backends whose schedule says has_plain_scores.
   engine::Continuation<Real> continuation = {};
 };
@@ -48,6 +49,7 @@ struct BackwardCall : Call<Real> {
   TensorView<const Real> lse;
   engine::GradientTargets<Real> gradients;
   TensorView<const Real> lse_low = {};  // empty when not known
+  Rows out_low = {};                    // none when out lacks nothing, or not known
 };
 
 // The arguments of all functions are checked. Calls that are computed together have the same

@@ -17,6 +17,13 @@ auto rows_or_none(const TensorView<T>& view) {
   return view.rank() == 4 ? rows_of(view) : decltype(rows_of(view)){};
 }
 
+// Whether the way back reads what an output of T lacks. It has twice the digits of out then, which
+// is not all that Precision::kExact asks for.
+template <class T>
+bool reads_out_low(const Request<Computed<T>>& request) {
+  return !std::is_same_v<T, Computed<T>> && request.precision == Precision::kFast;
+}
+
 // `request` must outlive the call.
 template <class Q, class K>
 Call<Computed<Q>> call_of(const Request<Computed<Q>>& request, TensorView<const Q> query,

@@ -1,5 +1,6 @@
 // The reference as a backend: plain loops over numbers of one type.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -136,6 +137,20 @@ void write(const Tensor<Real>& from, RowRange batches, const MutableRows& to) {
   });
 }
 
+// The same of what these numbers lack in the type of the rows; none where that is not wanted.
+template <class Real>
+void write_rest(const Tensor<Real>& of, RowRange batches, const MutableRows& to) {
+  if (to.data == nullptr) return;
+  Tensor<Real> rest = of;
+  with_type(to.type, [&](auto kind) {
+    for (Real& number : rest.elements()) {
+      const Real lacks = number - static_cast<Real>(static_cast<decltype(kind)>(number));
+      number = std::isfinite(lacks) ? lacks : Real{0};
+    }
+  });
+  write(rest, batches, to);
+}
+
 template <class Real>
 class ReferenceBackend final : public Backend<Real> {
  public:
@@ -154,6 +169,7 @@ class ReferenceBackend final : public Backend<Real> {
       const Operands<Real> operands(call);
       const auto result = reference::forward(operands.problem(), call.batches);
       write(result.out, call.batches, call.out);
+      write_rest(result.out, call.batches, call.out_low);
       if (!call.lse_low.empty()) {
         // The backward pass computes weights anew and asks no lse.
         const auto low = call.lse_low.slice(0, call.batches.begin, call.batches.end);

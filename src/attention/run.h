@@ -11,30 +11,34 @@
 namespace heed::inline v0 {
 
 // The output of the forward pass as the way back needs it. In half precision it is rounded, and
-// Σ grad_out · out would cost the gradients most of their digits: it is computed again, unless
-// products are of rounded numbers anyway.
+// Σ grad_out · out would cost the gradients most of their digits: it is read with what it lacks, or
+// computed again.
 template <class T>
 class OutputOfForward {
  public:
   using Real = Computed<T>;
 
-  OutputOfForward(const Call<Real>& call, const Plan<Real>& backward, TensorView<const T> out) {
-    if (std::is_same_v<T, Real> || backward.schedule.stages_pairs) {
-      rows_ = rows_of(out);
+  OutputOfForward(const Call<Real>& call, const AttentionOutputView<T, Real>& forward)
+      : rows_(rows_of(forward.out)) {
+    if (std::is_same_v<T, Real>) return;
+    if (reads_out_low<T>(*call.request) && !forward.out_low.empty()) {
+      low_ = rows_of(forward.out_low);
     } else {
-      again_ = Tensor<Real>::uninitialized(out.shape());
+      again_ = Tensor<Real>::uninitialized(forward.out.shape());
       rows_ = rows_of(TensorView<const Real>(again_));
       const Plan<Real> plan = make_plan(*call.request, Pass::kForward);
-      const ForwardCall<Real> forward{call, rows_of(again_.view()), {}};
-      plan.backend->forward({&forward, 1}, plan.schedule, {});
+      const ForwardCall<Real> again{call, rows_of(again_.view()), {}};
+      plan.backend->forward({&again, 1}, plan.schedule, {});
     }
   }
 
   const Rows& rows() const { return rows_; }
+  const Rows& low() const { return low_; }
 
  private:
   Tensor<Real> again_;
   Rows rows_;
+  Rows low_;
 };
 
 // The tensors of a backward pass.
@@ -65,11 +69,15 @@ AttentionGradients<T, Computed<T>> run_backward(const char* function,
   if (!in.forward.lse_low.empty()) {
     check_tensor(function, "forward.lse_low", in.forward.lse_low, in.forward.lse.shape());
   }
+  if (!in.forward.out_low.empty()) {
+    check_tensor(function, "forward.out_low", in.forward.out_low, out);
+  }
   GradientTensors<T> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
   const Call<Real> inputs = call_of(request, in.query, in.key, in.value);
-  const OutputOfForward<T> forward_out(inputs, plan, in.forward.out);
-  const BackwardCall<Real> call{inputs,         rows_of(in.grad_out), forward_out.rows(),
-                                in.forward.lse, gradients.targets(),  in.forward.lse_low};
+  const OutputOfForward<T> made(inputs, in.forward);
+  const BackwardCall<Real> call{inputs,         rows_of(in.grad_out), made.rows(),
+                                in.forward.lse, gradients.targets(),  in.forward.lse_low,
+                                made.low()};
   plan.backend->backward({&call, 1}, plan.schedule, workspace);
   return std::move(gradients).take();
 }

@@ -24,8 +24,15 @@ AttentionOutput<Q, Computed<Q>> compute(const Ranks& ranks, TensorView<const Q> 
     if (!wants_lse) return;
     result.lse = Tensor<Real>::uninitialized(rows);
     result.lse_low = Tensor<Real>(rows);
+    if (reads_out_low<Q>(problem.request)) {
+      result.out_low = Tensor<Q>::uninitialized(result.out.shape());
+    }
   });
-  forward<Real>(problem, {rows_of(result.out.view()), result.lse, result.lse_low});
+  Results<Real> results{rows_of(result.out.view()), result.lse, result.lse_low};
+  if (wants_lse && reads_out_low<Q>(problem.request)) {
+    results.out_low = rows_of(result.out_low.view());
+  }
+  forward<Real>(problem, results);
   return result;
 }
 

@@ -1,7 +1,6 @@
 // The gradients of attention over divided tokens: check together, sum, round.
-#include "attention/engine/schedule.h"
 #include "attention/run.h"
-#include "attention/target.h"
+#include "distributed/agreement.h"
 #include "distributed/backward.h"
 #include "distributed/forward.h"
 #include "distributed/own_part.h"
@@ -14,6 +13,12 @@ namespace {
 
 constexpr const char* kFunction = "distributed::attention_backward";
 
+// Also of a rank without tokens.
+template <class T>
+bool is_given(const TensorView<const T>& view) {
+  return view.shape() != Shape{0};
+}
+
 template <class T>
 void check_outputs(const BackwardTensors<T>& in) {
   const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
@@ -24,6 +29,31 @@ void check_outputs(const BackwardTensors<T>& in) {
   if (!in.forward.lse_low.empty()) {
     check_tensor(kFunction, "forward.lse_low", in.forward.lse_low, rows);
   }
+  if (is_given(in.forward.out_low)) {
+    check_tensor(kFunction, "forward.out_low", in.forward.out_low, out);
+  }
+}
+
+// The output of half precision with the digits that it lacks: Σ grad_out · out of a rounded one
+// would cost the gradients most of theirs. All ranks call it.
+template <class T>
+Tensor<Computed<T>> exact_out(const SharedProblem<Computed<T>>& problem,
+                              const AttentionOutputView<T, Computed<T>>& given) {
+  using Real = Computed<T>;
+  const bool has_low = reads_out_low<T>(problem.request) && is_given(given.out_low);
+  check_alike(kFunction, problem.ranks, has_low ? "out_low" : "no out_low");
+  Tensor<Real> out;
+  run_on_all(problem.ranks, [&] {
+    out = has_low ? converted<Real>(given.out) : Tensor<Real>::uninitialized(given.out.shape());
+  });
+  if (!has_low) {
+    forward<Real>(problem, {rows_of(out.view()), {}, {}});
+    return out;
+  }
+  Real* number = out.data();
+  for_each_element(given.out_low,
+                   [&number](const T& rest) { *number++ += static_cast<Real>(rest); });
+  return out;
 }
 
 template <class T>
@@ -33,20 +63,13 @@ AttentionGradients<T, Computed<T>> compute(const Ranks& ranks, const BackwardTen
   const UncancelledMessages messages;
   const SharedProblem<Real> problem =
       share_problem(kFunction, ranks, in.query, in.key, in.value, options, messages.outer());
-  Tensor<Real> out_again;
-  run_on_all(ranks.communicator, [&] {
-    check_outputs(in);
-    if (!std::is_same_v<T, Real>) out_again = Tensor<Real>::uninitialized(in.forward.out.shape());
-  });
+  run_on_all(ranks.communicator, [&] { check_outputs(in); });
   BackwardInputs<Real> inputs{rows_of(in.grad_out), rows_of(in.forward.out), in.forward.lse,
                               in.forward.lse_low};
-  const bool is_rounded =
-      !std::is_same_v<T, Real> && !engine::takes_pairs(kernels::kernels_in<Real>(*kernels_in_use()),
-                                                       problem.request, Pass::kBackward);
-  if (is_rounded) {
-    // Σ grad_out · out of a rounded output would cost the gradients most of their digits.
-    forward<Real>(problem, {rows_of(out_again.view()), {}, {}});
-    inputs.out = rows_of(TensorView<const Real>(out_again));
+  Tensor<Real> out;
+  if constexpr (!std::is_same_v<T, Real>) {
+    out = exact_out<T>(problem, in.forward);
+    inputs.out = rows_of(TensorView<const Real>(out));
   }
   AttentionGradients<Real> sums = backward(problem, inputs);
   if constexpr (std::is_same_v<T, Real>) {

@@ -69,6 +69,7 @@ struct HeadResults {
   HeadTensor out;
   std::optional<HeadTensor> lse;
   std::optional<HeadTensor> lse_low;
+  std::optional<HeadTensor> out_low;
 
   HeadResults(const SharedProblem<Real>& problem, DataType type, bool has_lse, bool has_low)
       : out(HeadOperands<Real>::like_query(problem, problem.request.value_dim(), type)) {
@@ -77,6 +78,11 @@ struct HeadResults {
     };
     if (has_lse) lse.emplace(numbers());
     if (has_low) lse_low.emplace(numbers());
+  }
+
+  void add_low_of_out(const SharedProblem<Real>& problem) {
+    const std::int64_t dim = problem.request.value_dim();
+    out_low.emplace(HeadOperands<Real>::like_query(problem, dim, out.rows().type));
   }
 
   TensorView<Real> lse_numbers() const { return numbers(lse); }
@@ -124,6 +130,7 @@ void forward_by_heads(const SharedProblem<Real>& problem, const Results<Real>& r
   run_on_all(problem.ranks, [&] {
     in.emplace(problem);
     made.emplace(problem, results.out.type, is_there(results.lse), is_there(results.lse_low));
+    if (results.out_low) made->add_low_of_out(problem);
   });
   in->fetch(problem);
   run_on_all(problem.ranks, [&] {
@@ -133,12 +140,14 @@ void forward_by_heads(const SharedProblem<Real>& problem, const Results<Real>& r
     call.out = made->out.target();
     call.lse = made->lse_numbers();
     call.lse_low = made->low_numbers();
+    if (made->out_low) call.out_low = made->out_low->target();
     const Plan<Real> plan = plan_for(problem, Pass::kForward, problem.keys.length());
     plan.backend->forward({&call, 1}, plan.schedule, {});
   });
   made->out.give(results.out);
   if (made->lse) made->lse->give(rows_of_numbers(results.lse));
   if (made->lse_low) made->lse_low->give(rows_of_numbers(results.lse_low));
+  if (made->out_low) made->out_low->give(*results.out_low);
 }
 
 template <class Real>

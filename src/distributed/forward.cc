@@ -76,6 +76,7 @@ class RowSums {
       call.out = results_.out;
       call.lse = results_.lse;
       call.lse_low = results_.lse_low;
+      call.out_low = results_.out_low.value_or(MutableRows{});
       call.continuation = {states(b), keys.begin, leaves_states, asks_.get()};
       calls.push_back(call);
     }
@@ -106,6 +107,7 @@ void compute_from_all_keys(const SharedProblem<Real>& problem, const Results<Rea
     call.out = results.out;
     call.lse = results.lse;
     call.lse_low = results.lse_low;
+    call.out_low = results.out_low.value_or(MutableRows{});
     const Plan<Real> plan = plan_for(problem, Pass::kForward, problem.keys.length());
     plan.backend->forward({&call, 1}, plan.schedule, {});
   });

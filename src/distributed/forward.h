@@ -1,6 +1,8 @@
 // The forward pass over tokens that are divided among ranks.
 #pragma once
 
+#include <optional>
+
 #include "attention/rows.h"
 #include "distributed/shared_problem.h"
 #include "heed/tensor.h"
@@ -13,6 +15,8 @@ struct Results {
   MutableRows out;
   TensorView<Real> lse;      // empty when not wanted
   TensorView<Real> lse_low;  // the same
+  // What out lacks, in its type; nothing when not wanted.
+  std::optional<MutableRows> out_low = std::nullopt;
 };
 
 // All ranks call it; when one fails all throw what it threw.

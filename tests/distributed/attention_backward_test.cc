@@ -146,10 +146,11 @@ TEST(DistributedBackward, SumsSinksOnce) {
 }
 
 template <class T>
-void expect_near_one_process(DividedBy by, double unit) {
+void expect_near_one_process(DividedBy by, double unit, bool keeps_out_low = true) {
   const Operands<T> in({2100, 2100});
   const BasicAttentionOptions<LseOf<T>> options{.mask = causal()};
-  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  if (!keeps_out_low) forward.out_low = {};
   const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
   const auto found = divided_backward(in, forward, {2, by}, options);
   const auto expect = [&](const char* name, const Tensor<T>& a, const Tensor<T>& b) {
@@ -176,7 +177,32 @@ TEST(DistributedBackward, TakesEveryTypeOfNumber) {
     expect_near_one_process<double>(by, 1e-13);
     expect_near_one_process<Float16>(by, 0x1p-11);
     expect_near_one_process<BFloat16>(by, 0x1p-8);
+    expect_near_one_process<Float16>(by, 0x1p-11, false);
+    expect_near_one_process<BFloat16>(by, 0x1p-8, false);
   }
+}
+
+// Without out_low all ranks compute out again, which they do together.
+TEST(DistributedBackward, AllRanksHaveWhatOutLacksOrNone) {
+  const Operands<Float16> in({2000, 2000});
+  const auto forward = attention_with_lse(in.query, in.key, in.value);
+  run_thread_ranks(2, [&](Communicator& ranks) {
+    const auto own = [&]<class Number>(const Tensor<Number>& tensor) {
+      return distributed::own_tokens(ranks, TensorView<const Number>(tensor));
+    };
+    AttentionOutput<Float16, float> made{own(forward.out), own(forward.lse)};
+    if (ranks.rank() == 0) made.out_low = own(forward.out_low);
+    const auto go_back = [&] {
+      distributed::attention_backward(ranks, own(in.grad_out), own(in.query), own(in.key),
+                                      own(in.value), made);
+    };
+    EXPECT_THAT(go_back, ThrowsMessage<InvalidArgument>(
+                             "distributed::attention_backward: rank 1 has no out_low, but rank 0 "
+                             "has out_low"));
+    if (ranks.rank() == 1) made.out_low = to_tensor(made.out.view().slice(2, 0, 5));
+    EXPECT_THAT(go_back, ThrowsMessage<InvalidArgument>(
+                             HasSubstr("forward.out_low has shape [1, 4, 5, 12], expected")));
+  });
 }
 
 TEST(DistributedBackward, ComputesRowsThatLookTwice) {

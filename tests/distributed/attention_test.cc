@@ -36,6 +36,7 @@ void expect_bits_of_one_process(const Operands<T>& in, const Division& division,
   EXPECT_TRUE(same_bits(found.out, expected.out));
   EXPECT_TRUE(same_bits(found.lse, expected.lse));
   EXPECT_TRUE(same_bits(found.lse_low, expected.lse_low));
+  EXPECT_TRUE(same_bits(found.out_low, expected.out_low));
 }
 
 TEST(DistributedAttention, HasTheBitsOfOneProcess) {

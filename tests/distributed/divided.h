@@ -60,7 +60,12 @@ AttentionOutput<T, LseOf<T>> divided_forward(const Operands<T>& in, const Divisi
     auto out = distributed::gather_tokens(ranks, TensorView<const T>(own.out));
     auto lse = distributed::gather_tokens(ranks, TensorView<const LseOf<T>>(own.lse));
     auto low = distributed::gather_tokens(ranks, TensorView<const LseOf<T>>(own.lse_low));
-    if (ranks.rank() == 0) whole = {std::move(out), std::move(lse), std::move(low)};
+    Tensor<T> rest;
+    if (own.out_low.rank() == 4) {
+      rest = distributed::gather_tokens(ranks, TensorView<const T>(own.out_low));
+    }
+    if (ranks.rank() == 0)
+      whole = {std::move(out), std::move(lse), std::move(low), std::move(rest)};
   });
   return whole;
 }
@@ -75,8 +80,9 @@ AttentionGradients<T, LseOf<T>> divided_backward(const Operands<T>& in,
     const auto own = [&]<class Number>(const Tensor<Number>& tensor) {
       return distributed::own_tokens(ranks, TensorView<const Number>(tensor));
     };
-    const AttentionOutput<T, LseOf<T>> own_forward{own(forward.out), own(forward.lse),
-                                                   own(forward.lse_low)};
+    AttentionOutput<T, LseOf<T>> own_forward{own(forward.out), own(forward.lse),
+                                             own(forward.lse_low)};
+    if (forward.out_low.rank() == 4) own_forward.out_low = own(forward.out_low);
     auto part =
         distributed::attention_backward({ranks, division.by}, own(in.grad_out), own(in.query),
                                         own(in.key), own(in.value), own_forward, options);

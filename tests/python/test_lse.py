@@ -147,3 +147,51 @@ def test_what_does_not_belong_to_the_lse() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             heed.attention_backward(GRAD_OUT, *operands, *made, lse_low=low)
+
+
+def half_operands(dtype: torch.dtype) -> list[torch.Tensor]:
+    return [torch.from_numpy(draw(1, 2, 60, 8, seed=seed)).to(dtype) for seed in range(4)]
+
+
+HALF = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+
+
+@HALF
+def test_what_half_precision_lacks(dtype: torch.dtype) -> None:
+    grad_out, *operands = half_operands(dtype)
+    made = heed.attention(*operands, return_lse=True)
+    assert made.out_low.shape == made.out.shape and made.out_low.dtype == dtype
+    whole = heed.attention(*(x.float() for x in operands), return_lse=True)
+    assert whole.out_low is None
+    assert heed.attention(*operands, return_lse=True, precision="exact").out_low is None
+    if dtype == torch.float16:
+        assert torch.equal(made.out_low, (whole.out - made.out.float()).half())
+    with_low = heed.attention_backward(grad_out, *operands, *made, lse_low=made.lse_low, out_low=made.out_low)
+    without = heed.attention_backward(grad_out, *operands, *made, lse_low=made.lse_low)
+    for name, one, other in zip(NAMES, with_low, without):
+        torch.testing.assert_close(one, other, msg=name, rtol=0, atol=float(one.abs().max()) * torch.finfo(dtype).eps)
+    again = pickle.loads(pickle.dumps(made))
+    assert torch.equal(again.out_low, made.out_low) and torch.equal(again.lse_low, made.lse_low)
+
+
+@HALF
+def test_autograd_keeps_what_half_precision_lacks(dtype: torch.dtype) -> None:
+    grad_out, *operands = half_operands(dtype)
+    made = heed.attention(*operands, return_lse=True)
+    expected = heed.attention_backward(grad_out, *operands, *made, lse_low=made.lse_low, out_low=made.out_low)
+    tensors = [x.clone().requires_grad_() for x in operands]
+    compiled = torch.compile(heed.torch.scaled_dot_product_attention, backend="eager", fullgraph=True)
+    for attend in (heed.torch.scaled_dot_product_attention, compiled, heed.torch.attention):
+        for found, right in zip(torch.autograd.grad(attend(*tensors), tensors, grad_out), expected[:3]):
+            assert torch.equal(found, right)
+
+
+def test_what_does_not_belong_to_out() -> None:
+    grad_out, *operands = half_operands(torch.float16)
+    made = heed.attention(*operands, return_lse=True)
+    for low, message in (
+        (made.out_low.float(), "attention_backward: out_low is float32, expected float16 as the query"),
+        (made.out_low[:, :, 1:], r"forward.out_low has shape \[1, 2, 59, 8\], expected \[1, 2, 60, 8\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            heed.attention_backward(grad_out, *operands, *made, out_low=low)

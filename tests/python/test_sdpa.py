@@ -141,46 +141,6 @@ def pytorch_math(**arguments: object) -> torch.Tensor:
         return pytorch_sdpa(**arguments)
 
 
-class PlainInBfloat16(torch.autograd.Function):
-    """Attention by hand in float32, with factors and the result rounded where products are of bfloat16 (docs/semantics.md)."""
-
-    @staticmethod
-    def forward(ctx, query, key, value, added, scale):
-        scores = scale * (query.float() @ key.float().mT) + added.float()
-        weights = torch.softmax(scores, dim=-1).nan_to_num(0.0)
-        out = (weights.bfloat16().float() @ value.float()).bfloat16()
-        ctx.scale = scale
-        ctx.save_for_backward(query, key, value, added, weights, out)
-        return out
-
-    @staticmethod
-    def backward(ctx, grad_out):
-        query, key, value, added, weights, out = ctx.saved_tensors
-        grad = grad_out.float()
-        grad_weights = grad @ value.float().mT - (grad * out.float()).sum(-1, keepdim=True)
-        grad_scores = weights * grad_weights
-        factors = (ctx.scale * grad_scores).bfloat16().float()
-        grads = factors @ key.float(), factors.mT @ query.float(), weights.bfloat16().float().mT @ grad
-        return *(found.bfloat16() for found in grads), grad_scores.sum_to_size(added.shape).to(added.dtype), None
-
-
-def plain_in_bfloat16(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
-) -> torch.Tensor:
-    if enable_gqa:
-        group = query.shape[1] // key.shape[1]
-        key, value = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
-    added = torch.zeros(1, 1, 1, 1)
-    if is_causal:
-        added = torch.full((query.shape[2], key.shape[2]), -math.inf).triu(1)[None, None]
-    elif attn_mask is not None:
-        is_bool = attn_mask.dtype == torch.bool
-        added = torch.zeros(attn_mask.shape).masked_fill(~attn_mask, -math.inf) if is_bool else attn_mask
-        added = added[(None,) * (4 - added.dim())]
-    scale = query.shape[3] ** -0.5 if scale is None else scale
-    return PlainInBfloat16.apply(query, key, value, added, scale)
-
-
 def error(found: torch.Tensor, expected: torch.Tensor) -> float:
     """The largest difference, relative to the largest element where that exceeds 1."""
     assert found.shape == expected.shape
@@ -205,23 +165,26 @@ def test_is_as_exact_as_pytorch(dtype: torch.dtype) -> None:
     where a weight near 1 leaves the difference of two nearly equal numbers. heed takes delta from grad_out . out, so that no
     second pass over the keys is needed; PyTorch sums what it subtracts from, whose rounding then goes away. How much the worst
     call shows of that depends on the BLAS kernels behind PyTorch: 3 times its error on a Zen 4, less than twice on an Intel.
-    PyTorch computes bfloat16 in float32 here. Where heed does not, it is held to what does neither.
+    PyTorch computes bfloat16 in float32 here. Where heed multiplies it in pairs, everything is compared by that root: delta is that
+    of weights that were rounded (docs/semantics.md), for which the worst call may be three times as wrong.
     """
-    in_bfloat16 = dtype == torch.bfloat16 and heed.attention_target() == "AVX512_BF16"
-    plain = plain_in_bfloat16 if in_bfloat16 else pytorch_math
+    in_pairs = dtype == torch.bfloat16 and heed.attention_target() == "AVX512_BF16"
     found: dict[str, list[tuple[float, float]]] = {}
     for drawn in grid() + random_calls(200):
         call = rounded(drawn, dtype)
         expected = run(pytorch_math, call, torch.float64)
         ours = run(sdpa, call, dtype)
-        theirs = run(plain, call, dtype)
+        theirs = run(pytorch_math, call, dtype)
         for name, right in expected.items():
             found.setdefault(name, []).append((error(ours[name], right), error(theirs[name], right)))
     for name, pairs in found.items():
         errors = torch.tensor(pairs)
-        by_calls = errors.square().mean(0).sqrt() if name == "grad_attn_mask" else errors.amax(0)
-        heed_error, pytorch_error = by_calls.tolist()
+        averages = in_pairs or name == "grad_attn_mask"
+        heed_error, pytorch_error = (errors.square().mean(0).sqrt() if averages else errors.amax(0)).tolist()
         assert 0 < heed_error <= 2 * pytorch_error, name
+        if in_pairs:
+            heed_error, pytorch_error = errors.amax(0).tolist()
+            assert heed_error <= 3 * pytorch_error, name
 
 
 def test_double_agrees_to_its_last_digits() -> None:

@@ -44,9 +44,10 @@ class Heed:
         if case.way == "forward":
             return self._forward(query, key, value, options)
         made = heed.attention(query, key, value, return_lse=True, **options)
+        low = {"lse_low": made.lse_low, "out_low": made.out_low}
 
         def call():
-            return heed.attention_backward(*grad_out, query, key, value, *made, lse_low=made.lse_low, **options)
+            return heed.attention_backward(*grad_out, query, key, value, *made, **low, **options)
 
         return call, lambda: stacked(call()[:3])
 

@@ -31,6 +31,7 @@ struct BackwardJob {
   TensorView<const Real> lse;
   GradientTargets<Real> gradients;
   TensorView<const Real> lse_low = {};  // what lse lacks; empty when not known
+  Rows out_low = {};                    // what out lacks; none when it lacks nothing, or not known
 
   const Request<Real>& request() const { return *forward.request; }
   // Of several jobs that have a part of the keys each, the first one sums the gradients of sinks.

@@ -69,8 +69,7 @@ void compute_exactly(const Job<Real>& job, std::int64_t batch, const Schedule<Re
   });
   for (std::int32_t r = 0; r < block.rows(0).num_rows(); ++r) {
     const RowIndex row = block.rows(0).row(r);
-    schedule.table->narrow(job.out.type, out + r * value_dim, value_dim,
-                           job.out.row(batch, row.head, row.query));
+    write_narrow_row(*schedule.table, job, batch, row, out + r * value_dim);
     if (!job.lse.empty()) job.lse(batch, row.head, row.query) = block.weights(0).lse(r);
     if (!job.lse_low.empty()) {
       job.lse_low(batch, row.head, row.query) = block.weights(0).lse_low(r);

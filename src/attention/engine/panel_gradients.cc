@@ -193,18 +193,60 @@ Real PanelGradients<Real>::low_part(const BackwardJob<Real>& job, std::int32_t r
 template <class Real>
 void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
                                       const GradientScratch<Real>& scratch) {
-  std::array<const Real*, kernels::kMaxPanelWidth> rows{};
-  const std::int32_t value_dim = rows_.panel().value_dim;
+  const RowPointers out = read_out(job, scratch);
+  sum_delta(out, scratch, delta_);
+  if (!schedule_.stages_pairs) return;
+  alignas(64) std::array<Real, kernels::kMaxPanelWidth> rest;
+  sum_delta(rest_of_pairs(out, scratch), scratch, rest.data());
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    rows[static_cast<std::size_t>(r)] =
-        read_row(*schedule_.table, job.out, task_.batch, rows_.row(r), value_dim,
-                 scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim));
+    delta_[r] += rest[static_cast<std::size_t>(r)];
   }
+}
+
+// The output of the rows as numbers, with what it lacks where that is known.
+template <class Real>
+typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_out(
+    const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const {
+  const auto& table = *schedule_.table;
+  const std::int32_t value_dim = rows_.panel().value_dim;
+  RowPointers rows{};
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    Real* const own = scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim);
+    rows[static_cast<std::size_t>(r)] =
+        read_row(table, job.out, task_.batch, rows_.row(r), value_dim, own);
+    if (job.out_low.data == nullptr) continue;
+    const Real* low =
+        read_row(table, job.out_low, task_.batch, rows_.row(r), value_dim, scratch.row);
+    for (std::int32_t d = 0; d < value_dim; ++d) own[d] += low[d];
+  }
+  return rows;
+}
+
+template <class Real>
+void PanelGradients<Real>::sum_delta(const RowPointers& rows, const GradientScratch<Real>& scratch,
+                                     Real* delta) const {
+  const std::int32_t value_dim = rows_.panel().value_dim;
   schedule_.table->pack(rows.data(), rows_.width(), value_dim, 1, scratch.out);
   if (schedule_.stages_pairs) {
     schedule_.table->pair_query(scratch.out, value_dim, rows_.width());
   }
-  table_.find_delta(grad_out_, scratch.out, rows_.width(), value_dim, delta_);
+  table_.find_delta(grad_out_, scratch.out, rows_.width(), value_dim, delta);
+}
+
+// What the numbers of these rows lack in pairs, which are of bfloat16.
+template <class Real>
+typename PanelGradients<Real>::RowPointers PanelGradients<Real>::rest_of_pairs(
+    RowPointers rows, const GradientScratch<Real>& scratch) const {
+  const auto& table = *schedule_.table;
+  const std::int32_t value_dim = rows_.panel().value_dim;
+  auto* const narrow = reinterpret_cast<std::byte*>(scratch.row);
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    Real* const own = scratch.rows + std::int64_t{r} * value_dim;
+    table.narrow_rest(DataType::kBFloat16, rows[static_cast<std::size_t>(r)], value_dim, narrow);
+    table.widen(DataType::kBFloat16, narrow, value_dim, own);
+    rows[static_cast<std::size_t>(r)] = own;
+  }
+  return rows;
 }
 
 // A sink is one more logit, whose weight reaches no value.

@@ -24,7 +24,7 @@ struct GradientScratch {
   Real* out = nullptr;      // [value_dim][panel_rows]: the output of a panel's rows
   // Where tensors are of another type:
   Real* rows = nullptr;  // [panel_rows][head_dim or value_dim]
-  Real* row = nullptr;   // [head_dim]
+  Real* row = nullptr;   // [head_dim or value_dim]
 };
 
 template <class Real>
@@ -42,15 +42,17 @@ struct GradientScratchMemory {
         grad_scores(layout.add<Real>(ScoreMemory<Real>::cells(schedule))),
         dropout(layout.add<Real>(schedule.has_dropout ? ScoreMemory<Real>::cells(schedule) : 0)),
         out(layout.add<Real>(schedule.value_dim * schedule.panel_rows)),
-        rows(layout.add<Real>(schedule.converts_query
-                                  ? schedule.panel_rows *
-                                        std::max(schedule.head_dim, schedule.value_dim)
-                                  : 0)),
-        row(layout.add<Real>(schedule.converts_query ? schedule.head_dim : 0)) {}
+        rows(layout.add<Real>(schedule.panel_rows * longest_row(schedule))),
+        row(layout.add<Real>(longest_row(schedule))) {}
 
   GradientScratch<Real> in(std::byte* memory) const {
     return {scores.in(memory), grad_scores.in(memory), dropout.in(memory),
             out.in(memory),    rows.in(memory),        row.in(memory)};
+  }
+
+ private:
+  static std::int64_t longest_row(const Schedule<Real>& schedule) {
+    return schedule.converts_query ? std::max(schedule.head_dim, schedule.value_dim) : 0;
   }
 };
 
@@ -111,6 +113,10 @@ class PanelGradients {
   void find_lost_rows(const PanelTask<Real>& task);
   void start_rows(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
   void find_delta(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
+  using RowPointers = std::array<const Real*, kernels::kMaxPanelWidth>;
+  RowPointers read_out(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const;
+  void sum_delta(const RowPointers& rows, const GradientScratch<Real>& scratch, Real* delta) const;
+  RowPointers rest_of_pairs(RowPointers rows, const GradientScratch<Real>& scratch) const;
   void add_sinks(const BackwardJob<Real>& job) const;
   Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;
   Real weight_factor(const BackwardJob<Real>& job, std::int32_t r) const;

@@ -229,4 +229,14 @@ const Real* read_row(const kernels::BasicKernelTable<Real>& table, const Rows& r
   return scratch;
 }
 
+// Numbers as a row of the output, which is of another type, and what they lack as such.
+template <class Real>
+void write_narrow_row(const kernels::BasicKernelTable<Real>& table, const Job<Real>& job,
+                      std::int64_t batch, const RowIndex& at, const Real* numbers) {
+  const std::int64_t dim = job.request->value_dim();
+  table.narrow(job.out.type, numbers, dim, job.out.row(batch, at.head, at.query));
+  if (job.out_low.data == nullptr) return;
+  table.narrow_rest(job.out.type, numbers, dim, job.out_low.row(batch, at.head, at.query));
+}
+
 }  // namespace heed::inline v0::engine

@@ -202,8 +202,8 @@ void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const 
   }
   if (is_real) return;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    schedule_.table->narrow(job.out.type, rows[static_cast<std::size_t>(r)], value_dim,
-                            job.out.row(rows_.batch(), rows_.head(r), rows_.query(r)));
+    write_narrow_row(*schedule_.table, job, rows_.batch(), rows_.row(r),
+                     rows[static_cast<std::size_t>(r)]);
   }
 }
 

@@ -48,6 +48,19 @@ int useful_threads(const Request<Real>& request, bool has_few_rows, int threads)
   return std::clamp(static_cast<int>(std::min<double>(work, threads)), 1, std::max(threads, 1));
 }
 
+// Whether products are of bfloat16 in pairs. Weights are not computed so, for they are not rounded
+// when nothing is multiplied by them. Learned vectors read the query as numbers.
+template <class Real>
+bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
+                 Pass pass) {
+  const AttentionShapes& shapes = request.shapes;
+  return table.in_pairs != nullptr && request.precision == Precision::kFast &&
+         pass != Pass::kWeights && shapes.dtype == DataType::kBFloat16 &&
+         shapes.type_of_keys() == DataType::kBFloat16 &&
+         shapes.type_of_values() == DataType::kBFloat16 && !request.terms.read_query() &&
+         !request.terms.add_to_values();
+}
+
 // What is known of the problem whatever is computed of it.
 template <class Real>
 Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
@@ -110,19 +123,6 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
 
 }  // namespace
 
-// Weights are not computed so, for they are not rounded
-// when nothing is multiplied by them. Learned vectors read the query as numbers.
-template <class Real>
-bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
-                 Pass pass) {
-  const AttentionShapes& shapes = request.shapes;
-  return table.in_pairs != nullptr && request.precision == Precision::kFast &&
-         pass != Pass::kWeights && shapes.dtype == DataType::kBFloat16 &&
-         shapes.type_of_keys() == DataType::kBFloat16 &&
-         shapes.type_of_values() == DataType::kBFloat16 && !request.terms.read_query() &&
-         !request.terms.add_to_values();
-}
-
 template <class Real>
 Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                              const Request<Real>& request, Pass pass, int threads) {
@@ -184,8 +184,6 @@ std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows) {
   return (queries + panel_rows - 1) / panel_rows * panel_rows;
 }
 
-template bool takes_pairs(const kernels::KernelTable&, const Request<float>&, Pass);
-template bool takes_pairs(const kernels::BasicKernelTable<double>&, const Request<double>&, Pass);
 template Schedule<float> make_schedule(const kernels::KernelTable&, const Request<float>&, Pass,
                                        int);
 template Schedule<double> make_schedule(const kernels::BasicKernelTable<double>&,

@@ -87,12 +87,6 @@ struct Schedule {
   }
 };
 
-// Whether products are of bfloat16 in pairs. Then a backward pass takes the output of the forward
-// pass as it was rounded.
-template <class Real>
-bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
-                 Pass pass);
-
 // `threads` may be used. The request must be the largest that is computed with it.
 template <class Real>
 Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,

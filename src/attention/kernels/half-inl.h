@@ -6,6 +6,7 @@
 #define HEED_HALF_INL_H_
 #endif
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -96,6 +97,24 @@ void narrow_all(const float* numbers, std::int64_t count, std::byte* target) {
     hn::StoreU(Format::from_floats(hn::LoadU(kReals, numbers + i)), halves, bits + i);
   }
   for (; i < count; ++i) bits[i] = typename Format::Number(numbers[i]).bits();
+}
+
+template <class Format>
+void narrow_rest_of_all(const float* numbers, std::int64_t count, std::byte* target) {
+  using Number = typename Format::Number;
+  const HalfWords halves;
+  auto* bits = reinterpret_cast<std::uint16_t*>(target);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec exact = hn::LoadU(kReals, numbers + i);
+    const Vec rest = hn::Sub(exact, Format::to_floats(Format::from_floats(exact)));
+    const Vec finite = hn::IfThenElseZero(hn::IsFinite(rest), rest);
+    hn::StoreU(Format::from_floats(finite), halves, bits + i);
+  }
+  for (; i < count; ++i) {
+    const float rest = numbers[i] - float{Number(numbers[i])};
+    bits[i] = Number(std::isfinite(rest) ? rest : 0.0F).bits();
+  }
 }
 
 }  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE

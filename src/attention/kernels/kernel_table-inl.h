@@ -182,6 +182,20 @@ void narrow(DataType type, const Real* numbers, std::int64_t count, std::byte* t
   }
 }
 
+void narrow_rest(DataType type, const Real* numbers, std::int64_t count, std::byte* target) {
+  switch (type) {
+#if HEED_REAL_BITS == 32
+    case DataType::kFloat16:
+      return narrow_rest_of_all<Float16Format>(numbers, count, target);
+    case DataType::kBFloat16:
+      return narrow_rest_of_all<BFloat16Format>(numbers, count, target);
+#endif
+    default:
+      (void)numbers;
+      if (count > 0) std::memset(target, 0, static_cast<std::size_t>(count) * sizeof(Real));
+  }
+}
+
 // Highway's names, but for the one that nobody else uses.
 const char* target_name() {
   return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
@@ -234,6 +248,7 @@ KernelTable make_kernel_table(const RecurrenceTable* recurrence,
           .merge = merge,
           .widen = widen,
           .narrow = narrow,
+          .narrow_rest = narrow_rest,
           .fma_burst = fma_burst};
 }
 

@@ -344,6 +344,10 @@ struct BasicKernelTable {
   // target[i] = numbers[i], rounded to nearest even, for the same types.
   void (*narrow)(DataType type, const Real* numbers, std::int64_t count, std::byte* target);
 
+  // target[i] = what numbers[i] lacks when it was narrowed, narrowed too; 0 where that is not
+  // finite.
+  void (*narrow_rest)(DataType type, const Real* numbers, std::int64_t count, std::byte* target);
+
   // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
   // that was: two for each lane. *sink gets a number that depends on every one of them.
   std::int64_t (*fma_burst)(std::int64_t steps, Real* sink);

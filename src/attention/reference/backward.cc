@@ -50,6 +50,7 @@ class Backward {
 
   void add_query() {
     row_.compute(at_.batch, at_.head, at_.q);
+    of_rounded_weights_ = 0;
     for_each_seen_key([&](std::int64_t k) { add_value_and_weight(k); });
     const Real sum = through_softmax();
     // The sink is one more logit, whose weight reaches no value: its grad_weight is 0.
@@ -58,22 +59,14 @@ class Backward {
     if (problem_.terms.read_query()) add_scaled_query();
   }
 
-  // Returns Σ weights · grad_weights, which is grad_out · out: of an out that was rounded, that.
+  // Returns Σ weights · grad_weights, which is grad_out · out: of an out that was summed of rounded
+  // weights, that.
   Real through_softmax() {
     if (!problem_.rounds_factors) {
       return softmax_backward_row<Real>(grad_weights_, row_.weights, grad_masked_);
     }
-    const Real* grad_out = row_pointer(grad_out_, at_.batch, at_.head, at_.q);
-    Real sum = 0;
-    for (std::int64_t d = 0; d < problem_.value_dim(); ++d) {
-      Real out = 0;
-      for_each_seen_key([&](std::int64_t k) {
-        out += row_.rounded(row_.dropped[static_cast<std::size_t>(k)]) * row_.value(k)[d];
-      });
-      sum += grad_out[d] * row_.rounded(out);
-    }
-    softmax_backward_row<Real>(grad_weights_, row_.weights, sum, grad_masked_);
-    return sum;
+    softmax_backward_row<Real>(grad_weights_, row_.weights, of_rounded_weights_, grad_masked_);
+    return of_rounded_weights_;
   }
 
   // out = Σ_k weights[k] · dropout[k] · (value[k] + what terms add to it)
@@ -91,6 +84,7 @@ class Backward {
                                (gradients_.*term->gradient()).data());
     }
     grad_weights_[i] = row_.dropout_factor(k) * grad_weight;
+    of_rounded_weights_ += weight * grad_weight;
   }
 
   // masked = terms(scale · query · key). What terms add does not change the derivative of a score.
@@ -154,6 +148,7 @@ class Backward {
   RowRange batches_;
   Row<Real> row_;
   std::vector<Real> grad_weights_;
+  Real of_rounded_weights_ = 0;  // grad_out · out
   std::vector<Real> grad_masked_;
   std::vector<Real> grad_scaled_;  // of scale · query, through terms
   Gradients<Real> gradients_;

@@ -359,24 +359,42 @@ TEST_F(Bfloat16Pairs, ThePlanSaysSo) {
   EXPECT_NE(plan(shapes, exact).to_string().find("products    of float32"), std::string::npos);
 }
 
+// What numbers lack when they are rounded to bfloat16.
+Tensor<BFloat16> rest_of(const Tensor<float>& numbers) {
+  auto rest = converted<float>(converted<BFloat16>(numbers));
+  for (std::int64_t i = 0; i < rest.num_elements(); ++i) {
+    rest.data()[i] = numbers.data()[i] - rest.data()[i];
+  }
+  return converted<BFloat16>(rest);
+}
+
+// How the way back is computed, and of which out: as floats, or rounded and what that lacks.
+struct WayBack {
+  int threads = 1;
+  bool reads_floats = false;
+};
+
 // Gradients before they are rounded to bfloat16.
 AttentionGradients<float> differentiate(const HalfViews& in, const Tensor<BFloat16>& grad_out,
-                                        const AttentionOptions& options, int threads = 1) {
+                                        const AttentionOptions& options, const WayBack& way = {}) {
   const auto& table = *table_of_pairs();
   const auto forward = attend(in, options);
   const auto out = converted<BFloat16>(forward.out);
+  const auto low = rest_of(forward.out);
   const auto request = request_of(in, options);
-  auto schedule = engine::make_schedule(table, request, Pass::kBackward, threads);
+  auto schedule = engine::make_schedule(table, request, Pass::kBackward, way.threads);
   EXPECT_TRUE(schedule.stages_pairs);
-  schedule.workers = threads;
+  schedule.workers = way.threads;
   GradientTensors<float> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
-  const BackwardCall<float> call{call_of(request, in.query, in.key, in.value),
-                                 rows_of(BFloat16View(grad_out)),
-                                 rows_of(BFloat16View(out)),
-                                 forward.lse,
-                                 gradients.targets(),
-                                 forward.lse_low};
-  set_num_threads(threads);
+  const BackwardCall<float> call{
+      call_of(request, in.query, in.key, in.value),
+      rows_of(BFloat16View(grad_out)),
+      way.reads_floats ? rows_of(FloatView(forward.out)) : rows_of(BFloat16View(out)),
+      forward.lse,
+      gradients.targets(),
+      forward.lse_low,
+      way.reads_floats ? Rows{} : rows_of(BFloat16View(low))};
+  set_num_threads(way.threads);
   fused_backend<float>(&table).backward({&call, 1}, schedule, {});
   set_num_threads(0);
   return std::move(gradients).take();
@@ -396,9 +414,9 @@ std::string gradient_inaccuracy(const HalfInputs& in, const AttentionOptions& op
   const auto exact = reference::attention_backward(
       exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
       exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
-  // Of an option there are few gradients, each the sum of terms that cancel over many rows: as
-  // wrong as grad_out · out is, times what it stands for, and these errors add up like random
-  // steps.
+  // Each is a sum of terms that cancel: as wrong as grad_out · out is of an out whose weights were
+  // rounded, times what it stands for, and over rows these errors add up like random steps. Of an
+  // option there are few gradients.
   const auto rows =
       static_cast<double>(in.query.extent(0) * in.query.extent(1) * in.query.extent(2));
   const double term = 2 * std::sqrt(static_cast<double>(in.value.extent(3)));
@@ -411,8 +429,11 @@ std::string gradient_inaccuracy(const HalfInputs& in, const AttentionOptions& op
     return judgement(name, is, by_loops, should_be);
   };
   const auto longest = static_cast<double>(std::max(in.query.extent(2), in.key.extent(2)));
-  return judge("query", found.query, plain.query, exact.query) +
-         judge("key", found.key, plain.key, exact.key) +
+  // Queries and keys are standard normal numbers.
+  const double root_of_dim = std::sqrt(static_cast<double>(in.query.extent(3)));
+  const double row = options.scale ? std::abs(double{*options.scale}) * root_of_dim : 1;
+  return judge("query", found.query, plain.query, exact.query, row) +
+         judge("key", found.key, plain.key, exact.key, row) +
          judge("value", found.value, plain.value, exact.value) +
          judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
                longest) +
@@ -467,8 +488,29 @@ TEST_F(Bfloat16Pairs, GradientsHaveTheSameBitsOnThreads) {
   const auto grad_out = grad_out_for(in);
   for (const Mask& mask : {Mask(), strided(16, Alignment::top_left())}) {
     const auto one = differentiate(in, grad_out, {.mask = mask});
-    EXPECT_TRUE(testing_support::same_bits(one, differentiate(in, grad_out, {.mask = mask}, 4)));
+    EXPECT_TRUE(testing_support::same_bits(
+        one, differentiate(in, grad_out, {.mask = mask}, {.threads = 4})));
   }
+}
+
+TEST_F(Bfloat16Pairs, WhatOutLacksIsKept) {
+  if (attention_target() != "AVX512_BF16") GTEST_SKIP();
+  const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 70, .kv_len = 300});
+  const auto found = attention_with_lse(in.query, in.key, in.value);
+  const auto whole = attend(in, {});
+  EXPECT_TRUE(same_bits(found.out, converted<BFloat16>(whole.out)));
+  EXPECT_TRUE(same_bits(found.out_low, rest_of(whole.out)));
+}
+
+// An out of floats is read with 16 digits, as one that is kept in two parts.
+TEST_F(Bfloat16Pairs, GradientsOfAnOutOfFloatsAreTheSame) {
+  const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 200, .kv_len = 300});
+  const auto grad_out = grad_out_for(in);
+  const Tensor<float> sinks = normal<float>({2}, 5);
+  const AttentionOptions options{.mask = causal_bottom_right(), .sinks = sinks};
+  EXPECT_TRUE(
+      testing_support::same_bits(differentiate(in, grad_out, options),
+                                 differentiate(in, grad_out, options, {.reads_floats = true})));
 }
 
 // 0 times what is not finite is nothing, on the way back as well.
