@@ -8,8 +8,8 @@
 
 namespace heed::inline v0 {
 
-/// Keys and values of a cache may be stored in different ways. What is computed is computed in
-/// float32, whatever the storage.
+/// Keys and values of a cache may be stored in different ways. Sums are in float32, of int8 and
+/// int4 exact sums of whole numbers that become float32.
 enum class KvStorage : std::uint8_t {
   kFloat32,
   kFloat16,   ///< rounded to nearest even; beyond ±65504 infinity

@@ -12,6 +12,7 @@
 #include "attention/score_part.h"
 #include "attention/terms/terms.h"
 #include "heed/attention.h"
+#include "heed/kv_storage.h"
 #include "heed/plan.h"
 #include "heed/statistics.h"
 
@@ -31,6 +32,9 @@ struct Request {
   Precision precision = Precision::kFast;
   // Keys and values come from a KeySource, which copies the tiles that it gives.
   bool has_key_source = false;
+  // How it stores these. What is quantised is multiplied as the whole numbers that are stored.
+  KvStorage key_storage = KvStorage::kFloat32;
+  KvStorage value_storage = KvStorage::kFloat32;
   // What is computed of it, if not everything.
   std::optional<ScorePart> part = std::nullopt;
 

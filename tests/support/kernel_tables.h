@@ -17,4 +17,14 @@ inline std::vector<const kernels::KernelTable*> kernels_of_numbers() {
   return tables;
 }
 
+// The others: their products of floats are those of one of these, those of bfloat16 and of
+// quantised numbers are not.
+inline std::vector<const kernels::KernelTable*> kernels_of_pairs() {
+  std::vector<const kernels::KernelTable*> found;
+  for (const auto* table : kernels::supported_kernels()) {
+    if (table->in_pairs != nullptr) found.push_back(table);
+  }
+  return found;
+}
+
 }  // namespace heed::testing_support

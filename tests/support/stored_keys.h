@@ -70,7 +70,7 @@ class StoredSide {
       case KvStorage::kBFloat16:
         return 2 * dim_;
       case KvStorage::kInt8:
-        return dim_;
+        return is_columns_ ? (dim_ + 3) / 4 * 4 : (dim_ + 15) / 16 * 16;
       case KvStorage::kInt4:
         return scale_dims_ * (kernels::kScaleDims / 2);
     }
@@ -85,14 +85,20 @@ class StoredSide {
                 sizeof(T));
   }
 
+  void put_byte(std::int64_t key, std::int64_t d, int number) {
+    const std::int64_t j = key % kernels::kGroupKeys;
+    const std::int64_t index =
+        is_columns_ ? d / 4 * 64 + j * 4 + d % 4 : (j / 4 * row_bytes() + d) * 4 + j % 4;
+    bytes_.back()[static_cast<std::size_t>(index)] = static_cast<std::byte>(number + 128);
+  }
+
   // Makes the nibble of one dimension `number` + 8, in its byte that is kept or started.
   void put_nibble(std::int64_t key, std::int64_t d, int number) {
     const std::int64_t j = key % kernels::kGroupKeys;
-    const std::int64_t within = d % kernels::kScaleDims;
     const std::int64_t index = is_columns_
-                                   ? d / 2 * kernels::kGroupKeys + j
-                                   : j * row_bytes() + d / kernels::kScaleDims * 16 + within % 16;
-    const bool is_high = is_columns_ ? d % 2 == 1 : within >= 16;
+                                   ? d / 8 * 64 + j * 4 + d % 4
+                                   : ((j / 4 * scale_dims_ + d / 32) * 16 + d % 16) * 4 + j % 4;
+    const bool is_high = is_columns_ ? d % 8 >= 4 : d % 32 >= 16;
     std::byte& byte = bytes_.back()[static_cast<std::size_t>(index)];
     const auto nibble = static_cast<std::byte>(number + 8);
     byte = is_high ? (byte & std::byte{0x0f}) | nibble << 4 : (byte & std::byte{0xf0}) | nibble;
@@ -129,7 +135,7 @@ class StoredSide {
       }
       if (storage_ == KvStorage::kInt8) {
         const int number = rounded(key, d, scale);
-        put(key, d, static_cast<std::int8_t>(number));
+        put_byte(key, d, number);
         stored = static_cast<float>(number) * scale;
       }
     }
@@ -141,8 +147,7 @@ class StoredSide {
       const std::int64_t first = block * kernels::kScaleDims;
       const std::int64_t last = first + kernels::kScaleDims;
       const float scale = scale_of(key, first, std::min(last, dim_), 7);
-      scales[static_cast<std::size_t>(is_columns_ ? block * kernels::kGroupKeys + j
-                                                  : j * scale_dims_ + block)] = scale;
+      scales[static_cast<std::size_t>(block * kernels::kGroupKeys + j)] = scale;
       for (std::int64_t d = first; d < last; ++d) {
         const int number = d < dim_ ? rounded(key, d, scale) : 0;
         put_nibble(key, d, number);

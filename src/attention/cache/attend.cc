@@ -112,6 +112,8 @@ Request<float> check_one(const SequenceState& state, std::int64_t num_heads, std
   Request<float> request = check_request(kAttend, shapes, options);
   check_rotation(request, layout);
   request.has_key_source = true;
+  request.key_storage = layout.key.storage;
+  request.value_storage = layout.value.storage;
   return request;
 }
 

@@ -12,7 +12,6 @@ namespace heed::inline v0::detail {
 namespace {
 
 using kernels::kGroupKeys;
-using kernels::kScaleDims;
 
 // Neighbouring numbers of T as floats.
 template <class T>
@@ -25,14 +24,11 @@ void widen(const kernels::KernelTable* table, const T* from, std::int64_t count,
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
-int low_half(std::byte byte) { return static_cast<int>(byte & std::byte{0xf}) - 8; }
-int high_half(std::byte byte) { return static_cast<int>(byte >> 4) - 8; }
-
-// Dimensions that are taken from columns at a time, a multiple of kScaleDims: their numbers as
+// Dimensions that are taken from columns at a time: their numbers as
 // floats stay in the first-level cache.
 constexpr std::int64_t kColumnDims = 64;
 
-// Calls use(T{}) with the type in which a storage keeps numbers that are bytes or more.
+// Calls use(T{}) with the type in which a storage keeps numbers that are not quantised.
 template <class Use>
 void with_number(KvStorage storage, const Use& use) {
   switch (storage) {
@@ -44,34 +40,19 @@ void with_number(KvStorage storage, const Use& use) {
       return use(BFloat16{});
     case KvStorage::kInt8:
     case KvStorage::kInt4:
-      return use(std::int8_t{});
+      break;
   }
 }
 
 // The numbers of some dimensions, at most kColumnDims from a multiple of it on, of all positions of
 // a group: [dims][kGroupKeys].
 void load_columns(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
-                  const float* scales, RowRange dims, float* columns) {
-  if (side.storage == KvStorage::kInt4) {
-    for (std::int64_t d = dims.begin; d < dims.end; d += 2, columns += 2 * kGroupKeys) {
-      const std::byte* const bytes = group + d / 2 * kGroupKeys;
-      const float* const factors = scales + d / kScaleDims * kGroupKeys;
-      for (std::int64_t j = 0; j < kGroupKeys; ++j) {
-        columns[j] = static_cast<float>(low_half(bytes[j])) * factors[j];
-        columns[kGroupKeys + j] = static_cast<float>(high_half(bytes[j])) * factors[j];
-      }
-    }
-    return;
-  }
+                  RowRange dims, float* columns) {
   with_number(side.storage, [&](auto number) {
     using T = decltype(number);
     const T* const from = reinterpret_cast<const T*>(group) + dims.begin * kGroupKeys;
     widen(table, from, (dims.end - dims.begin) * kGroupKeys, columns);
   });
-  if (side.storage != KvStorage::kInt8) return;
-  for (std::int64_t d = dims.begin; d < dims.end; ++d, columns += kGroupKeys) {
-    for (std::int64_t j = 0; j < kGroupKeys; ++j) columns[j] *= scales[j];
-  }
 }
 
 // rows[j][d] = columns[d][j] for four of each. Compilers keep a square in registers.
@@ -104,35 +85,34 @@ void transpose(const float* columns, std::int64_t dims, RowRange lanes, float* r
 
 // The positions `lanes` of a group that lies as columns, as rows.
 void load_group(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
-                const float* scales, RowRange lanes, float* rows) {
+                RowRange lanes, float* rows) {
   std::array<float, kColumnDims * kGroupKeys> columns;
   for (std::int64_t first = 0; first < side.stored_dim; first += kColumnDims) {
     const RowRange dims{first, std::min(first + kColumnDims, side.stored_dim)};
-    load_columns(table, side, group, scales, dims, columns.data());
+    load_columns(table, side, group, dims, columns.data());
     transpose(columns.data(), dims.end - dims.begin, lanes, rows + first, side.stored_dim);
+  }
+}
+
+// A position of a group that is quantised: number · scale, rounded once.
+void load_quantised(const SideLayout& side, const std::byte* group, const float* scales,
+                    std::int64_t lane, float* row) {
+  const bool is_int8 = side.storage == KvStorage::kInt8;
+  for (std::int64_t d = 0; d < side.stored_dim; ++d) {
+    const QuantisedPlace place = side.place(lane, d);
+    const int byte = std::to_integer<int>(group[place.byte]);
+    const int number = is_int8 ? byte - 128 : (byte >> place.shift & 15) - 8;
+    row[d] = static_cast<float>(number) * scales[side.scale_index(lane, d)];
   }
 }
 
 // A position of a group that lies as rows.
 void load_row(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
-              const float* scales, std::int64_t lane, float* row) {
-  const std::byte* from = group + lane * side.row_stride;
-  if (side.storage == KvStorage::kInt4) {
-    constexpr std::int64_t kHalf = kScaleDims / 2;
-    for (std::int64_t d = 0; d < side.stored_dim; d += kScaleDims, from += kHalf) {
-      const float scale = scales[side.scale_index(lane, d)];
-      for (std::int64_t i = 0; i < kHalf; ++i) {
-        row[d + i] = static_cast<float>(low_half(from[i])) * scale;
-        row[d + kHalf + i] = static_cast<float>(high_half(from[i])) * scale;
-      }
-    }
-    return;
-  }
+              std::int64_t lane, float* row) {
+  const std::byte* const from = group + lane * side.row_stride;
   with_number(side.storage, [&](auto number) {
     widen(table, reinterpret_cast<const decltype(number)*>(from), side.stored_dim, row);
   });
-  if (side.storage != KvStorage::kInt8) return;
-  for (std::int64_t d = 0; d < side.stored_dim; ++d) row[d] *= scales[lane];
 }
 
 }  // namespace
@@ -144,12 +124,16 @@ void load_rows(const kernels::KernelTable* table, const SideLayout& side, const 
     const RowRange lanes{slot - first, std::min<std::int64_t>(slots.end - first, kGroupKeys)};
     const std::byte* const group = side.group(part, slot / kGroupKeys);
     const float* const scales = side.scales(part, slot / kGroupKeys);
-    if (side.is_columns) {
-      load_group(table, side, group, scales, lanes, rows);
+    if (side.is_columns && !side.is_quantised()) {
+      load_group(table, side, group, lanes, rows);
       rows += (lanes.end - lanes.begin) * side.stored_dim;
     } else {
       for (std::int64_t lane = lanes.begin; lane < lanes.end; ++lane, rows += side.stored_dim) {
-        load_row(table, side, group, scales, lane, rows);
+        if (side.is_quantised()) {
+          load_quantised(side, group, scales, lane, rows);
+        } else {
+          load_row(table, side, group, lane, rows);
+        }
       }
     }
     slot = first + lanes.end;

@@ -30,12 +30,12 @@ SideLayout describe(KvStorage storage, bool is_columns, std::int64_t dim) {
       side.row_stride = dim * 2;
       break;
     case KvStorage::kInt8:
-      side.row_stride = dim;
+      side.row_stride = kernels::quantised_row_bytes(storage, is_columns, dim);
       side.scale_bytes = cache_lines(kGroupKeys * kScale);
       break;
     case KvStorage::kInt4:
       side.stored_dim = rounded_up(dim, kScaleDims);
-      side.row_stride = side.stored_dim / 2;
+      side.row_stride = kernels::quantised_row_bytes(storage, is_columns, dim);
       side.scale_bytes = cache_lines(kGroupKeys * side.stored_dim / kScaleDims * kScale);
       break;
   }

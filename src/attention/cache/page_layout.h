@@ -9,6 +9,12 @@
 
 namespace heed::inline v0::detail {
 
+// Where a group has a quantised number: in which byte, from which bit of it on.
+struct QuantisedPlace {
+  std::int64_t byte = 0;
+  int shift = 0;
+};
+
 // One side of the part of a page that one key head has: the keys or the values.
 struct SideLayout {
   KvStorage storage = KvStorage::kFloat32;
@@ -24,12 +30,28 @@ struct SideLayout {
 
   bool is_rotated() const { return storage == KvStorage::kInt4; }
   bool is_quantised() const { return scale_bytes != 0; }
+  // Where a group has dimension d of position `lane`, of quantised numbers.
+  QuantisedPlace place(std::int64_t lane, std::int64_t d) const {
+    using kernels::kGroupKeys;
+    using kernels::kQuad;
+    using kernels::kScaleDims;
+    const std::int64_t rows = lane / kQuad * kQuad * row_stride;  // of quads of positions before
+    if (storage == KvStorage::kInt8) {
+      return {is_columns ? (d / kQuad * kGroupKeys + lane) * kQuad + d % kQuad
+                         : rows + d * kQuad + lane % kQuad};
+    }
+    constexpr std::int64_t kHalf = kScaleDims / 2;
+    if (is_columns) {
+      return {(d / (2 * kQuad) * kGroupKeys + lane) * kQuad + d % kQuad,
+              static_cast<int>(d / kQuad % 2 * 4)};
+    }
+    return {rows + (d / kScaleDims * kHalf + d % kHalf) * kQuad + lane % kQuad,
+            static_cast<int>(d / kHalf % 2 * 4)};
+  }
   // Where the scales of a group have that of dimension d of position `lane`.
   std::int64_t scale_index(std::int64_t lane, std::int64_t d) const {
-    if (storage == KvStorage::kInt8) return lane;
-    const std::int64_t block = d / kernels::kScaleDims;
-    return is_columns ? block * kernels::kGroupKeys + lane
-                      : lane * (stored_dim / kernels::kScaleDims) + block;
+    const std::int64_t block = storage == KvStorage::kInt4 ? d / kernels::kScaleDims : 0;
+    return block * kernels::kGroupKeys + lane;
   }
   // Group g of the part of a page that begins at `part`.
   template <class Byte>

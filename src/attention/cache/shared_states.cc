@@ -110,6 +110,8 @@ class SharedRows {
     Request<float> request =
         check_request<float>("attend", shapes, {.scale = one.scale, .precision = one.precision});
     request.has_key_source = true;
+    request.key_storage = one.key_storage;
+    request.value_storage = one.value_storage;
     return request;
   }
 

@@ -12,6 +12,7 @@ namespace heed::inline v0::detail {
 namespace {
 
 using kernels::kGroupKeys;
+using kernels::kQuad;
 using kernels::kScaleDims;
 
 // Where the numbers of one position of a group are, counted in numbers of T.
@@ -51,41 +52,42 @@ void store_int8(const SideLayout& side, std::byte* group, float* scales, std::in
                 const float* row) {
   constexpr float kMost = 127;
   const float scale = largest_magnitude(row, side.stored_dim) / kMost;
-  scales[lane] = scale;
-  auto* to = reinterpret_cast<std::int8_t*>(group);
-  const auto [first, next] = steps(side, lane);
+  scales[side.scale_index(lane, 0)] = scale;
   for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
     const std::int64_t count = std::min<std::int64_t>(side.stored_dim - begin, kScaleDims);
-    const Quantised bytes = quantised(row + begin, count, scale, kMost);
+    const Quantised numbers = quantised(row + begin, count, scale, kMost);
     for (std::int64_t i = 0; i < count; ++i) {
-      to[first + (begin + i) * next] = static_cast<std::int8_t>(bytes[static_cast<std::size_t>(i)]);
+      const int number = numbers[static_cast<std::size_t>(i)];
+      group[side.place(lane, begin + i).byte] = static_cast<std::byte>(number + 128);
     }
   }
 }
 
-// Two numbers as the halves of a byte.
-std::byte halves(int low, int high) {
-  return std::byte(static_cast<unsigned>(low + 8)) | std::byte(static_cast<unsigned>(high + 8))
-                                                         << 4;
-}
-
+// Both halves of a byte are of one position.
 void store_int4(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
                 const float* row) {
   constexpr float kMost = 7;
-  constexpr std::size_t kHalf = kScaleDims / 2;
+  const std::int64_t half = side.is_columns ? kQuad : kScaleDims / 2;
   for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
     const float scale = largest_magnitude(row + begin, kScaleDims) / kMost;
     scales[side.scale_index(lane, begin)] = scale;
     const Quantised numbers = quantised(row + begin, kScaleDims, scale, kMost);
-    if (side.is_columns) {
-      std::byte* to = group + begin / 2 * kGroupKeys + lane;
-      for (std::size_t i = 0; i < kScaleDims; i += 2, to += kGroupKeys) {
-        *to = halves(numbers[i], numbers[i + 1]);
-      }
-    } else {
-      std::byte* to = group + lane * side.row_stride + begin / 2;
-      for (std::size_t i = 0; i < kHalf; ++i) *to++ = halves(numbers[i], numbers[kHalf + i]);
+    for (std::int64_t d = 0; d < kScaleDims; ++d) {
+      const QuantisedPlace place = side.place(lane, begin + d);
+      if (place.shift != 0) continue;
+      const int low = numbers[static_cast<std::size_t>(d)] + 8;
+      const int high = numbers[static_cast<std::size_t>(d + half)] + 8;
+      group[place.byte] = static_cast<std::byte>(low | high << 4);
     }
+  }
+}
+
+// Both halves of a byte of int4 are of one position.
+void copy_quantised(const SideLayout& side, const std::byte* from_group, std::int64_t from,
+                    std::byte* to_group, std::int64_t to) {
+  for (std::int64_t d = 0; d < side.stored_dim; ++d) {
+    const QuantisedPlace place = side.place(from, d);
+    if (place.shift == 0) to_group[side.place(to, d).byte] = from_group[place.byte];
   }
 }
 
@@ -145,8 +147,8 @@ void copy_row(const SideLayout& side, const std::byte* from_part, std::int64_t f
       copy_numbers<std::uint16_t>(side, from_group, from_lane, to_group, to_lane, side.stored_dim);
       break;
     case KvStorage::kInt8:
-    case KvStorage::kInt4:  // two dimensions a byte
-      copy_numbers<std::uint8_t>(side, from_group, from_lane, to_group, to_lane, side.row_stride);
+    case KvStorage::kInt4:
+      copy_quantised(side, from_group, from_lane, to_group, to_lane);
       break;
   }
   if (!side.is_quantised()) return;

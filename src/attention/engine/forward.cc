@@ -171,9 +171,14 @@ class Worker {
   }
 
   void walk(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
-    if (schedule_.has_few_rows) return walk_stored(item, panels.front(), keys);
+    if (schedule_.has_few_rows) return walk_stored(item, panels, keys);
     walk_tiles(panels, keys, [&](RowRange some) {
       auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
+      kernels::StoredTile stored;
+      if (schedule_.has_quantised_keys() || schedule_.has_quantised_values()) {
+        stored = item.job.keys->stored_tile(item.block.batch, item.block.kv_head, some);
+        tile.stored = &stored;
+      }
       if (schedule_.stages_pairs)
         put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
       for (RunningSoftmax<Real>& panel : panels) panel.add(tile, scratch_);
@@ -182,16 +187,22 @@ class Worker {
 
   // The same for few rows. A tile is computed when the next one is known, which is fetched
   // meanwhile.
-  void walk_stored(const Item& item, RunningSoftmax<Real>& panel, RowRange keys) {
+  void walk_stored(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
     std::array<kernels::StoredTile, 2> tiles;
     std::size_t count = 0;
-    walk_tiles(std::span(&panel, 1), keys, [&](RowRange some) {
+    const auto add_last = [&](const kernels::StoredTile* next) {
+      for (RunningSoftmax<Real>& panel : panels) {
+        panel.add(tiles[(count - 1) % 2], next, scratch_);
+        next = nullptr;
+      }
+    };
+    walk_tiles(panels, keys, [&](RowRange some) {
       kernels::StoredTile& tile = tiles[count % 2];
       tile = item.job.keys->stored_tile(item.block.batch, item.block.kv_head, some);
-      if (count > 0) panel.add(tiles[(count - 1) % 2], &tile, scratch_);
+      if (count > 0) add_last(&tile);
       ++count;
     });
-    if (count > 0) panel.add(tiles[(count - 1) % 2], nullptr, scratch_);
+    if (count > 0) add_last(nullptr);
   }
 
   void finish(const Item& item, std::span<RunningSoftmax<Real>> panels) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "attention/engine/seen_tile.h"
 #include "attention/kernels/backward.h"
@@ -39,7 +40,9 @@ PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real
     : table_(*schedule.table),
       has_few_rows_(schedule.has_few_rows),
       always_keeps_scores_(schedule.keeps_scores),
+      key_storage_(schedule.key_storage),
       packed_query_(parts.query.in(memory)),
+      digits_(parts.digits.in(memory)),
       tiles_(parts.runs.in(memory)) {}
 
 template <class Real>
@@ -99,6 +102,8 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
             .value_dim = static_cast<std::int32_t>(request_->value_dim()),
             .query = packed_query_,
             .scale = factor(),
+            .integers = table_.integers,
+            .digits = digits_,
             .begin = begin_.data(),
             .end = end_.data()};
   if (!request_->dropout.keeps_everything()) {
@@ -123,11 +128,17 @@ void PanelRows<Real>::pack(const Job<Real>& job, Real* scratch) {
     if (rows[index(r)] == scratch) scratch += request_->head_dim();
   }
   std::fill(rows.begin() + num_rows_, rows.begin() + width_, nullptr);
-  if (!table_.multiplies_pairs()) {
-    return table_.pack(rows.data(), width_, panel_.head_dim, factor(), packed_query_);
+  if (table_.multiplies_pairs()) {
+    table_.pack(rows.data(), width_, panel_.head_dim, Real{1}, packed_query_);
+    table_.pair_query(packed_query_, panel_.head_dim, width_);
+    return;
   }
-  table_.pack(rows.data(), width_, panel_.head_dim, Real{1}, packed_query_);
-  table_.pair_query(packed_query_, panel_.head_dim, width_);
+  table_.pack(rows.data(), width_, panel_.head_dim, factor(), packed_query_);
+  if constexpr (std::is_same_v<Real, float>) {
+    if (digits_ == nullptr) return;
+    table_.integers->take_query(key_storage_, packed_query_, width_, num_rows_,
+                                {digits_, panel_.head_dim});
+  }
 }
 
 // What query · key is multiplied by.

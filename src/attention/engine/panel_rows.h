@@ -10,6 +10,7 @@
 #include "attention/engine/job.h"
 #include "attention/engine/schedule.h"
 #include "attention/engine/tile_map.h"
+#include "attention/kernels/integers.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/stored_tile.h"
 
@@ -76,12 +77,18 @@ struct StagingMemory {
 
 template <class Real>
 struct RowsMemory {
-  Piece<Real> query;  // [head_dim][panel_rows]
+  Piece<Real> query;        // [head_dim][panel_rows]
+  Piece<std::byte> digits;  // of the rows, where keys are quantised
   Piece<TileRun> runs;
 
   RowsMemory() = default;
   RowsMemory(const Schedule<Real>& schedule, Layout& layout)
       : query(layout.add<Real>(schedule.panel_rows * schedule.head_dim)),
+        digits(layout.add<std::byte>(
+            schedule.has_quantised_keys()
+                ? schedule.panel_rows *
+                      kernels::QueryDigits::row_bytes(static_cast<std::int32_t>(schedule.head_dim))
+                : 0)),
         runs(layout.add<TileRun>(std::max<std::int64_t>(
             1, TileMap::capacity(schedule.has_irregular_mask, schedule.kv_len)))) {}
 };
@@ -202,8 +209,10 @@ class PanelRows {
   const kernels::BasicKernelTable<Real>& table_;
   bool has_few_rows_;
   bool always_keeps_scores_;
+  KvStorage key_storage_;
   const Request<Real>* request_ = nullptr;
   Real* packed_query_;
+  std::byte* digits_;  // null where keys are not quantised
   bool keeps_scores_ = false;
   kernels::BasicPanel<Real> panel_;
   TileMap tiles_;

@@ -28,9 +28,12 @@ constexpr std::int64_t kPartQueries = 192;
 
 // The most rows of a key head that are a panel of few rows. What is not plain takes panels of up to
 // kPanelVectors. For whole vectors of rows a tile of pages is copied first, which pays where there
-// are more than two of them.
+// are more than two of them; of quantised pages it never is.
 template <class Real>
 std::int64_t most_few_rows(const Request<Real>& request, std::int32_t lanes) {
+  if (kernels::is_quantised(request.key_storage) || kernels::is_quantised(request.value_storage)) {
+    return request.rows_per_kv_head();
+  }
   const std::int32_t of_pages = std::max(kernels::kMostFewRows, 2 * lanes);
   return std::min(request.has_key_source ? of_pages : kernels::kMostFewRows,
                   kernels::kPanelVectors * lanes);
@@ -81,6 +84,8 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
       pass == Pass::kForward && !changes_scores(request) && request.dropout.keeps_everything();
   schedule.stages_key = staged.key || request.has_key_source;
   schedule.stages_value = (staged.value || request.has_key_source) && pass != Pass::kWeights;
+  schedule.key_storage = request.key_storage;
+  schedule.value_storage = request.value_storage;
   schedule.converts_query = is_other_type;
   schedule.converts_out = is_other_type && pass != Pass::kWeights;
   schedule.keeps_scores = pass == Pass::kWeights;
@@ -136,7 +141,8 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const std::int64_t step = schedule.query_step(request);
   const std::int64_t step_rows = request.rows_in_steps(step);
   schedule.panel_rows = schedule.has_few_rows
-                            ? static_cast<std::int32_t>(std::max<std::int64_t>(rows, 1))
+                            ? static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                                  rows, 1, std::int64_t{kernels::kPanelVectors} * table.lanes))
                             : rows_of_panel(step_rows, table.lanes);
   if (schedule.groups_queries && request.mask.query_block() > 1) {
     schedule.panel_rows = rows_of_blocks(request.mask.query_block() * request.heads_per_kv_head,
@@ -173,6 +179,7 @@ Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
     exact.stages_pairs = false;
     exact.stages_key = exact.stages_value = true;
   }
+  exact.key_storage = exact.value_storage = KvStorage::kFloat32;
   exact.panels_per_block = 1;
   exact.keeps_scores = true;
   exact.key_chunks = 1;

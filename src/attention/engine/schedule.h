@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/stored_tile.h"
 #include "attention/request.h"
 
 namespace heed::inline v0::engine {
@@ -31,6 +32,9 @@ struct Schedule {
   // Of panels that are not of few rows: these copy no tile.
   bool stages_key = false;
   bool stages_value = false;
+  // What is quantised is multiplied as the whole numbers that are stored.
+  KvStorage key_storage = KvStorage::kFloat32;
+  KvStorage value_storage = KvStorage::kFloat32;
   bool stages_pairs = false;    // pairs of keys are put together, for kernels that multiply these
   bool converts_query = false;  // the query is of another type than Real
   bool converts_out = false;    // what is written is
@@ -73,8 +77,10 @@ struct Schedule {
   }
   // Keys of the longest tile there is.
   std::int64_t tile_keys() const { return std::min<std::int64_t>(kernels::kTileKeys, kv_len); }
-  bool copies_key() const { return stages_key && !has_few_rows; }
-  bool copies_value() const { return stages_value && !has_few_rows; }
+  bool has_quantised_keys() const { return kernels::is_quantised(key_storage); }
+  bool has_quantised_values() const { return kernels::is_quantised(value_storage); }
+  bool copies_key() const { return stages_key && !has_few_rows && !has_quantised_keys(); }
+  bool copies_value() const { return stages_value && !has_few_rows && !has_quantised_values(); }
   // Pairs of the keys of a tile, of what is summed over keys.
   std::int64_t pair_cells() const {
     if (!stages_pairs || has_few_rows) return 0;

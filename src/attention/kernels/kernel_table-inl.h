@@ -206,14 +206,15 @@ detail::TileTarget tile_target() {
   return HWY_TARGET == HWY_AVX2 ? detail::TileTarget::kAvx2 : detail::TileTarget::kBaseline;
 }
 
-// In the tables for double, both are null.
-KernelTable make_kernel_table(const RecurrenceTable* recurrence,
+// In the tables for double, all are null.
+KernelTable make_kernel_table(const IntegerTable* integers, const RecurrenceTable* recurrence,
                               const BasicKernelTable<double>* in_double) {
   return {.name = target_name(),
           .vectors = target_name(),
           .lanes = kLanes,
           .tile_target = tile_target(),
           .backward = backward_table(),
+          .integers = integers,
           .recurrence = recurrence,
           .in_double = in_double,
           .in_pairs = nullptr,

@@ -18,6 +18,7 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE {
 #if HEED_HAS_VECTORS
 
 namespace f32 {
+const IntegerTable* integer_table();        // in integers.cc
 const RecurrenceTable* recurrence_table();  // in recurrence.cc
 }
 namespace f64 {
@@ -26,7 +27,7 @@ const BasicKernelTable<double>* kernel_table();  // in kernels_f64.cc
 
 const KernelTable* kernel_table() {
   static const KernelTable table =
-      f32::make_kernel_table(f32::recurrence_table(), f64::kernel_table());
+      f32::make_kernel_table(f32::integer_table(), f32::recurrence_table(), f64::kernel_table());
   return &table;
 }
 

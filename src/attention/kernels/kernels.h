@@ -73,6 +73,9 @@ inline bool is_set(const bool& element) {
 // Which keys of a tile the irregular parts of a mask let through.
 enum class Visibility { kNone, kMixed, kAll };
 
+struct StoredTile;    // in stored_tile.h
+struct IntegerTable;  // in integers.h
+
 // Up to kTileKeys neighbouring keys and their values, as rows of numbers.
 template <class Real>
 struct BasicTile {
@@ -87,6 +90,9 @@ struct BasicTile {
   // forward and keys on the way back: a pair for each of their numbers.
   const Real* pairs = nullptr;
   std::int64_t pair_stride = 0;
+  // The same tile as a cache stores it, where a side is quantised: that side is read here. Null
+  // elsewhere.
+  const StoredTile* stored = nullptr;
 };
 
 // Which weights of a panel fall: attention/philox.h says how that is decided.
@@ -112,11 +118,15 @@ inline constexpr std::int32_t kMostFewRows = 12;
 template <class Real>
 struct BasicPanel {
   std::int32_t vectors = kFewRows;  // 1, 2 or 3: width / lanes of a vector; or kFewRows
-  std::int32_t num_rows = 0;        // of these; known to a panel of few rows alone
+  std::int32_t num_rows = 0;        // of these, where it matters: of few rows, or quantised keys
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
   const Real* query = nullptr;  // [head_dim][width]; in pairs [⌈head_dim / 2⌉][width]
   Real scale = 1;               // of query · key, where the query is in pairs
+  // What multiplies quantised keys and values, in float alone, and the query as it does so:
+  // QueryDigits, null where keys are not quantised.
+  const IntegerTable* integers = nullptr;
+  std::byte* digits = nullptr;
   // Row r sees no key outside begin[r] ≤ k < end[r]; a row that does not exist has an empty range.
   const std::int32_t* begin = nullptr;
   const std::int32_t* end = nullptr;
@@ -209,7 +219,6 @@ struct BasicMatrix {
 template <class Real>
 struct BasicBackwardTable;
 struct RecurrenceTable;
-struct StoredTile;  // in stored_tile.h
 
 // The kernels of one instruction set. `weights` is scratch memory, [kTileKeys][width].
 template <class Real>
@@ -231,6 +240,8 @@ struct BasicKernelTable {
   detail::TileTarget tile_target;
   // The kernels of the backward pass: backward.h.
   const BasicBackwardTable<Real>* backward;
+  // Those of quantised keys and values: integers.h. In float alone.
+  const IntegerTable* integers;
   // Those of linear attention: recurrence.h. In float alone.
   const RecurrenceTable* recurrence;
   // The same kernels for double; null in their own table.

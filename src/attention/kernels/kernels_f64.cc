@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::f64 {
 
 const KernelTable* kernel_table() {
-  static const KernelTable table = make_kernel_table(nullptr, nullptr);
+  static const KernelTable table = make_kernel_table(nullptr, nullptr, nullptr);
   return &table;
 }
 

@@ -148,7 +148,6 @@ struct KeyRows {
                (dims + kStep - 1) / kStep * kStep, columns);
   }
 
-  template <int kOdd>
   HWY_INLINE Vec load(std::int32_t d) const {
     const Column* at = columns + d % kColumnDims * kLanes;
     if constexpr (kIsWidened) {

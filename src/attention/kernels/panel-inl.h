@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "attention/kernels/kernels.h"
+#include "attention/kernels/quantised_panel-inl.h"
 #include "attention/kernels/reals-inl.h"
 #include "attention/kernels/register_block-inl.h"
 #include "hwy/highway.h"
@@ -140,6 +141,7 @@ struct PanelKernel {
 
   template <class Use>
   HWY_INLINE void score(const Use& use) const {
+    if (has_quantised_keys()) return score_quantised(use);
     for (std::int32_t i = 0; i < num_segments; ++i) {
       with_vectors<kVectors>(segments[i], ScoreSegment<Use>{*this, use});
     }
@@ -247,6 +249,38 @@ struct PanelKernel {
   HWY_INLINE void add_values(const OverKeys& operands, std::int32_t columns, Real* sums) const {
     for_each_register_block(0, columns, ValueRegisterBlock<kGuarded>{*this, operands, sums});
   }
+
+#if HEED_REAL_BITS == 32 && !HEED_HAS_PAIRS
+  HWY_INLINE bool has_quantised_keys() const {
+    return tile.stored != nullptr && tile.stored->key.is_quantised();
+  }
+  HWY_INLINE bool has_quantised_values() const {
+    return tile.stored != nullptr && tile.stored->value.is_quantised();
+  }
+
+  // As score(), of quantised keys: the same products as those of few rows.
+  template <class Use>
+  HWY_INLINE void score_quantised(const Use& use) const {
+    multiply_quantised_keys(tile, panel, begin, end, kWidth, weights);
+    visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
+      Vec x = hn::Add(hn::Load(kReals, at), use.start(v));
+      if constexpr (Use::kFinishes) x = use.finish(v, key, x);
+      hn::Store(x, kReals, at);
+    });
+  }
+
+  // As add_values(), of quantised values.
+  HWY_INLINE void add_quantised_values(Real* sums) const {
+    kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE::add_quantised_values(tile, panel, begin, end,
+                                                                      weights, sums);
+  }
+#else
+  static constexpr bool has_quantised_keys() { return false; }
+  static constexpr bool has_quantised_values() { return false; }
+  template <class Use>
+  static HWY_INLINE void score_quantised(const Use&) {}
+  static HWY_INLINE void add_quantised_values(Real*) {}
+#endif
 
   // Products of query and key in natural units.
   struct RawScores {

@@ -29,22 +29,17 @@ struct TileSide {
         row_bytes = dim * 2;
         break;
       case KvStorage::kInt8:
-        row_bytes = dim;
-        break;
       case KvStorage::kInt4:
-        row_bytes = blocks(dim) * (kScaleDims / 2);
+        row_bytes = quantised_row_bytes(numbers.storage, numbers.is_columns, dim);
         break;
     }
   }
-  static std::int64_t blocks(std::int64_t dim) { return (dim - 1) / kScaleDims + 1; }
 
   std::int32_t num_groups() const { return (num_keys - 1) / kGroupKeys + 1; }
   std::int64_t group_bytes() const { return row_bytes * kGroupKeys; }
   // Whether the positions of a group lie behind each other.
   bool is_whole() const { return numbers.is_columns || numbers.row_stride == row_bytes; }
-  bool has_scales() const {
-    return numbers.storage == KvStorage::kInt8 || numbers.storage == KvStorage::kInt4;
-  }
+  bool has_scales() const { return numbers.is_quantised(); }
   const std::byte* begin() const { return numbers.groups[0]; }
   const std::byte* end() const { return begin() + num_groups() * group_bytes(); }
   // Whether all groups lie behind each other.

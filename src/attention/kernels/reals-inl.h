@@ -1,6 +1,7 @@
 // The vectors of the kernels: of floats, or of doubles where the file that is compiled says
-// HEED_REAL_BITS 64; and of floats whose products are of pairs of bfloat16 where it says
-// HEED_OF_BFLOAT16. Each kind's kernels live in a namespace of their own, for one program has all.
+// HEED_REAL_BITS 64; of floats whose products are of pairs of bfloat16 where it says
+// HEED_OF_BFLOAT16, and of quads of bytes where it says HEED_OF_QUADS. Each kind's kernels live in
+// a namespace of their own, for one program has all.
 #if defined(HEED_REALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_REALS_INL_H_
 #undef HEED_REALS_INL_H_
@@ -21,6 +22,8 @@
 #undef HEED_REAL_NAMESPACE
 #ifdef HEED_OF_BFLOAT16
 #define HEED_REAL_NAMESPACE bf16
+#elif defined(HEED_OF_QUADS)
+#define HEED_REAL_NAMESPACE quads
 #elif HEED_REAL_BITS == 32
 #define HEED_REAL_NAMESPACE f32
 #else

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "attention/kernels/exp2-inl.h"
+#include "attention/kernels/integers.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/key_rows-inl.h"
 #include "attention/kernels/prefetch.h"
@@ -56,7 +57,6 @@ struct PairColumns {
     at = keys.groups[group];
   }
   HWY_INLINE void start_dims(std::int32_t) {}
-  template <int kOdd>
   HWY_INLINE Vec load(std::int32_t pair) const {
     constexpr int kBytes = 2 * kGroupKeys;
     const std::byte* const lower = at + std::int64_t{pair} * (2 * kBytes);
@@ -71,14 +71,14 @@ struct PairValues {
   std::int32_t count = 0;  // values there are from here on
 
   HWY_INLINE PairValues(const StoredNumbers& values, std::size_t group, std::int32_t key,
-                        std::int32_t column, std::int32_t)
+                        std::int32_t column)
       : at(values.groups[group] + key * values.row_stride + column * kBytes),
         stride(values.row_stride) {}
   HWY_INLINE void next() {
     at += 2 * stride;
     count -= 2;
   }
-  template <int kVector, int kCount>
+  template <int kVector>
   HWY_INLINE Vec load() const {
     return pair_of_rows(at + kVector * kLanes * kBytes, second() + kVector * kLanes * kBytes);
   }
@@ -144,11 +144,11 @@ struct RowsKernel {
   }
 
   // sums[row][v] += query · key for the dimension d of these vectors of keys.
-  template <int kOdd, class Columns, int kCount>
+  template <class Columns, int kCount>
   HWY_INLINE void add_column(const Columns (&columns)[kCount], std::int32_t d,
                              const Real* HWY_RESTRICT query, Vec (&sums)[kRows][kCount]) const {
     Vec keys[kCount];
-    for (int v = 0; v < kCount; ++v) keys[v] = columns[v].template load<kOdd>(d);
+    for (int v = 0; v < kCount; ++v) keys[v] = columns[v].load(d);
     for (int r = 0; r < kRows; ++r) {
       const Vec element = broadcast(query + r);
       for (int v = 0; v < kCount; ++v) sums[r][v] = add_product(keys[v], element, sums[r][v]);
@@ -179,7 +179,7 @@ struct RowsKernel {
   }
 
   // Exponents of the vectors of keys in which some row sees one, or scores where there is a mask.
-  // Columns is PlainColumns, KeyRows or one of those with scales.
+  // Columns is PlainColumns, PairColumns or KeyRows.
   template <class Columns>
   HWY_INLINE void find_exponents() const {
     constexpr int kCount = std::min(kKeyVectors, Columns::kMostVectors);
@@ -207,10 +207,10 @@ struct RowsKernel {
         std::int32_t d = first;
         for (; d + 2 <= last; d += 2, query += 2 * panel.num_rows) {
           values.step();
-          add_column<0>(columns, d, query, sums);
-          add_column<1>(columns, d + 1, query + panel.num_rows, sums);
+          add_column(columns, d, query, sums);
+          add_column(columns, d + 1, query + panel.num_rows, sums);
         }
-        if (d < last) add_column<0>(columns, d, query, sums);
+        if (d < last) add_column(columns, d, query, sums);
       }
       store_sums(sums, key);
     }
@@ -225,6 +225,25 @@ struct RowsKernel {
       find_exponents<KeyRows<Numbers>>();
     }
   }
+#if HEED_REAL_BITS == 32 && !HEED_HAS_PAIRS
+  // The same of quantised keys.
+  HWY_INLINE void find_quantised_exponents() const {
+    const TileSide keys = keys_of(tile);
+    const TileSide values = values_of(tile);
+    const QueryDigits query{panel.digits, panel.head_dim};
+    panel.integers->multiply_keys(
+        {keys, panel.head_dim, begin, end, first_row == 0 ? &values : nullptr},
+        query.from(first_row), kRows, weights);
+    if (options.has_mask) return;
+    for (int r = 0; r < kRows; ++r) {
+      const Vec minus_m = hn::Set(kReals, state.minus_m[first_row + r]);
+      for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
+        Real* at = weights + r * kTileKeys + key;
+        hn::Store(hn::Add(hn::Load(kReals, at), minus_m), kReals, at);
+      }
+    }
+  }
+#endif
   HWY_INLINE void find_exponents() const {
 #if HEED_HAS_PAIRS
     if (tile.key.is_columns) return find_exponents<PairColumns>();
@@ -239,8 +258,7 @@ struct RowsKernel {
         break;
     }
     if constexpr (!kInOrder) {
-      if (tile.key.storage == KvStorage::kInt8) return find_exponents<Int8Columns>();
-      if (tile.key.storage == KvStorage::kInt4) return find_exponents<Int4Columns>();
+      if (tile.key.is_quantised()) return find_quantised_exponents();
     }
 #endif
 #if !HEED_HAS_PAIRS
@@ -366,7 +384,7 @@ struct RowsKernel {
     const Real* HWY_RESTRICT weight =
         (kInPairs ? pair_weights(0) : weights) + group * kGroupKeys / kPerElement;
     constexpr std::int32_t kRowSize = kTileKeys / kPerElement;
-    Values values(tile.value, static_cast<std::size_t>(group), from, column, panel.value_dim);
+    Values values(tile.value, static_cast<std::size_t>(group), from, column);
     if constexpr (kInPairs) values.count = tile.num_keys - group * kGroupKeys - from;
     const std::int32_t columns = panel.value_dim - column;
     for (std::int32_t j = from / kPerElement; j < elements_of(to); ++j, values.next()) {
@@ -394,7 +412,7 @@ struct RowsKernel {
   template <class Values, int kCount, int... kVector>
   static HWY_INLINE void load_values(const Values& values, Vec (&value)[kCount],
                                      std::integer_sequence<int, kVector...>) {
-    ((value[kVector] = values.template load<kVector, kCount>()), ...);
+    ((value[kVector] = values.template load<kVector>()), ...);
   }
 
   // How many vectors of columns are added at once from `column` on.
@@ -440,6 +458,17 @@ struct RowsKernel {
     for (int r = 0; r < kRows; ++r) state.sum[first_row + r] += sums[r];
   }
 
+#if HEED_REAL_BITS == 32 && !HEED_HAS_PAIRS
+  // The same of quantised values.
+  HWY_INLINE void add_quantised_values() const {
+    const TileSide values = values_of(tile);
+    const TileSide keys = keys_of(next == nullptr ? tile : *next);
+    panel.integers->add_values(
+        {values, panel.value_dim, begin, end, next == nullptr ? nullptr : &keys}, weights, kRows,
+        {state.sum + first_row, state.out + std::int64_t{first_row} * out_stride(panel),
+         out_stride(panel)});
+  }
+#endif
   HWY_INLINE void add_values() const {
 #if HEED_HAS_PAIRS
     return add_groups<PairValues>();
@@ -453,8 +482,7 @@ struct RowsKernel {
         break;
     }
     if constexpr (!kInOrder) {
-      if (tile.value.storage == KvStorage::kInt8) return add_groups<Int8Values>();
-      if (tile.value.storage == KvStorage::kInt4) return add_groups<Int4Values>();
+      if (tile.value.is_quantised()) return add_quantised_values();
     }
 #endif
 #if !HEED_HAS_PAIRS

@@ -208,7 +208,9 @@ struct SoftmaxKernel {
 
   HWY_INLINE void add_values() const {
     const std::int32_t columns = kernel.panel.value_dim;
-    if (!options.guarded) {
+    if (kernel.has_quantised_values()) {
+      kernel.add_quantised_values(state.out);
+    } else if (!options.guarded) {
       kernel.template add_values<false>(kernel.over_keys(0, kernel.weights), columns, state.out);
     } else {
       kernel.template add_values<true>(kernel.over_keys(kUnseen, kernel.weights), columns,

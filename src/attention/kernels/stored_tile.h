@@ -16,24 +16,48 @@ inline constexpr std::int32_t kGroupKeys = 16;
 // Dimensions that share a scale in int4.
 inline constexpr std::int32_t kScaleDims = 32;
 
+// Positions, or dimensions, whose numbers lie side by side where they are quantised.
+inline constexpr std::int32_t kQuad = 4;
+
+// Dimensions that rows of int8 are counted up to a multiple of: those of a vector of quads.
+inline constexpr std::int32_t kQuadColumns = 16;
+
+inline bool is_quantised(KvStorage storage) {
+  return storage == KvStorage::kInt8 || storage == KvStorage::kInt4;
+}
+
+// Bytes of a position of `dim` quantised numbers.
+inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std::int64_t dim) {
+  const auto rounded_up = [dim](std::int64_t unit) { return (dim + unit - 1) / unit * unit; };
+  if (storage == KvStorage::kInt4) return rounded_up(kScaleDims) / 2;
+  return rounded_up(is_columns ? kQuad : kQuadColumns);
+}
+
 // The keys or the values of a tile, group by group: group g holds the positions first_key + 16 g …
 //
 // As rows, values always and keys of tensors: position j of a group is at j · row_stride bytes.
 // As columns, keys of a cache: element [d][j] of [dim][16].
 //
-// int8: one byte a number, scales[g] is [16]: a number is byte · scale.
-// int4: two numbers a byte, each as number + 8, dim counted up to a multiple of 32, what exceeds it
-// stored as 0; a number is (nibble − 8) · scale.
-//   Columns: byte [d / 2][j] has dimension d in its low and d + 1 in its high half, for even d;
-//            scales[g] is [dim / 32][16].
-//   Rows:    16 bytes for each 32 dimensions, byte i has dimension i in its low and 16 + i in its
-//            high half; scales[g] is [16][dim / 32].
+// int8 and int4 are whole numbers times a scale. They are stored without a sign, as number + 128
+// and number + 8, in quads: four neighbours of what a product sums over, dimensions of keys and
+// positions of values, lie side by side. row_stride is how many bytes a position has.
+//   int8, columns: byte [d / 4][j][d % 4], dim counted up to a multiple of 4; scales[g] is [16].
+//         rows:    byte [j / 4][d][j % 4], dim counted up to a multiple of 16; scales[g] is [16].
+//   int4, columns: byte [d / 8][j][d % 4] has dimension d in its low half and d + 4 in its high
+//   half,
+//                  where d % 8 < 4; scales[g] is [dim / 32][16].
+//         rows:    byte [j / 4][d / 32][d % 16][j % 4] has dimension d in its low half and d + 16
+//         in
+//                  its high half, where d % 32 < 16; scales[g] is [dim / 32][16].
+//         dim is counted up to a multiple of 32, and what exceeds it stored as 0.
 struct StoredNumbers {
   KvStorage storage = KvStorage::kFloat32;
   bool is_columns = false;
   std::int64_t row_stride = 0;  // in bytes
   std::array<const std::byte*, kTileKeys / kGroupKeys> groups{};
   std::array<const float*, kTileKeys / kGroupKeys> scales{};
+
+  bool is_quantised() const { return kernels::is_quantised(storage); }
 };
 
 // All memory of a group may be read, also where num_keys ends within it.

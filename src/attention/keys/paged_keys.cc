@@ -43,7 +43,7 @@ kernels::Tile PagedKeys::tile(std::int64_t /*batch*/, std::int64_t kv_head, RowR
   kernels::Tile tile;
   tile.first_key = static_cast<std::int32_t>(keys.begin);
   tile.num_keys = static_cast<std::int32_t>(keys.end - keys.begin);
-  load(layout.key, kv_head, keys, staging.key);
+  if (staging.key != nullptr) load(layout.key, kv_head, keys, staging.key);
   tile.key = staging.key;
   tile.key_stride = layout.key.stored_dim;
   tile.value = values_in_place(kv_head, keys);
@@ -83,14 +83,18 @@ kernels::StoredTile PagedKeys::stored_tile(std::int64_t /*batch*/, std::int64_t 
   };
   describe(layout.key, tile.key);
   describe(layout.value, tile.value);
+  std::int64_t slot = keys.begin % layout.page_size;
+  const std::byte* at = nullptr;
   std::size_t i = 0;
   for (std::int64_t key = keys.begin; key < keys.end; key += kGroupKeys, ++i) {
-    const std::byte* const at = part(kv_head, key);
-    const std::int64_t group = key % layout.page_size / kGroupKeys;
+    if (slot == layout.page_size) slot = 0;
+    if (slot == 0 || at == nullptr) at = part(kv_head, key);
+    const std::int64_t group = slot / kGroupKeys;
     tile.key.groups[i] = layout.key.group(at, group);
     tile.key.scales[i] = layout.key.scales(at, group);
     tile.value.groups[i] = layout.value.group(at, group);
     tile.value.scales[i] = layout.value.scales(at, group);
+    slot += kGroupKeys;
   }
   return tile;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/cache/model.h"
+#include "attention/kernels/stored_tile.h"
 #include "heed/kv_cache.h"
 #include "support/tensors.h"
 
@@ -125,6 +126,10 @@ class Life {
             .rewind = drawn<std::int64_t>(0, 20)};
   }
 
+  bool is_quantised() const {
+    return kernels::is_quantised(config_.key_storage) ||
+           kernels::is_quantised(config_.value_storage);
+  }
   bool is_rotated() const {
     return config_.key_storage == KvStorage::kInt4 || config_.value_storage == KvStorage::kInt4;
   }
@@ -273,10 +278,10 @@ class Life {
     }
   }
 
-  // By attention(); with int4, by a sequence of one append.
+  // By attention(); of what is quantised, by a sequence of one append.
   AttentionOutput<float> expected_of(const Pair& pair, const Tensor<float>& query,
                                      const AttentionOptions& options) const {
-    if (!is_rotated()) {
+    if (!is_quantised()) {
       return attention_with_lse(query, pair.expected.key(), pair.expected.value(),
                                 pair.expected.options(options, query.extent(2)));
     }

@@ -1,5 +1,5 @@
 // The kernel of few rows, held to that of panels: whatever keys and values are stored in, a row has
-// the bits that a panel gives it for the same numbers.
+// the bits that a panel gives it for the same numbers, or for the same whole numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +9,11 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "attention/kernels/integers.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/stored_tile.h"
 #include "support/fused.h"
@@ -43,6 +45,7 @@ class RowKernels : public testing_support::TargetTest {
   }
 };
 HEED_RUN_ON_EVERY_TARGET(RowKernels);
+HEED_RUN_ON_OTHER_INTEGERS(RowKernels);
 
 struct Sizes {
   std::int32_t head_dim;
@@ -135,13 +138,33 @@ class RowsCase {
     wide_panel_ = panel(width_ / table.lanes, wide_query_);
   }
 
+  // Both panels get the query as quantised keys are multiplied by it. In float alone.
+  void meet(KvStorage keys) {
+    if constexpr (std::is_same_v<Real, float>) {
+      few_panel_.integers = wide_panel_.integers = table_.integers;
+      if (!kernels::is_quantised(keys)) return;
+      const auto head_dim = few_panel_.head_dim;
+      for (auto& digits : {&few_digits_, &wide_digits_}) {
+        digits->resize(static_cast<std::size_t>(rows_ * kernels::QueryDigits::row_bytes(head_dim)));
+      }
+      few_panel_.digits = few_digits_.data();
+      wide_panel_.digits = wide_digits_.data();
+      table_.integers->take_query(keys, few_query_.data(), rows_, rows_,
+                                  {few_panel_.digits, head_dim});
+      table_.integers->take_query(keys, wide_query_.data(), width_, rows_,
+                                  {wide_panel_.digits, head_dim});
+    }
+  }
+
   void attend(const kernels::StoredTile& stored, const kernels::BasicTile<Real>& tile,
               const kernels::StoredTile* next = nullptr,
               const kernels::BasicPanelOptions<Real>& options = {}) {
     auto few = few_.get();
     auto wide = wide_.get();
+    kernels::BasicTile<Real> of_panel = tile;
+    if (stored.key.is_quantised() || stored.value.is_quantised()) of_panel.stored = &stored;
     table_.attend_rows(stored, next, few_panel_, options, few, few_.weights.data());
-    table_.attend(tile, wide_panel_, options, wide, wide_.weights.data());
+    table_.attend(of_panel, wide_panel_, options, wide, wide_.weights.data());
   }
 
   // Empty where the states are the same, otherwise what differs.
@@ -197,6 +220,8 @@ class RowsCase {
   Ranges ranges_;
   Tensor<Real> few_query_;
   Tensor<Real> wide_query_;
+  std::vector<std::byte> few_digits_;
+  std::vector<std::byte> wide_digits_;
   State<Real> few_;
   State<Real> wide_;
   kernels::BasicPanel<Real> few_panel_;
@@ -233,6 +258,11 @@ constexpr std::array<SideForm, 5> kValueForms{{{"float32", KvStorage::kFloat32, 
                                                {"int8", KvStorage::kInt8, false},
                                                {"int4", KvStorage::kInt4, false}}};
 
+// Rows of int4 are filled up.
+std::int32_t stored_dim(KvStorage storage, std::int32_t dim) {
+  return storage == KvStorage::kInt4 ? (dim + 31) / 32 * 32 : dim;
+}
+
 kernels::StoredTile stored_tile_of(const StoredSide& key, const StoredSide& value,
                                    std::int32_t first_key) {
   const auto kv_len = static_cast<std::int32_t>(key.stored().extent(0));
@@ -247,6 +277,7 @@ kernels::StoredTile stored_tile_of(const StoredSide& key, const StoredSide& valu
 void attend_stored(RowsCase<float>& in, const StoredSide& key, const StoredSide& value,
                    const kernels::PanelOptions& options = {}) {
   const auto kv_len = static_cast<std::int32_t>(key.stored().extent(0));
+  in.meet(key.tile(0, std::min(kTileKeys, kv_len)).storage);
   for (std::int32_t first = 0; first < kv_len; first += kTileKeys) {
     const bool has_next = first + kTileKeys < kv_len;
     const auto next = stored_tile_of(key, value, has_next ? first + kTileKeys : first);
@@ -284,13 +315,14 @@ TEST_P(RowKernels, EveryStorageOfKeysHasTheBitsOfAPanel) {
 TEST_P(RowKernels, EveryStorageOfValuesHasTheBitsOfAPanel) {
   for (const SideForm& form : kValueForms) {
     for (const Sizes& sizes : kSizes) {
+      const std::int32_t value_dim = stored_dim(form.storage, sizes.value_dim);
       const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
-      const Tensor<float> value = normal<float>({sizes.kv_len, sizes.value_dim}, 2);
+      const Tensor<float> value = normal<float>({sizes.kv_len, value_dim}, 2);
       const StoredSide stored_key(key, KvStorage::kFloat32, true);
       const StoredSide stored_value(value, form.storage, false);
       for (const std::int32_t rows : row_counts()) {
         RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1), all_keys(rows, sizes.kv_len),
-                           sizes.value_dim);
+                           value_dim);
         attend_stored(in, stored_key, stored_value);
         ASSERT_EQ(in.difference(), "")
             << form.name << " " << sizes.value_dim << " " << sizes.kv_len << ", rows " << rows;
@@ -316,15 +348,16 @@ constexpr std::array<Joined, 7> kJoined{{{KvStorage::kFloat32, true, KvStorage::
 TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
   for (const Sizes& sizes : kSizes) {
     const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
-    const Tensor<float> value = normal<float>({sizes.kv_len, sizes.value_dim}, 2);
     for (std::size_t i = 0; i < kJoined.size(); ++i) {
+      const std::int32_t value_dim = stored_dim(kJoined[i].value, sizes.value_dim);
+      const Tensor<float> value = normal<float>({sizes.kv_len, value_dim}, 2);
       StoredSide stored_key(key, kJoined[i].key, kJoined[i].is_columns);
       StoredSide stored_value(value, kJoined[i].value, false);
       stored_key.join();
       stored_value.join();
       for (const std::int32_t rows : row_counts()) {
         RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
-                           random_ranges(rows, sizes.kv_len), sizes.value_dim);
+                           random_ranges(rows, sizes.kv_len), value_dim);
         attend_stored(in, stored_key, stored_value, {.reads_in_order = true});
         ASSERT_EQ(in.difference(), "") << sizes.head_dim << " " << sizes.value_dim << " "
                                        << sizes.kv_len << ", rows " << rows << ", storages " << i;

@@ -1,0 +1,38 @@
+// Products with numbers of eight and four bits, compiled for AVX-512 once more with AVX512_VNNI,
+// which multiplies quads of bytes. Highway knows it only with much more.
+#define HEED_OF_QUADS
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/kernels/quads.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
+#include "attention/kernels/integers.h"
+#include "hwy/highway.h"
+
+#if HWY_TARGET == HWY_AVX3
+
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512vnni"
+
+#include "attention/kernels/integers-inl.h"
+
+namespace heed::inline v0::kernels {
+
+bool has_quad_products() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+const IntegerTable* quad_products() { return HWY_NAMESPACE::quads::integer_table(); }
+
+}  // namespace heed::inline v0::kernels
+
+#elif HWY_ONCE && !(HWY_TARGETS & HWY_AVX3)
+
+namespace heed::inline v0::kernels {
+
+bool has_quad_products() { return false; }
+const IntegerTable* quad_products() { return nullptr; }
+
+}  // namespace heed::inline v0::kernels
+
+#endif
