@@ -43,12 +43,10 @@ inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std:
 // positions of values, lie side by side. row_stride is how many bytes a position has.
 //   int8, columns: byte [d / 4][j][d % 4], dim counted up to a multiple of 4; scales[g] is [16].
 //         rows:    byte [j / 4][d][j % 4], dim counted up to a multiple of 16; scales[g] is [16].
-//   int4, columns: byte [d / 8][j][d % 4] has dimension d in its low half and d + 4 in its high
-//   half,
-//                  where d % 8 < 4; scales[g] is [dim / 32][16].
-//         rows:    byte [j / 4][d / 32][d % 16][j % 4] has dimension d in its low half and d + 16
-//         in
-//                  its high half, where d % 32 < 16; scales[g] is [dim / 32][16].
+//   int4, columns: byte [d / 8][j][d % 4] has in its low half dimension d, where d % 8 < 4, and in
+//                  its high half d + 4; scales[g] is [dim / 32][16].
+//         rows:    byte [j / 4][d / 32][d % 16][j % 4] has in its low half dimension d, where
+//                  d % 32 < 16, and in its high half d + 16; scales[g] is [dim / 32][16].
 //         dim is counted up to a multiple of 32, and what exceeds it stored as 0.
 struct StoredNumbers {
   KvStorage storage = KvStorage::kFloat32;
