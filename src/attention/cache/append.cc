@@ -67,7 +67,7 @@ class NewRows {
   }
 
   // Position i of key head h becomes position `slot` of a part.
-  void store(std::int64_t h, std::int64_t i, std::byte* part, std::int64_t slot) {
+  void store(std::int64_t h, std::int64_t i, PagePart<std::byte> part, std::int64_t slot) {
     read(h, i);
     if (side_->is_rotated()) rotate(row_.data(), side_->stored_dim);
     store_row(*side_, part, slot, row_.data());

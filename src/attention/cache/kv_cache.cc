@@ -76,7 +76,7 @@ std::int64_t KvPool::page_bytes() const {
   return checked("KvPool::page_bytes", pages_)->layout().page_bytes();
 }
 std::int64_t KvPool::allocated_bytes() const {
-  return checked("KvPool::allocated_bytes", pages_)->allocated_pages() * page_bytes();
+  return checked("KvPool::allocated_bytes", pages_)->allocated_bytes();
 }
 std::int64_t KvPool::pages_in_use() const {
   return checked("KvPool::pages_in_use", pages_)->used_pages();

@@ -117,8 +117,8 @@ void load_row(const kernels::KernelTable* table, const SideLayout& side, const s
 
 }  // namespace
 
-void load_rows(const kernels::KernelTable* table, const SideLayout& side, const std::byte* part,
-               RowRange slots, float* rows) {
+void load_rows(const kernels::KernelTable* table, const SideLayout& side,
+               PagePart<const std::byte> part, RowRange slots, float* rows) {
   for (std::int64_t slot = slots.begin; slot < slots.end;) {
     const std::int64_t first = slot / kGroupKeys * kGroupKeys;
     const RowRange lanes{slot - first, std::min<std::int64_t>(slots.end - first, kGroupKeys)};

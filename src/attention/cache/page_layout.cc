@@ -9,6 +9,7 @@ namespace {
 
 using kernels::kGroupKeys;
 using kernels::kScaleDims;
+using kernels::kTileKeys;
 
 std::int64_t rounded_up(std::int64_t number, std::int64_t unit) {
   return (number + unit - 1) / unit * unit;
@@ -50,17 +51,16 @@ PageLayout::PageLayout(const KvConfig& config)
       page_size(config.page_size),
       key(describe(config.key_storage, true, config.head_dim)),
       value(describe(config.value_storage, false, config.value_dim.value_or(config.head_dim))) {
-  const std::int64_t groups = page_size / kGroupKeys;
-  const auto place = [&](std::int64_t bytes) {
-    const std::int64_t at = part_bytes;
-    part_bytes += groups * bytes;
+  const auto place = [&](std::int64_t group_bytes) {
+    const std::int64_t at = block_bytes;
+    block_bytes += kTileKeys / kGroupKeys * group_bytes;
     return at;
   };
   key.first_group = place(key.group_bytes);
   value.first_group = place(value.group_bytes);
   key.first_scale = place(key.scale_bytes);
   value.first_scale = place(value.scale_bytes);
-  checked_multiply(num_kv_heads, part_bytes);
+  checked_multiply(num_kv_heads, block_bytes);
 }
 
 }  // namespace heed::inline v0::detail

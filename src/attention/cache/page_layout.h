@@ -1,4 +1,4 @@
-// How a page of a cache is divided: kernels/stored_tile.h says how a group of positions lies.
+// How the memory of pages is divided: kernels/stored_tile.h says how a group of positions lies.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,17 @@ struct QuantisedPlace {
   int shift = 0;
 };
 
-// One side of the part of a page that one key head has: the keys or the values.
+// What one key head has of a page: groups of a block from `first_group` on.
+template <class Byte>
+struct PagePart {
+  Byte* block = nullptr;
+  std::int64_t first_group = 0;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): what may be written may be read.
+  operator PagePart<const Byte>() const { return {block, first_group}; }
+};
+
+// One side of what a key head has of a block: the keys or the values.
 struct SideLayout {
   KvStorage storage = KvStorage::kFloat32;
   bool is_columns = false;
@@ -25,7 +35,7 @@ struct SideLayout {
   std::int64_t row_stride = 0;  // of rows
   std::int64_t group_bytes = 0;
   std::int64_t scale_bytes = 0;  // of a group; 0: it has no scales
-  std::int64_t first_group = 0;  // from where the part of the key head begins
+  std::int64_t first_group = 0;  // from where the block begins
   std::int64_t first_scale = 0;
 
   bool is_rotated() const { return storage == KvStorage::kInt4; }
@@ -53,35 +63,39 @@ struct SideLayout {
     const std::int64_t block = storage == KvStorage::kInt4 ? d / kernels::kScaleDims : 0;
     return block * kernels::kGroupKeys + lane;
   }
-  // Group g of the part of a page that begins at `part`.
+  // Group g of a page.
   template <class Byte>
-  Byte* group(Byte* part, std::int64_t g) const {
-    return part + first_group + g * group_bytes;
+  Byte* group(PagePart<Byte> part, std::int64_t g) const {
+    return part.block + first_group + (part.first_group + g) * group_bytes;
   }
-  // Null where there are no scales.
-  const float* scales(const std::byte* part, std::int64_t g) const {
-    return is_quantised() ? reinterpret_cast<const float*>(part + first_scale + g * scale_bytes)
-                          : nullptr;
+  // Its scales: null where there are none.
+  const float* scales(PagePart<const std::byte> part, std::int64_t g) const {
+    if (!is_quantised()) return nullptr;
+    const std::byte* const at = part.block + first_scale + (part.first_group + g) * scale_bytes;
+    return reinterpret_cast<const float*>(at);
   }
-  float* scales(std::byte* part, std::int64_t g) const {
-    return const_cast<float*>(scales(static_cast<const std::byte*>(part), g));
+  float* scales(PagePart<std::byte> part, std::int64_t g) const {
+    return const_cast<float*>(scales(PagePart<const std::byte>(part), g));
   }
 };
 
-// A page: one part for each key head, which has the groups of keys, those of values, the scales of
-// keys and those of values, each beginning a cache line.
+// Pages share a block, which has room for a tile: as many groups of keys as fill it, for each key
+// head, then the values, the scales of keys and those of values, each beginning a cache line. So
+// pages of every size are read as fast as the largest, where a sequence has all pages of a block.
 struct PageLayout {
   std::int64_t num_kv_heads = 0;
   std::int64_t page_size = 0;
   SideLayout key;
   SideLayout value;
-  std::int64_t part_bytes = 0;
+  std::int64_t block_bytes = 0;  // of a key head
 
   PageLayout() = default;
   // Throws InvalidArgument when it would be too large to be numbered.
   explicit PageLayout(const KvConfig& config);
 
-  std::int64_t page_bytes() const { return num_kv_heads * part_bytes; }
+  std::int64_t page_groups() const { return page_size / kernels::kGroupKeys; }
+  std::int64_t block_pages() const { return kernels::kTileKeys / page_size; }
+  std::int64_t page_bytes() const { return num_kv_heads * block_bytes / block_pages(); }
   // Pages that so many positions take.
   std::int64_t pages(std::int64_t positions) const {
     return (positions + page_size - 1) / page_size;

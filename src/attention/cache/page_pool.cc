@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "attention/kernels/stored_tile.h"
@@ -38,6 +39,23 @@ KvConfig checked(const char* function, KvConfig config) {
   return config;
 }
 
+struct Stretch {
+  std::byte* begin;
+  std::size_t bytes;
+};
+
+// All that one key head has of a page: groups of keys and of values, and their scales.
+std::array<Stretch, 4> stretches(const PageLayout& layout, PagePart<std::byte> part) {
+  const auto stretch = [&](std::int64_t first, std::int64_t bytes) {
+    return Stretch{part.block + first + part.first_group * bytes,
+                   static_cast<std::size_t>(layout.page_groups() * bytes)};
+  };
+  return {stretch(layout.key.first_group, layout.key.group_bytes),
+          stretch(layout.value.first_group, layout.value.group_bytes),
+          stretch(layout.key.first_scale, layout.key.scale_bytes),
+          stretch(layout.value.first_scale, layout.value.scale_bytes)};
+}
+
 }  // namespace
 
 PagePool::PagePool(const char* function, const KvConfig& config)
@@ -48,6 +66,7 @@ void PagePool::close() noexcept {
   free_.clear();
   pages_.clear();
   memory_.clear();
+  allocated_bytes_ = 0;
   zeros_.reset();
 }
 
@@ -60,18 +79,23 @@ void PagePool::reserve(const char* function, std::int64_t wanted, std::int64_t r
 
 void PagePool::grow(std::int64_t wanted) {
   const std::int64_t at_once = std::min(allocated_pages(), kMostBytesAtOnce / layout_.page_bytes());
+  const std::int64_t block_pages = layout_.block_pages();
+  const std::int64_t blocks = (std::max(wanted, at_once) + block_pages - 1) / block_pages;
   const std::int64_t count =
-      std::max(wanted, std::min(at_once, config_.max_pages - allocated_pages()));
+      std::min(checked_multiply(blocks, block_pages), config_.max_pages - allocated_pages());
   free_.reserve(pages_.size() + static_cast<std::size_t>(count));
   memory_.reserve(memory_.size() + 1);
-  const std::int64_t bytes = checked_multiply(count, layout_.page_bytes());
+  const std::int64_t head_stride = checked_multiply(blocks, layout_.block_bytes);
+  const std::int64_t bytes = checked_multiply(layout_.num_kv_heads, head_stride);
   AlignedBytes memory = allocate_in_huge_pages(static_cast<std::size_t>(bytes));
   std::byte* const first = memory.get();
   memory_.push_back(std::move(memory));
+  allocated_bytes_ += bytes;
   // What is left of earlier ones is taken first.
   auto at = free_.begin();
   for (std::int64_t i = count - 1; i >= 0; --i) {
-    pages_.push_back({first + i * layout_.part_bytes, count * layout_.part_bytes, 0});
+    std::byte* const block = first + i / block_pages * layout_.block_bytes;
+    pages_.push_back({{block, i % block_pages * layout_.page_groups()}, head_stride, 0});
     at = free_.insert(at, &pages_.back()) + 1;
   }
 }
@@ -86,7 +110,9 @@ Page* PagePool::take_unwritten() noexcept {
 Page* PagePool::take() noexcept {
   Page* const page = take_unwritten();
   for (std::int64_t h = 0; h < layout_.num_kv_heads; ++h) {
-    std::memset(page->part(h), 0, static_cast<std::size_t>(layout_.part_bytes));
+    for (const Stretch& stretch : stretches(layout_, page->part(h))) {
+      std::memset(stretch.begin, 0, stretch.bytes);
+    }
   }
   return page;
 }
@@ -94,7 +120,10 @@ Page* PagePool::take() noexcept {
 Page* PagePool::take_copy(const Page& page) noexcept {
   Page* const copy = take_unwritten();
   for (std::int64_t h = 0; h < layout_.num_kv_heads; ++h) {
-    std::memcpy(copy->part(h), page.part(h), static_cast<std::size_t>(layout_.part_bytes));
+    const auto from = stretches(layout_, page.part(h));
+    const auto to = stretches(layout_, copy->part(h));
+    for (std::size_t i = 0; i < to.size(); ++i)
+      std::memcpy(to[i].begin, from[i].begin, to[i].bytes);
   }
   return copy;
 }
@@ -105,7 +134,7 @@ void PagePool::release(Page* page) noexcept {
 
 void PagePool::make_zeros() {
   if (zeros_ != nullptr) return;
-  const auto size = static_cast<std::size_t>(layout_.part_bytes);
+  const auto size = static_cast<std::size_t>(layout_.block_bytes);
   zeros_ = allocate_in_huge_pages(size);
   std::memset(zeros_.get(), 0, size);
 }

@@ -12,15 +12,17 @@
 
 namespace heed::inline v0::detail {
 
-// One part for each key head. Pages that are allocated together lie as [num_kv_heads][pages]
-// [part_bytes], so that the keys and values of a head over neighbouring pages are one stretch,
-// which memory brings faster than parts that lie apart.
+// Blocks that are allocated together lie as [num_kv_heads][blocks][block_bytes], so that the keys
+// and values of a head over neighbouring pages are one stretch, which memory brings faster than
+// what lies apart.
 struct Page {
-  std::byte* first_part = nullptr;
-  std::int64_t head_stride = 0;  // in bytes
-  std::int64_t references = 0;   // sequences that have it; 0: it is free
+  PagePart<std::byte> first_part;  // that of key head 0
+  std::int64_t head_stride = 0;    // in bytes
+  std::int64_t references = 0;     // sequences that have it; 0: it is free
 
-  std::byte* part(std::int64_t kv_head) const { return first_part + kv_head * head_stride; }
+  PagePart<std::byte> part(std::int64_t kv_head) const {
+    return {first_part.block + kv_head * head_stride, first_part.first_group};
+  }
 };
 
 // Pages are allocated when they are first reserved, several at a time, and taken in the order in
@@ -37,6 +39,7 @@ class PagePool {
   const KvConfig& config() const { return config_; }
   const PageLayout& layout() const { return layout_; }
   std::int64_t allocated_pages() const { return static_cast<std::int64_t>(pages_.size()); }
+  std::int64_t allocated_bytes() const { return allocated_bytes_; }
   std::int64_t used_pages() const {
     return allocated_pages() - static_cast<std::int64_t>(free_.size());
   }
@@ -51,8 +54,8 @@ class PagePool {
   Page* take_copy(const Page& page) noexcept;
   void release(Page* page) noexcept;
 
-  // A part of zeros, in place of pages that are gone. Allocated by make_zeros().
-  const std::byte* zeros() const { return zeros_.get(); }
+  // Zeros for one key head, in place of pages that are gone. Allocated by make_zeros().
+  PagePart<const std::byte> zeros() const { return {zeros_.get(), 0}; }
   void make_zeros();
 
  private:
@@ -63,6 +66,7 @@ class PagePool {
   PageLayout layout_;
   bool is_open_ = true;
   std::vector<AlignedBytes> memory_;
+  std::int64_t allocated_bytes_ = 0;
   std::deque<Page> pages_;
   std::vector<Page*> free_;  // the last one is taken first; has room for all pages
   AlignedBytes zeros_;

@@ -123,8 +123,8 @@ void SequenceState::copy_shared_pages(RowRange range) noexcept {
 void SequenceState::move_row(std::int64_t from, std::int64_t to) noexcept {
   const PageLayout& layout = pool->layout();
   for (std::int64_t h = 0; h < layout.num_kv_heads; ++h) {
-    const std::byte* const source = pages[from / layout.page_size]->part(h);
-    std::byte* const target = pages[to / layout.page_size]->part(h);
+    const auto source = pages[from / layout.page_size]->part(h);
+    const auto target = pages[to / layout.page_size]->part(h);
     for (const SideLayout* side : {&layout.key, &layout.value}) {
       copy_row(*side, source, from % layout.page_size, target, to % layout.page_size);
     }

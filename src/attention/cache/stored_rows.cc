@@ -114,7 +114,8 @@ float largest_magnitude(const float* numbers, std::int64_t count) {
   return std::bit_cast<float>(largest);
 }
 
-void store_row(const SideLayout& side, std::byte* part, std::int64_t slot, const float* row) {
+void store_row(const SideLayout& side, PagePart<std::byte> part, std::int64_t slot,
+               const float* row) {
   std::byte* const group = side.group(part, slot / kGroupKeys);
   float* const scales = side.scales(part, slot / kGroupKeys);
   const std::int64_t lane = slot % kGroupKeys;
@@ -132,8 +133,8 @@ void store_row(const SideLayout& side, std::byte* part, std::int64_t slot, const
   }
 }
 
-void copy_row(const SideLayout& side, const std::byte* from_part, std::int64_t from,
-              std::byte* to_part, std::int64_t to) {
+void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::int64_t from,
+              PagePart<std::byte> to_part, std::int64_t to) {
   const std::byte* const from_group = side.group(from_part, from / kGroupKeys);
   std::byte* const to_group = side.group(to_part, to / kGroupKeys);
   const std::int64_t from_lane = from % kGroupKeys;

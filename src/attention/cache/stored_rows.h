@@ -13,17 +13,18 @@ namespace heed::inline v0::detail {
 // The largest |number|: infinity or NaN where one of them is not finite.
 float largest_magnitude(const float* numbers, std::int64_t count);
 
-// Position `slot` of the part of a page that begins at `part` becomes this row of stored_dim
-// numbers, which are finite where they are quantised.
-void store_row(const SideLayout& side, std::byte* part, std::int64_t slot, const float* row);
+// Position `slot` of a page becomes this row of stored_dim numbers, which are finite where they are
+// quantised.
+void store_row(const SideLayout& side, PagePart<std::byte> part, std::int64_t slot,
+               const float* row);
 
 // The positions `slots` as rows of stored_dim numbers without gaps. The kernels of `table`, unless
 // it is null, make it faster.
-void load_rows(const kernels::KernelTable* table, const SideLayout& side, const std::byte* part,
-               RowRange slots, float* rows);
+void load_rows(const kernels::KernelTable* table, const SideLayout& side,
+               PagePart<const std::byte> part, RowRange slots, float* rows);
 
 // Position `to` becomes what is stored at position `from`, bit by bit. Both parts may be the same.
-void copy_row(const SideLayout& side, const std::byte* from_part, std::int64_t from,
-              std::byte* to_part, std::int64_t to);
+void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::int64_t from,
+              PagePart<std::byte> to_part, std::int64_t to);
 
 }  // namespace heed::inline v0::detail

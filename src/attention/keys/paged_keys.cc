@@ -8,12 +8,14 @@
 namespace heed::inline v0 {
 
 using detail::PageLayout;
+using detail::PagePart;
 using detail::SideLayout;
 using kernels::kGroupKeys;
 
-const std::byte* PagedKeys::part(std::int64_t kv_head, std::int64_t position) const {
+PagePart<const std::byte> PagedKeys::part(std::int64_t kv_head, std::int64_t position) const {
   const detail::Page* const page = state_->pages[position / state_->pool->layout().page_size];
-  return page == nullptr ? state_->pool->zeros() : page->part(kv_head);
+  if (page == nullptr) return state_->pool->zeros();
+  return page->part(kv_head);
 }
 
 void PagedKeys::load(const SideLayout& side, std::int64_t kv_head, RowRange keys,
@@ -84,11 +86,11 @@ kernels::StoredTile PagedKeys::stored_tile(std::int64_t /*batch*/, std::int64_t 
   describe(layout.key, tile.key);
   describe(layout.value, tile.value);
   std::int64_t slot = keys.begin % layout.page_size;
-  const std::byte* at = nullptr;
+  PagePart<const std::byte> at;
   std::size_t i = 0;
   for (std::int64_t key = keys.begin; key < keys.end; key += kGroupKeys, ++i) {
     if (slot == layout.page_size) slot = 0;
-    if (slot == 0 || at == nullptr) at = part(kv_head, key);
+    if (slot == 0 || at.block == nullptr) at = part(kv_head, key);
     const std::int64_t group = slot / kGroupKeys;
     tile.key.groups[i] = layout.key.group(at, group);
     tile.key.scales[i] = layout.key.scales(at, group);

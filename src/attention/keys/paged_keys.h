@@ -28,7 +28,7 @@ class PagedKeys final : public KeySource<float> {
 
  private:
   // The part of the page with this position that a key head has.
-  const std::byte* part(std::int64_t kv_head, std::int64_t position) const;
+  detail::PagePart<const std::byte> part(std::int64_t kv_head, std::int64_t position) const;
   // The rows of some positions as floats, in `staged`.
   void load(const detail::SideLayout& side, std::int64_t kv_head, RowRange keys,
             float* staged) const;
