@@ -142,7 +142,7 @@ HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView
                                                     const AttentionOptions64& options = {});
 
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
-/// e.g. "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON", and at last "reference".
+/// e.g. "AVX512_BF16", "AVX512_VNNI", "AVX2", "SSE4", "NEON", and at last "reference".
 HEED_API std::vector<std::string> attention_targets();
 
 /// The one in use: the first of attention_targets(), or what the environment variable HEED_TARGET

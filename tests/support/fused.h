@@ -84,8 +84,9 @@ class TargetTest : public testing::TestWithParam<const kernels::KernelTable*> {
                            [](const auto& test) { return std::string(test.param->name); })
 
 // The same for those whose quantised keys and values are multiplied by other instructions.
-#define HEED_RUN_ON_OTHER_INTEGERS(Suite)                                                          \
-  INSTANTIATE_TEST_SUITE_P(Quads, Suite, ::testing::ValuesIn(testing_support::kernels_of_pairs()), \
+#define HEED_RUN_ON_OTHER_INTEGERS(Suite)                                                     \
+  INSTANTIATE_TEST_SUITE_P(Quads, Suite,                                                      \
+                           ::testing::ValuesIn(testing_support::kernels_of_other_integers()), \
                            [](const auto& test) { return std::string(test.param->name); })
 
 }  // namespace heed::testing_support

@@ -1,29 +1,38 @@
 // The kernels that tests go through.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "attention/kernels/kernels.h"
 
 namespace heed::testing_support {
 
-// Those that compute numbers differently: one that multiplies bfloat16 in pairs computes all others
-// as the one beside it does. bfloat16_test.cc has the pairs.
-inline std::vector<const kernels::KernelTable*> kernels_of_numbers() {
-  std::vector<const kernels::KernelTable*> tables;
-  for (const auto* table : kernels::supported_kernels()) {
-    if (table->in_pairs == nullptr) tables.push_back(table);
+// The supported tables of which `member` points to something of their own: the last one of each,
+// which has the fewest instructions.
+template <class Member>
+std::vector<const kernels::KernelTable*> kernels_that_differ_in(Member member) {
+  std::vector<const kernels::KernelTable*> found;
+  const auto& tables = kernels::supported_kernels();
+  for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
+    const auto is_same = [&](const auto* other) { return other->*member == (*table)->*member; };
+    if (std::none_of(found.begin(), found.end(), is_same)) found.insert(found.begin(), *table);
   }
-  return tables;
+  return found;
 }
 
-// The others: their products of floats are those of one of these, those of bfloat16 and of
-// quantised numbers are not.
-inline std::vector<const kernels::KernelTable*> kernels_of_pairs() {
-  std::vector<const kernels::KernelTable*> found;
-  for (const auto* table : kernels::supported_kernels()) {
-    if (table->in_pairs != nullptr) found.push_back(table);
-  }
+// Those that compute numbers differently. bfloat16_test.cc has products of bfloat16 in pairs.
+inline std::vector<const kernels::KernelTable*> kernels_of_numbers() {
+  return kernels_that_differ_in(&kernels::KernelTable::attend);
+}
+
+// Those beside them whose products of quantised numbers are others.
+inline std::vector<const kernels::KernelTable*> kernels_of_other_integers() {
+  const auto numbers = kernels_of_numbers();
+  auto found = kernels_that_differ_in(&kernels::KernelTable::integers);
+  std::erase_if(found, [&](const auto* table) {
+    return std::find(numbers.begin(), numbers.end(), table) != numbers.end();
+  });
   return found;
 }
 

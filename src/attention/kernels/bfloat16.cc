@@ -6,7 +6,6 @@
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
 #include "attention/kernels/bfloat16.h"
-#include "attention/kernels/integers.h"
 #include "attention/kernels/kernels.h"
 #include "hwy/highway.h"
 
@@ -88,16 +87,14 @@ const KernelTable* with_bfloat16_products(const KernelTable& table) {
   struct Tables {
     KernelTable numbers;
     KernelTable pairs;
+
+    explicit Tables(const KernelTable& from) : numbers(from) {
+      numbers.name = "AVX512_BF16";
+      pairs = HWY_NAMESPACE::bf16::table_of(numbers);
+      numbers.in_pairs = &pairs;
+    }
   };
-  static Tables tables{table, {}};
-  static const bool once = [] {
-    tables.numbers.name = "AVX512_BF16";
-    if (has_quad_products()) tables.numbers.integers = quad_products();
-    tables.pairs = HWY_NAMESPACE::bf16::table_of(tables.numbers);
-    tables.numbers.in_pairs = &tables.pairs;
-    return true;
-  }();
-  (void)once;
+  static const Tables tables(table);
   return &tables.numbers;
 }
 

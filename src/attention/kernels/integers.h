@@ -77,8 +77,4 @@ struct IntegerTable {
                      const WeightedSums& sums);
 };
 
-// The same table with products of quads, which some processors have instructions for.
-bool has_quad_products();
-const IntegerTable* quad_products();
-
 }  // namespace heed::inline v0::kernels

@@ -6,6 +6,7 @@
 #include "attention/kernels/has_vectors.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/processor.h"
+#include "attention/kernels/quads.h"
 #include "hwy/highway.h"
 
 #if HEED_HAS_VECTORS
@@ -46,6 +47,21 @@ namespace heed::inline v0::kernels {
 
 HWY_EXPORT(kernel_table);
 
+namespace {
+
+// The tables of AVX-512, the best first: with what only some processors have, and without.
+std::vector<const KernelTable*> extended(const KernelTable* table) {
+  std::vector<const KernelTable*> tables{table};
+  if (has_quad_products()) tables.insert(tables.begin(), with_quad_products(*table));
+  if (has_bfloat16_products()) {
+    const auto at = multiplies_bfloat16_faster() ? tables.begin() : tables.end() - 1;
+    tables.insert(at, with_bfloat16_products(*tables.front()));
+  }
+  return tables;
+}
+
+}  // namespace
+
 const std::vector<const KernelTable*>& supported_kernels() {
   static const std::vector<const KernelTable*> tables = [] {
     std::vector<const KernelTable*> found;
@@ -57,10 +73,8 @@ const std::vector<const KernelTable*>& supported_kernels() {
       hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
       const KernelTable* const table = HWY_DYNAMIC_DISPATCH(kernel_table)();
-      found.push_back(table);
-      if (target == HWY_AVX3 && has_bfloat16_products()) {
-        const auto at = found.end() - (multiplies_bfloat16_faster() ? 1 : 0);
-        found.insert(at, with_bfloat16_products(*table));
+      for (const KernelTable* one : target == HWY_AVX3 ? extended(table) : std::vector{table}) {
+        found.push_back(one);
       }
     }
     hwy::SetSupportedTargetsForTest(0);

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
 #include "attention/kernels/integers.h"
+#include "attention/kernels/quads.h"
 #include "hwy/highway.h"
 
 #if HWY_TARGET == HWY_AVX3
@@ -22,7 +23,15 @@ bool has_quad_products() {
   return __builtin_cpu_supports("avx512vnni") != 0;
 }
 
-const IntegerTable* quad_products() { return HWY_NAMESPACE::quads::integer_table(); }
+const KernelTable* with_quad_products(const KernelTable& table) {
+  static const KernelTable quads = [&table] {
+    KernelTable result = table;
+    result.name = "AVX512_VNNI";
+    result.integers = HWY_NAMESPACE::quads::integer_table();
+    return result;
+  }();
+  return &quads;
+}
 
 }  // namespace heed::inline v0::kernels
 
@@ -31,7 +40,7 @@ const IntegerTable* quad_products() { return HWY_NAMESPACE::quads::integer_table
 namespace heed::inline v0::kernels {
 
 bool has_quad_products() { return false; }
-const IntegerTable* quad_products() { return nullptr; }
+const KernelTable* with_quad_products(const KernelTable& table) { return &table; }
 
 }  // namespace heed::inline v0::kernels
 
