@@ -313,7 +313,9 @@ void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_k
     add_values();
   }
   const Real* factors = dropout != nullptr ? scratch.dropout : nullptr;
-  table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, changes_scores_}, grads);
+  // Terms read the gradients of all scores, not only of those that some row of a vector sees.
+  const bool whole = !request_->terms.empty();
+  table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, whole}, grads);
   if (dropout != nullptr) {
     table_.multiply(tile, panel, scratch.dropout, weights);
     add_values();
