@@ -77,15 +77,17 @@ float AllOf::added(const ScoreIndex& at) const {
 
 std::int64_t AllOf::next_key(const ScoreShape& shape, const RowGroup& rows,
                              std::int64_t key) const {
-  // Every part must agree to a tile; each answer moves the question on.
-  for (bool moved = true; moved && key < shape.kv_len;) {
-    moved = false;
+  // Every part must agree to a tile: an answer that moves the question on goes to all others.
+  const MaskPart* mover = nullptr;
+  do {
     for (const auto& part : parts_) {
+      if (part.get() == mover) return key;
       const std::int64_t next = part->next_key(shape, rows, key) / kTileKeys * kTileKeys;
-      moved = moved || next > key;
-      key = std::max(key, next);
+      if (next <= key) continue;
+      key = next;
+      mover = part.get();
     }
-  }
+  } while (mover != nullptr && key < shape.kv_len);
   return key;
 }
 
