@@ -58,8 +58,8 @@ double operations(const ForwardCase& forward) {
 
 double peak_factor(const ForwardCase& forward) {
   if (forward.dtype == "float64") return 0.5;
-  const bool in_pairs =
-      forward.dtype == "bfloat16" && forward.with != "exact" && attention_target() == "AVX512_BF16";
+  const bool in_pairs = forward.dtype == "bfloat16" && forward.with != "exact" &&
+                        attention_target().ends_with("_BF16");
   return in_pairs ? 2 : 1;
 }
 

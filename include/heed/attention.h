@@ -31,10 +31,12 @@ struct Dropout {
   std::uint64_t seed = 0;
 };
 
-/// What half-precision tensors are multiplied in: docs/semantics.md. Source: Intel's VDPBF16PS.
+/// What half-precision tensors are multiplied in: docs/semantics.md. Source: Intel's VDPBF16PS,
+/// Arm's BFDOT.
 enum class Precision : std::uint8_t {
   /// In the precision they have, where the processor does so faster than in float: bfloat16 on
-  /// "AVX512_BF16". Weights are rounded to it, and the gradients of scores; sums are float.
+  /// "AVX512_BF16" and "NEON_BF16". Weights are rounded to it, and the gradients of scores; sums
+  /// are float.
   kFast,
   kExact,  ///< in float, as the floats they stand for
 };
@@ -142,7 +144,7 @@ HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView
                                                     const AttentionOptions64& options = {});
 
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
-/// e.g. "AVX512_BF16", "AVX512_VNNI", "AVX2", "SSE4", "NEON", and at last "reference".
+/// e.g. "AVX512_BF16", "AVX512_VNNI", "SSE4", or "NEON_BF16", "NEON", and at last "reference".
 HEED_API std::vector<std::string> attention_targets();
 
 /// The one in use: the first of attention_targets(), or what the environment variable HEED_TARGET

@@ -14,6 +14,7 @@
 #include "heed/plan.h"
 #include "heed/reference.h"
 #include "support/exact.h"
+#include "support/kernel_tables.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -57,7 +58,7 @@ struct HalfProblem {
   // By plain loops, which round where products are of bfloat16 in pairs.
   AttentionGradients<float> by_loops(const AttentionOptions& options) const {
     if constexpr (std::is_same_v<Half, BFloat16>) {
-      if (attention_target() == "AVX512_BF16") {
+      if (testing_support::multiplies_pairs()) {
         return reference::attention_backward(grad_out, query, key, value, options);
       }
     }

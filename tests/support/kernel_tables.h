@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attention/kernels/kernels.h"
+#include "heed/attention.h"
 
 namespace heed::testing_support {
 
@@ -35,5 +36,8 @@ inline std::vector<const kernels::KernelTable*> kernels_of_other_integers() {
   });
   return found;
 }
+
+// Whether calls of bfloat16 are computed as pairs.
+inline bool multiplies_pairs() { return attention_target().ends_with("_BF16"); }
 
 }  // namespace heed::testing_support

@@ -147,6 +147,8 @@ class PanelRows {
   bool may_leave_out_keys() const {
     return request_->terms.empty() && dropout() == nullptr && !request_->mask.adds();
   }
+  // Whether keys that are left must be pairs with those that they are pairs with in the tile.
+  bool keeps_pairs() const { return table_.adds_pairs_first; }
   // Fills `mask`, [keys][width filled up to whole vectors], with what is added to the scores of a
   // tile, −infinity for hidden keys. Returns kAll, with nothing in it, where that is 0.
   kernels::Visibility fill_mask(const kernels::StoredTile& tile, Real* mask) const;

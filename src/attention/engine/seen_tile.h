@@ -34,6 +34,15 @@ inline KeySteps steps_of(const detail::KeyBits& keys) {
   return {first, std::max(step, 1), step == 0 ? 1 : (last - first) / step + 1};
 }
 
+// Keys in steps, all these among them, so that two of these are a pair where they are one in the
+// tile, and nowhere else: otherwise the other key of a pair is none of these.
+inline KeySteps in_pairs_of_tile(const KeySteps& keys) {
+  const std::int32_t last = keys.first + (keys.count - 1) * keys.step;
+  if (keys.step % 2 == 0) return {keys.first, keys.step / 2, 2 * keys.count - 1};
+  const std::int32_t first = keys.first / 2 * 2;
+  return {first, 1, last - first + 1};
+}
+
 // What becomes of keys that no row sees.
 enum class Unseen { kLeftOut, kKept };
 
@@ -62,6 +71,7 @@ class SeenKeys {
     is_empty_ = any.is_empty();
     if (is_empty_) return;
     steps_ = leaves_out ? steps_of(any) : KeySteps{.count = num_keys_};
+    if (leaves_out && rows.keeps_pairs()) steps_ = in_pairs_of_tile(steps_);
     const bool see_alike = std::all_of(seen_.begin(), seen_.begin() + num_rows_,
                                        [&](const auto& keys) { return keys == any; });
     hides_ = !see_alike || any.count() != steps_.count;

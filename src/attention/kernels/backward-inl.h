@@ -258,9 +258,8 @@ struct AddToKeys {
   static HWY_INLINE void pair_numbers(const Kernel& kernel, Real scale, Real* pairs) {
     const Vec factor = hn::Set(kReals, scale);
     kernel.visit([&](int v, std::int32_t key, const Real* at) HWY_ATTR {
-      const __m256bh words = _mm512_cvtneps_pbh(hn::Mul(hn::Load(kReals, at), factor).raw);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(pairs + key * kRowElements + v * kLanes / 2),
-                         reinterpret_cast<__m256i>(words));
+      store_neighbours<First::kLower>(hn::Mul(hn::Load(kReals, at), factor),
+                                      pairs + key * kRowElements + v * kLanes / 2);
     });
   }
 #endif

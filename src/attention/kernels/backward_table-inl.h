@@ -179,16 +179,8 @@ bool is_finite(const Real* data, std::int64_t stride, std::int64_t rows, std::in
 
 bool has_finite_keys(const Tile& tile, std::int32_t head_dim) {
 #if HEED_HAS_PAIRS
-  // The exponent of a number that is not finite is all ones.
-  const __m512i exponent = _mm512_set1_epi16(0x7f80);
   for (std::int32_t key = 0; key < tile.num_keys; ++key) {
-    const Real* row = tile.key + key * tile.key_stride;
-    for (std::int32_t i = 0; i < elements_of(head_dim); i += kLanes) {
-      const int left = std::min(elements_of(head_dim) - i, kLanes);
-      const auto exist = static_cast<__mmask16>((1U << left) - 1);
-      const __m512i words = _mm512_maskz_loadu_epi32(exist, row + i);
-      if (_mm512_cmpeq_epi16_mask(_mm512_and_si512(words, exponent), exponent) != 0) return false;
-    }
+    if (!are_finite_pairs(tile.key + key * tile.key_stride, elements_of(head_dim))) return false;
   }
   return true;
 #else

@@ -1,18 +1,32 @@
 // The kernels whose products are of bfloat16 in pairs: those of AVX-512, compiled once more with
-// AVX512_BF16, which Highway does not know.
+// AVX512_BF16, and those of NEON with FEAT_BF16. Highway knows neither.
 #define HEED_OF_BFLOAT16
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/bfloat16.cc"
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
+// foreach_target comes first: it includes this file once for AVX-512 or for NEON, of which there is
+// one at most.
 #include "attention/kernels/bfloat16.h"
 #include "attention/kernels/kernels.h"
 #include "hwy/highway.h"
 
-#if HWY_TARGET == HWY_AVX3
+// On ARM it is GCC that compiles some functions for more than the baseline processor, and Linux
+// that says what there is.
+#if HWY_ARCH_ARM_A64 && HWY_HAVE_RUNTIME_DISPATCH
+#include <sys/auxv.h>
+#define HEED_HAS_NEON_PAIRS 1
+#else
+#define HEED_HAS_NEON_PAIRS 0
+#endif
+
+#if HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_NEON && HEED_HAS_NEON_PAIRS)
 
 #undef HWY_TARGET_STR
+#if HWY_TARGET == HWY_AVX3
 #define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512bf16"
+#else
+#define HWY_TARGET_STR "+crypto+bf16"
+#endif
 
 #include "attention/kernels/attend-inl.h"
 #include "attention/kernels/attend_rows-inl.h"
@@ -63,6 +77,7 @@ void pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::i
 KernelTable table_of(const KernelTable& numbers) {
   KernelTable table = numbers;
   table.in_numbers = &numbers;
+  table.adds_pairs_first = kAddsPairsFirst;
   table.backward = backward_table();
   table.attend = attend;
   table.attend_rows = attend_rows;
@@ -78,10 +93,14 @@ HWY_AFTER_NAMESPACE();
 
 namespace heed::inline v0::kernels {
 
+#if HWY_TARGET == HWY_AVX3
 bool has_bfloat16_products() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512bf16") != 0;
 }
+#else
+bool has_bfloat16_products() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+#endif
 
 const KernelTable* with_bfloat16_products(const KernelTable& table) {
   struct Tables {
@@ -89,7 +108,7 @@ const KernelTable* with_bfloat16_products(const KernelTable& table) {
     KernelTable pairs;
 
     explicit Tables(const KernelTable& from) : numbers(from) {
-      numbers.name = "AVX512_BF16";
+      numbers.name = HWY_TARGET == HWY_AVX3 ? "AVX512_BF16" : "NEON_BF16";
       pairs = HWY_NAMESPACE::bf16::table_of(numbers);
       numbers.in_pairs = &pairs;
     }
@@ -100,7 +119,7 @@ const KernelTable* with_bfloat16_products(const KernelTable& table) {
 
 }  // namespace heed::inline v0::kernels
 
-#elif HWY_ONCE && !(HWY_TARGETS & HWY_AVX3)
+#elif HWY_ONCE && !(HWY_TARGETS & HWY_AVX3) && !HEED_HAS_NEON_PAIRS
 
 namespace heed::inline v0::kernels {
 

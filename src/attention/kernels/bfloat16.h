@@ -5,7 +5,7 @@
 
 namespace heed::inline v0::kernels {
 
-// Whether this processor multiplies and adds pairs of bfloat16 in vectors of 512 bits.
+// Whether this processor multiplies and adds pairs of bfloat16 in vectors of AVX-512 or NEON.
 bool has_bfloat16_products();
 
 // The same table with one more, in_pairs, under a name of its own. Always of the same one.

@@ -49,7 +49,7 @@ HWY_EXPORT(kernel_table);
 
 namespace {
 
-// The tables of AVX-512, the best first: with what only some processors have, and without.
+// A table of AVX-512 or NEON and those with what only some processors have, the best first.
 std::vector<const KernelTable*> extended(const KernelTable* table) {
   std::vector<const KernelTable*> tables{table};
   if (has_quad_products()) tables.insert(tables.begin(), with_quad_products(*table));
@@ -73,7 +73,8 @@ const std::vector<const KernelTable*>& supported_kernels() {
       hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());
       const KernelTable* const table = HWY_DYNAMIC_DISPATCH(kernel_table)();
-      for (const KernelTable* one : target == HWY_AVX3 ? extended(table) : std::vector{table}) {
+      const bool has_more = target == HWY_AVX3 || target == HWY_NEON;
+      for (const KernelTable* one : has_more ? extended(table) : std::vector{table}) {
         found.push_back(one);
       }
     }

@@ -250,6 +250,9 @@ struct BasicKernelTable {
   // way back; null otherwise.
   const BasicKernelTable<Real>* in_pairs;
   const BasicKernelTable<Real>* in_numbers;
+  // Whether the products of a pair are added to each other before they are added to a sum, so that
+  // its bits tell which numbers were pairs.
+  bool adds_pairs_first;
 
   bool multiplies_pairs() const { return in_numbers != nullptr; }
 

@@ -20,6 +20,12 @@ bool is_of_amd() {
 
 bool reads_stretches_best() { return is_of_amd(); }
 
-bool multiplies_bfloat16_faster() { return is_of_amd(); }
+bool multiplies_bfloat16_faster() {
+#if defined(__aarch64__)
+  return true;
+#else
+  return is_of_amd();
+#endif
+}
 
 }  // namespace heed::inline v0::kernels

@@ -52,16 +52,18 @@ struct PairColumns {
 
   const std::byte* at;
 
-  HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int, int, std::int32_t) {
-    static_assert(kLanes == kGroupKeys);
-    at = keys.groups[group];
+  HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int, std::int32_t) {
+    at = keys.groups[group] + lane * kBytes;
   }
   HWY_INLINE void start_dims(std::int32_t) {}
   HWY_INLINE Vec load(std::int32_t pair) const {
-    constexpr int kBytes = 2 * kGroupKeys;
-    const std::byte* const lower = at + std::int64_t{pair} * (2 * kBytes);
-    return pair_of_rows(lower + kBytes, lower);
+    constexpr int kColumn = kBytes * kGroupKeys;
+    const std::byte* const lower = at + std::int64_t{pair} * (2 * kColumn);
+    return pair_of_rows(lower + kColumn, lower);
   }
+
+ private:
+  static constexpr int kBytes = 2;
 };
 
 // Columns of two neighbouring values of one group side by side, as PlainValues gives those of one.
@@ -348,7 +350,7 @@ struct RowsKernel {
       }
       hn::Store(weight, kReals, at);
 #if HEED_HAS_PAIRS
-      store_neighbours(weight, pair_weights(r) + key / 2);
+      store_neighbours<First::kUpper>(weight, pair_weights(r) + key / 2);
 #endif
     }
   }

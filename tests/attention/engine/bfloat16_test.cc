@@ -22,6 +22,7 @@
 #include "support/exact.h"
 #include "support/fused.h"
 #include "support/gradients.h"
+#include "support/kernel_tables.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -211,7 +212,8 @@ TEST_F(Bfloat16Pairs, ARowAloneHasTheSameBits) {
   std::vector<AttentionOptions> all;
   for (const Mask& mask :
        {Mask(), causal_top_left(), sliding_window(77, 5, from_first), strided(31, from_first),
-        dilated(5, 3, from_first), sinks_and_window(3, 41),
+        strided(2, from_first), strided(12, from_first), dilated(5, 3, from_first),
+        dilated(9, 10, from_first), sinks_and_window(3, 41),
         causal_top_left() &
             Mask::where([](auto, auto, auto, auto k) { return k % 128 > 32 && k % 3 == 1; })}) {
     all.push_back({.mask = mask});
@@ -345,13 +347,13 @@ TEST_F(Bfloat16Pairs, ExactIsTheFloatResultRounded) {
                                 converted<float>(in.value), exact);
   EXPECT_TRUE(same_bits(found, converted<BFloat16>(floats)));
   const AttentionOptions fast{.mask = causal_bottom_right()};
-  if (attention_target() == "AVX512_BF16") {
+  if (testing_support::multiplies_pairs()) {
     EXPECT_FALSE(same_bits(found, attention(in.query, in.key, in.value, fast)));
   }
 }
 
 TEST_F(Bfloat16Pairs, ThePlanSaysSo) {
-  if (attention_target() != "AVX512_BF16") GTEST_SKIP();
+  if (!testing_support::multiplies_pairs()) GTEST_SKIP();
   AttentionShapes shapes{.q_len = 64, .kv_len = 64, .head_dim = 64, .value_dim = 64};
   shapes.dtype = DataType::kBFloat16;
   EXPECT_NE(plan(shapes).to_string().find("products    of bfloat16 in pairs"), std::string::npos);
@@ -494,7 +496,7 @@ TEST_F(Bfloat16Pairs, GradientsHaveTheSameBitsOnThreads) {
 }
 
 TEST_F(Bfloat16Pairs, WhatOutLacksIsKept) {
-  if (attention_target() != "AVX512_BF16") GTEST_SKIP();
+  if (!testing_support::multiplies_pairs()) GTEST_SKIP();
   const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 70, .kv_len = 300});
   const auto found = attention_with_lse(in.query, in.key, in.value);
   const auto whole = attend(in, {});

@@ -184,6 +184,35 @@ TEST(SeenTile, KnowsKeysInSteps) {
   EXPECT_EQ(seen_by(causal(), {2, 4}), (Steps{0, 1, kTileKeys}));
 }
 
+// Among keys in steps that keep pairs, two keys that are asked about are a pair where they are one
+// in the tile.
+TEST(SeenTile, KeepsPairsOfTheTile) {
+  for (std::int32_t first = 0; first < 4; ++first) {
+    for (std::int32_t step = 1; step < 10; ++step) {
+      for (std::int32_t count = 1; count < 6; ++count) {
+        const auto kept = engine::in_pairs_of_tile({first, step, count});
+        std::vector<std::int32_t> partner(kTileKeys, -1);
+        for (std::int32_t i = 0; i + 1 < kept.count; i += 2) {
+          partner.at(kept.first + i * kept.step) = kept.first + (i + 1) * kept.step;
+          partner.at(kept.first + (i + 1) * kept.step) = kept.first + i * kept.step;
+        }
+        const std::int32_t last = kept.first + (kept.count - 1) * kept.step;
+        EXPECT_EQ(last, first + (count - 1) * step);
+        const auto is_asked = [&](std::int32_t key) {
+          return key >= first && key <= last && (key - first) % step == 0;
+        };
+        for (std::int32_t key = first; key <= last; key += step) {
+          SCOPED_TRACE(testing::Message() << first << " " << step << " " << count << ": " << key);
+          EXPECT_GE(key, kept.first);
+          EXPECT_EQ((key - kept.first) % kept.step, 0);
+          const std::int32_t in_tile = key / 2 * 2 + 1 - key % 2;
+          EXPECT_EQ(is_asked(partner[key]) ? partner[key] : -1, is_asked(in_tile) ? in_tile : -1);
+        }
+      }
+    }
+  }
+}
+
 TEST(KeyBits, AreSetsOfKeysOfATile) {
   using detail::KeyBits;
   for (const std::int64_t begin : {-200, -1, 0, 1, 63, 64, 65, 127, 128, 300}) {
