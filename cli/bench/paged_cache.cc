@@ -63,6 +63,7 @@ class PagedCache final : public DecodeCache {
   struct Copy {
     Copy(const KvConfig& config, const DecodeCase& one, TorchGenerator& random) : pool(config) {
       constexpr std::int64_t kSome = 1024;
+      constexpr std::int64_t kGrowth = 16;
       const auto some = random.randn({one.kv_heads, std::min(kSome, one.kv_seq), one.head_dim});
       const auto extend = [&](KvSequence& sequence, std::int64_t length) {
         while (sequence.length() < length) {
@@ -73,9 +74,11 @@ class PagedCache final : public DecodeCache {
       };
       KvSequence beginning(pool);
       extend(beginning, one.shared_prefix);
-      for (std::int64_t b = 0; b < one.batch; ++b) {
-        sequences.push_back(beginning.fork());
-        extend(sequences.back(), one.kv_seq);
+      for (std::int64_t b = 0; b < one.batch; ++b) sequences.push_back(beginning.fork());
+      // In turn, as texts that are written at the same time.
+      for (std::int64_t at = one.shared_prefix; at < one.kv_seq;) {
+        at = std::min(at + kGrowth, one.kv_seq);
+        for (KvSequence& sequence : sequences) extend(sequence, at);
       }
       for (const KvSequence& sequence : sequences) handles.push_back(&sequence);
     }

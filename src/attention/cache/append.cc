@@ -129,7 +129,9 @@ void SequenceState::append(TensorView<const T> key, TensorView<const T> value) {
   pages.widen_gap(going.end);
   gone_end = new_gone_end;
   copy_shared_pages(last);
-  for (std::int64_t j = 0; j < added; ++j) pages.push(pool->take());
+  for (std::int64_t j = 0; j < added; ++j) {
+    pages.push(pool->take(pages.end() == 0 ? nullptr : pages[pages.end() - 1]));
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     const Page& page = *pages[(length + i) / layout.page_size];
     for (std::int64_t h = 0; h < layout.num_kv_heads; ++h) {

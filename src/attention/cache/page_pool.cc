@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "attention/kernels/stored_tile.h"
@@ -63,52 +64,99 @@ PagePool::PagePool(const char* function, const KvConfig& config)
 
 void PagePool::close() noexcept {
   is_open_ = false;
-  free_.clear();
-  pages_.clear();
+  free_blocks_.clear();
+  parted_blocks_.clear();
+  blocks_.clear();
   memory_.clear();
-  allocated_bytes_ = 0;
+  allocated_bytes_ = allocated_pages_ = used_pages_ = 0;
   zeros_.reset();
 }
 
 void PagePool::reserve(const char* function, std::int64_t wanted, std::int64_t released) {
   const std::int64_t free = free_pages() + released;
   if (wanted > free) throw OutOfPages(function, wanted, free, config_.max_pages);
-  const std::int64_t missing = wanted - released - static_cast<std::int64_t>(free_.size());
+  const std::int64_t missing = wanted - released - (allocated_pages_ - used_pages_);
   if (missing > 0) grow(missing);
 }
 
 void PagePool::grow(std::int64_t wanted) {
-  const std::int64_t at_once = std::min(allocated_pages(), kMostBytesAtOnce / layout_.page_bytes());
-  const std::int64_t block_pages = layout_.block_pages();
-  const std::int64_t blocks = (std::max(wanted, at_once) + block_pages - 1) / block_pages;
-  const std::int64_t count =
-      std::min(checked_multiply(blocks, block_pages), config_.max_pages - allocated_pages());
-  free_.reserve(pages_.size() + static_cast<std::size_t>(count));
-  memory_.reserve(memory_.size() + 1);
-  const std::int64_t head_stride = checked_multiply(blocks, layout_.block_bytes);
+  const std::int64_t at_once = std::min(allocated_pages_, kMostBytesAtOnce / layout_.page_bytes());
+  const std::int64_t pages =
+      std::max(wanted, std::min(at_once, config_.max_pages - allocated_pages_));
+  const std::int64_t count = (pages - 1) / layout_.block_pages() + 1;
+  const std::int64_t head_stride = checked_multiply(count, layout_.block_bytes);
   const std::int64_t bytes = checked_multiply(layout_.num_kv_heads, head_stride);
+  const std::size_t before = blocks_.size();
+  free_blocks_.reserve(before + static_cast<std::size_t>(count));
+  parted_blocks_.reserve(before + static_cast<std::size_t>(count));
+  memory_.reserve(memory_.size() + 1);
   AlignedBytes memory = allocate_in_huge_pages(static_cast<std::size_t>(bytes));
-  std::byte* const first = memory.get();
+  blocks_.resize(before + static_cast<std::size_t>(count));
+  // Nothing fails from here on.
+  for (std::int64_t i = 0; i < count; ++i) {
+    Block& block = blocks_[before + static_cast<std::size_t>(i)];
+    block.memory = memory.get() + i * layout_.block_bytes;
+    block.head_stride = head_stride;
+    divide(block);
+  }
   memory_.push_back(std::move(memory));
   allocated_bytes_ += bytes;
   // What is left of earlier ones is taken first.
-  auto at = free_.begin();
-  for (std::int64_t i = count - 1; i >= 0; --i) {
-    std::byte* const block = first + i / block_pages * layout_.block_bytes;
-    pages_.push_back({{block, i % block_pages * layout_.page_groups()}, head_stride, 0});
-    at = free_.insert(at, &pages_.back()) + 1;
+  free_blocks_.insert(free_blocks_.begin(), static_cast<std::size_t>(count), nullptr);
+  for (std::size_t i = 0; before + i < blocks_.size(); ++i) {
+    free_blocks_[i] = &blocks_[blocks_.size() - 1 - i];
+  }
+  for (std::size_t i = 0; i < free_blocks_.size(); ++i) free_blocks_[i]->listed = i;
+}
+
+// Into as many pages as there may be.
+void PagePool::divide(Block& block) noexcept {
+  const std::int64_t count = std::min(layout_.block_pages(), config_.max_pages - allocated_pages_);
+  for (std::int64_t i = 0; i < count; ++i) {
+    block.pages[static_cast<std::size_t>(i)] = {&block, i, i * layout_.page_groups()};
+  }
+  block.all = block.free = (1U << count) - 1;
+  allocated_pages_ += count;
+}
+
+std::vector<Block*>* PagePool::list_of(const Block& block) noexcept {
+  if (block.free == 0) return nullptr;
+  return block.free == block.all ? &free_blocks_ : &parted_blocks_;
+}
+
+void PagePool::change_free(Page& page) noexcept {
+  Block& block = *page.block;
+  if (auto* const list = list_of(block)) {
+    list->back()->listed = block.listed;
+    (*list)[block.listed] = list->back();
+    list->pop_back();
+  }
+  block.free ^= 1U << page.index;
+  if (auto* const list = list_of(block)) {
+    block.listed = list->size();
+    list->push_back(&block);
   }
 }
 
-Page* PagePool::take_unwritten() noexcept {
-  Page* const page = free_.back();
-  free_.pop_back();
-  page->references = 1;
-  return page;
+Page* PagePool::take_unwritten(const Page* before) noexcept {
+  Block* block = nullptr;
+  int index = 0;
+  if (before != nullptr && (before->block->free >> (before->index + 1) & 1) != 0) {
+    block = before->block;
+    index = static_cast<int>(before->index + 1);
+  } else {
+    block = free_blocks_.empty() ? parted_blocks_.front() : free_blocks_.back();
+    index = std::countr_zero(block->free);
+  }
+  Page& page = block->pages[static_cast<std::size_t>(index)];
+  change_free(page);
+  page.references = 1;
+  ++used_pages_;
+  return &page;
 }
 
-Page* PagePool::take() noexcept {
-  Page* const page = take_unwritten();
+Page* PagePool::take(const Page* before) noexcept {
+  Page* const page = take_unwritten(before);
   for (std::int64_t h = 0; h < layout_.num_kv_heads; ++h) {
     for (const Stretch& stretch : stretches(layout_, page->part(h))) {
       std::memset(stretch.begin, 0, stretch.bytes);
@@ -118,18 +166,21 @@ Page* PagePool::take() noexcept {
 }
 
 Page* PagePool::take_copy(const Page& page) noexcept {
-  Page* const copy = take_unwritten();
+  Page* const copy = take_unwritten(nullptr);
   for (std::int64_t h = 0; h < layout_.num_kv_heads; ++h) {
     const auto from = stretches(layout_, page.part(h));
     const auto to = stretches(layout_, copy->part(h));
-    for (std::size_t i = 0; i < to.size(); ++i)
+    for (std::size_t i = 0; i < to.size(); ++i) {
       std::memcpy(to[i].begin, from[i].begin, to[i].bytes);
+    }
   }
   return copy;
 }
 
 void PagePool::release(Page* page) noexcept {
-  if (--page->references == 0) free_.push_back(page);
+  if (--page->references > 0) return;
+  change_free(*page);
+  --used_pages_;
 }
 
 void PagePool::make_zeros() {

@@ -32,10 +32,17 @@ void PagedKeys::load(const SideLayout& side, std::int64_t kv_head, RowRange keys
 
 const float* PagedKeys::values_in_place(std::int64_t kv_head, RowRange keys) const {
   const PageLayout& layout = state_->pool->layout();
-  const bool is_in_one_page = keys.begin / layout.page_size == (keys.end - 1) / layout.page_size;
-  if (layout.value.storage != KvStorage::kFloat32 || !is_in_one_page) return nullptr;
-  const std::byte* const first =
-      layout.value.group(part(kv_head, keys.begin), keys.begin % layout.page_size / kGroupKeys);
+  if (layout.value.storage != KvStorage::kFloat32) return nullptr;
+  const auto group_of = [&](std::int64_t key) {
+    return layout.value.group(part(kv_head, key), key % layout.page_size / kGroupKeys);
+  };
+  const std::byte* const first = group_of(keys.begin);
+  // Every page goes on where the one before it ends.
+  const std::int64_t second_page = (keys.begin / layout.page_size + 1) * layout.page_size;
+  for (std::int64_t key = second_page; key < keys.end; key += layout.page_size) {
+    const std::int64_t groups = (key - keys.begin / kGroupKeys * kGroupKeys) / kGroupKeys;
+    if (group_of(key) != first + groups * layout.value.group_bytes) return nullptr;
+  }
   return reinterpret_cast<const float*>(first) + keys.begin % kGroupKeys * layout.value.stored_dim;
 }
 

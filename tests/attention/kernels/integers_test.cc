@@ -22,12 +22,12 @@ using kernels::IntegerTable;
 using kernels::kTileKeys;
 using kernels::QueryDigits;
 using kernels::TileSide;
+using testing_support::kNaN;
 using testing_support::normal;
 using testing_support::StoredSide;
 
 constexpr KvStorage kStorages[] = {KvStorage::kInt8, KvStorage::kInt4};
 constexpr std::int32_t kDims[] = {1, 3, 4, 5, 16, 17, 31, 32, 33, 64, 100, 128, 257};
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 Tensor<float> full(const Shape& shape, float number) {
   Tensor<float> result(shape);
