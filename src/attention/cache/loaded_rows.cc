@@ -97,11 +97,11 @@ void load_group(const kernels::KernelTable* table, const SideLayout& side, const
 // A position of a group that is quantised: number · scale, rounded once.
 void load_quantised(const SideLayout& side, const std::byte* group, const float* scales,
                     std::int64_t lane, float* row) {
-  const bool is_int8 = side.storage == KvStorage::kInt8;
+  const int all_bits = side.storage == KvStorage::kInt4 ? 15 : 255;
   for (std::int64_t d = 0; d < side.stored_dim; ++d) {
     const QuantisedPlace place = side.place(lane, d);
-    const int byte = std::to_integer<int>(group[place.byte]);
-    const int number = is_int8 ? byte - 128 : (byte >> place.shift & 15) - 8;
+    const int stored = std::to_integer<int>(group[place.byte]) >> place.shift & all_bits;
+    const int number = stored - kernels::stored_offset(side.storage);
     row[d] = static_cast<float>(number) * scales[side.scale_index(lane, d)];
   }
 }

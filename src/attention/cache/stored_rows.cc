@@ -14,6 +14,7 @@ namespace {
 using kernels::kGroupKeys;
 using kernels::kQuad;
 using kernels::kScaleDims;
+using kernels::stored_offset;
 
 // Where the numbers of one position of a group are, counted in numbers of T.
 struct Steps {
@@ -58,7 +59,8 @@ void store_int8(const SideLayout& side, std::byte* group, float* scales, std::in
     const Quantised numbers = quantised(row + begin, count, scale, kMost);
     for (std::int64_t i = 0; i < count; ++i) {
       const int number = numbers[static_cast<std::size_t>(i)];
-      group[side.place(lane, begin + i).byte] = static_cast<std::byte>(number + 128);
+      group[side.place(lane, begin + i).byte] =
+          static_cast<std::byte>(number + stored_offset(side.storage));
     }
   }
 }
@@ -68,6 +70,7 @@ void store_int4(const SideLayout& side, std::byte* group, float* scales, std::in
                 const float* row) {
   constexpr float kMost = 7;
   const std::int64_t half = side.is_columns ? kQuad : kScaleDims / 2;
+  const int offset = stored_offset(side.storage);
   for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
     const float scale = largest_magnitude(row + begin, kScaleDims) / kMost;
     scales[side.scale_index(lane, begin)] = scale;
@@ -75,8 +78,8 @@ void store_int4(const SideLayout& side, std::byte* group, float* scales, std::in
     for (std::int64_t d = 0; d < kScaleDims; ++d) {
       const QuantisedPlace place = side.place(lane, begin + d);
       if (place.shift != 0) continue;
-      const int low = numbers[static_cast<std::size_t>(d)] + 8;
-      const int high = numbers[static_cast<std::size_t>(d + half)] + 8;
+      const int low = numbers[static_cast<std::size_t>(d)] + offset;
+      const int high = numbers[static_cast<std::size_t>(d + half)] + offset;
       group[place.byte] = static_cast<std::byte>(low | high << 4);
     }
   }

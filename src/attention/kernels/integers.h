@@ -23,7 +23,7 @@ namespace heed::inline v0::kernels {
 inline constexpr std::int32_t kIntegerDims = 4096;
 
 // Dimensions of keys whose products are summed as whole numbers.
-inline std::int32_t integer_dims(KvStorage storage) {
+constexpr std::int32_t integer_dims(KvStorage storage) {
   return storage == KvStorage::kInt4 ? kScaleDims : kIntegerDims;
 }
 

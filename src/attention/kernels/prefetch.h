@@ -50,6 +50,13 @@ struct TileSide {
     }
     return true;
   }
+  // Fetches the scales of a group.
+  HWY_INLINE void fetch_scales(std::int32_t group) const {
+    const float* scales = numbers.scales[static_cast<std::size_t>(group)];
+    const std::int64_t blocks =
+        numbers.storage == KvStorage::kInt4 ? row_bytes / (kScaleDims / 2) : 1;
+    for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(scales + b * kGroupKeys, 0, 2);
+  }
 };
 
 // Fetches one side of a tile into the second-level cache while the other is computed with, whatever
@@ -73,7 +80,8 @@ class Prefetch {
       row_stride_ = side.numbers.row_stride;
       lines_ = num_groups_ * rows * row_lines_;
     }
-    if (side.has_scales()) fetch_scales(side);
+    if (!side.has_scales()) return;
+    for (std::int32_t g = 0; g < side.num_groups(); ++g) side.fetch_scales(g);
   }
   // Of one stretch the beginning: what a processor needs to see that it is read in order. Nothing
   // where the stretch goes on behind `reached`, up to which memory is read before.
@@ -111,15 +119,6 @@ class Prefetch {
   HWY_INLINE void take_stretch(std::int64_t bytes) {
     num_groups_ = 1;
     lines_ = row_lines_ = lines_in(bytes);
-  }
-
-  static HWY_INLINE void fetch_scales(const TileSide& side) {
-    const bool per_block = side.numbers.storage == KvStorage::kInt4;
-    const std::int64_t blocks = per_block ? side.row_bytes / (kScaleDims / 2) : 1;
-    for (std::int32_t g = 0; g < side.num_groups(); ++g) {
-      const float* scales = side.numbers.scales[static_cast<std::size_t>(g)];
-      for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(scales + b * kGroupKeys, 0, 2);
-    }
   }
 
   const std::byte* const* groups_ = nullptr;

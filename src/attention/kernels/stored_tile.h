@@ -26,6 +26,11 @@ inline bool is_quantised(KvStorage storage) {
   return storage == KvStorage::kInt8 || storage == KvStorage::kInt4;
 }
 
+// What is added to quantised numbers so that they are stored without a sign.
+constexpr std::int32_t stored_offset(KvStorage storage) {
+  return storage == KvStorage::kInt4 ? 8 : 128;
+}
+
 // Bytes of a position of `dim` quantised numbers.
 inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std::int64_t dim) {
   const auto rounded_up = [dim](std::int64_t unit) { return (dim + unit - 1) / unit * unit; };
@@ -38,8 +43,8 @@ inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std:
 // As rows, values always and keys of tensors: position j of a group is at j · row_stride bytes.
 // As columns, keys of a cache: element [d][j] of [dim][16].
 //
-// int8 and int4 are whole numbers times a scale. They are stored without a sign, as number + 128
-// and number + 8, in quads: four neighbours of what a product sums over, dimensions of keys and
+// int8 and int4 are whole numbers times a scale. They are stored without a sign, as number +
+// stored_offset(), in quads: four neighbours of what a product sums over, dimensions of keys and
 // positions of values, lie side by side. row_stride is how many bytes a position has.
 //   int8, columns: byte [d / 4][j][d % 4], dim counted up to a multiple of 4; scales[g] is [16].
 //         rows:    byte [j / 4][d][j % 4], dim counted up to a multiple of 16; scales[g] is [16].
