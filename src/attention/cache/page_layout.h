@@ -35,7 +35,7 @@ struct SideLayout {
   std::int64_t row_stride = 0;  // of rows
   std::int64_t group_bytes = 0;
   std::int64_t scale_bytes = 0;  // of a group; 0: it has no scales
-  std::int64_t first_group = 0;  // from where the block begins
+  std::int64_t first_group = 0;  // of a block, from where that begins
   std::int64_t first_scale = 0;
 
   bool is_rotated() const { return storage == KvStorage::kInt4; }

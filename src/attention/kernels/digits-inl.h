@@ -26,7 +26,7 @@ using ByteVec = hn::Vec<Bytes>;
 
 // Numbers without a sign, kLanes quads of them, as instructions multiply them; and the digits that
 // they are multiplied by, the same quad in all lanes. kPlanes digits of kDigitBits bits each are a
-// factor, the lowest first. In memory a quad of digits is kQuadBytes.
+// factor, the lowest first.
 #ifdef HEED_OF_QUADS
 
 struct Products {
