@@ -56,10 +56,10 @@ PageLayout::PageLayout(const KvConfig& config)
     block_bytes += kTileKeys / kGroupKeys * group_bytes;
     return at;
   };
-  key.first_group = place(key.group_bytes);
-  value.first_group = place(value.group_bytes);
-  key.first_scale = place(key.scale_bytes);
-  value.first_scale = place(value.scale_bytes);
+  key.groups_at = place(key.group_bytes);
+  value.groups_at = place(value.group_bytes);
+  key.scales_at = place(key.scale_bytes);
+  value.scales_at = place(value.scale_bytes);
   checked_multiply(num_kv_heads, block_bytes);
 }
 

@@ -35,8 +35,8 @@ struct SideLayout {
   std::int64_t row_stride = 0;  // of rows
   std::int64_t group_bytes = 0;
   std::int64_t scale_bytes = 0;  // of a group; 0: it has no scales
-  std::int64_t first_group = 0;  // of a block, from where that begins
-  std::int64_t first_scale = 0;
+  std::int64_t groups_at = 0;    // of a block, from where that begins
+  std::int64_t scales_at = 0;
 
   bool is_rotated() const { return storage == KvStorage::kInt4; }
   bool is_quantised() const { return scale_bytes != 0; }
@@ -66,12 +66,12 @@ struct SideLayout {
   // Group g of a page.
   template <class Byte>
   Byte* group(PagePart<Byte> part, std::int64_t g) const {
-    return part.block + first_group + (part.first_group + g) * group_bytes;
+    return part.block + groups_at + (part.first_group + g) * group_bytes;
   }
   // Its scales: null where there are none.
   const float* scales(PagePart<const std::byte> part, std::int64_t g) const {
     if (!is_quantised()) return nullptr;
-    const std::byte* const at = part.block + first_scale + (part.first_group + g) * scale_bytes;
+    const std::byte* const at = part.block + scales_at + (part.first_group + g) * scale_bytes;
     return reinterpret_cast<const float*>(at);
   }
   float* scales(PagePart<std::byte> part, std::int64_t g) const {

@@ -51,10 +51,10 @@ std::array<Stretch, 4> stretches(const PageLayout& layout, PagePart<std::byte> p
     return Stretch{part.block + first + part.first_group * bytes,
                    static_cast<std::size_t>(layout.page_groups() * bytes)};
   };
-  return {stretch(layout.key.first_group, layout.key.group_bytes),
-          stretch(layout.value.first_group, layout.value.group_bytes),
-          stretch(layout.key.first_scale, layout.key.scale_bytes),
-          stretch(layout.value.first_scale, layout.value.scale_bytes)};
+  return {stretch(layout.key.groups_at, layout.key.group_bytes),
+          stretch(layout.value.groups_at, layout.value.group_bytes),
+          stretch(layout.key.scales_at, layout.key.scale_bytes),
+          stretch(layout.value.scales_at, layout.value.scale_bytes)};
 }
 
 }  // namespace
