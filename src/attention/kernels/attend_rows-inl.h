@@ -42,7 +42,7 @@ HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next,
   }
 }
 
-// Most rows of floats that may be read in order, which needs a whole row of values in one pass:
+// Most rows for which a tile may be read in order, which needs a whole row of values in one pass:
 // beside the sums of all rows its vectors, four or eight, must fit the registers.
 constexpr int kMostRowsInOrder =
     HEED_REAL_BITS == 32 && !kInPairs && HWY_TARGET <= HWY_AVX3 ? 4 : 0;
@@ -51,22 +51,21 @@ inline int most_rows_in_order(const Panel& panel) {
   return panel.value_dim == 8 * kLanes ? kMostRowsOfEightVectors : 0;
 }
 
-// Whether a tile is read in order: keys, as columns, and values that lie behind each other, without
-// scales. Of half precision one row, of eight vectors of values, if the next tile goes on where
-// this one ends: less memory at a time, or a stretch that begins anew, comes slower than additions
-// are done, of which a group of keys alone has one chain.
-inline bool can_be_read_in_order(const StoredTile& tile, const StoredTile* next,
-                                 const Panel& panel) {
+// Whether the keys and the values of a tile each lie behind each other, without scales.
+inline bool is_of_stretches(const StoredTile& tile, const Panel& panel) {
   const TileSide keys(tile.key, tile.num_keys, panel.head_dim, sizeof(Real));
   const TileSide values(tile.value, tile.num_keys, panel.value_dim, sizeof(Real));
-  if (!tile.key.is_columns || keys.has_scales() || values.has_scales() || !keys.is_one_stretch() ||
-      !values.is_one_stretch()) {
-    return false;
-  }
+  return !keys.has_scales() && !values.has_scales() && keys.is_one_stretch() &&
+         values.is_one_stretch();
+}
+
+// Whether a tile of stretches whose keys are columns is read in order: of half precision only for
+// one row. A group of keys alone has one chain of additions for each row, and beside conversions
+// several of them take longer than memory.
+inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
   const bool are_floats =
       tile.key.storage == KvStorage::kFloat32 && tile.value.storage == KvStorage::kFloat32;
-  return are_floats || (panel.num_rows == 1 && panel.value_dim == 8 * kLanes && next != nullptr &&
-                        keys.end() == values.begin() && values.end() == next->key.groups[0]);
+  return are_floats || panel.num_rows == 1;
 }
 
 // In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
@@ -81,9 +80,15 @@ inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Pa
   }
   if constexpr (kMostRowsInOrder > 0) {
     if (options.reads_in_order && panel.num_rows <= most_rows_in_order(panel) &&
-        can_be_read_in_order(tile, next, panel)) {
-      return attend_some_rows<Reading::kInOrder, kMostRowsInOrder>(
-          tile, next, panel, options, state, weights, 0, panel.num_rows);
+        is_of_stretches(tile, panel)) {
+      if (!tile.key.is_columns) {
+        return attend_some_rows<Reading::kRowsInOrder, kMostRowsInOrder>(
+            tile, next, panel, options, state, weights, 0, panel.num_rows);
+      }
+      if (can_be_read_in_order(tile, panel)) {
+        return attend_some_rows<Reading::kInOrder, kMostRowsInOrder>(
+            tile, next, panel, options, state, weights, 0, panel.num_rows);
+      }
     }
   }
   const std::int32_t parts = (panel.num_rows - 1) / kMostRowsAtOnce + 1;

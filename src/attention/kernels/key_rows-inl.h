@@ -19,7 +19,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Rows of kLanes keys become columns, [dimension][kLanes], kColumnDims at a time.
+// Rows of kLanes keys become columns, [dimension][kLanes], kRowDims at a time: so few that a
+// processor turns the next ones while it multiplies these.
+constexpr std::int32_t kRowDims = 16;
 
 constexpr int kBlocks = kLanes / kBlockLanes;
 
@@ -46,15 +48,16 @@ HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
 }
 
 // Of `dims` numbers as large as Real, a multiple of kBlockLanes, in each row.
-HWY_NOINLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
-                             Real* columns) {
+HWY_INLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
+                           Real* columns) {
+  const std::byte* of_block[kBlocks];
+  for (int b = 0; b < kBlocks; ++b) of_block[b] = rows + b * kBlockLanes * stride;
   for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
     Vec square[kBlockLanes];
     for (int i = 0; i < kBlockLanes; ++i) {
+      const std::int64_t offset = i * stride + d * static_cast<int>(sizeof(Real));
       const std::byte* at[kBlocks];
-      for (int b = 0; b < kBlocks; ++b) {
-        at[b] = rows + (b * kBlockLanes + i) * stride + d * static_cast<int>(sizeof(Real));
-      }
+      for (int b = 0; b < kBlocks; ++b) at[b] = of_block[b] + offset;
       square[i] = load_blocks(at);
     }
     transpose_in_blocks(square);
@@ -64,8 +67,8 @@ HWY_NOINLINE void to_columns(const std::byte* rows, std::int64_t stride, std::in
 
 #if HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX2
 // Of 16-bit numbers, as they are; `dims` is a multiple of 16.
-HWY_NOINLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
-                             std::uint16_t* columns) {
+HWY_INLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
+                           std::uint16_t* columns) {
   const hn::Repartition<std::uint16_t, Reals> words;
   const hn::Repartition<std::uint64_t, Reals> quads;
   const hn::Half<decltype(words)> half;
@@ -117,6 +120,7 @@ struct KeyRows {
   // Narrow numbers are widened before, where a vector has too few lanes for a square of them.
   static constexpr bool kIsWidened = Numbers::kBytes < static_cast<int>(sizeof(Real)) && kLanes < 8;
   using Column = std::conditional_t<kIsWidened, Real, typename Numbers::Element>;
+  static constexpr std::int32_t kDims = kRowDims;
   // to_columns() takes a multiple of this many.
   static constexpr std::int32_t kStep = sizeof(Column) == 2 ? 16 : kBlockLanes;
 
@@ -124,7 +128,7 @@ struct KeyRows {
   std::int64_t stride;
   int count;
   std::int32_t head_dim;
-  HWY_ALIGN Column columns[kColumnDims * kLanes];
+  HWY_ALIGN Column columns[kRowDims * kLanes];
 
   HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int there_are,
                         std::int32_t dim) {
@@ -135,21 +139,23 @@ struct KeyRows {
   }
 
   HWY_INLINE void start_dims(std::int32_t d) {
-    const std::int32_t dims = std::min(kColumnDims, head_dim - d);
+    const std::int32_t dims = std::min(kRowDims, head_dim - d);
     const std::byte* rows = first + std::int64_t{d} * Numbers::kBytes;
-    if (!kIsWidened && count == kLanes && dims % kStep == 0) {
-      return to_columns(rows, stride, dims, columns);
+    if (!kIsWidened && count == kLanes && dims == kRowDims) {
+      to_columns(rows, stride, kRowDims, columns);
+    } else {
+      some_to_columns(rows, dims);
     }
-    HWY_ALIGN Column copy[kLanes * kColumnDims] = {};
-    for (int i = 0; i < count; ++i) {
-      copy_row(rows + i * stride, dims, copy + i * kColumnDims);
-    }
-    to_columns(reinterpret_cast<const std::byte*>(copy), sizeof(Column) * kColumnDims,
-               (dims + kStep - 1) / kStep * kStep, columns);
+  }
+
+  // As many bytes of keys that are read in their order as start_dims(d) turns.
+  HWY_INLINE void fetch_ahead(std::int32_t d) const {
+    constexpr std::int32_t kBytes = kLanes * Numbers::kBytes;
+    kernels::fetch_ahead(first + std::int64_t{d} * kBytes, kRowDims * kBytes);
   }
 
   HWY_INLINE Vec load(std::int32_t d) const {
-    const Column* at = columns + d % kColumnDims * kLanes;
+    const Column* at = columns + d * kLanes;
     if constexpr (kIsWidened) {
       return hn::Load(kReals, at);
     } else {
@@ -158,6 +164,14 @@ struct KeyRows {
   }
 
  private:
+  HWY_NOINLINE void some_to_columns(const std::byte* rows, std::int32_t dims) {
+    if (!kIsWidened && count == kLanes && dims % kStep == 0) {
+      return to_columns(rows, stride, dims, columns);
+    }
+    HWY_ALIGN Column copy[kLanes * kRowDims] = {};
+    for (int i = 0; i < count; ++i) copy_row(rows + i * stride, dims, copy + i * kRowDims);
+    to_columns(reinterpret_cast<const std::byte*>(copy), sizeof(copy) / kLanes, kRowDims, columns);
+  }
   static HWY_INLINE void copy_row(const std::byte* row, std::int32_t dims, Column* copy) {
     if constexpr (kIsWidened) {
       Numbers::widen(row, dims, copy);

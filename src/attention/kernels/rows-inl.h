@@ -40,30 +40,33 @@ constexpr int kMostRowsOfEightVectors = 3;
 
 // How keys and values are read. Whatever the way, the bits are the same.
 enum class Reading {
-  kAhead,    // several groups side by side; what comes next is fetched meanwhile
-  kInOrder,  // each side of a tile from its first byte to its last
-  kGuarded,  // as kAhead, but keys that a row does not see are left out
+  kAhead,        // several groups side by side; what comes next is fetched meanwhile
+  kInOrder,      // each side of a tile from its first byte to its last
+  kRowsInOrder,  // the same of keys that are rows, which are fetched a little ahead
+  kGuarded,      // as kAhead, but keys that a row does not see are left out
 };
 
 #if HEED_HAS_PAIRS
 // Keys that are columns: two neighbouring dimensions side by side, of an even number of them.
 struct PairColumns {
   static constexpr int kMostVectors = 8;
+  static constexpr std::int32_t kDims = kAllDims;
 
   const std::byte* at;
+  const std::byte* dims;
 
   HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int, std::int32_t) {
     at = keys.groups[group] + lane * kBytes;
   }
-  HWY_INLINE void start_dims(std::int32_t) {}
+  HWY_INLINE void start_dims(std::int32_t pair) { dims = at + std::int64_t{pair} * (2 * kColumn); }
   HWY_INLINE Vec load(std::int32_t pair) const {
-    constexpr int kColumn = kBytes * kGroupKeys;
-    const std::byte* const lower = at + std::int64_t{pair} * (2 * kColumn);
+    const std::byte* const lower = dims + pair * (2 * kColumn);
     return pair_of_rows(lower + kColumn, lower);
   }
 
  private:
   static constexpr int kBytes = 2;
+  static constexpr int kColumn = kBytes * kGroupKeys;
 };
 
 // Columns of two neighbouring values of one group side by side, as PlainValues gives those of one.
@@ -116,7 +119,8 @@ struct RowsKernel {
   // Vectors of keys, or of columns, beside all rows: their sums are chains that do not wait for
   // each other, and what is broadcast of a row serves all of them.
   static constexpr int kVectors = kRows <= (kHasManyRegisters ? 6 : 2) ? 4 : 2;
-  static constexpr bool kInOrder = kReading == Reading::kInOrder;
+  static constexpr bool kRowsInOrder = kReading == Reading::kRowsInOrder;
+  static constexpr bool kInOrder = kReading == Reading::kInOrder || kRowsInOrder;
   static constexpr bool kGuarded = kReading == Reading::kGuarded;
   static constexpr int kKeyVectors = kInOrder ? kGroupKeys / kLanes : kVectors;
   static constexpr int kMostValueVectors =
@@ -134,6 +138,18 @@ struct RowsKernel {
   }
   HWY_INLINE TileSide values_of(const StoredTile& t) const {
     return {t.value, t.num_keys, panel.value_dim, sizeof(Real)};
+  }
+
+  // What is fetched while keys are multiplied, and while values are added, in so many steps.
+  HWY_INLINE Prefetch fetch_beside_keys(std::int64_t steps) const {
+    if (kRowsInOrder) return Prefetch();
+    if (!kInOrder) return Prefetch(values_of(tile), options.reads_in_order, steps);
+    return Prefetch::beginning(values_of(tile), keys_of(tile).end(), steps);
+  }
+  HWY_INLINE Prefetch fetch_beside_values(std::int64_t steps) const {
+    if (kRowsInOrder || next == nullptr) return Prefetch();
+    if (!kInOrder) return Prefetch(keys_of(*next), options.reads_in_order, steps);
+    return Prefetch::beginning(keys_of(*next), values_of(tile).end(), steps);
   }
 
   void attend() const {
@@ -191,8 +207,7 @@ struct RowsKernel {
     const std::int32_t first_key = begin / kStep * kStep;
     const std::int32_t dims = elements_of(panel.head_dim);
     const std::int64_t steps = std::int64_t{(end - first_key - 1) / kStep + 1} * ((dims + 1) / 2);
-    Prefetch values = kInOrder ? Prefetch::beginning(values_of(tile), keys_of(tile).end(), steps)
-                               : Prefetch(values_of(tile), options.reads_in_order, steps);
+    Prefetch fetched = fetch_beside_keys(steps);
     for (std::int32_t key = first_key; key < end; key += kStep) {
       Columns columns[kCount];
       for (int v = 0; v < kCount; ++v) {
@@ -203,12 +218,13 @@ struct RowsKernel {
       Vec sums[kRows][kCount];
       start_sums(sums);
       const Real* HWY_RESTRICT query = panel.query + first_row;
-      for (std::int32_t first = 0; first < dims; first += kColumnDims) {
+      for (std::int32_t first = 0; first < dims; first += Columns::kDims) {
         for (int v = 0; v < kCount; ++v) columns[v].start_dims(first);
-        const std::int32_t last = std::min(first + kColumnDims, dims);
-        std::int32_t d = first;
+        if constexpr (kRowsInOrder) columns[0].fetch_ahead(first);
+        const std::int32_t last = std::min(Columns::kDims, dims - first);
+        std::int32_t d = 0;
         for (; d + 2 <= last; d += 2, query += 2 * panel.num_rows) {
-          values.step();
+          fetched.step();
           add_column(columns, d, query, sums);
           add_column(columns, d + 1, query + panel.num_rows, sums);
         }
@@ -219,9 +235,9 @@ struct RowsKernel {
   }
   template <class Numbers>
   HWY_INLINE void find_plain_exponents() const {
-    if constexpr (kInOrder) {
-      find_exponents<PlainColumns<Numbers>>();
-    } else if (tile.key.is_columns) {
+    if constexpr (kRowsInOrder) {
+      find_exponents<KeyRows<Numbers>>();
+    } else if (kInOrder || tile.key.is_columns) {
       find_exponents<PlainColumns<Numbers>>();
     } else {
       find_exponents<KeyRows<Numbers>>();
@@ -375,7 +391,7 @@ struct RowsKernel {
   // vectors of columns, of which the last may lack some.
   template <class Values, int kCount>
   HWY_INLINE void add_columns(std::int32_t group, std::int32_t from, std::int32_t to,
-                              std::int32_t column, Prefetch& keys) const {
+                              std::int32_t column, Prefetch& fetched) const {
     Real* out = state.out + first_row * out_stride(panel) + column;
     Vec sums[kRows][kCount];
     for (int r = 0; r < kRows; ++r) {
@@ -390,7 +406,8 @@ struct RowsKernel {
     if constexpr (kInPairs) values.count = tile.num_keys - group * kGroupKeys - from;
     const std::int32_t columns = panel.value_dim - column;
     for (std::int32_t j = from / kPerElement; j < elements_of(to); ++j, values.next()) {
-      keys.step();
+      if constexpr (kRowsInOrder) values.template fetch_ahead<kCount>();
+      fetched.step();
       Vec value[kCount];
       if (kCount == 1 && columns < kLanes) {
         value[0] = values.load_some(columns);
@@ -434,12 +451,7 @@ struct RowsKernel {
   // from the nearest cache where one pass over them is not enough.
   template <class Values>
   HWY_INLINE void add_groups() const {
-    Prefetch keys;
-    if (next != nullptr) {
-      const std::int64_t steps = std::int64_t{elements_of(end - begin)} * passes();
-      keys = kInOrder ? Prefetch::beginning(keys_of(*next), values_of(tile).end(), steps)
-                      : Prefetch(keys_of(*next), options.reads_in_order, steps);
-    }
+    Prefetch fetched = fetch_beside_values(std::int64_t{elements_of(end - begin)} * passes());
     Real sums[kRows] = {};
     for (std::int32_t group = begin / kGroupKeys; group * kGroupKeys < end; ++group) {
       const std::int32_t from = std::max(begin - group * kGroupKeys, 0) / kPerElement * kPerElement;
@@ -448,11 +460,11 @@ struct RowsKernel {
       for (std::int32_t column = 0; column < panel.value_dim;) {
         const std::int32_t count = vectors_at(column);
         if (kMostValueVectors > kVectors && count == kMostValueVectors) {
-          add_columns<Values, kMostValueVectors>(group, from, to, column, keys);
+          add_columns<Values, kMostValueVectors>(group, from, to, column, fetched);
         } else if (count == kVectors) {
-          add_columns<Values, kVectors>(group, from, to, column, keys);
+          add_columns<Values, kVectors>(group, from, to, column, fetched);
         } else {
-          add_columns<Values, 1>(group, from, to, column, keys);
+          add_columns<Values, 1>(group, from, to, column, fetched);
         }
         column += count * kLanes;
       }

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
+#include "attention/kernels/prefetch.h"
 #include "attention/kernels/reals-inl.h"
 #include "attention/kernels/stored_tile.h"
 #include "hwy/highway.h"
@@ -45,25 +47,28 @@ struct HalfNumbers {
 };
 #endif
 
-// Dimensions that are taken together.
-constexpr std::int32_t kColumnDims = 32;
-
 // A vector of keys that are columns: the dimensions of kLanes neighbouring keys of one group, from
-// its lane on. start_dims(d) comes before the kColumnDims dimensions from d on.
+// its lane on. start_dims(d) comes before the kDims dimensions from d on, the first of which is
+// load(0).
+
+constexpr std::int32_t kAllDims = std::numeric_limits<std::int32_t>::max() / 2;
 
 template <class Numbers>
 struct PlainColumns {
   static constexpr int kMostVectors = 8;
+  static constexpr std::int32_t kDims = kAllDims;
 
   const std::byte* at;
+  const std::byte* dims;
 
   HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int, std::int32_t) {
     at = keys.groups[group] + lane * Numbers::kBytes;
   }
-  HWY_INLINE void start_dims(std::int32_t) {}
-  HWY_INLINE Vec load(std::int32_t d) const {
-    return Numbers::load(at + std::int64_t{d} * (kGroupKeys * Numbers::kBytes));
-  }
+  HWY_INLINE void start_dims(std::int32_t d) { dims = at + std::int64_t{d} * kColumn; }
+  HWY_INLINE Vec load(std::int32_t d) const { return Numbers::load(dims + d * kColumn); }
+
+ private:
+  static constexpr int kColumn = kGroupKeys * Numbers::kBytes;
 };
 
 // Neighbouring columns of the values of one group, from a position on: next() goes to the next one.
@@ -80,6 +85,10 @@ struct PlainValues {
       : at(values.groups[group] + key * values.row_stride + column * Numbers::kBytes),
         stride(values.row_stride) {}
   HWY_INLINE void next() { at += stride; }
+  template <int kCount>
+  HWY_INLINE void fetch_ahead() const {
+    kernels::fetch_ahead(at, kCount * kLanes * Numbers::kBytes);
+  }
   template <int kVector>
   HWY_INLINE Vec load() const {
     return Numbers::load(at + kVector * kLanes * Numbers::kBytes);
