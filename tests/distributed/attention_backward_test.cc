@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "distributed/divided.h"
@@ -48,12 +49,8 @@ void expect_as_exact(const char* name, const Tensor<float>& found, const Tensor<
   EXPECT_EQ(judge(name, found, plain, exact), "");
 }
 
-void expect_gradients_of_one_process(const Operands<float>& in, const Division& division,
-                                     const AttentionOptions& options) {
-  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
-  const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
-  const auto found = divided_backward(in, forward, division, options);
-  const auto exact = exact_gradients(in, options);
+void expect_as_exact(const AttentionGradients<float>& found, const AttentionGradients<float>& plain,
+                     const AttentionGradients<double>& exact) {
   expect_as_exact("query", found.query, plain.query, exact.query);
   expect_as_exact("key", found.key, plain.key, exact.key);
   expect_as_exact("value", found.value, plain.value, exact.value);
@@ -66,14 +63,25 @@ void expect_gradients_of_one_process(const Operands<float>& in, const Division& 
   expect_as_exact("sinks", found.sinks, plain.sinks, exact.sinks);
 }
 
+// However it is divided.
+void expect_gradients_of_one_process(const Operands<float>& in,
+                                     std::initializer_list<Division> divisions,
+                                     const AttentionOptions& options) {
+  const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+  const auto plain = attention_backward(in.grad_out, in.query, in.key, in.value, forward, options);
+  const auto exact = exact_gradients(in, options);
+  for (const Division& division : divisions) {
+    SCOPED_TRACE(std::to_string(division.size) + " ranks by " +
+                 std::string(to_string(division.by)));
+    expect_as_exact(divided_backward(in, forward, division, options), plain, exact);
+  }
+}
+
 TEST(DistributedBackward, HasTheGradientsOfOneProcess) {
   const Operands<float> in({2500, 2500, 2});
-  for (const int size : {1, 2, 3, 5}) {
-    SCOPED_TRACE(size);
-    expect_gradients_of_one_process(in, {size}, {.mask = causal()});
-    expect_gradients_of_one_process(in, {size}, {});
-    expect_gradients_of_one_process(in, {size}, {.mask = sliding_window(300, 0)});
-    expect_gradients_of_one_process(in, {size}, {.mask = longformer(64, 2)});
+  for (const Mask& mask : {causal(), Mask(), sliding_window(300, 0), longformer(64, 2)}) {
+    SCOPED_TRACE(mask.description());
+    expect_gradients_of_one_process(in, {{1}, {2}, {3}, {5}}, {.mask = mask});
   }
 }
 
@@ -96,19 +104,14 @@ TEST(DistributedBackward, HasTheBitsOfOneProcessByHeads) {
 TEST(DistributedBackward, TakesAnyLengths) {
   for (const Lengths& lengths : {Lengths{0, 0}, {1, 1}, {3, 0}, {0, 3}, {1, 3000}, {2100, 1023}}) {
     SCOPED_TRACE(std::to_string(lengths.q_len) + " queries, " + std::to_string(lengths.kv_len));
-    expect_gradients_of_one_process(Operands<float>(lengths), {3}, {});
-    expect_gradients_of_one_process(Operands<float>(lengths), {2, DividedBy::kHeads}, {});
+    expect_gradients_of_one_process(Operands<float>(lengths), {{3}, {2, DividedBy::kHeads}}, {});
   }
 }
 
-class DividedBackward : public testing::TestWithParam<DividedBy> {};
-
-INSTANTIATE_TEST_SUITE_P(By, DividedBackward,
-                         testing::Values(DividedBy::kTokens, DividedBy::kHeads),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
-
-TEST_P(DividedBackward, HasTheGradientsOfWhatOptionsHold) {
-  const Division division{3, GetParam()};
+TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
+  const auto expect = [](const Operands<float>& in, const AttentionOptions& options) {
+    expect_gradients_of_one_process(in, {{3}, {3, DividedBy::kHeads}}, options);
+  };
   constexpr std::int64_t kLength = 1500;
   const Operands<float> in({kLength, kLength, 2, 3});
   const Tensor<float> slopes = alibi_slopes(6);
@@ -118,31 +121,26 @@ TEST_P(DividedBackward, HasTheGradientsOfWhatOptionsHold) {
   const Tensor<float> vectors = normal<float>({65, 12}, 9);
   const RelativeBuckets buckets = RelativeBuckets::clip(32);
   const Mask mask = sliding_window(1200, 0);
-  expect_gradients_of_one_process(in, division,
-                                  {.mask = mask, .alibi_slopes = slopes, .sinks = sinks});
-  expect_gradients_of_one_process(in, division,
-                                  {.mask = mask, .relative_bias = {{table, buckets}}});
-  expect_gradients_of_one_process(
-      in, division,
-      {.mask = mask,
-       .relative_vectors =
-           RelativeVectors<float>{.key = key_vectors, .value = vectors, .buckets = buckets},
-       .softcap = 5});
+  expect(in, {.mask = mask, .alibi_slopes = slopes, .sinks = sinks});
+  expect(in, {.mask = mask, .relative_bias = {{table, buckets}}});
+  expect(in, {.mask = mask,
+              .relative_vectors =
+                  RelativeVectors<float>{.key = key_vectors, .value = vectors, .buckets = buckets},
+              .softcap = 5});
   for (const Shape& shape : {Shape{6, 1, kLength}, Shape{6, kLength, 1}, Shape{1, kLength, kLength},
                              Shape{2, 1, 1, 1}}) {
     SCOPED_TRACE(to_string(shape));
     const Tensor<float> bias = normal<float>(shape, 6);
-    expect_gradients_of_one_process(in, division, {.mask = mask, .bias = bias});
+    expect(in, {.mask = mask, .bias = bias});
   }
-  expect_gradients_of_one_process(in, division,
-                                  {.mask = mask, .dropout = {.probability = 0.25F, .seed = 3}});
+  expect(in, {.mask = mask, .dropout = {.probability = 0.25F, .seed = 3}});
 }
 
 // All rows of ranks other than 0 see segments after the first only: sinks are not lost, nor twice.
 TEST(DistributedBackward, SumsSinksOnce) {
   const Operands<float> in({4096, 4096});
   const Tensor<float> sinks = normal<float>({4}, 5);
-  expect_gradients_of_one_process(in, {4}, {.mask = sliding_window(0, 0), .sinks = sinks});
+  expect_gradients_of_one_process(in, {{4}}, {.mask = sliding_window(0, 0), .sinks = sinks});
 }
 
 template <class T>
@@ -209,7 +207,7 @@ TEST(DistributedBackward, ComputesRowsThatLookTwice) {
   Operands<float> in({2100, 2100, 3});
   for (float& element : in.query.view().select(0, 1).select(0, 1).elements()) element *= 1e8F;
   const Tensor<float> sinks = normal<float>({4}, 5);
-  expect_gradients_of_one_process(in, {2}, {.mask = causal(), .sinks = sinks});
+  expect_gradients_of_one_process(in, {{2}}, {.mask = causal(), .sinks = sinks});
 }
 
 TEST(DistributedBackward, IsTheSameForTheSameRanks) {

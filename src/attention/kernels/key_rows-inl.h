@@ -47,17 +47,17 @@ HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
 #endif
 }
 
-// Of `dims` numbers as large as Real, a multiple of kBlockLanes, in each row.
-HWY_INLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
-                           Real* columns) {
-  const std::byte* of_block[kBlocks];
-  for (int b = 0; b < kBlocks; ++b) of_block[b] = rows + b * kBlockLanes * stride;
+// Of `dims` numbers as large as Real, a multiple of kBlockLanes, in each row; row i is at
+// row_at(i).
+template <class RowAt>
+HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, Real* columns) {
   for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
     Vec square[kBlockLanes];
     for (int i = 0; i < kBlockLanes; ++i) {
-      const std::int64_t offset = i * stride + d * static_cast<int>(sizeof(Real));
       const std::byte* at[kBlocks];
-      for (int b = 0; b < kBlocks; ++b) at[b] = of_block[b] + offset;
+      for (int b = 0; b < kBlocks; ++b) {
+        at[b] = row_at(b * kBlockLanes + i) + d * static_cast<int>(sizeof(Real));
+      }
       square[i] = load_blocks(at);
     }
     transpose_in_blocks(square);
@@ -67,17 +67,17 @@ HWY_INLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int3
 
 #if HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX2
 // Of 16-bit numbers, as they are; `dims` is a multiple of 16.
-HWY_INLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int32_t dims,
-                           std::uint16_t* columns) {
+template <class RowAt>
+HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, std::uint16_t* columns) {
   const hn::Repartition<std::uint16_t, Reals> words;
   const hn::Repartition<std::uint64_t, Reals> quads;
   const hn::Half<decltype(words)> half;
   for (std::int32_t d = 0; d < dims; d += 16) {
     hn::Vec<decltype(words)> square[8];
     for (int i = 0; i < 8; ++i) {
-      const std::byte* row = rows + i * stride + d * 2;
+      const std::byte* row = row_at(i) + d * 2;
 #if HWY_TARGET <= HWY_AVX3
-      const std::byte* other = row + 8 * stride;
+      const std::byte* other = row_at(i + 8) + d * 2;
       square[i] = hn::BitCast(words, load_blocks({row, other, row + 16, other + 16}));
 #else
       square[i] = hn::LoadU(words, reinterpret_cast<const std::uint16_t*>(row));
@@ -111,8 +111,8 @@ HWY_INLINE void to_columns(const std::byte* rows, std::int64_t stride, std::int3
 }
 #endif
 
-// A vector of keys that are rows, of which there are `count` from `lane` on. The lanes of those
-// that there are not may have any numbers.
+// A vector of keys that are rows, of which there are `count` from `lane` on. Lanes of those that
+// there are not have the numbers of the last one, or of the group's first.
 template <class Numbers>
 struct KeyRows {
   // As many as share a group: more would be too many rows of memory side by side.
@@ -133,8 +133,8 @@ struct KeyRows {
   HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int there_are,
                         std::int32_t dim) {
     stride = keys.row_stride;
-    first = keys.groups[group] + lane * stride;
-    count = std::min(there_are, kLanes);
+    first = keys.groups[group] + (there_are > 0 ? lane * stride : 0);
+    count = std::clamp(there_are, 1, kLanes);
     head_dim = dim;
   }
 
@@ -142,7 +142,7 @@ struct KeyRows {
     const std::int32_t dims = std::min(kRowDims, head_dim - d);
     const std::byte* rows = first + std::int64_t{d} * Numbers::kBytes;
     if (!kIsWidened && count == kLanes && dims == kRowDims) {
-      to_columns(rows, stride, kRowDims, columns);
+      to_columns([&](int i) HWY_ATTR { return rows + i * stride; }, kRowDims, columns);
     } else {
       some_to_columns(rows, dims);
     }
@@ -164,13 +164,18 @@ struct KeyRows {
   }
 
  private:
+  // Of fewer keys, or fewer dimensions: the last key stands for those that there are not.
   HWY_NOINLINE void some_to_columns(const std::byte* rows, std::int32_t dims) {
-    if (!kIsWidened && count == kLanes && dims % kStep == 0) {
-      return to_columns(rows, stride, dims, columns);
-    }
+    const std::byte* at[kLanes];
+    for (int i = 0; i < kLanes; ++i) at[i] = rows + std::min(i, count - 1) * stride;
+    const auto row_at = [&](int i) HWY_ATTR { return at[i]; };
+    if (!kIsWidened && dims % kStep == 0) return to_columns(row_at, dims, columns);
     HWY_ALIGN Column copy[kLanes * kRowDims] = {};
-    for (int i = 0; i < count; ++i) copy_row(rows + i * stride, dims, copy + i * kRowDims);
-    to_columns(reinterpret_cast<const std::byte*>(copy), sizeof(copy) / kLanes, kRowDims, columns);
+    for (int i = 0; i < kLanes; ++i) {
+      if (i < count) copy_row(at[i], dims, copy + i * kRowDims);
+      at[i] = reinterpret_cast<const std::byte*>(copy + i * kRowDims);
+    }
+    to_columns(row_at, kRowDims, columns);
   }
   static HWY_INLINE void copy_row(const std::byte* row, std::int32_t dims, Column* copy) {
     if constexpr (kIsWidened) {

@@ -337,13 +337,15 @@ struct Joined {
   bool is_columns;
   KvStorage value;
 };
-constexpr std::array<Joined, 7> kJoined{{{KvStorage::kFloat32, true, KvStorage::kFloat32},
+constexpr std::array<Joined, 9> kJoined{{{KvStorage::kFloat32, true, KvStorage::kFloat32},
                                          {KvStorage::kFloat16, true, KvStorage::kFloat16},
                                          {KvStorage::kBFloat16, true, KvStorage::kBFloat16},
                                          {KvStorage::kFloat16, true, KvStorage::kFloat32},
                                          {KvStorage::kInt8, true, KvStorage::kFloat32},
                                          {KvStorage::kBFloat16, true, KvStorage::kInt4},
-                                         {KvStorage::kFloat32, false, KvStorage::kFloat32}}};
+                                         {KvStorage::kFloat32, false, KvStorage::kFloat32},
+                                         {KvStorage::kFloat16, false, KvStorage::kFloat16},
+                                         {KvStorage::kBFloat16, false, KvStorage::kFloat32}}};
 
 TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
   for (const Sizes& sizes : kSizes) {
