@@ -65,6 +65,7 @@ HWY_INLINE void fetch_ahead(const std::byte* read, std::uintptr_t bytes) {
   constexpr std::uintptr_t kAhead = 8192;
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(read) + kAhead;
   for (std::uintptr_t line = first; line < first + bytes; line += 64) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): there may be no object that a pointer could reach.
     __builtin_prefetch(reinterpret_cast<const void*>(line), 0, 2);
   }
 }

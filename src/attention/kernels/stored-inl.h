@@ -51,6 +51,7 @@ struct HalfNumbers {
 // its lane on. start_dims(d) comes before the kDims dimensions from d on, the first of which is
 // load(0).
 
+// Where none has to be made ready.
 constexpr std::int32_t kAllDims = std::numeric_limits<std::int32_t>::max() / 2;
 
 template <class Numbers>
