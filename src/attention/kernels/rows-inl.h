@@ -46,61 +46,6 @@ enum class Reading {
   kGuarded,      // as kAhead, but keys that a row does not see are left out
 };
 
-#if HEED_HAS_PAIRS
-// Keys that are columns: two neighbouring dimensions side by side, of an even number of them.
-struct PairColumns {
-  static constexpr int kMostVectors = 8;
-  static constexpr std::int32_t kDims = kAllDims;
-
-  const std::byte* at;
-  const std::byte* dims;
-
-  HWY_INLINE void start(const StoredNumbers& keys, std::size_t group, int lane, int, std::int32_t) {
-    at = keys.groups[group] + lane * kBytes;
-  }
-  HWY_INLINE void start_dims(std::int32_t pair) { dims = at + std::int64_t{pair} * (2 * kColumn); }
-  HWY_INLINE Vec load(std::int32_t pair) const {
-    const std::byte* const lower = dims + pair * (2 * kColumn);
-    return pair_of_rows(lower + kColumn, lower);
-  }
-
- private:
-  static constexpr int kBytes = 2;
-  static constexpr int kColumn = kBytes * kGroupKeys;
-};
-
-// Columns of two neighbouring values of one group side by side, as PlainValues gives those of one.
-struct PairValues {
-  const std::byte* at;
-  std::int64_t stride;
-  std::int32_t count = 0;  // values there are from here on
-
-  HWY_INLINE PairValues(const StoredNumbers& values, std::size_t group, std::int32_t key,
-                        std::int32_t column)
-      : at(values.groups[group] + key * values.row_stride + column * kBytes),
-        stride(values.row_stride) {}
-  HWY_INLINE void next() {
-    at += 2 * stride;
-    count -= 2;
-  }
-  template <int kVector>
-  HWY_INLINE Vec load() const {
-    return pair_of_rows(at + kVector * kLanes * kBytes, second() + kVector * kLanes * kBytes);
-  }
-  HWY_INLINE Vec load_some(std::int32_t columns) const {
-    HWY_ALIGN std::byte rows[2][kLanes * kBytes] = {};
-    std::memcpy(rows[0], at, static_cast<std::size_t>(columns) * kBytes);
-    std::memcpy(rows[1], second(), static_cast<std::size_t>(columns) * kBytes);
-    return pair_of_rows(rows[0], rows[1]);
-  }
-
- private:
-  static constexpr int kBytes = 2;
-  // The last one of an odd number stands for the next one, which weighs nothing.
-  HWY_INLINE const std::byte* second() const { return count > 1 ? at + stride : at; }
-};
-#endif
-
 // kRows rows of a panel of few rows. Every chain is that of PanelKernel, step by step, and so is
 // every bit; a tile is always taken in two passes. In pairs, rows of keys are elements as large as
 // a float; columns of keys, and values, are put together as they are read.
