@@ -144,7 +144,8 @@ class PanelCase {
   void attend(const kernels::BasicKernelTable<Real>& table, const Tile& tile, Tensor<Real>& scratch,
               const kernels::BasicPanelOptions<Real>& options = {}) {
     if (sizes_.few_rows > 0) {
-      table.attend_rows(stored(tile), nullptr, panel_, options, state_, scratch.data());
+      const kernels::StoredTile as_stored = stored(tile);
+      table.attend_rows({&as_stored, 1}, nullptr, panel_, options, state_, scratch.data());
     } else {
       table.attend(tile, panel_, options, state_, scratch.data());
     }

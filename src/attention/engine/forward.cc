@@ -185,24 +185,27 @@ class Worker {
     });
   }
 
-  // The same for few rows. A tile is computed when the next one is known, which is fetched
-  // meanwhile.
+  // The same for few rows. The tiles of a chunk are computed together, when the one that follows is
+  // known, which is fetched meanwhile: between them there is nothing to do but read memory.
   void walk_stored(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
-    std::array<kernels::StoredTile, 2> tiles;
     std::size_t count = 0;
-    const auto add_last = [&](const kernels::StoredTile* next) {
+    const auto add = [&](const kernels::StoredTile* next) {
       for (RunningSoftmax<Real>& panel : panels) {
-        panel.add(tiles[(count - 1) % 2], next, scratch_);
+        panel.add({stored_tiles_.data(), count}, next, scratch_);
         next = nullptr;
       }
     };
     walk_tiles(panels, keys, [&](RowRange some) {
-      kernels::StoredTile& tile = tiles[count % 2];
-      tile = item.job.keys->stored_tile(item.block.batch, item.block.kv_head, some);
-      if (count > 0) add_last(&tile);
+      kernels::StoredTile& tile = stored_tiles_[count];
+      item.job.keys->describe(item.block.batch, item.block.kv_head, some, tile);
+      if (tile.first_key / kChunkKeys != stored_tiles_.front().first_key / kChunkKeys) {
+        add(&tile);
+        stored_tiles_.front() = tile;
+        count = 0;
+      }
       ++count;
     });
-    if (count > 0) add_last(nullptr);
+    if (count > 0) add(nullptr);
   }
 
   void finish(const Item& item, std::span<RunningSoftmax<Real>> panels) {
@@ -240,6 +243,8 @@ class Worker {
   ScoreScratch<Real> scratch_;
   Real* staged_rows_;
   RunningSoftmax<Real>* panels_;  // [panels_per_block]
+  // Of a chunk of keys, and the one that follows.
+  std::array<kernels::StoredTile, kChunkKeys / kernels::kTileKeys + 1> stored_tiles_;
 };
 
 template <class Real>

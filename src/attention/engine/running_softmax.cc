@@ -68,17 +68,29 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
 }
 
 template <class Real>
-void RunningSoftmax<Real>::add(const kernels::StoredTile& tile, const kernels::StoredTile* next,
-                               const ScoreScratch<Real>& scratch) {
-  if (!rows_.sees(tile)) return;
-  enter_chunk_of(tile.first_key);
+void RunningSoftmax<Real>::add(std::span<const kernels::StoredTile> tiles,
+                               const kernels::StoredTile* next, const ScoreScratch<Real>& scratch) {
+  for (std::size_t i = 0; i < tiles.size();) {
+    const std::size_t first = i++;
+    if (!rows_.sees(tiles[first])) continue;
+    // With masks one by one: there is memory for the mask of one tile.
+    while (!options_.has_mask && i < tiles.size() && rows_.sees(tiles[i])) ++i;
+    add_seen(tiles.subspan(first, i - first), i < tiles.size() ? &tiles[i] : next, scratch);
+  }
+}
+
+template <class Real>
+void RunningSoftmax<Real>::add_seen(std::span<const kernels::StoredTile> tiles,
+                                    const kernels::StoredTile* next,
+                                    const ScoreScratch<Real>& scratch) {
+  enter_chunk_of(tiles.front().first_key);
   auto options = options_;
   if (options.has_mask) {
-    const auto visibility = rows_.fill_mask(tile, scratch.mask);
+    const auto visibility = rows_.fill_mask(tiles.front(), scratch.mask);
     if (visibility == kernels::Visibility::kNone) return;
     if (visibility == kernels::Visibility::kMixed) options.mask = scratch.mask;
   }
-  schedule_.table->attend_rows(tile, next, rows_.panel(), options, part_, scratch.scores);
+  schedule_.table->attend_rows(tiles, next, rows_.panel(), options, part_, scratch.scores);
 }
 
 // The state is one of the chunk of keys that this one is in.

@@ -77,8 +77,9 @@ class RunningSoftmax {
 
   // Adds a tile of keys, if the rows visit it.
   void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
-  // The same for few rows: a tile as it is stored, and the one that will follow or null.
-  void add(const kernels::StoredTile& tile, const kernels::StoredTile* next,
+  // The same for few rows: tiles of a chunk as they are stored, and the one that will follow or
+  // null.
+  void add(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
            const ScoreScratch<Real>& scratch);
 
   // Puts what was seen since the last chunk of keys ended into the total. After the last tile.
@@ -121,6 +122,8 @@ class RunningSoftmax {
   Normaliser normaliser_of(const Request<Real>& request, std::int32_t r) const;
   bool is_lost(const Request<Real>& request, std::int32_t r) const;
   void write_lse(const Job<Real>& job, std::int32_t r, double lse) const;
+  void add_seen(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
+                const ScoreScratch<Real>& scratch);
   void begin_chunk();
   void enter_chunk_of(std::int32_t first_key);
   void reset(const kernels::BasicPanelState<Real>& state) const;

@@ -7,7 +7,9 @@
 #endif
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/prefetch.h"
@@ -70,8 +72,8 @@ inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
 
 // In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
 // rare, one by one.
-inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
-                        const PanelOptions& options, PanelState& state, Real* weights) {
+HWY_INLINE void attend_tile(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+                            const PanelOptions& options, PanelState& state, Real* weights) {
   if (options.guarded) {
     for (std::int32_t r = 0; r < panel.num_rows; ++r) {
       attend_some_rows<Reading::kGuarded, 1>(tile, nullptr, panel, options, state, weights, r, 1);
@@ -97,6 +99,16 @@ inline void attend_rows(const StoredTile& tile, const StoredTile* next, const Pa
     const std::int32_t last = panel.num_rows * (part + 1) / parts;
     attend_some_rows<Reading::kAhead, kMostRowsAtOnce>(
         tile, part == 0 ? next : nullptr, panel, options, state, weights, first, last - first);
+  }
+}
+
+// Whatever else is done between two tiles, memory waits for.
+inline void attend_rows(std::span<const StoredTile> tiles, const StoredTile* next,
+                        const Panel& panel, const PanelOptions& options, PanelState& state,
+                        Real* weights) {
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    attend_tile(tiles[i], i + 1 < tiles.size() ? &tiles[i + 1] : next, panel, options, state,
+                weights);
   }
 }
 

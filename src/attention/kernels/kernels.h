@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -153,7 +154,7 @@ struct BasicPanelOptions {
   const BasicDropoutRows<Real>* dropout = nullptr;
   // Known to a panel of few rows alone, which takes the place of score(), add_mask() and absorb()
   // then: the query is multiplied by scale, and this is added to the scores of the tile,
-  // [key][rows, filled up to whole vectors], unless it is null.
+  // [key][rows, filled up to whole vectors], unless it is null; tiles are given one by one then.
   bool has_mask = false;
   const Real* mask = nullptr;
 };
@@ -260,11 +261,11 @@ struct BasicKernelTable {
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
                  PanelState& state, Real* weights);
 
-  // The same for a panel of few rows without dropout, whose keys and values are read as they are
-  // stored; in the table for double KvStorage::kFloat32 stands for doubles, and there is no other.
-  // `next` is the tile that will follow, whose keys are fetched meanwhile, or null. `weights` is
-  // [num_rows][kTileKeys].
-  void (*attend_rows)(const StoredTile& tile, const StoredTile* next, const Panel& panel,
+  // The same for a panel of few rows without dropout, of several tiles of a chunk, whose keys and
+  // values are read as they are stored; in the table for double KvStorage::kFloat32 stands for
+  // doubles, and there is no other. `next` is the tile that will follow, whose keys are fetched
+  // meanwhile, or null. `weights` is [num_rows][kTileKeys].
+  void (*attend_rows)(std::span<const StoredTile> tiles, const StoredTile* next, const Panel& panel,
                       const PanelOptions& options, PanelState& state, Real* weights);
 
   // attend() in two halves, for scores that somebody modifies in between. Here the query is

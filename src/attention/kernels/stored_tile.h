@@ -57,8 +57,8 @@ struct StoredNumbers {
   KvStorage storage = KvStorage::kFloat32;
   bool is_columns = false;
   std::int64_t row_stride = 0;  // in bytes
-  std::array<const std::byte*, kTileKeys / kGroupKeys> groups{};
-  std::array<const float*, kTileKeys / kGroupKeys> scales{};
+  std::array<const std::byte*, kTileKeys / kGroupKeys> groups;
+  std::array<const float*, kTileKeys / kGroupKeys> scales;  // where they are quantised
 
   bool is_quantised() const { return kernels::is_quantised(storage); }
 };

@@ -31,9 +31,15 @@ class KeySource {
   virtual kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                                         const Staging<Real>& staging) const = 0;
 
-  // The same where they lie, as they are stored: what a panel of few rows reads.
-  virtual kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
-                                          RowRange keys) const = 0;
+  // The same where they lie, as they are stored: what a panel of few rows reads. Every member of
+  // `tile` is set, of groups those that there are.
+  virtual void describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                        kernels::StoredTile& tile) const = 0;
+  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head, RowRange keys) const {
+    kernels::StoredTile tile;
+    describe(batch, kv_head, keys, tile);
+    return tile;
+  }
 };
 
 }  // namespace heed::inline v0

@@ -11,6 +11,33 @@ using detail::PageLayout;
 using detail::PagePart;
 using detail::SideLayout;
 using kernels::kGroupKeys;
+using kernels::StoredNumbers;
+
+namespace {
+
+// What all groups have in common.
+void start(const SideLayout& side, StoredNumbers& numbers) {
+  numbers.storage = side.storage;
+  numbers.is_columns = side.is_columns;
+  numbers.row_stride = side.row_stride;
+}
+
+// These groups of a tile are those of a page.
+void point_at(const SideLayout& side, PagePart<const std::byte> page, RowRange groups,
+              StoredNumbers& numbers) {
+  const auto first = static_cast<std::size_t>(groups.begin);
+  const auto end = static_cast<std::size_t>(groups.end);
+  const std::byte* const group = side.group(page, 0);
+  for (std::size_t g = first; g < end; ++g) {
+    numbers.groups[g] = group + static_cast<std::int64_t>(g - first) * side.group_bytes;
+  }
+  if (!side.is_quantised()) return;
+  for (std::size_t g = first; g < end; ++g) {
+    numbers.scales[g] = side.scales(page, static_cast<std::int64_t>(g - first));
+  }
+}
+
+}  // namespace
 
 PagePart<const std::byte> PagedKeys::part(std::int64_t kv_head, std::int64_t position) const {
   const detail::Page* const page = state_->pages[position / state_->pool->layout().page_size];
@@ -79,33 +106,20 @@ std::int64_t PagedKeys::round_to_pairs(float* rows, std::int64_t count, std::int
   return stride;
 }
 
-kernels::StoredTile PagedKeys::stored_tile(std::int64_t /*batch*/, std::int64_t kv_head,
-                                           RowRange keys) const {
+void PagedKeys::describe(std::int64_t /*batch*/, std::int64_t kv_head, RowRange keys,
+                         kernels::StoredTile& tile) const {
   const PageLayout& layout = state_->pool->layout();
-  kernels::StoredTile tile;
   tile.first_key = static_cast<std::int32_t>(keys.begin);
   tile.num_keys = static_cast<std::int32_t>(keys.end - keys.begin);
-  const auto describe = [](const SideLayout& side, kernels::StoredNumbers& numbers) {
-    numbers.storage = side.storage;
-    numbers.is_columns = side.is_columns;
-    numbers.row_stride = side.row_stride;
-  };
-  describe(layout.key, tile.key);
-  describe(layout.value, tile.value);
-  std::int64_t slot = keys.begin % layout.page_size;
-  PagePart<const std::byte> at;
-  std::size_t i = 0;
-  for (std::int64_t key = keys.begin; key < keys.end; key += kGroupKeys, ++i) {
-    if (slot == layout.page_size) slot = 0;
-    if (slot == 0 || at.block == nullptr) at = part(kv_head, key);
-    const std::int64_t group = slot / kGroupKeys;
-    tile.key.groups[i] = layout.key.group(at, group);
-    tile.key.scales[i] = layout.key.scales(at, group);
-    tile.value.groups[i] = layout.value.group(at, group);
-    tile.value.scales[i] = layout.value.scales(at, group);
-    slot += kGroupKeys;
+  start(layout.key, tile.key);
+  start(layout.value, tile.value);
+  RowRange groups{0, layout.page_groups()};
+  for (std::int64_t key = keys.begin; key < keys.end; key += layout.page_size) {
+    const PagePart<const std::byte> page = part(kv_head, key);
+    point_at(layout.key, page, groups, tile.key);
+    point_at(layout.value, page, groups, tile.value);
+    groups = {groups.end, groups.end + layout.page_groups()};
   }
-  return tile;
 }
 
 }  // namespace heed::inline v0

@@ -23,8 +23,8 @@ class PagedKeys final : public KeySource<float> {
                      const Staging<float>& staging) const override;
 
   // These keys begin a tile.
-  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
-                                  RowRange keys) const override;
+  void describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                kernels::StoredTile& tile) const override;
 
  private:
   // The part of the page with this position that a key head has.

@@ -16,20 +16,18 @@ class SegmentKeys final : public KeySource<Real> {
 
   kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                                 const Staging<Real>& staging) const override {
-    return placed(keys_.tile(batch, kv_head, within(keys), staging));
+    auto tile = keys_.tile(batch, kv_head, within(keys), staging);
+    tile.first_key += static_cast<std::int32_t>(first_);
+    return tile;
   }
-  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
-                                  RowRange keys) const override {
-    return placed(keys_.stored_tile(batch, kv_head, within(keys)));
+  void describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                kernels::StoredTile& tile) const override {
+    keys_.describe(batch, kv_head, within(keys), tile);
+    tile.first_key += static_cast<std::int32_t>(first_);
   }
 
  private:
   RowRange within(RowRange keys) const { return {keys.begin - first_, keys.end - first_}; }
-  template <class Tile>
-  Tile placed(Tile tile) const {
-    tile.first_key += static_cast<std::int32_t>(first_);
-    return tile;
-  }
 
   TensorKeys<Real> keys_;
   std::int64_t first_;

@@ -25,15 +25,15 @@ KvStorage storage_of(DataType type) {
 }
 
 // `count` rows from the first on.
-kernels::StoredNumbers stored_rows(const Rows& rows, const std::byte* first, std::int64_t count) {
-  kernels::StoredNumbers numbers;
+void describe_rows(const Rows& rows, const std::byte* first, std::int64_t count,
+                   kernels::StoredNumbers& numbers) {
   numbers.storage = storage_of(rows.type);
+  numbers.is_columns = false;
   numbers.row_stride = rows.row_stride;
   for (std::int64_t key = 0; key < count; key += kernels::kGroupKeys) {
     numbers.groups[static_cast<std::size_t>(key / kernels::kGroupKeys)] =
         first + key * rows.row_stride;
   }
-  return numbers;
 }
 
 }  // namespace
@@ -83,13 +83,13 @@ kernels::BasicTile<Real> TensorKeys<Real>::tile(std::int64_t batch, std::int64_t
 }
 
 template <class Real>
-kernels::StoredTile TensorKeys<Real>::stored_tile(std::int64_t batch, std::int64_t kv_head,
-                                                  RowRange keys) const {
+void TensorKeys<Real>::describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                                kernels::StoredTile& tile) const {
   const std::int64_t count = keys.end - keys.begin;
-  return {.key = stored_rows(key_, key_.row(batch, kv_head, keys.begin), count),
-          .value = stored_rows(value_, value_.row(batch, kv_head, keys.begin), count),
-          .first_key = static_cast<std::int32_t>(keys.begin),
-          .num_keys = static_cast<std::int32_t>(count)};
+  tile.first_key = static_cast<std::int32_t>(keys.begin);
+  tile.num_keys = static_cast<std::int32_t>(count);
+  describe_rows(key_, key_.row(batch, kv_head, keys.begin), count, tile.key);
+  describe_rows(value_, value_.row(batch, kv_head, keys.begin), count, tile.value);
 }
 
 template <class Real>

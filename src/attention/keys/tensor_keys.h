@@ -38,8 +38,8 @@ class TensorKeys final : public KeySource<Real> {
 
   kernels::BasicTile<Real> tile(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                                 const Staging<Real>& staging) const override;
-  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
-                                  RowRange keys) const override;
+  void describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                kernels::StoredTile& tile) const override;
 
  private:
   // Rows of numbers, or of pairs, from the first one on; `stride` counts these.

@@ -36,11 +36,11 @@ class RecordedKeys final : public KeySource<float> {
     return keys_.tile(batch, kv_head, keys, staging);
   }
 
-  kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head,
-                                  RowRange keys) const override {
+  void describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
+                kernels::StoredTile& tile) const override {
     ++asked;
     read.insert({kv_head, keys.begin / kTileKeys});
-    return keys_.stored_tile(batch, kv_head, keys);
+    keys_.describe(batch, kv_head, keys, tile);
   }
 
   mutable std::int64_t asked = 0;

@@ -202,7 +202,7 @@ struct Sums {
   Tensor<float> out;
 };
 Sums weighted(const IntegerTable& integers, const StoredSide& values, std::int32_t dim, Range range,
-              const Tensor<float>& weights) {
+              Tensor<float> weights) {
   const auto rows = static_cast<std::int32_t>(weights.extent(0));
   const auto numbers = values.tile(0, kTileKeys);
   const TileSide side(numbers, kTileKeys, dim, sizeof(float));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -156,14 +157,17 @@ class RowsCase {
     }
   }
 
-  void attend(const kernels::StoredTile& stored, const kernels::BasicTile<Real>& tile,
-              const kernels::StoredTile* next = nullptr,
-              const kernels::BasicPanelOptions<Real>& options = {}) {
+  void attend_few(std::span<const kernels::StoredTile> tiles,
+                  const kernels::StoredTile* next = nullptr,
+                  const kernels::BasicPanelOptions<Real>& options = {}) {
     auto few = few_.get();
+    table_.attend_rows(tiles, next, few_panel_, options, few, few_.weights.data());
+  }
+  void attend_wide(const kernels::StoredTile& stored, const kernels::BasicTile<Real>& tile,
+                   const kernels::BasicPanelOptions<Real>& options = {}) {
     auto wide = wide_.get();
     kernels::BasicTile<Real> of_panel = tile;
     if (stored.key.is_quantised() || stored.value.is_quantised()) of_panel.stored = &stored;
-    table_.attend_rows(stored, next, few_panel_, options, few, few_.weights.data());
     table_.attend(of_panel, wide_panel_, options, wide, wide_.weights.data());
   }
 
@@ -273,16 +277,20 @@ kernels::StoredTile stored_tile_of(const StoredSide& key, const StoredSide& valu
           .num_keys = count};
 }
 
-// All tiles of what is stored, by the rows of the case.
+// All tiles of what is stored, by the rows of the case: few rows take the first tile by itself and
+// the others together.
 void attend_stored(RowsCase<float>& in, const StoredSide& key, const StoredSide& value,
                    const kernels::PanelOptions& options = {}) {
-  const auto kv_len = static_cast<std::int32_t>(key.stored().extent(0));
-  in.meet(key.tile(0, std::min(kTileKeys, kv_len)).storage);
-  for (std::int32_t first = 0; first < kv_len; first += kTileKeys) {
-    const bool has_next = first + kTileKeys < kv_len;
-    const auto next = stored_tile_of(key, value, has_next ? first + kTileKeys : first);
-    in.attend(stored_tile_of(key, value, first), tile_of(key.stored(), value.stored(), first),
-              has_next ? &next : nullptr, options);
+  std::vector<kernels::StoredTile> tiles;
+  for (std::int32_t first = 0; first < key.stored().extent(0); first += kTileKeys) {
+    tiles.push_back(stored_tile_of(key, value, first));
+  }
+  in.meet(tiles.front().key.storage);
+  const std::span<const kernels::StoredTile> all(tiles);
+  in.attend_few(all.first(1), all.size() > 1 ? &all[1] : nullptr, options);
+  in.attend_few(all.subspan(1), nullptr, options);
+  for (const kernels::StoredTile& tile : tiles) {
+    in.attend_wide(tile, tile_of(key.stored(), value.stored(), tile.first_key), options);
   }
 }
 
@@ -337,15 +345,17 @@ struct Joined {
   bool is_columns;
   KvStorage value;
 };
-constexpr std::array<Joined, 9> kJoined{{{KvStorage::kFloat32, true, KvStorage::kFloat32},
-                                         {KvStorage::kFloat16, true, KvStorage::kFloat16},
-                                         {KvStorage::kBFloat16, true, KvStorage::kBFloat16},
-                                         {KvStorage::kFloat16, true, KvStorage::kFloat32},
-                                         {KvStorage::kInt8, true, KvStorage::kFloat32},
-                                         {KvStorage::kBFloat16, true, KvStorage::kInt4},
-                                         {KvStorage::kFloat32, false, KvStorage::kFloat32},
-                                         {KvStorage::kFloat16, false, KvStorage::kFloat16},
-                                         {KvStorage::kBFloat16, false, KvStorage::kFloat32}}};
+constexpr std::array<Joined, 11> kJoined{{{KvStorage::kFloat32, true, KvStorage::kFloat32},
+                                          {KvStorage::kFloat16, true, KvStorage::kFloat16},
+                                          {KvStorage::kBFloat16, true, KvStorage::kBFloat16},
+                                          {KvStorage::kFloat16, true, KvStorage::kFloat32},
+                                          {KvStorage::kInt8, true, KvStorage::kInt8},
+                                          {KvStorage::kInt8, true, KvStorage::kFloat32},
+                                          {KvStorage::kFloat16, true, KvStorage::kInt8},
+                                          {KvStorage::kBFloat16, true, KvStorage::kInt4},
+                                          {KvStorage::kFloat32, false, KvStorage::kFloat32},
+                                          {KvStorage::kFloat16, false, KvStorage::kFloat16},
+                                          {KvStorage::kBFloat16, false, KvStorage::kFloat32}}};
 
 TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
   for (const Sizes& sizes : kSizes) {
@@ -446,7 +456,9 @@ TEST_P(RowKernels, RowsOfTensorsHaveTheBitsOfAPanel) {
         RowsCase<Real> in(kernels, query, random_ranges(rows, sizes.kv_len), sizes.value_dim);
         for (std::int32_t first = 0; first < sizes.kv_len; first += kTileKeys) {
           const auto tile = tile_of(key, value, first);
-          in.attend(PanelCase<Real>::stored(tile), tile);
+          const kernels::StoredTile stored = PanelCase<Real>::stored(tile);
+          in.attend_few({&stored, 1});
+          in.attend_wide(stored, tile);
         }
         ASSERT_EQ(in.difference(), "")
             << sizes.head_dim << " " << sizes.value_dim << " " << sizes.kv_len << ", rows " << rows;
