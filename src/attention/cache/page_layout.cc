@@ -56,10 +56,14 @@ PageLayout::PageLayout(const KvConfig& config)
     block_bytes += kTileKeys / kGroupKeys * group_bytes;
     return at;
   };
-  key.groups_at = place(key.group_bytes);
-  value.groups_at = place(value.group_bytes);
-  key.scales_at = place(key.scale_bytes);
-  value.scales_at = place(value.scale_bytes);
+  // What is read in its order has its scales before it, int4 behind all.
+  for (SideLayout* const side : {&key, &value}) {
+    if (side->storage != KvStorage::kInt4) side->scales_at = place(side->scale_bytes);
+    side->groups_at = place(side->group_bytes);
+  }
+  for (SideLayout* const side : {&key, &value}) {
+    if (side->storage == KvStorage::kInt4) side->scales_at = place(side->scale_bytes);
+  }
   checked_multiply(num_kv_heads, block_bytes);
 }
 

@@ -79,9 +79,10 @@ struct SideLayout {
   }
 };
 
-// Pages share a block, which has room for a tile: as many groups of keys as fill it, for each key
-// head, then the values, the scales of keys and those of values, each beginning a cache line. So
-// pages of every size are read as fast as the largest, where a sequence has all pages of a block.
+// Pages share a block, which has room for a tile: for each key head as many groups of keys as fill
+// it, then the values, each beginning a cache line. Scales of int8 lie before what they belong to,
+// so that one query reads all of a block in its order, those of int4 behind the values. So pages of
+// every size are read as fast as the largest, where a sequence has all pages of a block.
 struct PageLayout {
   std::int64_t num_kv_heads = 0;
   std::int64_t page_size = 0;

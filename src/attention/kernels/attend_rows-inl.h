@@ -53,21 +53,20 @@ inline int most_rows_in_order(const Panel& panel) {
   return panel.value_dim == 8 * kLanes ? kMostRowsOfEightVectors : 0;
 }
 
-// Whether the keys and the values of a tile each lie behind each other, without scales.
+// Whether the keys and the values of a tile each lie behind each other.
 inline bool is_of_stretches(const StoredTile& tile, const Panel& panel) {
-  const TileSide keys(tile.key, tile.num_keys, panel.head_dim, sizeof(Real));
-  const TileSide values(tile.value, tile.num_keys, panel.value_dim, sizeof(Real));
-  return !keys.has_scales() && !values.has_scales() && keys.is_one_stretch() &&
-         values.is_one_stretch();
+  return TileSide(tile.key, tile.num_keys, panel.head_dim, sizeof(Real)).is_one_stretch() &&
+         TileSide(tile.value, tile.num_keys, panel.value_dim, sizeof(Real)).is_one_stretch();
 }
 
-// Whether a tile of stretches whose keys are columns is read in order: of half precision only for
-// one row. A group of keys alone has one chain of additions for each row, and beside conversions
-// several of them take longer than memory.
+// Whether a tile of stretches whose keys are columns is read in order: what is not float32 only for
+// one row, for beside conversions several chains of additions over one group of keys take longer
+// than memory; int4 never, which has columns of values in blocks.
 inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
-  const bool are_floats =
-      tile.key.storage == KvStorage::kFloat32 && tile.value.storage == KvStorage::kFloat32;
-  return are_floats || panel.num_rows == 1;
+  const KvStorage key = tile.key.storage;
+  const KvStorage value = tile.value.storage;
+  if (key == KvStorage::kInt4 || value == KvStorage::kInt4) return false;
+  return panel.num_rows == 1 || (key == KvStorage::kFloat32 && value == KvStorage::kFloat32);
 }
 
 // In parts of about equal size, where there are more rows than are taken at once. Guarded, which is

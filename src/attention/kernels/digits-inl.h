@@ -260,26 +260,27 @@ void take_query(KvStorage storage, const float* query, std::int32_t width, std::
 
 // The digits of the weights of a row, times the scales that values have.
 struct WeightDigits {
-  HWY_ALIGN float weights[kTileKeys];  // those that count, and 0
   float unit;
   std::int32_t starts[kPlanes];
   HWY_ALIGN Digit digits[kPlanes][kTileKeys];
 
-  // Of block b of columns, for keys from begin to end.
-  HWY_INLINE void take(const IntegerSide& in, const float* all_weights, std::int32_t b) {
-    HWY_ALIGN float numbers[kTileKeys];
-    IndexVec largest = hn::Zero(Indices());
+  // Of block b of columns, for keys from begin to end. Weights that are 0 or less become 0.
+  HWY_INLINE void take(const IntegerSide& in, float* weights, std::int32_t b) {
     const std::int32_t first = in.begin / kLanes * kLanes;
-    for (std::int32_t key = first; key < in.end; key += kLanes) {
+    const auto number_at = [&](std::int32_t key) HWY_ATTR {
       const float* scales = in.side.numbers.scales[static_cast<std::size_t>(key / kGroupKeys)] +
                             b * kGroupKeys + key % kGroupKeys;
-      const Vec weight = hn::LoadU(kReals, all_weights + key);
+      const Vec weight = hn::LoadU(kReals, weights + key);
       // NaN is kept; scales of positions that do not exist may be anything.
-      const auto is_nothing = hn::Le(weight, hn::Zero(kReals));
-      hn::Store(hn::IfThenZeroElse(is_nothing, weight), kReals, weights + key);
-      const Vec number = hn::IfThenZeroElse(is_nothing, hn::Mul(weight, hn::LoadU(kReals, scales)));
-      largest = hn::Max(largest, magnitude_bits(number));
-      hn::Store(number, kReals, numbers + key);
+      return hn::IfThenZeroElse(hn::Le(weight, hn::Zero(kReals)),
+                                hn::Mul(weight, hn::LoadU(kReals, scales)));
+    };
+    IndexVec largest = hn::Zero(Indices());
+    for (std::int32_t key = first; key < in.end; key += kLanes) {
+      largest = hn::Max(largest, magnitude_bits(number_at(key)));
+      const Vec weight = hn::LoadU(kReals, weights + key);
+      hn::StoreU(hn::IfThenZeroElse(hn::Le(weight, hn::Zero(kReals)), weight), kReals,
+                 weights + key);
     }
     const Unit found = Unit::of(hn::GetLane(hn::MaxOfLanes(Indices(), largest)));
     unit = found.unit;
@@ -287,7 +288,7 @@ struct WeightDigits {
     IndexVec sums[kPlanes];
     clear(sums);
     for (std::int32_t key = first; key < in.end; key += kLanes) {
-      put_digits(hn::Load(kReals, numbers + key), found, offset, digits[0] + key, kTileKeys, sums);
+      put_digits(number_at(key), found, offset, digits[0] + key, kTileKeys, sums);
     }
     for (int plane = 0; plane < kPlanes; ++plane) {
       starts[plane] = -hn::GetLane(hn::SumOfLanes(Indices(), sums[plane]));

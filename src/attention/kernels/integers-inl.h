@@ -76,7 +76,7 @@ class LinesAhead {
     const auto g = static_cast<std::size_t>(group);
     at_ = side_->numbers.groups[g] + first_;
     step_ = bytes_of_step_;
-    if (fetches_scales_ && side_->has_scales()) side_->fetch_scales(group);
+    if (fetches_scales_ && side_->has_scales()) side_->fetch_scales<2>(group);
   }
   HWY_INLINE void step() {
     __builtin_prefetch(at_, 0, 2);
@@ -105,6 +105,7 @@ struct KeyProducts {
   static constexpr std::int32_t kLoadDims = kIsInt4 ? 2 * kQuad : kQuad;
 
   HWY_INLINE void run() const {
+    if (in.ahead == nullptr) fetch_scales();
     // Vectors of a group take turns.
     LinesAhead lines(in.ahead, pass, kGroupVectors * ((in.dim - 1) / kLoadDims + 1));
     for (std::int32_t g = in.begin / kGroupKeys; g * kGroupKeys < in.end; ++g) {
@@ -114,6 +115,14 @@ struct KeyProducts {
   }
 
  private:
+  // Where keys are read in their order, all scales come first, for they lie before them: going back
+  // for those of each group would interrupt the stream that the processor foresees.
+  HWY_INLINE void fetch_scales() const {
+    for (std::int32_t g = in.begin / kGroupKeys; g * kGroupKeys < in.end; ++g) {
+      in.side.fetch_scales<1>(g);
+    }
+  }
+
   // The keys of one vector.
   HWY_INLINE void multiply(std::int32_t group, int v, LinesAhead& lines) const {
     const StoredNumbers& keys = in.side.numbers;
@@ -189,7 +198,7 @@ struct KeyProducts {
 template <int kRows, bool kIsInt4>
 struct ValueProducts {
   const IntegerSide& in;
-  const float* weights;  // [kRows][kTileKeys]
+  float* weights;  // [kRows][kTileKeys]
   WeightedSums sums_at;
   Pass pass;
 
@@ -257,7 +266,7 @@ struct ValueProducts {
       lines.begin(g, at);
       for (std::int32_t q = from; q < to; ++q, at += next) {
         const std::int32_t key = g * kGroupKeys + q * kQuad;
-        if (adds_weights) add_weights(digits, key, weight_sums);
+        if (adds_weights) add_weights(key, weight_sums);
         for_each_number<kCount>([&](int i) HWY_ATTR {
           lines.step();
           add_bytes<kCount>(load_bytes(at + i * kLanes * kQuad), digits, key, i, sums);
@@ -275,10 +284,9 @@ struct ValueProducts {
     for (int r = 0; r < kRows; ++r) sums_at.weights[r] += weight_sums[r];
   }
 
-  static HWY_INLINE void add_weights(const WeightDigits (&digits)[kRows], std::int32_t key,
-                                     float (&sums)[kRows]) {
+  HWY_INLINE void add_weights(std::int32_t key, float (&sums)[kRows]) const {
     for (int j = 0; j < kQuad; ++j) {
-      for (int r = 0; r < kRows; ++r) sums[r] += digits[r].weights[key + j];
+      for (int r = 0; r < kRows; ++r) sums[r] += weights[r * kTileKeys + key + j];
     }
   }
 
@@ -341,7 +349,7 @@ struct MultiplyKeys {
 template <bool kIsInt4>
 struct AddValues {
   const IntegerSide& values;
-  const float* weights;
+  float* weights;
   const WeightedSums& sums;
 
   template <int kRows>
@@ -364,7 +372,7 @@ void multiply_keys(const IntegerSide& keys, const QueryDigits& query, std::int32
   }
 }
 
-void add_values(const IntegerSide& values, const float* weights, std::int32_t rows,
+void add_values(const IntegerSide& values, float* weights, std::int32_t rows,
                 const WeightedSums& sums) {
   // Both halves of bytes have sums.
   constexpr int kMostRowsOfHalves = kMostIntegerRows / 2;

@@ -71,9 +71,9 @@ struct IntegerTable {
   // to end.
   void (*multiply_keys)(const IntegerSide& keys, const QueryDigits& query, std::int32_t rows,
                         float* products);
-  // Adds up over the keys from begin to end. Weights, [rows][kTileKeys], that are 0 or less count
-  // as 0.
-  void (*add_values)(const IntegerSide& values, const float* weights, std::int32_t rows,
+  // Adds up over the keys from begin to end. Weights, [rows][kTileKeys], that are 0 or less become
+  // 0.
+  void (*add_values)(const IntegerSide& values, float* weights, std::int32_t rows,
                      const WeightedSums& sums);
 };
 

@@ -50,12 +50,15 @@ struct TileSide {
     }
     return true;
   }
-  // Fetches the scales of a group.
+  // Fetches the scales of a group into the first or the second cache.
+  template <int kCache>
   HWY_INLINE void fetch_scales(std::int32_t group) const {
     const float* scales = numbers.scales[static_cast<std::size_t>(group)];
     const std::int64_t blocks =
         numbers.storage == KvStorage::kInt4 ? row_bytes / (kScaleDims / 2) : 1;
-    for (std::int64_t b = 0; b < blocks; ++b) __builtin_prefetch(scales + b * kGroupKeys, 0, 2);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      __builtin_prefetch(scales + b * kGroupKeys, 0, 4 - kCache);
+    }
   }
 };
 
@@ -92,7 +95,7 @@ class Prefetch {
       lines_ = num_groups_ * rows * row_lines_;
     }
     if (!side.has_scales()) return;
-    for (std::int32_t g = 0; g < side.num_groups(); ++g) side.fetch_scales(g);
+    for (std::int32_t g = 0; g < side.num_groups(); ++g) side.fetch_scales<2>(g);
   }
   // Of one stretch the beginning: what a processor needs to see that it is read in order. Nothing
   // where the stretch goes on behind `reached`, up to which memory is read before.

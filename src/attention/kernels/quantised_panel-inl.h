@@ -73,7 +73,7 @@ class TurnedSums {
     for_each(first, rows, [&](const Real& sum, std::int64_t at) { out[at] = sum; });
   }
 
-  const Real* weights() const { return weights_; }
+  Real* weights() { return weights_; }
   // The panel adds up weights by itself.
   WeightedSums sums() { return {weight_sums_, sums_.data(), stride_}; }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "attention/kernels/exp2-inl.h"
@@ -67,6 +68,10 @@ struct RowsKernel {
   static constexpr bool kRowsInOrder = kReading == Reading::kRowsInOrder;
   static constexpr bool kInOrder = kReading == Reading::kInOrder || kRowsInOrder;
   static constexpr bool kGuarded = kReading == Reading::kGuarded;
+  // Quantised numbers are columns and, in order, of one row.
+  static constexpr bool kMayBeQuantised = !kInOrder || (kRows == 1 && !kRowsInOrder);
+  using LoadedReals =
+      std::conditional_t<kReading == Reading::kInOrder, RealNumbersInHalves, RealNumbers>;
   static constexpr int kKeyVectors = kInOrder ? kGroupKeys / kLanes : kVectors;
   static constexpr int kMostValueVectors =
       kInOrder && kRows <= kMostRowsOfEightVectors ? 8 : kVectors;
@@ -195,7 +200,7 @@ struct RowsKernel {
     const TileSide values = values_of(tile);
     const QueryDigits query{panel.digits, panel.head_dim};
     panel.integers->multiply_keys(
-        {keys, panel.head_dim, begin, end, first_row == 0 ? &values : nullptr},
+        {keys, panel.head_dim, begin, end, kInOrder || first_row != 0 ? nullptr : &values},
         query.from(first_row), kRows, weights);
     if (options.has_mask) return;
     for (int r = 0; r < kRows; ++r) {
@@ -220,12 +225,12 @@ struct RowsKernel {
       default:
         break;
     }
-    if constexpr (!kInOrder) {
+    if constexpr (kMayBeQuantised) {
       if (tile.key.is_quantised()) return find_quantised_exponents();
     }
 #endif
 #if !HEED_HAS_PAIRS
-    find_plain_exponents<RealNumbers>();
+    find_plain_exponents<LoadedReals>();
 #endif
   }
 
@@ -421,9 +426,10 @@ struct RowsKernel {
   // The same of quantised values.
   HWY_INLINE void add_quantised_values() const {
     const TileSide values = values_of(tile);
-    const TileSide keys = keys_of(next == nullptr ? tile : *next);
+    const bool fetches = !kInOrder && next != nullptr;
+    const TileSide keys = keys_of(fetches ? *next : tile);
     panel.integers->add_values(
-        {values, panel.value_dim, begin, end, next == nullptr ? nullptr : &keys}, weights, kRows,
+        {values, panel.value_dim, begin, end, fetches ? &keys : nullptr}, weights, kRows,
         {state.sum + first_row, state.out + std::int64_t{first_row} * out_stride(panel),
          out_stride(panel)});
   }
@@ -440,12 +446,12 @@ struct RowsKernel {
       default:
         break;
     }
-    if constexpr (!kInOrder) {
+    if constexpr (kMayBeQuantised) {
       if (tile.value.is_quantised()) return add_quantised_values();
     }
 #endif
 #if !HEED_HAS_PAIRS
-    add_groups<PlainValues<RealNumbers>>();
+    add_groups<PlainValues<LoadedReals>>();
 #endif
   }
 };
