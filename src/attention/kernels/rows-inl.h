@@ -68,7 +68,7 @@ struct RowsKernel {
   static constexpr bool kRowsInOrder = kReading == Reading::kRowsInOrder;
   static constexpr bool kInOrder = kReading == Reading::kInOrder || kRowsInOrder;
   static constexpr bool kGuarded = kReading == Reading::kGuarded;
-  // Quantised numbers are columns and, in order, of one row.
+  // Rows of keys never are, and what is read in order only for one row.
   static constexpr bool kMayBeQuantised = !kInOrder || (kRows == 1 && !kRowsInOrder);
   using LoadedReals =
       std::conditional_t<kReading == Reading::kInOrder, RealNumbersInHalves, RealNumbers>;

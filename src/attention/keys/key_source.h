@@ -32,7 +32,7 @@ class KeySource {
                                         const Staging<Real>& staging) const = 0;
 
   // The same where they lie, as they are stored: what a panel of few rows reads. Every member of
-  // `tile` is set, of groups those that there are.
+  // `tile` is set, of groups those that there are, and their scales if they have any.
   virtual void describe(std::int64_t batch, std::int64_t kv_head, RowRange keys,
                         kernels::StoredTile& tile) const = 0;
   kernels::StoredTile stored_tile(std::int64_t batch, std::int64_t kv_head, RowRange keys) const {
