@@ -130,8 +130,9 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
   for (const Shape& shape : {Shape{6, 1, kLength}, Shape{6, kLength, 1}, Shape{1, kLength, kLength},
                              Shape{2, 1, 1, 1}}) {
     SCOPED_TRACE(to_string(shape));
+    // Without a sink, what is added to all scores of a row gains nothing.
     const Tensor<float> bias = normal<float>(shape, 6);
-    expect(in, {.mask = mask, .bias = bias});
+    expect(in, {.mask = mask, .bias = bias, .sinks = sinks});
   }
   expect(in, {.mask = mask, .dropout = {.probability = 0.25F, .seed = 3}});
 }

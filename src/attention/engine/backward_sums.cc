@@ -30,9 +30,20 @@ template <class Real>
 void BackwardSums<Real>::add_cells(Layout& layout) {
   const TensorView<Real>& gradient = *job_.gradients.cells;
   cell_heads_ = gradient.stride(1) == 0 ? 1 : group_;
-  cell_queries_ = gradient.stride(2) == 0 ? 1 : division_.queries_per_part();
+  cell_queries_ = gradient.stride(2) == 0 ? 1 : most_places();
   cell_keys_ = gradient.stride(3) == 0 ? 1 : job_.request().shape.kv_len;
   cells_ = layout.add<Real>(division_.num_tasks() * cell_heads_ * cell_queries_ * cell_keys_);
+}
+
+// Of the tasks.
+template <class Real>
+std::int64_t BackwardSums<Real>::most_places() const {
+  std::int64_t most = 0;
+  for (std::int64_t part = 0; part < division_.parts(); ++part) {
+    const RowRange places = places_of(division_.task(0, part));
+    most = std::max(most, places.end - places.begin);
+  }
+  return most;
 }
 
 template <class Real>
@@ -103,18 +114,27 @@ double* BackwardSums<Real>::start_heads(const Piece<double>& sums, std::int64_t 
   return started;
 }
 
+// Terms count queries by their places, which lie apart where others have those between.
+template <class Real>
+RowRange BackwardSums<Real>::places_of(const BackwardTask& task) const {
+  const RowRange& queries = task.queries;
+  if (queries.begin == queries.end) return {0, 0};
+  const Request<Real>& request = job_.request();
+  return {request.query(queries.begin), request.query(queries.end - 1) + 1};
+}
+
 template <class Real>
 CellSums<Real> BackwardSums<Real>::cells_of(const BackwardTask& task) const {
   const TensorView<Real>& gradient = *job_.gradients.cells;
+  const std::int64_t first = places_of(task).begin;
   if (cells_.count == 0) {
     return {gradient.data() + task.batch * gradient.stride(0) +
-                first_head(task) * gradient.stride(1) + task.queries.begin * gradient.stride(2),
-            gradient.stride(1), gradient.stride(2), gradient.stride(3), task.queries.begin};
+                first_head(task) * gradient.stride(1) + first * gradient.stride(2),
+            gradient.stride(1), gradient.stride(2), gradient.stride(3), first};
   }
   return {cells_.in(memory_) + division_.index(task) * cell_heads_ * cell_queries_ * cell_keys_,
           cell_heads_ == 1 ? 0 : cell_queries_ * cell_keys_,
-          gradient.stride(2) == 0 ? 0 : cell_keys_, gradient.stride(3) == 0 ? 0 : 1,
-          task.queries.begin};
+          gradient.stride(2) == 0 ? 0 : cell_keys_, gradient.stride(3) == 0 ? 0 : 1, first};
 }
 
 template <class Real>
@@ -194,13 +214,12 @@ template <class Real>
 void BackwardSums<Real>::write_cells(const BackwardTask& task) const {
   const TensorView<Real>& gradient = *job_.gradients.cells;
   const CellSums<Real> sums = cells_of(task);
-  const std::int64_t queries = gradient.stride(2) == 0 ? 1 : task.queries.end - task.queries.begin;
+  const RowRange places = gradient.stride(2) == 0 ? RowRange{0, 1} : places_of(task);
   for (std::int64_t h = 0; h < cell_heads_; ++h) {
-    for (std::int64_t q = 0; q < queries; ++q) {
+    for (std::int64_t q = places.begin; q < places.end; ++q) {
       Real* target = gradient.data() + task.batch * gradient.stride(0) +
-                     (first_head(task) + h) * gradient.stride(1) +
-                     (task.queries.begin + q) * gradient.stride(2);
-      const Real* from = sums.data + h * sums.head_stride + q * sums.query_stride;
+                     (first_head(task) + h) * gradient.stride(1) + q * gradient.stride(2);
+      const Real* from = sums.data + h * sums.head_stride + (q - places.begin) * sums.query_stride;
       for (std::int64_t k = 0; k < cell_keys_; ++k) target[k * gradient.stride(3)] += from[k];
     }
   }

@@ -53,6 +53,7 @@ class BackwardSums {
 
   KeyRows make_rows(const MutableRows& gradient, std::int64_t dim, Layout& layout) const;
   void add_cells(Layout& layout);
+  std::int64_t most_places() const;
   Real* part_of(const KeyRows& rows, std::int64_t head, std::int64_t part) const;
   std::byte* gradient_of(const KeyRows& rows, std::int64_t head) const;
   Real* start(const KeyRows& rows, const BackwardTask& task) const;
@@ -62,6 +63,8 @@ class BackwardSums {
   std::int64_t first_head(const BackwardTask& task) const {
     return job_.request().head(task.kv_head * group_);
   }
+  // From the place of a task's first query, among all, to that of its last.
+  RowRange places_of(const BackwardTask& task) const;
   CellSums<Real> cells_of(const BackwardTask& task) const;
   void write(const KeyRows& rows) const;
   void write_head(const KeyRows& rows, std::int64_t head) const;
@@ -82,7 +85,8 @@ class BackwardSums {
   KeyRows value_;
   Piece<double> sinks_;               // [task][group]
   std::vector<Piece<double>> terms_;  // of each: [task][group][sums_per_head()]
-  // [task][heads][queries][keys]: 1 in dimensions in which the gradient of cells is repeated.
+  // [task][heads][places of queries][keys]: 1 in dimensions in which the gradient of cells is
+  // repeated.
   Piece<Real> cells_;
   std::int64_t cell_heads_ = 0;
   std::int64_t cell_queries_ = 0;
