@@ -24,7 +24,8 @@ void add_bench(CLI::App& command) {
       "undisturbed calls and read in at most 130 % of the undisturbed time, and when\n"
       "threads waited for a processor for at most 1 % of it; medians are over the quiet\n"
       "ones. The peak is the undisturbed rate of fused multiply-adds in the same run, in\n"
-      "the vectors that attention uses; twice that where bfloat16 is multiplied in pairs.\n"
+      "the vectors that attention uses; twice that where bfloat16 is multiplied in pairs,\n"
+      "16 times in tiles.\n"
       "--baseline FILE compares with what --json printed.");
 }
 

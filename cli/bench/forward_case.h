@@ -51,7 +51,8 @@ auto with_dtype(const ForwardCase& forward, const Use& use) {
 
 // How many times as many operations as in float the processor can do in the numbers that are
 // multiplied.
-double peak_factor(const ForwardCase& forward);
+enum class Measured { kForward, kBackward };
+double peak_factor(const ForwardCase& forward, Measured what);
 
 nlohmann::ordered_json describe(const ForwardCase& forward);
 

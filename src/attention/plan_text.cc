@@ -22,6 +22,7 @@ std::string kernel_text(const engine::Schedule<Real>& schedule) {
 
 template <class Real>
 std::string products_text(const engine::Schedule<Real>& schedule) {
+  if (schedule.table->multiplies_tiles()) return "of bfloat16 in tiles, sums in float32";
   if (schedule.table->multiplies_pairs()) return "of bfloat16 in pairs, sums in float32";
   return fmt::format("of {}", to_string(data_type_of<Real>()));
 }

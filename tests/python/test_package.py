@@ -47,14 +47,15 @@ def test_numpy_arrays_come_back_as_numpy_arrays(dtype: type) -> None:
     assert_close(out, reference(*operands), 2e-3 if dtype == np.float16 else 1e-6)
 
 
-def test_exact_precision_is_that_of_floats() -> None:
-    query, key, value = (torch.randn(2, 4, 70, 33).bfloat16() for _ in range(3))
+@pytest.mark.parametrize(("dim", "targets"), [(33, ["AVX512_BF16", "NEON_BF16"]), (64, ["AVX512_BF16", "NEON_BF16", "AMX_BF16"])])
+def test_exact_precision_is_that_of_floats(dim: int, targets: list[str]) -> None:
+    query, key, value = (torch.randn(2, 4, 70, dim).bfloat16() for _ in range(3))
     floats = heed.attention(query.float(), key.float(), value.float(), causal=True)
     exact = heed.attention(query, key, value, causal=True, precision="exact")
     assert torch.equal(exact, floats.bfloat16())
     fast = heed.attention(query, key, value, causal=True)
     assert_close(fast.float(), floats, 2e-2)
-    assert torch.equal(fast, exact) == (not heed.attention_target().endswith("_BF16"))
+    assert torch.equal(fast, exact) == (heed.attention_target() not in targets)
     with pytest.raises(ValueError, match="attention: precision is 'slow', expected 'fast' or 'exact'"):
         heed.attention(query, key, value, precision="slow")
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "attention/kernels/kernels.h"
@@ -37,7 +38,10 @@ inline std::vector<const kernels::KernelTable*> kernels_of_other_integers() {
   return found;
 }
 
-// Whether calls of bfloat16 are computed as pairs.
-inline bool multiplies_pairs() { return attention_target().ends_with("_BF16"); }
+// Whether calls of bfloat16 are computed as pairs, whatever their sizes.
+inline bool multiplies_pairs() {
+  const std::string target = attention_target();
+  return target.ends_with("_BF16") && target != "AMX_BF16";
+}
 
 }  // namespace heed::testing_support

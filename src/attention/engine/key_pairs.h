@@ -19,11 +19,10 @@ void put_pairs(const Schedule<Real>& schedule, SummedOverKeys what, kernels::Bas
                Real* pairs) {
   const bool are_values = what == SummedOverKeys::kValues;
   const auto dim = static_cast<std::int32_t>(are_values ? schedule.value_dim : schedule.head_dim);
-  schedule.table->pair_keys(are_values ? tile.value : tile.key,
-                            are_values ? tile.value_stride : tile.key_stride, tile.num_keys, dim,
-                            pairs);
   tile.pairs = pairs;
-  tile.pair_stride = dim;
+  tile.pair_stride = schedule.table->pair_keys(are_values ? tile.value : tile.key,
+                                               are_values ? tile.value_stride : tile.key_stride,
+                                               tile.num_keys, dim, pairs);
 }
 
 }  // namespace heed::inline v0::engine

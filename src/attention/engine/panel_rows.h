@@ -143,12 +143,13 @@ class PanelRows {
     }
     request_->mask.hide(group(), keys, seen.data());
   }
-  // Whether nothing but the mask asks which keys these are.
+  // Whether nothing but the mask asks which keys these are, or where they stand.
   bool may_leave_out_keys() const {
-    return request_->terms.empty() && dropout() == nullptr && !request_->mask.adds();
+    return request_->terms.empty() && dropout() == nullptr && !request_->mask.adds() &&
+           !table_.multiplies_tiles();
   }
   // Whether keys that are left must be pairs with those that they are pairs with in the tile.
-  bool keeps_pairs() const { return table_.adds_pairs_first; }
+  bool keeps_pairs() const { return table_.keys_together == 2; }
   // Fills `mask`, [keys][width filled up to whole vectors], with what is added to the scores of a
   // tile, −infinity for hidden keys. Returns kAll, with nothing in it, where that is 0.
   kernels::Visibility fill_mask(const kernels::StoredTile& tile, Real* mask) const;

@@ -51,6 +51,17 @@ int useful_threads(const Request<Real>& request, bool has_few_rows, int threads)
   return std::clamp(static_cast<int>(std::min<double>(work, threads)), 1, std::max(threads, 1));
 }
 
+// Whether tiles take it: how many tokens there are does not tell, so that one alone has the bits
+// that it has among others. Gradients are those of numbers.
+template <class Real>
+bool takes_tiles(const Request<Real>& request, Pass pass) {
+  constexpr std::int64_t kDims = 32;
+  const auto fits = [](std::int64_t dim) {
+    return dim > 0 && dim <= kernels::kMostTileDims && dim % kDims == 0;
+  };
+  return pass == Pass::kForward && fits(request.head_dim()) && fits(request.value_dim());
+}
+
 // Whether products are of bfloat16 in pairs. Weights are not computed so, for they are not rounded
 // when nothing is multiplied by them. Learned vectors read the query as numbers.
 template <class Real>
@@ -61,7 +72,8 @@ bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Rea
          pass != Pass::kWeights && shapes.dtype == DataType::kBFloat16 &&
          shapes.type_of_keys() == DataType::kBFloat16 &&
          shapes.type_of_values() == DataType::kBFloat16 && !request.terms.read_query() &&
-         !request.terms.add_to_values();
+         !request.terms.add_to_values() &&
+         (!table.in_pairs->multiplies_tiles() || takes_tiles(request, pass));
 }
 
 // What is known of the problem whatever is computed of it.
@@ -119,8 +131,9 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
     return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1,
                                     std::min<std::int64_t>(panels, kPanelsPerBlock));
   }
-  const std::int64_t most =
-      schedule.stages_key || schedule.stages_value ? kPanelsPerStagedBlock : kPanelsPerBlock;
+  const bool is_staged =
+      schedule.stages_key || schedule.stages_value || schedule.table->multiplies_tiles();
+  const std::int64_t most = is_staged ? kPanelsPerStagedBlock : kPanelsPerBlock;
   if (schedule.workers == 1) return std::min(panels, most);
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
   return std::min(panels, std::clamp<std::int64_t>(fair, 1, most));

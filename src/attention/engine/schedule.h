@@ -75,8 +75,12 @@ struct Schedule {
   std::int64_t blocks(const Request<Real>& request) const {
     return query_step(request) * blocks_in_steps(request);
   }
-  // Keys of the longest tile there is.
-  std::int64_t tile_keys() const { return std::min<std::int64_t>(kernels::kTileKeys, kv_len); }
+  // Keys of the longest tile there is, filled up to what is multiplied together.
+  std::int64_t tile_keys() const {
+    const std::int64_t together = table->keys_together;
+    return (std::min<std::int64_t>(kernels::kTileKeys, kv_len) + together - 1) / together *
+           together;
+  }
   bool has_quantised_keys() const { return kernels::is_quantised(key_storage); }
   bool has_quantised_values() const { return kernels::is_quantised(value_storage); }
   bool copies_key() const { return stages_key && !has_few_rows && !has_quantised_keys(); }

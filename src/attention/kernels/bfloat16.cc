@@ -50,8 +50,8 @@ void pair_query(Real* query, std::int32_t head_dim, std::int32_t width) {
   }
 }
 
-void pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
-               Real* pairs) {
+std::int64_t pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
+                       Real* pairs) {
   const auto word = [](const Real* row, std::int32_t d) {
     std::uint16_t bits;
     std::memcpy(&bits, reinterpret_cast<const std::byte*>(row) + 2 * std::int64_t{d}, sizeof(bits));
@@ -70,6 +70,7 @@ void pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::i
       std::memcpy(pairs + d, pair, sizeof(pair));
     }
   }
+  return dim;
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ void pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::i
 KernelTable table_of(const KernelTable& numbers) {
   KernelTable table = numbers;
   table.in_numbers = &numbers;
-  table.adds_pairs_first = kAddsPairsFirst;
+  table.keys_together = kAddsPairsFirst ? 2 : 1;
   table.backward = backward_table();
   table.attend = attend;
   table.attend_rows = attend_rows;

@@ -219,7 +219,7 @@ KernelTable make_kernel_table(const IntegerTable* integers, const RecurrenceTabl
           .in_double = in_double,
           .in_pairs = nullptr,
           .in_numbers = nullptr,
-          .adds_pairs_first = false,
+          .keys_together = 1,
           .attend = attend,
           .attend_rows = attend_rows,
           .score = score,

@@ -7,6 +7,7 @@
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/processor.h"
 #include "attention/kernels/quads.h"
+#include "attention/kernels/tiles.h"
 #include "hwy/highway.h"
 
 #if HEED_HAS_VECTORS
@@ -49,7 +50,8 @@ HWY_EXPORT(kernel_table);
 
 namespace {
 
-// A table of AVX-512 or NEON and those with what only some processors have, the best first.
+// A table of AVX-512 or NEON and those with what only some processors have, the best first. Tiles
+// come with quads: a processor has the former only with the latter.
 std::vector<const KernelTable*> extended(const KernelTable* table) {
   std::vector<const KernelTable*> tables{table};
   if (has_quad_products()) tables.insert(tables.begin(), with_quad_products(*table));
@@ -57,6 +59,7 @@ std::vector<const KernelTable*> extended(const KernelTable* table) {
     const auto at = multiplies_bfloat16_faster() ? tables.begin() : tables.end() - 1;
     tables.insert(at, with_bfloat16_products(*tables.front()));
   }
+  if (has_tile_products()) tables.insert(tables.begin(), with_tile_products(*tables.front()));
   return tables;
 }
 

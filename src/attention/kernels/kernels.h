@@ -29,6 +29,11 @@ inline constexpr std::int32_t kTileKeys = 128;
 // can be divided: a part of the canonical order of reduction, too.
 inline constexpr std::int64_t kChunkKeys = 1024;
 
+// Keys whose products a tile of AMX adds to each other before it adds them to a sum, and the most
+// dimensions of what is multiplied in tiles.
+inline constexpr std::int32_t kTileKeysTogether = 32;
+inline constexpr std::int32_t kMostTileDims = 256;
+
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
 
@@ -251,11 +256,12 @@ struct BasicKernelTable {
   // way back; null otherwise.
   const BasicKernelTable<Real>* in_pairs;
   const BasicKernelTable<Real>* in_numbers;
-  // Whether the products of a pair are added to each other before they are added to a sum, so that
-  // its bits tell which numbers were pairs.
-  bool adds_pairs_first;
+  // Keys whose products are added to each other before they are added to a sum, so that its bits
+  // tell where they stood: 1 where none are, 2 for some pairs, more for tiles.
+  std::int32_t keys_together;
 
   bool multiplies_pairs() const { return in_numbers != nullptr; }
+  bool multiplies_tiles() const { return keys_together > 2; }
 
   // Adds one tile of keys to the state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
@@ -334,9 +340,9 @@ struct BasicKernelTable {
   // that are bfloat16, becomes [⌈head_dim / 2⌉][width].
   void (*pair_query)(Real* query, std::int32_t head_dim, std::int32_t width);
   // pairs[i][d] = the numbers d of rows 2i and 2i + 1, of `count` rows of bfloat16; what lacks is
-  // 0.
-  void (*pair_keys)(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
-                    Real* pairs);
+  // 0. For tiles pairs[d][i], filled up to whole ones. Returns the stride of the first index.
+  std::int64_t (*pair_keys)(const Real* rows, std::int64_t stride, std::int32_t count,
+                            std::int32_t dim, Real* pairs);
 
   // rows[r][d] = factors[r] · out[d][r], for the rows that exist; never −0.
   void (*unpack)(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,

@@ -21,6 +21,22 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 constexpr Real kMinusInfinity = -std::numeric_limits<Real>::infinity();
 
+// What keys are cut into where rows do not see alike.
+constexpr std::int32_t kSegmentKeys = kInTiles ? kKeysTogether : kRegisterRows;
+
+template <int kVectors>
+struct PanelKernel;
+
+#if HEED_HAS_TILES
+// In tile_products-inl.h.
+template <int kVectors, class Use>
+void score_in_tiles(const PanelKernel<kVectors>& kernel, const Use& use);
+template <bool kGuarded, int kVectors>
+void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
+                         const typename PanelKernel<kVectors>::OverKeys& operands,
+                         std::int32_t columns, Real* sums);
+#endif
+
 template <int kVectors>
 struct PanelKernel {
   static constexpr int kWidth = kVectors * kLanes;
@@ -28,8 +44,8 @@ struct PanelKernel {
   const Tile& tile;
   const Panel& panel;
   Real* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
-  // The keys of the tile that any row sees, and whether some row does not see all of these. Pairs
-  // of keys are not divided: the first one may be seen by none.
+  // The keys of the tile that any row sees, and whether some row does not see all of these.
+  // kKeysTogether are not divided: the first ones may be seen by none.
   std::int32_t begin;
   std::int32_t end;
   bool is_mixed;
@@ -41,7 +57,7 @@ struct PanelKernel {
   Vec row_end[kVectors];
 
   HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w) : tile(t), panel(p), weights(w) {
-    begin = std::max(panel.any_begin - tile.first_key, 0) / kPerElement * kPerElement;
+    begin = std::max(panel.any_begin - tile.first_key, 0) / kKeysTogether * kKeysTogether;
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
@@ -52,15 +68,15 @@ struct PanelKernel {
     }
   }
 
-  // Cuts the keys where a vector of rows begins or ends to see, in steps of a register block.
+  // Cuts the keys where a vector of rows begins or ends to see, in steps of kSegmentKeys.
   HWY_INLINE void find_segments() {
     std::int32_t vector_begin[kVectors];
     std::int32_t vector_end[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       const std::int32_t from = std::max(panel.vector_begin[v] - tile.first_key - begin, 0);
-      const std::int32_t to = panel.vector_end[v] - tile.first_key - begin + kRegisterRows - 1;
-      vector_begin[v] = begin + from / kRegisterRows * kRegisterRows;
-      vector_end[v] = std::min(begin + to / kRegisterRows * kRegisterRows, end);
+      const std::int32_t to = panel.vector_end[v] - tile.first_key - begin + kSegmentKeys - 1;
+      vector_begin[v] = begin + from / kSegmentKeys * kSegmentKeys;
+      vector_end[v] = std::min(begin + to / kSegmentKeys * kSegmentKeys, end);
     }
     num_segments = 0;
     for (std::int32_t key = begin; key < end;) {
@@ -142,9 +158,13 @@ struct PanelKernel {
   template <class Use>
   HWY_INLINE void score(const Use& use) const {
     if (has_quantised_keys()) return score_quantised(use);
+#if HEED_HAS_TILES
+    score_in_tiles(*this, use);
+#else
     for (std::int32_t i = 0; i < num_segments; ++i) {
       with_vectors<kVectors>(segments[i], ScoreSegment<Use>{*this, use});
     }
+#endif
   }
 
   static HWY_INLINE Vec load(const Real* array, int v) {
@@ -192,11 +212,19 @@ struct PanelKernel {
   };
 
   // `pairs` is memory for weights in pairs, [kTileKeys / 2][kWidth], which may be their own;
-  // `missing` is the weight of a key that lacks for the last pair.
-  HWY_INLINE OverKeys over_keys([[maybe_unused]] Real missing, [[maybe_unused]] Real* pairs) const {
+  // `missing` is the weight of a key that lacks for the last pair. They may be pairs already.
+  HWY_INLINE OverKeys over_keys([[maybe_unused]] Real missing, [[maybe_unused]] Real* pairs,
+                                [[maybe_unused]] bool are_pairs = false) const {
 #if HEED_HAS_PAIRS
     const std::int64_t first = begin / 2 * kWidth;
-    pair_rows<First::kUpper>(weights + 2 * first, end - begin, kWidth, missing, pairs + first);
+    if (!are_pairs) {
+      pair_rows<First::kUpper>(weights + 2 * first, end - begin, kWidth, missing, pairs + first);
+    }
+    // Whole tiles.
+    for (std::int32_t pair = (end + 1) / 2; pair % (kKeysTogether / 2) != 0; ++pair) {
+      const Vec nothing = hn::Set(kReals, missing);
+      for (int v = 0; v < kVectors; ++v) store(pair_of(nothing, nothing), pairs + pair * kWidth, v);
+    }
     return {tile.pairs, tile.pair_stride, pairs};
 #else
     return {tile.value, tile.value_stride, weights};
@@ -247,7 +275,11 @@ struct PanelKernel {
   // sums[column][row] += Σ_key weight · value[key][column] for so many columns.
   template <bool kGuarded>
   HWY_INLINE void add_values(const OverKeys& operands, std::int32_t columns, Real* sums) const {
+#if HEED_HAS_TILES
+    add_values_in_tiles<kGuarded>(*this, operands, columns, sums);
+#else
     for_each_register_block(0, columns, ValueRegisterBlock<kGuarded>{*this, operands, sums});
+#endif
   }
 
 #if HEED_REAL_BITS == 32 && !HEED_HAS_PAIRS
@@ -285,6 +317,7 @@ struct PanelKernel {
   // Products of query and key in natural units.
   struct RawScores {
     static constexpr bool kFinishes = kInPairs;
+    static constexpr bool kMakesPairs = false;
     const Panel& panel;
     HWY_INLINE Vec start(int) const { return hn::Zero(kReals); }
     HWY_INLINE Vec finish(int, std::int32_t, Vec product) const {

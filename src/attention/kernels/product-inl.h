@@ -24,6 +24,12 @@
 #else
 #define HEED_HAS_PAIRS 0
 #endif
+#undef HEED_HAS_TILES
+#ifdef HEED_OF_TILES
+#define HEED_HAS_TILES 1
+#else
+#define HEED_HAS_TILES 0
+#endif
 #if HEED_HAS_PAIRS
 #include "attention/kernels/pairs-inl.h"
 #endif
@@ -32,9 +38,12 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 constexpr bool kInPairs = HEED_HAS_PAIRS != 0;
+constexpr bool kInTiles = HEED_HAS_TILES != 0;
 
 // Numbers in one element of an operand, and elements that have so many numbers.
 constexpr int kPerElement = kInPairs ? 2 : 1;
+// Keys that are not divided: their products are added to each other first, or may be.
+constexpr std::int32_t kKeysTogether = kInTiles ? kTileKeysTogether : kPerElement;
 constexpr std::int32_t elements_of(std::int32_t numbers) {
   return (numbers + kPerElement - 1) / kPerElement;
 }

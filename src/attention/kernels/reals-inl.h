@@ -1,7 +1,7 @@
 // The vectors of the kernels: of floats, or of doubles where the file that is compiled says
 // HEED_REAL_BITS 64; of floats whose products are of pairs of bfloat16 where it says
-// HEED_OF_BFLOAT16, and of quads of bytes where it says HEED_OF_QUADS. Each kind's kernels live in
-// a namespace of their own, for one program has all.
+// HEED_OF_BFLOAT16, in tiles where it says HEED_OF_TILES too, and of quads of bytes where it says
+// HEED_OF_QUADS. Each kind's kernels live in a namespace of their own, for one program has all.
 #if defined(HEED_REALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_REALS_INL_H_
 #undef HEED_REALS_INL_H_
@@ -20,7 +20,9 @@
 #define HEED_REAL_BITS 32
 #endif
 #undef HEED_REAL_NAMESPACE
-#ifdef HEED_OF_BFLOAT16
+#ifdef HEED_OF_TILES
+#define HEED_REAL_NAMESPACE tiles
+#elif defined(HEED_OF_BFLOAT16)
 #define HEED_REAL_NAMESPACE bf16
 #elif defined(HEED_OF_QUADS)
 #define HEED_REAL_NAMESPACE quads

@@ -22,6 +22,9 @@
 #include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/stored-inl.h"
 #include "hwy/highway.h"
+#if HEED_HAS_TILES
+#include "attention/kernels/tiles-inl.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
@@ -33,8 +36,8 @@ HWY_INLINE std::int32_t out_stride(const Panel& panel) {
 
 constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
 
-// Rows whose sums fit the registers.
-constexpr int kMostRowsAtOnce = kHasManyRegisters ? 8 : 6;
+// Rows whose sums fit the registers, each of them two where they are those of tiles.
+constexpr int kMostRowsAtOnce = kInTiles ? 4 : kHasManyRegisters ? 8 : 6;
 
 // Rows beside whose sums eight vectors of values do.
 constexpr int kMostRowsOfEightVectors = 3;
@@ -64,7 +67,7 @@ struct RowsKernel {
 
   // Vectors of keys, or of columns, beside all rows: their sums are chains that do not wait for
   // each other, and what is broadcast of a row serves all of them.
-  static constexpr int kVectors = kRows <= (kHasManyRegisters ? 6 : 2) ? 4 : 2;
+  static constexpr int kVectors = kRows <= (kHasManyRegisters && !kInTiles ? 6 : 2) ? 4 : 2;
   static constexpr bool kRowsInOrder = kReading == Reading::kRowsInOrder;
   static constexpr bool kInOrder = kReading == Reading::kInOrder || kRowsInOrder;
   static constexpr bool kGuarded = kReading == Reading::kGuarded;
@@ -72,6 +75,8 @@ struct RowsKernel {
   static constexpr bool kMayBeQuantised = !kInOrder || (kRows == 1 && !kRowsInOrder);
   using LoadedReals =
       std::conditional_t<kReading == Reading::kInOrder, RealNumbersInHalves, RealNumbers>;
+  // Groups whose values are added up together.
+  static constexpr std::int32_t kTogether = std::max(kKeysTogether / kGroupKeys, 1);
   static constexpr int kKeyVectors = kInOrder ? kGroupKeys / kLanes : kVectors;
   static constexpr int kMostValueVectors =
       kInOrder && kRows <= kMostRowsOfEightVectors ? 8 : kVectors;
@@ -112,9 +117,9 @@ struct RowsKernel {
   }
 
   // sums[row][v] += query · key for the dimension d of these vectors of keys.
-  template <class Columns, int kCount>
+  template <class Columns, class Sum, int kCount>
   HWY_INLINE void add_column(const Columns (&columns)[kCount], std::int32_t d,
-                             const Real* HWY_RESTRICT query, Vec (&sums)[kRows][kCount]) const {
+                             const Real* HWY_RESTRICT query, Sum (&sums)[kRows][kCount]) const {
     Vec keys[kCount];
     for (int v = 0; v < kCount; ++v) keys[v] = columns[v].load(d);
     for (int r = 0; r < kRows; ++r) {
@@ -172,6 +177,10 @@ struct RowsKernel {
         for (int v = 0; v < kCount; ++v) columns[v].start_dims(first);
         if constexpr (kRowsInOrder) columns[0].fetch_ahead(first);
         const std::int32_t last = std::min(Columns::kDims, dims - first);
+#if HEED_HAS_TILES
+        add_tile(columns, query, sums, fetched);
+        query += last * panel.num_rows;
+#else
         std::int32_t d = 0;
         for (; d + 2 <= last; d += 2, query += 2 * panel.num_rows) {
           fetched.step();
@@ -179,10 +188,27 @@ struct RowsKernel {
           add_column(columns, d + 1, query + panel.num_rows, sums);
         }
         if (d < last) add_column(columns, d, query, sums);
+#endif
       }
       store_sums(sums, key);
     }
   }
+#if HEED_HAS_TILES
+  // What kTilePairs pairs of dimensions add, in the order of a tile.
+  template <class Columns, int kCount>
+  HWY_INLINE void add_tile(const Columns (&columns)[kCount], const Real* HWY_RESTRICT query,
+                           Vec (&sums)[kRows][kCount], Prefetch& fetched) const {
+    TileChain chains[kRows][kCount];
+    for (auto& of_row : chains) std::fill_n(of_row, kCount, TileChain::empty());
+    for (int pair = 0; pair < kTilePairs; ++pair) {
+      if (pair % 2 == 0) fetched.step();
+      add_column(columns, pair, query + pair * panel.num_rows, chains);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kCount; ++v) sums[r][v] = chains[r][v].total(sums[r][v]);
+    }
+  }
+#endif
   template <class Numbers>
   HWY_INLINE void find_plain_exponents() const {
     if constexpr (kRowsInOrder) {
@@ -324,12 +350,21 @@ struct RowsKernel {
     return weights + kRows * kTileKeys + r * (kTileKeys / 2);
   }
 
+  // Positions of a group that some row sees, pairs of keys undivided.
+  struct Positions {
+    std::int32_t from;
+    std::int32_t to;
+  };
+  HWY_INLINE Positions positions_of(std::int32_t group) const {
+    return {std::max(begin - group * kGroupKeys, 0) / kPerElement * kPerElement,
+            std::min(end - group * kGroupKeys, kGroupKeys)};
+  }
+
   // sums[row] += the weights of positions of a group, in their order: a chain of additions that
   // the processor works on while it adds the group's values.
-  HWY_INLINE void add_weights(std::int32_t group, std::int32_t from, std::int32_t to,
-                              Real (&sums)[kRows]) const {
+  HWY_INLINE void add_weights(std::int32_t group, Positions some, Real (&sums)[kRows]) const {
     const Real* HWY_RESTRICT weight = weights + group * kGroupKeys;
-    for (std::int32_t j = from; j < to; ++j) {
+    for (std::int32_t j = some.from; j < some.to; ++j) {
       for (int r = 0; r < kRows; ++r) {
         if (kGuarded && weight[r * kTileKeys + j] == kUnseen) continue;
         sums[r] += weight[r * kTileKeys + j];
@@ -337,25 +372,18 @@ struct RowsKernel {
     }
   }
 
-  // out[row][column …] += Σ weight · value over the positions from ≤ j < to of a group, for kCount
-  // vectors of columns, of which the last may lack some.
-  template <class Values, int kCount>
-  HWY_INLINE void add_columns(std::int32_t group, std::int32_t from, std::int32_t to,
-                              std::int32_t column, Prefetch& fetched) const {
-    Real* out = state.out + first_row * out_stride(panel) + column;
-    Vec sums[kRows][kCount];
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kCount; ++v) {
-        sums[r][v] = hn::Load(kReals, out + r * out_stride(panel) + v * kLanes);
-      }
-    }
+  // sums[row][v] += Σ weight · value over some positions of a group, for kCount vectors of columns,
+  // of which the last may lack some.
+  template <class Values, class Sum, int kCount>
+  HWY_INLINE void add_group(std::int32_t group, Positions some, std::int32_t column,
+                            Prefetch& fetched, Sum (&sums)[kRows][kCount]) const {
     const Real* HWY_RESTRICT weight =
         (kInPairs ? pair_weights(0) : weights) + group * kGroupKeys / kPerElement;
     constexpr std::int32_t kRowSize = kTileKeys / kPerElement;
-    Values values(tile.value, static_cast<std::size_t>(group), from, column);
-    if constexpr (kInPairs) values.count = tile.num_keys - group * kGroupKeys - from;
+    Values values(tile.value, static_cast<std::size_t>(group), some.from, column);
+    if constexpr (kInPairs) values.count = tile.num_keys - group * kGroupKeys - some.from;
     const std::int32_t columns = panel.value_dim - column;
-    for (std::int32_t j = from / kPerElement; j < elements_of(to); ++j, values.next()) {
+    for (std::int32_t j = some.from / kPerElement; j < elements_of(some.to); ++j, values.next()) {
       if constexpr (kRowsInOrder) values.template fetch_ahead<kCount>();
       fetched.step();
       Vec value[kCount];
@@ -372,6 +400,30 @@ struct RowsKernel {
         }
       }
     }
+  }
+
+  // out[row][column …] += what keys from the first one of a group on add, kTogether groups of them.
+  template <class Values, int kCount>
+  HWY_INLINE void add_columns(std::int32_t group, std::int32_t column, Prefetch& fetched) const {
+    Real* out = state.out + first_row * out_stride(panel) + column;
+    Vec sums[kRows][kCount];
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kCount; ++v) {
+        sums[r][v] = hn::Load(kReals, out + r * out_stride(panel) + v * kLanes);
+      }
+    }
+#if HEED_HAS_TILES
+    TileChain chains[kRows][kCount];
+    for (auto& of_row : chains) std::fill_n(of_row, kCount, TileChain::empty());
+    for (std::int32_t i = group; i < group + kTogether && i * kGroupKeys < end; ++i) {
+      add_group<Values>(i, positions_of(i), column, fetched, chains);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kCount; ++v) sums[r][v] = chains[r][v].total(sums[r][v]);
+    }
+#else
+    add_group<Values>(group, positions_of(group), column, fetched, sums);
+#endif
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kCount; ++v) {
         hn::Store(sums[r][v], kReals, out + r * out_stride(panel) + v * kLanes);
@@ -403,18 +455,19 @@ struct RowsKernel {
   HWY_INLINE void add_groups() const {
     Prefetch fetched = fetch_beside_values(std::int64_t{elements_of(end - begin)} * passes());
     Real sums[kRows] = {};
-    for (std::int32_t group = begin / kGroupKeys; group * kGroupKeys < end; ++group) {
-      const std::int32_t from = std::max(begin - group * kGroupKeys, 0) / kPerElement * kPerElement;
-      const std::int32_t to = std::min(end - group * kGroupKeys, kGroupKeys);
-      add_weights(group, from, to, sums);
+    std::int32_t group = begin / kGroupKeys / kTogether * kTogether;
+    for (; group * kGroupKeys < end; group += kTogether) {
+      for (std::int32_t i = group; i < group + kTogether; ++i) {
+        add_weights(i, positions_of(i), sums);
+      }
       for (std::int32_t column = 0; column < panel.value_dim;) {
         const std::int32_t count = vectors_at(column);
         if (kMostValueVectors > kVectors && count == kMostValueVectors) {
-          add_columns<Values, kMostValueVectors>(group, from, to, column, fetched);
+          add_columns<Values, kMostValueVectors>(group, column, fetched);
         } else if (count == kVectors) {
-          add_columns<Values, kVectors>(group, from, to, column, fetched);
+          add_columns<Values, kVectors>(group, column, fetched);
         } else {
-          add_columns<Values, 1>(group, from, to, column, fetched);
+          add_columns<Values, 1>(group, column, fetched);
         }
         column += count * kLanes;
       }

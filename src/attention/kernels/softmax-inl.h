@@ -28,6 +28,7 @@ constexpr Real kLargestSum = 0x1p30F;
 template <int kVectors>
 struct Exponents {
   static constexpr bool kFinishes = true;
+  static constexpr bool kMakesPairs = false;
   const PanelKernel<kVectors>& kernel;
   const Real* minus_m;
   Vec (&largest)[kVectors];
@@ -103,10 +104,16 @@ struct SoftmaxKernel {
 
   HWY_INLINE void attend() const {
     if (kernel.begin >= kernel.end) return;
-    if (state.moving || !has_started<kVectors>(state) || !try_fused_weights()) separate_weights();
+    const bool may_fuse = !state.moving && has_started<kVectors>(state);
+    if (may_fuse && makes_pairs()) {
+      if (try_fused_weights<kInTiles>()) return add_values(true);
+      separate_weights();
+    } else if (!may_fuse || !try_fused_weights<false>()) {
+      separate_weights();
+    }
     if (options.guarded && kernel.is_mixed) kernel.replace_unseen(kUnseen);
     drop(kernel, options);
-    add_values();
+    add_values(false);
   }
 
   // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
@@ -130,13 +137,21 @@ struct SoftmaxKernel {
     move(largest, shift);
     weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
     drop(kernel, options);
-    add_values();
+    add_values(false);
   }
 
  private:
+  // Whether nothing happens to weights before they are multiplied: those in tiles become pairs as
+  // soon as they are there.
+  HWY_INLINE bool makes_pairs() const {
+    return kInTiles && options.dropout == nullptr && !options.guarded;
+  }
+
   // The scores become weights right in the register block, in the hope that no m must move.
+  template <bool kPairs>
   struct FusedWeights {
     static constexpr bool kFinishes = true;
+    static constexpr bool kMakesPairs = kPairs;
     const Kernel& kernel;
     const Real* minus_m;
     Vec (&tile_sum)[kVectors];
@@ -151,10 +166,11 @@ struct SoftmaxKernel {
   };
 
   // Returns whether the weights stand; otherwise nothing but `weights` was touched.
+  template <bool kPairs>
   HWY_INLINE bool try_fused_weights() const {
     Vec tile_sum[kVectors];
     for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
-    kernel.score(FusedWeights{kernel, state.minus_m, tile_sum});
+    kernel.score(FusedWeights<kPairs>{kernel, state.minus_m, tile_sum});
     bool fits = true;
     for (int v = 0; v < kVectors; ++v) {
       fits = fits && hn::AllTrue(kReals, hn::Le(tile_sum[v], hn::Set(kReals, kLargestSum)));
@@ -206,15 +222,16 @@ struct SoftmaxKernel {
     }
   }
 
-  HWY_INLINE void add_values() const {
+  HWY_INLINE void add_values(bool are_pairs) const {
     const std::int32_t columns = kernel.panel.value_dim;
     if (kernel.has_quantised_values()) {
       kernel.add_quantised_values(state.out);
     } else if (!options.guarded) {
-      kernel.template add_values<false>(kernel.over_keys(0, kernel.weights), columns, state.out);
+      kernel.template add_values<false>(kernel.over_keys(0, kernel.weights, are_pairs), columns,
+                                        state.out);
     } else {
-      kernel.template add_values<true>(kernel.over_keys(kUnseen, kernel.weights), columns,
-                                       state.out);
+      kernel.template add_values<true>(kernel.over_keys(kUnseen, kernel.weights, are_pairs),
+                                       columns, state.out);
     }
   }
 

@@ -118,7 +118,7 @@ struct PlainValues {
 // Keys that are columns: two neighbouring dimensions side by side, of an even number of them.
 struct PairColumns {
   static constexpr int kMostVectors = 8;
-  static constexpr std::int32_t kDims = kAllDims;
+  static constexpr std::int32_t kDims = kInTiles ? kKeysTogether / 2 : kAllDims;
 
   const std::byte* at;
   const std::byte* dims;

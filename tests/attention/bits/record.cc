@@ -11,8 +11,8 @@ namespace heed::bits {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kTargets{"AVX512_BF16", "AVX512", "AVX2",     "SSE4",
-                                                   "NEON_BF16",   "NEON",   "reference"};
+constexpr std::array<std::string_view, 8> kTargets{
+    "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON", "reference"};
 constexpr int kDigits = 16;
 
 // Calls are recorded of floats and of half precision, which AVX512_VNNI computes as AVX512 does.

@@ -10,8 +10,8 @@
 
 namespace heed::bits {
 
-// "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON", "reference", as attention_target()
-// names them.
+// "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON", "reference", as
+// attention_target() names them.
 bool is_recorded(std::string_view target);
 
 class Record {

@@ -1,0 +1,158 @@
+// The tiles of AMX: eight registers of 16 rows of 64 bytes, which are 16 floats or 16 pairs of
+// bfloat16. Where HEED_EMULATE_AMX asks for it, vectors compute the same bits, for tests on
+// processors without tiles.
+#if defined(HEED_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_TILES_INL_H_
+#undef HEED_TILES_INL_H_
+#else
+#define HEED_TILES_INL_H_
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include "attention/kernels/product-inl.h"
+#include "attention/kernels/reals-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
+
+constexpr int kTileRows = 16;
+static_assert(kTileRows == kLanes);
+
+// Pairs whose products one instruction adds up: a row of one operand, the rows of the other.
+constexpr int kTilePairs = 16;
+
+// The numbers that are the upper and the lower halves of pairs.
+HWY_INLINE Vec upper_of(Vec pairs) {
+  return hn::BitCast(kReals, hn::And(hn::BitCast(kBits, pairs), hn::Set(kBits, 0xFFFF0000U)));
+}
+HWY_INLINE Vec lower_of(Vec pairs) {
+  return hn::BitCast(kReals, hn::ShiftLeft<16>(hn::BitCast(kBits, pairs)));
+}
+
+// What vectors add up as a tile does, kTilePairs pairs of products: those of the upper halves one
+// after the other, those of the lower ones beside them. total() adds both, and that to a sum.
+struct TileChain {
+  Vec upper;
+  Vec lower;
+
+  static HWY_INLINE TileChain empty() { return {hn::Zero(kReals), hn::Zero(kReals)}; }
+  HWY_INLINE Vec total(Vec sum) const { return hn::Add(sum, hn::Add(upper, lower)); }
+};
+
+HWY_INLINE TileChain add_product(Vec a, Vec b, const TileChain& chain) {
+  return {hn::MulAdd(upper_of(a), upper_of(b), chain.upper),
+          hn::MulAdd(lower_of(a), lower_of(b), chain.lower)};
+}
+
+// Without weights that are kUnseen.
+HWY_INLINE TileChain add_seen_product(Vec value, Vec weight, const TileChain& chain) {
+  const TileChain added = add_product(value, weight, chain);
+  const Vec unseen = hn::Set(kReals, kUnseen);
+  return {hn::IfThenElse(hn::Eq(upper_of(weight), unseen), chain.upper, added.upper),
+          hn::IfThenElse(hn::Eq(lower_of(weight), unseen), chain.lower, added.lower)};
+}
+
+// sum + Σ_i a[i] · b[i], of kTilePairs pairs of a in all lanes and rows of b.
+template <bool kGuarded>
+HWY_INLINE Vec add_tile_row(const Real* a, const Real* b, std::int64_t b_stride, Vec sum) {
+  TileChain chain = TileChain::empty();
+  for (int i = 0; i < kTilePairs; ++i) {
+    const Vec x = broadcast(a + i);
+    const Vec y = hn::LoadU(kReals, b + i * b_stride);
+    chain = kGuarded ? add_seen_product(x, y, chain) : add_product(x, y, chain);
+  }
+  return chain.total(sum);
+}
+
+#ifdef HEED_EMULATE_AMX
+
+struct TileRegisters {
+  alignas(64) Real rows[8][kTileRows][kLanes];
+};
+inline TileRegisters& tile_registers() {
+  thread_local TileRegisters registers;
+  return registers;
+}
+
+class TileScope {
+ public:
+  TileScope() {}
+};
+
+template <int kTile>
+HWY_INLINE void tile_zero() {
+  std::memset(tile_registers().rows[kTile], 0, sizeof(tile_registers().rows[kTile]));
+}
+template <int kTile>
+HWY_INLINE void tile_load(const Real* rows, std::int64_t stride) {
+  for (int i = 0; i < kTileRows; ++i) {
+    std::memcpy(tile_registers().rows[kTile][i], static_cast<const void*>(rows + i * stride), 64);
+  }
+}
+template <int kTile>
+HWY_INLINE void tile_store(Real* rows, std::int64_t stride) {
+  for (int i = 0; i < kTileRows; ++i) {
+    std::memcpy(rows + i * stride, tile_registers().rows[kTile][i], 64);
+  }
+}
+template <int kSum, int kA, int kB>
+HWY_INLINE void tile_multiply() {
+  auto& rows = tile_registers().rows;
+  for (int i = 0; i < kTileRows; ++i) {
+    const Vec sum = hn::Load(kReals, rows[kSum][i]);
+    hn::Store(add_tile_row<false>(rows[kA][i], rows[kB][0], kLanes, sum), kReals, rows[kSum][i]);
+  }
+}
+
+#else
+
+// All tiles have their whole size while this lives.
+class TileScope {
+ public:
+  TileScope() {
+    struct alignas(64) Configuration {
+      std::uint8_t palette = 1;
+      std::uint8_t start_row = 0;
+      std::uint8_t reserved[14] = {};
+      std::uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+      std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    };
+    static_assert(sizeof(Configuration) == 64);
+    static constexpr Configuration kWhole;
+    asm volatile("ldtilecfg %0" ::"m"(kWhole));
+  }
+  ~TileScope() { asm volatile("tilerelease"); }
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+};
+
+template <int kTile>
+HWY_INLINE void tile_zero() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
+}
+// `stride` counts floats.
+template <int kTile>
+HWY_INLINE void tile_load(const Real* rows, std::int64_t stride) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(rows), "r"(stride * 4), "i"(kTile) : "memory");
+}
+template <int kTile>
+HWY_INLINE void tile_store(Real* rows, std::int64_t stride) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(rows), "r"(stride * 4), "i"(kTile)
+               : "memory");
+}
+// sum[i][j] += Σ_p a[i][p] · b[p][j], of pairs, in the order of TileChain. Numbers below 2⁻¹²⁶
+// count as 0, before and after.
+template <int kSum, int kA, int kB>
+HWY_INLINE void tile_multiply() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kA), "i"(kB));
+}
+
+#endif
+
+}  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_TILES_INL_H_

@@ -1,0 +1,104 @@
+// Calls of bfloat16 by the kernels of one table, before results are rounded, and how far they are
+// from exact.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "attention/calls.h"
+#include "heed/convert.h"
+#include "heed/parallel.h"
+#include "heed/reference.h"
+#include "support/exact.h"
+#include "support/fused.h"
+#include "support/tensors.h"
+
+namespace heed::testing_support {
+
+using HalfViews = BasicInputViews<BFloat16>;
+
+struct HalfInputs {
+  Tensor<BFloat16> query;
+  Tensor<BFloat16> key;
+  Tensor<BFloat16> value;
+
+  explicit HalfInputs(const InputViews& in)
+      : query(heed::converted<BFloat16>(in.query)),
+        key(heed::converted<BFloat16>(in.key)),
+        value(heed::converted<BFloat16>(in.value)) {}
+  explicit HalfInputs(const Sizes& sizes, float magnitude = 1)
+      : HalfInputs(InputViews(Inputs(sizes, magnitude))) {}
+
+  // NOLINTNEXTLINE(google-explicit-constructor): as a tensor is passed as a view
+  operator HalfViews() const { return {query, key, value}; }
+};
+
+// How a problem is computed: nothing of it may change a bit.
+struct Path {
+  bool few_rows = true;  // where there are few
+  int threads = 1;
+};
+
+inline Request<float> request_of(const HalfViews& in, const AttentionOptions& options) {
+  return check_request("attention", check_shapes("attention", in.query, in.key, in.value), options);
+}
+
+// The result of a call that takes pairs, before it is rounded to bfloat16.
+inline AttentionOutput<float> attend(const kernels::KernelTable& table, const HalfViews& in,
+                                     const AttentionOptions& options, const Path& path = {}) {
+  const auto request = request_of(in, options);
+  auto schedule = engine::make_schedule(table, request, engine::Pass::kForward, 1);
+  EXPECT_TRUE(schedule.stages_pairs);
+  if (!path.few_rows) schedule = engine::in_whole_vectors(schedule);
+  schedule.workers = path.threads;
+  if (path.threads > 1) {
+    schedule.panels_per_block = 1;
+    schedule.key_chunks = std::max<std::int64_t>(
+        1, (request.shape.kv_len + kernels::kChunkKeys - 1) / kernels::kChunkKeys);
+  }
+  const Shape rows{in.query.extent(0), in.query.extent(1), in.query.extent(2)};
+  AttentionOutput<float> result{Tensor<float>({rows[0], rows[1], rows[2], in.value.extent(3)}),
+                                Tensor<float>(rows), Tensor<float>(rows)};
+  const ForwardCall<float> call{call_of(request, in.query, in.key, in.value),
+                                rows_of(result.out.view()), result.lse, result.lse_low};
+  set_num_threads(path.threads);
+  fused_backend<float>(&table).forward({&call, 1}, schedule, {});
+  set_num_threads(0);
+  return result;
+}
+
+inline bool same_result(const AttentionOutput<float>& a, const AttentionOutput<float>& b) {
+  return same_bits(a.out, b.out) && same_bits(a.lse, b.lse) && same_bits(a.lse_low, b.lse_low);
+}
+
+inline AttentionOutput<double> exact_of(const HalfInputs& in, const AttentionOptions& options) {
+  const ExactOptions exact(options);
+  auto result =
+      reference::attention(exactly(converted<float>(in.query)), exactly(converted<float>(in.key)),
+                           exactly(converted<float>(in.value)), *exact);
+  return {std::move(result.out), std::move(result.lse)};
+}
+
+// Empty when the error is at most twice that of the plain computation in the same precision.
+inline std::string inaccuracy(const kernels::KernelTable& table, const HalfInputs& in,
+                              const AttentionOptions& options) {
+  const auto found = attend(table, in, options);
+  const auto plain = reference::attention(in.query, in.key, in.value, options);
+  const auto exact = exact_of(in, options);
+  // A weight is off by half a unit of bfloat16 at most, and where one weighs nearly everything the
+  // plain computation may be lucky to round it to 1.
+  const Judgement of_out{.always_allowed = 0x1p-9 * std::max(1.0, largest_magnitude(exact.out))};
+  // So may it be with a score of one row, a sum of as many products as there are dimensions.
+  const double units = std::max(1.0, std::sqrt(static_cast<double>(in.query.extent(3)) / 16));
+  const Judgement of_lse{.always_allowed =
+                             units * 0x1p-23 * std::max(1.0, largest_magnitude(exact.lse))};
+  return of_out("out", found.out, plain.out, exact.out) +
+         of_lse("lse", found.lse, plain.lse, exact.lse);
+}
+
+}  // namespace heed::testing_support
