@@ -9,6 +9,7 @@
 
 #include "distributed/divided.h"
 #include "heed/error.h"
+#include "heed/parallel.h"
 #include "heed/position.h"
 #include "support/exact.h"
 #include "support/tensors.h"
@@ -135,6 +136,30 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
     expect(in, {.mask = mask, .bias = bias, .sinks = sinks});
   }
   expect(in, {.mask = mask, .dropout = {.probability = 0.25F, .seed = 3}});
+}
+
+TEST(DistributedBackward, ThreadsOfARankChangeNoBit) {
+  const Operands<float> in({1500, 1500, 2, 3});
+  const Tensor<float> sinks = normal<float>({6}, 5);
+  for (const Shape& shape : {Shape{6, 1, 1500}, Shape{6, 1500, 1}, Shape{1, 1500, 1500}}) {
+    SCOPED_TRACE(to_string(shape));
+    const Tensor<float> bias = normal<float>(shape, 6);
+    const AttentionOptions options{.mask = causal(), .bias = bias, .sinks = sinks};
+    const auto forward = attention_with_lse(in.query, in.key, in.value, options);
+    const auto by_threads = [&](int threads) {
+      set_num_threads(threads);
+      auto found = divided_backward(in, forward, {2}, options);
+      set_num_threads(0);
+      return found;
+    };
+    const auto expected = by_threads(2);
+    const auto found = by_threads(8);
+    EXPECT_TRUE(same_bits(found.query, expected.query));
+    EXPECT_TRUE(same_bits(found.key, expected.key));
+    EXPECT_TRUE(same_bits(found.value, expected.value));
+    EXPECT_TRUE(same_bits(found.bias, expected.bias));
+    EXPECT_TRUE(same_bits(found.sinks, expected.sinks));
+  }
 }
 
 // All rows of ranks other than 0 see segments after the first only: sinks are not lost, nor twice.
