@@ -19,6 +19,7 @@
 #include "attention/kernels/key_rows-inl.h"
 #include "attention/kernels/prefetch.h"
 #include "attention/kernels/product-inl.h"
+#include "attention/kernels/reading-inl.h"
 #include "attention/kernels/softmax-inl.h"
 #include "attention/kernels/stored-inl.h"
 #include "hwy/highway.h"
@@ -28,27 +29,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
-
-// From one row of out to the next, of a panel of few rows: whole vectors.
-HWY_INLINE std::int32_t out_stride(const Panel& panel) {
-  return (panel.value_dim + kLanes - 1) / kLanes * kLanes;
-}
-
-constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
-
-// Rows whose sums fit the registers, each of them two where they are those of tiles.
-constexpr int kMostRowsAtOnce = kInTiles ? 4 : kHasManyRegisters ? 8 : 6;
-
-// Rows beside whose sums eight vectors of values do.
-constexpr int kMostRowsOfEightVectors = 3;
-
-// How keys and values are read. Whatever the way, the bits are the same.
-enum class Reading {
-  kAhead,        // several groups side by side; what comes next is fetched meanwhile
-  kInOrder,      // each side of a tile from its first byte to its last
-  kRowsInOrder,  // the same of keys that are rows, which are fetched a little ahead
-  kGuarded,      // as kAhead, but keys that a row does not see are left out
-};
 
 // kRows rows of a panel of few rows. Every chain is that of PanelKernel, step by step, and so is
 // every bit; a tile is always taken in two passes. In pairs, rows of keys are elements as large as

@@ -1,0 +1,114 @@
+// What products of bfloat16 keep to, whatever multiplies them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "attention/masks/sinks_and_window.h"
+#include "heed/position.h"
+#include "support/half_calls.h"
+
+namespace heed::testing_support {
+
+// A row alone, of few rows, has the bits that it has among many; also where keys are left out, in
+// steps or from an odd one on.
+inline void expect_a_row_alone_has_the_same_bits(const kernels::KernelTable& table,
+                                                 std::int64_t head_dim, std::int64_t value_dim) {
+  const std::int64_t length = 1300;
+  const HalfInputs in({.num_heads = 2,
+                       .num_kv_heads = 1,
+                       .q_len = length,
+                       .kv_len = length,
+                       .head_dim = head_dim,
+                       .value_dim = value_dim});
+  const Tensor<float> bias = normal<float>({2, 1, length}, 4);
+  const Alignment from_first = Alignment::top_left();
+  std::vector<AttentionOptions> all;
+  for (const Mask& mask :
+       {Mask(), causal_top_left(), sliding_window(77, 5, from_first), strided(31, from_first),
+        strided(2, from_first), strided(12, from_first), dilated(5, 3, from_first),
+        dilated(9, 10, from_first), sinks_and_window(3, 41),
+        causal_top_left() &
+            Mask::where([](auto, auto, auto, auto k) { return k % 128 > 32 && k % 3 == 1; })}) {
+    all.push_back({.mask = mask});
+  }
+  all.push_back({.bias = bias, .softcap = 5});
+  for (const AttentionOptions& options : all) {
+    SCOPED_TRACE(options.mask.description());
+    const auto whole = attend(table, in, options);
+    for (const std::int64_t q : {0, 1, 640, 1151, 1299}) {
+      const HalfViews row{HalfViews(in).query.slice(2, q, q + 1), in.key, in.value};
+      AttentionOptions alone = options;
+      alone.query_offset = q;
+      for (const bool few_rows : {true, false}) {
+        const auto found = attend(table, row, alone, {.few_rows = few_rows});
+        for (std::int64_t h = 0; h < 2; ++h) {
+          EXPECT_EQ(found.lse(0, h, 0), whole.lse(0, h, q)) << q;
+          for (std::int64_t d = 0; d < value_dim; ++d) {
+            ASSERT_EQ(found.out(0, h, 0, d), whole.out(0, h, q, d)) << q << " " << d;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows at addresses that no pair begins at, of odd sizes and strides, side by side or backwards.
+inline void expect_layouts_change_no_bit(const kernels::KernelTable& table, std::int64_t dim) {
+  const HalfInputs in({.num_heads = 2,
+                       .num_kv_heads = 2,
+                       .q_len = 60,
+                       .kv_len = 150,
+                       .head_dim = dim,
+                       .value_dim = dim});
+  const auto expected = attend(table, in, {});
+  for (const std::int64_t padding : {1, 2, 3, 1200}) {
+    const auto laid_out = [&](const Tensor<BFloat16>& x, Tensor<BFloat16>& memory) {
+      memory = Tensor<BFloat16>({1, x.extent(2), 2, dim + padding});
+      const auto view = memory.view().permute({0, 2, 1, 3}).slice(3, 1, 1 + dim);
+      for (std::int64_t h = 0; h < 2; ++h)
+        for (std::int64_t i = 0; i < x.extent(2); ++i)
+          for (std::int64_t d = 0; d < dim; ++d) view(0, h, i, d) = x(0, h, i, d);
+      return BFloat16View(view);
+    };
+    Tensor<BFloat16> query, key, value;
+    const HalfViews views{laid_out(in.query, query), laid_out(in.key, key),
+                          laid_out(in.value, value)};
+    EXPECT_TRUE(same_result(attend(table, views, {}), expected)) << dim << " " << padding;
+    const HalfViews row{views.query.slice(2, 5, 6), views.key, views.value};
+    EXPECT_TRUE(same_result(attend(table, row, {}), attend(table, row, {}, {.few_rows = false})));
+  }
+}
+
+// What a row does not see may be anything, the other key of its pair among it.
+inline void expect_hidden_numbers_touch_nothing(const kernels::KernelTable& table,
+                                                std::int64_t head_dim, std::int64_t value_dim) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const bool few_rows : {true, false}) {
+    for (const std::int64_t last : {40, 41, 128}) {
+      HalfInputs in({.q_len = 3, .kv_len = 200, .head_dim = head_dim, .value_dim = value_dim});
+      const AttentionOptions options{.mask = sliding_window(9, 0, Alignment::top_left()),
+                                     .query_offset = last - 2};
+      const auto expected = attend(table, in, options, {.few_rows = few_rows});
+      for (std::int64_t k = 0; k < 200; ++k) {
+        if (k >= last - 11 && k < last) continue;  // of the last one: it alone sees key `last`
+        for (std::int64_t d = 0; d < head_dim; ++d) in.key(0, 0, k, d) = BFloat16(infinity);
+        for (std::int64_t d = 0; d < value_dim; ++d) in.value(0, 0, k, d) = BFloat16(nan);
+      }
+      const auto found = attend(table, in, options, {.few_rows = few_rows});
+      for (std::int64_t d = 0; d < value_dim; ++d) {
+        for (std::int64_t q = 0; q < 2; ++q) {
+          EXPECT_EQ(found.out(0, 0, q, d), expected.out(0, 0, q, d)) << last << " " << q;
+        }
+        EXPECT_TRUE(std::isnan(found.out(0, 0, 2, d)));
+      }
+    }
+  }
+}
+
+}  // namespace heed::testing_support
