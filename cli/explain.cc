@@ -72,7 +72,7 @@ SentenceSettings checked_settings(const ExplainArguments& arguments) {
   return settings;
 }
 
-std::string describe(const SentenceSettings& settings) {
+std::string describe_settings(const SentenceSettings& settings) {
   return fmt::format(
       "{} heads of {} dimensions, mask {}, temperature {}, {}, random parameters (seed {}).",
       settings.num_heads, settings.head_dim(), settings.mask.description(), settings.temperature,
@@ -99,7 +99,7 @@ void print_explanation(const SentenceAttention& attention, std::optional<std::in
   const bool is_long = attention.num_tokens() > kMaxDrawnTokens;
   std::cout << wrap_text(fmt::format("{} token{}; {}", attention.num_tokens(),
                                      attention.num_tokens() == 1 ? "" : "s",
-                                     describe(attention.settings)),
+                                     describe_settings(attention.settings)),
                          style.width)
             << '\n'
             << (is_long ? "" : draw_tokens(attention, style) + '\n')

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "blas_kernels.h"
 #include "heed/config.h"
 #include "heed/viz/terminal.h"
 #include "help_formatter.h"
@@ -186,6 +187,7 @@ int report(const CLI::App& command, const std::function<int()>& body) {
 // NOLINTNEXTLINE(bugprone-exception-escape): when not even the error can be printed, so be it
 int main(int argc, char** argv) {
   occupy_standard_streams();
+  heed::cli::choose_blas_kernels();
   CLI::App command(kPurpose, "heed");
   const auto run_command = [&] {
     add_verbs(command);

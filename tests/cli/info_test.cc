@@ -1,16 +1,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "heed/attention.h"
+#include "heed/processor.h"
 #include "support/command.h"
 
 namespace heed {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing_support::run_command;
 
 TEST(InfoCommand, EveryTargetCanBeForced) {
@@ -27,6 +30,19 @@ TEST(InfoCommand, AnUnknownTargetIsNamed) {
   const auto result = run_command({"info"}, {{"HEED_TARGET", "MMX"}});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("HEED_TARGET is 'MMX', but this processor has only: "));
+}
+
+// On a processor that OpenBLAS does not know, too.
+TEST(InfoCommand, ProductsAreNotComputedAsOnAnOldProcessor) {
+  const auto blas_of = [](const testing_support::Environment& environment) {
+    const auto result = run_command({"info", "--json"}, environment);
+    return nlohmann::json::parse(result.out)["blas"].get<std::string>();
+  };
+  const auto sets = supported_instruction_sets();
+  if (std::find(sets.begin(), sets.end(), "AVX2") == sets.end()) GTEST_SKIP() << "it is an old one";
+  EXPECT_THAT(blas_of({}), Not(HasSubstr("Prescott")));
+  if (blas_of({}).find("DYNAMIC_ARCH") == std::string::npos) return;
+  EXPECT_THAT(blas_of({{"OPENBLAS_CORETYPE", "Prescott"}}), HasSubstr("Prescott"));
 }
 
 }  // namespace

@@ -181,8 +181,23 @@ class Worker {
       }
       if (schedule_.stages_pairs)
         put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
-      for (RunningSoftmax<Real>& panel : panels) panel.add(tile, scratch_);
+      const std::int64_t next = schedule_.reads_in_place() ? keys.end - some.end : 0;
+      for (std::size_t p = 0; p < panels.size(); ++p) {
+        fetch_part(std::min<std::int64_t>(next, kernels::kTileKeys), p, panels.size(), tile);
+        panels[p].add(tile, scratch_);
+      }
     });
+  }
+
+  // Lets panel p of so many fetch its part of the rows that follow the tile: in equal parts, and a
+  // few lines at a time, what takes long to come is there when it is needed.
+  static void fetch_part(std::int64_t rows, std::size_t p, std::size_t panels,
+                         kernels::BasicTile<Real>& tile) {
+    const auto part = [&](std::size_t i) {
+      return tile.num_keys + static_cast<std::int32_t>(static_cast<std::size_t>(rows) * i / panels);
+    };
+    tile.fetch_begin = part(p);
+    tile.fetch_end = part(p + 1);
   }
 
   // The same for few rows. The tiles of a chunk are computed together, when the one that follows is

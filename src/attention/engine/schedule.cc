@@ -6,9 +6,9 @@ namespace heed::inline v0::engine {
 
 namespace {
 
-// What a tile is used for while it is in the cache; staged tiles cost more and are used for more.
-constexpr std::int32_t kPanelsPerBlock = 4;
-constexpr std::int32_t kPanelsPerStagedBlock = 8;
+// What a tile is used for while it is in the cache, at most; on the way back panels keep more.
+constexpr std::int32_t kPanelsPerBlock = 8;
+constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 
 // Blocks a thread should find, so that none waits long for another at the end.
 constexpr std::int64_t kBlocksPerThread = 4;
@@ -129,14 +129,12 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
     const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
                                      (3 * schedule.head_dim + 2 * schedule.value_dim + 1);
     return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1,
-                                    std::min<std::int64_t>(panels, kPanelsPerBlock));
+                                    std::min<std::int64_t>(panels, kPanelsPerBackwardBlock));
   }
-  const bool is_staged =
-      schedule.stages_key || schedule.stages_value || schedule.table->multiplies_tiles();
-  const std::int64_t most = is_staged ? kPanelsPerStagedBlock : kPanelsPerBlock;
-  if (schedule.workers == 1) return std::min(panels, most);
+  const std::int64_t most = std::min<std::int64_t>(panels, kPanelsPerBlock);
+  if (schedule.workers == 1) return most;
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
-  return std::min(panels, std::clamp<std::int64_t>(fair, 1, most));
+  return std::clamp<std::int64_t>(fair, 1, most);
 }
 
 }  // namespace

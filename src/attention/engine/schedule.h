@@ -85,6 +85,8 @@ struct Schedule {
   bool has_quantised_values() const { return kernels::is_quantised(value_storage); }
   bool copies_key() const { return stages_key && !has_few_rows && !has_quantised_keys(); }
   bool copies_value() const { return stages_value && !has_few_rows && !has_quantised_values(); }
+  // Whether the numbers that are multiplied are those of the tensors, where these are.
+  bool reads_in_place() const { return !stages_key && !stages_value && !stages_pairs; }
   // Pairs of the keys of a tile, of what is summed over keys.
   std::int64_t pair_cells() const {
     if (!stages_pairs || has_few_rows) return 0;

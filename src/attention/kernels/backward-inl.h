@@ -61,12 +61,13 @@ struct Recompute {
   struct Use {
     static constexpr bool kFinishes = true;
     Exponents<kVectors> exponents;
-    const Vec (&offset)[kVectors];
+    Vec offset[kVectors];
 
-    HWY_INLINE Vec start(int v) const { return exponents.start(v); }
-    HWY_INLINE Vec finish(int v, std::int32_t key, Vec score) const {
-      const Vec exponent = exponents.finish(v, key, score);
-      return weight_of(exponents.kernel, v, key, hn::Add(exponent, offset[v]));
+    HWY_INLINE const Real* start() const { return exponents.start(); }
+    template <bool kMixed>
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec score) {
+      const Vec exponent = exponents.template finish<kMixed>(v, key, score);
+      return weight_of(*exponents.kernel, v, key, hn::Add(exponent, offset[v]));
     }
   };
 
@@ -90,27 +91,24 @@ struct Recompute {
 
   static HWY_INLINE bool try_fused(const Kernel& kernel, const PanelState& state,
                                    const RowLse& lse) {
-    Vec largest[kVectors];
-    Vec offset[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    find_offset(state, lse, offset);
-    kernel.score(Use{{kernel, state.minus_m, largest}, offset});
+    Use use{Exponents<kVectors>(kernel, state.minus_m), {}};
+    find_offset(state, lse, use.offset);
+    kernel.score(use);
     bool stays = true;
     for (int v = 0; v < kVectors; ++v) {
       const Vec threshold = kernel.load(state.threshold, v);
-      stays = stays && hn::AllFalse(kReals, hn::Gt(largest[v], threshold));
+      stays = stays && hn::AllFalse(kReals, hn::Gt(use.exponents.largest[v], threshold));
     }
     return stays;
   }
 
   static HWY_INLINE void run_separately(const Kernel& kernel, PanelState& state,
                                         const RowLse& lse) {
-    Vec largest[kVectors];
+    Exponents<kVectors> exponents(kernel, state.minus_m);
     Vec shift[kVectors];
     Vec offset[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    kernel.score(Exponents<kVectors>{kernel, state.minus_m, largest});
-    move_offsets(largest, state, shift, [](int, Vec) HWY_ATTR {});
+    kernel.score(exponents);
+    move_offsets(exponents.largest, state, shift, [](int, Vec) HWY_ATTR {});
     find_offset(state, lse, offset);
     kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
       const Vec exponent = hn::Sub(hn::Load(kReals, at), shift[v]);
@@ -144,20 +142,27 @@ struct WeighScores {
 
 template <int kVectors>
 struct GradScores {
+  using Kernel = PanelKernel<kVectors>;
+
   template <bool kDrops>
   struct Use {
     static constexpr bool kFinishes = true;
-    const PanelKernel<kVectors>& kernel;
-    const BackwardTable::GradScores& terms;
+    const Real* weights;
+    const Real* dropout;
+    Vec delta[kVectors];
 
-    HWY_INLINE Vec start(int) const { return hn::Zero(kReals); }
+    HWY_INLINE explicit Use(const BackwardTable::GradScores& terms)
+        : weights(terms.weights), dropout(terms.dropout) {
+      for (int v = 0; v < kVectors; ++v) delta[v] = Kernel::load(terms.delta, v);
+    }
+
+    HWY_INLINE const Real* start() const { return kZeros; }
+    template <bool kMixed>
     HWY_INLINE Vec finish(int v, std::int32_t key, Vec grad_weight) const {
-      const std::int32_t row = key * kernel.kWidth;
-      const Vec weight = kernel.load(terms.weights + row, v);
-      if constexpr (kDrops) {
-        grad_weight = hn::Mul(grad_weight, kernel.load(terms.dropout + row, v));
-      }
-      const Vec grad = hn::Mul(weight, hn::Sub(grad_weight, kernel.load(terms.delta, v)));
+      const std::int32_t row = key * Kernel::kWidth;
+      const Vec weight = Kernel::load(weights + row, v);
+      if constexpr (kDrops) grad_weight = hn::Mul(grad_weight, Kernel::load(dropout + row, v));
+      const Vec grad = hn::Mul(weight, hn::Sub(grad_weight, delta[v]));
       // A hidden value may be NaN.
       return hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(kReals)), grad);
     }
@@ -174,14 +179,14 @@ struct GradScores {
     grads.head_dim = panel.value_dim;
     const PanelKernel<kVectors> kernel(values, grads, grad_scores);
     if (terms.dropout != nullptr) {
-      visit(kernel, terms.whole, Use<true>{kernel, terms});
+      visit(kernel, terms.whole, Use<true>(terms));
     } else {
-      visit(kernel, terms.whole, Use<false>{kernel, terms});
+      visit(kernel, terms.whole, Use<false>(terms));
     }
   }
 
   template <class Any>
-  static HWY_INLINE void visit(const PanelKernel<kVectors>& kernel, bool whole, const Any& use) {
+  static HWY_INLINE void visit(const PanelKernel<kVectors>& kernel, bool whole, Any use) {
     if (!whole) return kernel.score(use);
     using Segments = typename PanelKernel<kVectors>::template ScoreSegment<Any>;
     Segments{kernel, use}.template run<0, kVectors>({kernel.begin, kernel.end, 0, kVectors});
@@ -275,17 +280,10 @@ struct AddToKeys {
 
     template <int kKeys>
     HWY_INLINE void run(std::int32_t key) const {
-      Real* HWY_RESTRICT at = sums.data + key * sums.stride;
-      Vec sums_of[kKeys][kColumns];
-      for (int i = 0; i < kKeys; ++i)
-        for (int c = 0; c < kColumns; ++c)
-          sums_of[i][c] = hn::Load(kReals, at + i * sums.stride + c * kLanes);
+      Real* const at = sums.data + key * sums.stride;
       const Operand factors{numbers + key * kRowElements + first_row, kRowElements, 1};
-      multiply_add<2, 0, kColumns>(factors, rows + first_row * kColumns * kLanes, num_rows,
-                                   sums_of);
-      for (int i = 0; i < kKeys; ++i)
-        for (int c = 0; c < kColumns; ++c)
-          hn::Store(sums_of[i][c], kReals, at + i * sums.stride + c * kLanes);
+      multiply_block<kKeys, kColumns, 0, kColumns>(factors, rows + first_row * kColumns * kLanes,
+                                                   num_rows, {at, sums.stride, at, sums.stride});
     }
 
     HWY_INLINE void run_all(std::int32_t begin, std::int32_t end) const {

@@ -84,14 +84,21 @@ bool is_finite(const Panel& panel, const PanelState& state) {
   const std::int64_t out_size = panel.has_few_rows()
                                     ? std::int64_t{panel.num_rows} * out_stride(panel)
                                     : std::int64_t{panel.value_dim} * width;
-  // 0 · x is 0 unless x is infinite or NaN.
-  Vec products = hn::Zero(kReals);
-  const auto multiply_in = [&products](const Real* at) HWY_ATTR {
-    products = hn::MulAdd(hn::Load(kReals, at), hn::Zero(kReals), products);
+  // 0 · x is 0 unless x is infinite or NaN. Several sums, for one has to wait for itself.
+  constexpr std::int64_t kSums = 4;
+  Vec products[kSums];
+  for (Vec& sum : products) sum = hn::Zero(kReals);
+  const auto multiply_in = [](const Real* at, Vec& sum) HWY_ATTR {
+    sum = hn::MulAdd(hn::Load(kReals, at), hn::Zero(kReals), sum);
   };
-  for (std::int32_t r = 0; r < width; r += kLanes) multiply_in(state.sum + r);
-  for (std::int64_t i = 0; i < out_size; i += kLanes) multiply_in(state.out + i);
-  return hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+  for (std::int32_t r = 0; r < width; r += kLanes) multiply_in(state.sum + r, products[0]);
+  std::int64_t i = 0;
+  for (; i + kSums * kLanes <= out_size; i += kSums * kLanes) {
+    for (std::int64_t j = 0; j < kSums; ++j) multiply_in(state.out + i + j * kLanes, products[j]);
+  }
+  for (; i < out_size; i += kLanes) multiply_in(state.out + i, products[0]);
+  const Vec all = hn::Add(hn::Add(products[0], products[1]), hn::Add(products[2], products[3]));
+  return hn::AllTrue(kReals, hn::Eq(all, hn::Zero(kReals)));
 }
 
 HWY_INLINE void combine(Real* total, Vec total_factor, const Real* part, Vec part_factor) {

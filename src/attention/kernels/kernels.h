@@ -99,6 +99,10 @@ struct BasicTile {
   // The same tile as a cache stores it, where a side is quantised: that side is read here. Null
   // elsewhere.
   const StoredTile* stored = nullptr;
+  // Rows of keys and values beyond these, counted from row 0: attend() fetches them into the
+  // second-level cache meanwhile.
+  std::int32_t fetch_begin = 0;
+  std::int32_t fetch_end = 0;
 };
 
 // Which weights of a panel fall: attention/philox.h says how that is decided.

@@ -30,7 +30,7 @@ struct PanelKernel;
 #if HEED_HAS_TILES
 // In tile_products-inl.h.
 template <int kVectors, class Use>
-void score_in_tiles(const PanelKernel<kVectors>& kernel, const Use& use);
+void score_in_tiles(const PanelKernel<kVectors>& kernel, Use& use);
 template <bool kGuarded, int kVectors>
 void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
                          const typename PanelKernel<kVectors>::OverKeys& operands,
@@ -112,33 +112,78 @@ struct PanelKernel {
     return hn::And(hn::Ge(at, row_begin[v]), hn::Lt(at, row_end[v]));
   }
 
+  // Replaces what is in the tile for the keys first ≤ key < last by what use.finish() makes of it.
+  template <int kFirst, int kCount, class Use>
+  HWY_INLINE void finish(std::int32_t first, std::int32_t last, Use& use) const {
+    if (is_mixed) {
+      finish_rows<true, kFirst, kCount>(first, last, use);
+    } else {
+      finish_rows<false, kFirst, kCount>(first, last, use);
+    }
+  }
+
+  template <class Use>
+  struct FinishSegment {
+    const PanelKernel& kernel;
+    Use& use;
+
+    template <int kFirst, int kCount>
+    HWY_INLINE void run(const Segment& segment) const {
+      kernel.template finish<kFirst, kCount>(segment.begin, segment.end, use);
+    }
+  };
+
+  // The same for all that some row sees.
+  template <class Use>
+  HWY_INLINE void finish(Use& use) const {
+    for (std::int32_t i = 0; i < num_segments; ++i) {
+      with_vectors<kVectors>(segments[i], FinishSegment<Use>{*this, use});
+    }
+  }
+
+  // Not inlined, and with a copy of `use`, so that what it needs stays in registers.
+  template <bool kMixed, int kFirst, int kCount, class Use>
+  HWY_NOINLINE void finish_rows(std::int32_t first, std::int32_t last, Use& use) const {
+    Use finisher = use;
+    Real* HWY_RESTRICT row = weights + first * kWidth;
+    for (std::int32_t key = first; key < last; ++key, row += kWidth) {
+      HEED_UNROLL for (int v = kFirst; v < kFirst + kCount; ++v) {
+        store(finisher.template finish<kMixed>(v, key, load(row, v)), row, v);
+      }
+    }
+    use = finisher;
+  }
+
+  // Fetches what is to be fetched while the keys first ≤ key < last are computed with.
+  HWY_INLINE void fetch_ahead(std::int32_t first, std::int32_t last) const {
+    const std::int32_t rows = tile.fetch_end - tile.fetch_begin;
+    if (rows == 0) return;
+    const std::int32_t row_end = tile.fetch_begin + rows * last / kTileKeys;
+    for (std::int32_t row = tile.fetch_begin + rows * first / kTileKeys; row < row_end; ++row) {
+      fetch_row(tile.key + row * tile.key_stride, panel.head_dim);
+      fetch_row(tile.value + row * tile.value_stride, panel.value_dim);
+    }
+  }
+  static HWY_INLINE void fetch_row(const Real* row, std::int32_t numbers) {
+    constexpr std::int32_t kLine = 64 / sizeof(Real);
+    for (std::int32_t i = 0; i < numbers; i += kLine) __builtin_prefetch(row + i, 0, 2);
+  }
+
   template <class Use, int kFirst, int kCount>
   struct ScoreRegisterBlock {
     const PanelKernel& kernel;
-    const Use& use;
+    Use& use;
 
-    // Scores of kRows keys from `key` on, on top of what use.start gives.
+    // Scores of kRows keys from `key` on, on top of what use.start() gives.
     template <int kRows>
     HWY_INLINE void run(std::int32_t key) const {
-      Vec sums[kRows][kVectors];
-      for (int i = 0; i < kRows; ++i)
-        for (int v = kFirst; v < kFirst + kCount; ++v) sums[i][v] = use.start(v);
       const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
-      multiply_add<1, kFirst, kCount>(keys, kernel.panel.query, elements_of(kernel.panel.head_dim),
-                                      sums);
-      Real* HWY_RESTRICT block = kernel.weights + key * kWidth;
-      for (int i = 0; i < kRows; ++i)
-        for (int v = kFirst; v < kFirst + kCount; ++v)
-          kernel.store(sums[i][v], block + i * kWidth, v);
+      multiply_block<kRows, kVectors, kFirst, kCount>(
+          keys, kernel.panel.query, elements_of(kernel.panel.head_dim),
+          {use.start(), 0, kernel.weights + key * kWidth, kWidth});
+      kernel.fetch_ahead(key, key + kRows);
       if constexpr (Use::kFinishes) {
-        // A loop of its own, over memory that is in the nearest cache: finished right in registers,
-        // the sums would have to share them with the constants of the exponential, and be spilled.
-        for (int i = 0; i < kRows; ++i) {
-          for (int v = kFirst; v < kFirst + kCount; ++v) {
-            Real* row = block + i * kWidth;
-            kernel.store(use.finish(v, key + i, kernel.load(row, v)), row, v);
-          }
-        }
+        kernel.template finish<kFirst, kCount>(key, key + kRows, use);
       }
     }
   };
@@ -146,7 +191,7 @@ struct PanelKernel {
   template <class Use>
   struct ScoreSegment {
     const PanelKernel& kernel;
-    const Use& use;
+    Use& use;
 
     template <int kFirst, int kCount>
     HWY_INLINE void run(const Segment& segment) const {
@@ -156,7 +201,7 @@ struct PanelKernel {
   };
 
   template <class Use>
-  HWY_INLINE void score(const Use& use) const {
+  HWY_INLINE void score(Use& use) const {
     if (has_quantised_keys()) return score_quantised(use);
 #if HEED_HAS_TILES
     score_in_tiles(*this, use);
@@ -235,15 +280,15 @@ struct PanelKernel {
   struct ValueSegment {
     const OverKeys& operands;
     std::int32_t column;  // the register block's first
-    Vec (&sums)[kRows][kVectors];
+    Real* sums;           // of the register block
 
     template <int kFirst, int kCount>
     HWY_INLINE void run(const Segment& segment) const {
       const std::int32_t first = segment.begin / kPerElement;
       const std::int64_t stride = operands.stride;
-      multiply_add<2, kFirst, kCount, kGuarded>(
+      multiply_block<kRows, kVectors, kFirst, kCount, kGuarded>(
           {operands.values + first * stride + column, 1, stride}, operands.weights + first * kWidth,
-          elements_of(segment.end) - first, sums);
+          elements_of(segment.end) - first, {sums, kWidth, sums, kWidth});
     }
   };
 
@@ -255,20 +300,10 @@ struct PanelKernel {
 
     template <int kRows>
     HWY_INLINE void run(std::int32_t column) const {
-      Real* HWY_RESTRICT out = all_sums + column * kWidth;
-      Vec sums[kRows][kVectors];
-      for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = kernel.load(out + i * kWidth, v);
-      const ValueSegment<kGuarded, kRows> add{operands, column, sums};
-      if (!kernel.is_mixed) {
-        add.template run<0, kVectors>(kernel.segments[0]);
-      } else {
-        for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
-          with_vectors<kVectors>(kernel.segments[i], add);
-        }
+      const ValueSegment<kGuarded, kRows> add{operands, column, all_sums + column * kWidth};
+      for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
+        with_vectors<kVectors>(kernel.segments[i], add);
       }
-      for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) kernel.store(sums[i][v], out + i * kWidth, v);
     }
   };
 
@@ -292,11 +327,13 @@ struct PanelKernel {
 
   // As score(), of quantised keys: the same products as those of few rows.
   template <class Use>
-  HWY_INLINE void score_quantised(const Use& use) const {
+  HWY_INLINE void score_quantised(Use& use) const {
     multiply_quantised_keys(tile, panel, begin, end, kWidth, weights);
     visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
-      Vec x = hn::Add(hn::Load(kReals, at), use.start(v));
-      if constexpr (Use::kFinishes) x = use.finish(v, key, x);
+      Vec x = hn::Add(hn::Load(kReals, at), load(use.start(), v));
+      if constexpr (Use::kFinishes) {
+        x = is_mixed ? use.template finish<true>(v, key, x) : use.template finish<false>(v, key, x);
+      }
       hn::Store(x, kReals, at);
     });
   }
@@ -310,7 +347,7 @@ struct PanelKernel {
   static constexpr bool has_quantised_keys() { return false; }
   static constexpr bool has_quantised_values() { return false; }
   template <class Use>
-  static HWY_INLINE void score_quantised(const Use&) {}
+  static HWY_INLINE void score_quantised(Use&) {}
   static HWY_INLINE void add_quantised_values(Real*) {}
 #endif
 
@@ -318,22 +355,22 @@ struct PanelKernel {
   struct RawScores {
     static constexpr bool kFinishes = kInPairs;
     static constexpr bool kMakesPairs = false;
-    const Panel& panel;
-    HWY_INLINE Vec start(int) const { return hn::Zero(kReals); }
+    Real scale;
+    HWY_INLINE const Real* start() const { return kZeros; }
+    template <bool kMixed>
     HWY_INLINE Vec finish(int, std::int32_t, Vec product) const {
-      return hn::Mul(product, hn::Set(kReals, panel.scale));
+      return hn::Mul(product, hn::Set(kReals, scale));
     }
   };
 
   HWY_INLINE void raw_scores() const {
-    if (begin < end) score(RawScores{panel});
+    RawScores use{panel.scale};
+    if (begin < end) score(use);
   }
 
   // How a product of query and key becomes an exponent x = s − m: it is what the sum starts with,
   // unless the query could not be multiplied by its scale before.
-  HWY_INLINE Vec start_of_exponent(const Real* minus_m, int v) const {
-    return kInPairs ? hn::Zero(kReals) : load(minus_m, v);
-  }
+  static const Real* start_of_exponent(const Real* minus_m) { return kInPairs ? kZeros : minus_m; }
   HWY_INLINE Vec exponent_of(Vec product, const Real* minus_m, int v) const {
     if (!kInPairs) return product;
     return hn::MulAdd(product, hn::Set(kReals, panel.scale), load(minus_m, v));

@@ -13,12 +13,24 @@
 #include "attention/kernels/reals-inl.h"
 #include "hwy/highway.h"
 
+// Before a loop over an array of vectors: GCC keeps arrays in registers only where it unrolls their
+// loops at once, and Clang does so by itself.
+#undef HEED_UNROLL
+#ifdef __clang__
+#define HEED_UNROLL
+#else
+#define HEED_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
 // broadcast they just fit the registers.
 constexpr int kRegisterRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
+
+// A row of a register block of zeros.
+alignas(64) inline constexpr Real kZeros[kMaxPanelWidth] = {};
 
 // A matrix A[row][step] of which the kernels broadcast single elements: numbers, or pairs.
 struct Operand {
@@ -27,41 +39,60 @@ struct Operand {
   std::int64_t step_stride;
 };
 
-// sums[i][v] += A[i][step] · B[step][v] for kCount vectors from kFirst on: one step of the below.
-template <int kFirst, int kCount, bool kGuarded, int kRows, int kVectors>
-HWY_INLINE void multiply_add_step(const Real* HWY_RESTRICT const (&rows)[kRows],
-                                  std::int64_t offset, const Real* HWY_RESTRICT b,
-                                  Vec (&sums)[kRows][kVectors]) {
-  Vec b_step[kCount];
-  for (int v = 0; v < kCount; ++v) b_step[v] = hn::Load(kReals, b + (kFirst + v) * kLanes);
-  for (int i = 0; i < kRows; ++i) {
-    const Vec a_step = broadcast(rows[i] + offset);
-    for (int v = 0; v < kCount; ++v) {
-      Vec& sum = sums[i][kFirst + v];
-      sum =
-          kGuarded ? add_seen_product(a_step, b_step[v], sum) : add_product(a_step, b_step[v], sum);
+// sums[i][v] += Σ_step A[i][step] · B[step][v] for kCount vectors from kFirst on, each one chain of
+// fused multiply-adds in the order of steps. B is [steps][kVectors] vectors.
+template <int kFirst, int kCount, bool kGuarded = false, int kRows, int kVectors>
+HWY_INLINE void multiply_add(const Operand& a, const Real* HWY_RESTRICT b, std::int32_t steps,
+                             Vec (&sums)[kRows][kVectors]) {
+  const Real* HWY_RESTRICT rows[kRows];
+  rows[0] = a.data;
+  HEED_UNROLL for (int i = 1; i < kRows; ++i) rows[i] = rows[i - 1] + a.row_stride;
+  // One offset for all rows: each sum of its own would compete with the products.
+  std::int64_t offset = 0;
+  for (std::int32_t step = 0; step < steps; ++step) {
+    Vec b_step[kCount];
+    HEED_UNROLL for (int v = 0; v < kCount; ++v) {
+      b_step[v] = hn::Load(kReals, b + (kFirst + v) * kLanes);
     }
+    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+      const Vec a_step = broadcast(rows[i] + offset);
+      HEED_UNROLL for (int v = 0; v < kCount; ++v) {
+        Vec& sum = sums[i][kFirst + v];
+        sum = kGuarded ? add_seen_product(a_step, b_step[v], sum)
+                       : add_product(a_step, b_step[v], sum);
+      }
+    }
+    offset += a.step_stride;
+    b += kVectors * kLanes;
   }
 }
 
-// sums[i][v] += Σ_step A[i][step] · B[step][v], each one chain of fused multiply-adds in the order
-// of steps, kUnrolled of them in a turn of the loop. B is [steps][kVectors] vectors.
-template <int kUnrolled, int kFirst, int kCount, bool kGuarded = false, int kRows, int kVectors>
-HWY_INLINE void multiply_add(const Operand& a, const Real* HWY_RESTRICT b, std::int32_t steps,
-                             Vec (&sums)[kRows][kVectors]) {
-  constexpr int kStep = kVectors * kLanes;
-  const Real* HWY_RESTRICT rows[kRows];
-  for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
-  std::int32_t step = 0;
-  for (; step + kUnrolled <= steps; step += kUnrolled) {
-    for (int u = 0; u < kUnrolled; ++u) {
-      multiply_add_step<kFirst, kCount, kGuarded>(rows, u * a.step_stride, b + u * kStep, sums);
+// Rows of sums in memory: what they begin with, and where they are put. With a stride of 0 all
+// begin with the same.
+struct BlockSums {
+  const Real* start;
+  std::int64_t start_stride;
+  Real* out;
+  std::int64_t out_stride;
+};
+
+// out[i][v] = start[i][v] + Σ_step A[i][step] · B[step][v] for kRows rows and kCount vectors from
+// kFirst on; B is [steps][kVectors] vectors. Not inlined, for the sums need all registers: what is
+// done before and after must not keep any.
+template <int kRows, int kVectors, int kFirst, int kCount, bool kGuarded = false>
+HWY_NOINLINE void multiply_block(const Operand& a, const Real* HWY_RESTRICT b, std::int32_t steps,
+                                 const BlockSums& rows) {
+  Vec sums[kRows][kVectors];
+  HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+    HEED_UNROLL for (int v = kFirst; v < kFirst + kCount; ++v) {
+      sums[i][v] = hn::Load(kReals, rows.start + i * rows.start_stride + v * kLanes);
     }
-    for (int i = 0; i < kRows; ++i) rows[i] += kUnrolled * a.step_stride;
-    b += kUnrolled * kStep;
   }
-  if constexpr (kUnrolled > 1) {
-    if (step < steps) multiply_add_step<kFirst, kCount, kGuarded>(rows, 0, b, sums);
+  multiply_add<kFirst, kCount, kGuarded>(a, b, steps, sums);
+  HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+    HEED_UNROLL for (int v = kFirst; v < kFirst + kCount; ++v) {
+      hn::Store(sums[i][v], kReals, rows.out + i * rows.out_stride + v * kLanes);
+    }
   }
 }
 

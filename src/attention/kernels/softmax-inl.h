@@ -29,15 +29,20 @@ template <int kVectors>
 struct Exponents {
   static constexpr bool kFinishes = true;
   static constexpr bool kMakesPairs = false;
-  const PanelKernel<kVectors>& kernel;
+  const PanelKernel<kVectors>* kernel;
   const Real* minus_m;
-  Vec (&largest)[kVectors];
+  Vec largest[kVectors];
 
-  HWY_INLINE Vec start(int v) const { return kernel.start_of_exponent(minus_m, v); }
-  HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) const {
-    Vec exponent = kernel.exponent_of(product, minus_m, v);
-    if (kernel.is_mixed) {
-      exponent = hn::IfThenElse(kernel.sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
+  HWY_INLINE Exponents(const PanelKernel<kVectors>& k, const Real* m) : kernel(&k), minus_m(m) {
+    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
+  }
+
+  HWY_INLINE const Real* start() const { return kernel->start_of_exponent(minus_m); }
+  template <bool kMixed>
+  HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) {
+    Vec exponent = kernel->exponent_of(product, minus_m, v);
+    if (kMixed) {
+      exponent = hn::IfThenElse(kernel->sees(v, key), exponent, hn::Set(kReals, kMinusInfinity));
     }
     largest[v] = hn::Max(exponent, largest[v]);
     return exponent;
@@ -76,6 +81,7 @@ HWY_INLINE void move_offsets(const Vec (&largest)[kVectors], PanelState& state,
     hn::Store(hn::IfThenElse(moves, hn::Set(kReals, kLargestExponent), threshold), kReals,
               threshold_at);
     // An empty state is 0 already, and stays so whatever the shift.
+    if (hn::AllTrue(kReals, hn::Or(is_empty, hn::Not(moves)))) continue;
     scale(v, hn::IfThenElse(is_empty, hn::Set(kReals, 1.0F), exp2(hn::Neg(shift[v]))));
   }
 }
@@ -121,21 +127,21 @@ struct SoftmaxKernel {
   HWY_INLINE void absorb() const {
     if (kernel.begin >= kernel.end) return;
     Vec largest[kVectors];
-    Vec minus_m[kVectors];
+    OfScores exponent_of;
     Vec shift[kVectors];
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
     if (kernel.is_mixed) kernel.replace_unseen(kMinusInfinity);
     kernel.visit([&](int v, std::int32_t, Real* at)
                      HWY_ATTR { largest[v] = hn::Max(hn::Load(kReals, at), largest[v]); });
     for (int v = 0; v < kVectors; ++v) {
-      minus_m[v] = kernel.load(state.minus_m, v);
+      exponent_of.minus_m[v] = kernel.load(state.minus_m, v);
       // Rounding keeps the order: the exponent of the largest score is the largest exponent.
-      const Vec exponent = exponent_of_score(largest[v], minus_m[v]);
+      const Vec exponent = exponent_of(v, largest[v]);
       note_range(v, largest[v], exponent);
       largest[v] = exponent;
     }
     move(largest, shift);
-    weigh(shift, [&](int v, Vec score) HWY_ATTR { return exponent_of_score(score, minus_m[v]); });
+    weigh(shift, exponent_of);
     drop(kernel, options);
     add_values(false);
   }
@@ -147,19 +153,24 @@ struct SoftmaxKernel {
     return kInTiles && options.dropout == nullptr && !options.guarded;
   }
 
-  // The scores become weights right in the register block, in the hope that no m must move.
+  // The scores become weights as soon as they are there, in the hope that no m must move.
   template <bool kPairs>
   struct FusedWeights {
     static constexpr bool kFinishes = true;
     static constexpr bool kMakesPairs = kPairs;
-    const Kernel& kernel;
+    const Kernel* kernel;
     const Real* minus_m;
-    Vec (&tile_sum)[kVectors];
+    Vec tile_sum[kVectors];
 
-    HWY_INLINE Vec start(int v) const { return kernel.start_of_exponent(minus_m, v); }
-    HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) const {
-      Vec weight = exp2(kernel.exponent_of(product, minus_m, v));
-      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+    HWY_INLINE FusedWeights(const Kernel& k, const Real* m) : kernel(&k), minus_m(m) {
+      for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
+    }
+
+    HWY_INLINE const Real* start() const { return kernel->start_of_exponent(minus_m); }
+    template <bool kMixed>
+    HWY_INLINE Vec finish(int v, std::int32_t key, Vec product) {
+      Vec weight = exp2(kernel->exponent_of(product, minus_m, v));
+      if (kMixed) weight = hn::IfThenElseZero(kernel->sees(v, key), weight);
       tile_sum[v] = hn::Add(tile_sum[v], weight);
       return weight;
     }
@@ -168,24 +179,22 @@ struct SoftmaxKernel {
   // Returns whether the weights stand; otherwise nothing but `weights` was touched.
   template <bool kPairs>
   HWY_INLINE bool try_fused_weights() const {
-    Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
-    kernel.score(FusedWeights<kPairs>{kernel, state.minus_m, tile_sum});
+    FusedWeights<kPairs> fused(kernel, state.minus_m);
+    kernel.score(fused);
     bool fits = true;
     for (int v = 0; v < kVectors; ++v) {
-      fits = fits && hn::AllTrue(kReals, hn::Le(tile_sum[v], hn::Set(kReals, kLargestSum)));
+      fits = fits && hn::AllTrue(kReals, hn::Le(fused.tile_sum[v], hn::Set(kReals, kLargestSum)));
     }
-    if (fits) add_to_sum(tile_sum);
+    if (fits) add_to_sum(fused.tile_sum);
     return fits;
   }
 
   HWY_INLINE void separate_weights() const {
-    Vec largest[kVectors];
+    Exponents<kVectors> exponents(kernel, state.minus_m);
     Vec shift[kVectors];
-    for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
-    kernel.score(Exponents<kVectors>{kernel, state.minus_m, largest});
-    move(largest, shift);
-    weigh(shift, [](int, Vec exponent) HWY_ATTR { return exponent; });
+    kernel.score(exponents);
+    move(exponents.largest, shift);
+    weigh(shift, OfExponents());
   }
 
   HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) const {
@@ -198,22 +207,51 @@ struct SoftmaxKernel {
     });
   }
 
+  // What becomes a weight where m may move: an exponent, or a score in natural units.
+  struct OfExponents {
+    HWY_INLINE Vec operator()(int, Vec exponent) const { return exponent; }
+  };
+  struct OfScores {
+    Vec minus_m[kVectors];
+    HWY_INLINE Vec operator()(int v, Vec score) const {
+      return exponent_of_score(score, minus_m[v]);
+    }
+  };
+
+  template <bool kGuarded, class ExponentOf>
+  struct SeparateWeights {
+    ExponentOf exponent_of;
+    Vec shift[kVectors];
+    Vec tile_sum[kVectors];
+
+    template <bool kMixed>
+    HWY_INLINE Vec finish(int v, std::int32_t, Vec number) {
+      const Vec exponent = exponent_of(v, number);
+      const Vec weight = exp2(hn::Sub(exponent, shift[v]));
+      tile_sum[v] = hn::Add(tile_sum[v], weight);
+      if (!kGuarded) return weight;
+      const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
+      return hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
+    }
+  };
+
   // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]).
   template <class ExponentOf>
   HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of) const {
-    Vec tile_sum[kVectors];
-    for (int v = 0; v < kVectors; ++v) tile_sum[v] = hn::Zero(kReals);
-    kernel.visit([&](int v, std::int32_t, Real* at) HWY_ATTR {
-      const Vec exponent = exponent_of(v, hn::Load(kReals, at));
-      Vec weight = exp2(hn::Sub(exponent, shift[v]));
-      tile_sum[v] = hn::Add(tile_sum[v], weight);
-      if (options.guarded) {
-        const auto is_hidden = hn::Eq(exponent, hn::Set(kReals, kMinusInfinity));
-        weight = hn::IfThenElse(is_hidden, hn::Set(kReals, kUnseen), weight);
-      }
-      hn::Store(weight, kReals, at);
-    });
-    add_to_sum(tile_sum);
+    if (options.guarded) {
+      weigh_with(SeparateWeights<true, ExponentOf>{exponent_of, {}, {}}, shift);
+    } else {
+      weigh_with(SeparateWeights<false, ExponentOf>{exponent_of, {}, {}}, shift);
+    }
+  }
+  template <class Separate>
+  HWY_INLINE void weigh_with(Separate separate, const Vec (&shift)[kVectors]) const {
+    for (int v = 0; v < kVectors; ++v) {
+      separate.shift[v] = shift[v];
+      separate.tile_sum[v] = hn::Zero(kReals);
+    }
+    kernel.finish(separate);
+    add_to_sum(separate.tile_sum);
   }
 
   HWY_INLINE void add_to_sum(const Vec (&tile_sum)[kVectors]) const {

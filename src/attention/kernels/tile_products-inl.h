@@ -90,7 +90,7 @@ class TileKeys {
 template <int kVectors, class Use>
 struct TileScores {
   const PanelKernel<kVectors>& kernel;
-  const Use& use;
+  Use& use;
 
   template <int kFirst, int kCount>
   HWY_INLINE void run(const Segment& segment) const {
@@ -130,31 +130,35 @@ struct TileScores {
   template <int kFirst, int kCount>
   HWY_INLINE void finish(std::int32_t key, std::int32_t end) const {
     if constexpr (Use::kMakesPairs) {
-      for (; key < end; key += 2) {
-        Real* const row = kernel.weights + key * kernel.kWidth;
-        Real* const pairs = kernel.weights + key / 2 * kernel.kWidth;
-        for (int v = kFirst; v < kFirst + kCount; ++v) {
-          const Vec first = use.finish(v, key, kernel.load(row, v));
-          Vec second = hn::Zero(kReals);
-          if (HWY_LIKELY(key + 1 < end)) {
-            second = use.finish(v, key + 1, kernel.load(row + kernel.kWidth, v));
-          }
-          kernel.store(pair_of(first, second), pairs, v);
-        }
+      if (kernel.is_mixed) {
+        finish_pairs<true, kFirst, kCount>(key, end);
+      } else {
+        finish_pairs<false, kFirst, kCount>(key, end);
       }
     } else if constexpr (Use::kFinishes) {
-      for (; key < end; ++key) {
-        Real* const row = kernel.weights + key * kernel.kWidth;
-        for (int v = kFirst; v < kFirst + kCount; ++v) {
-          kernel.store(use.finish(v, key, kernel.load(row, v)), row, v);
+      kernel.template finish<kFirst, kCount>(key, end, use);
+    }
+  }
+
+  template <bool kMixed, int kFirst, int kCount>
+  HWY_INLINE void finish_pairs(std::int32_t key, std::int32_t end) const {
+    for (; key < end; key += 2) {
+      Real* const row = kernel.weights + key * kernel.kWidth;
+      Real* const pairs = kernel.weights + key / 2 * kernel.kWidth;
+      for (int v = kFirst; v < kFirst + kCount; ++v) {
+        const Vec first = use.template finish<kMixed>(v, key, kernel.load(row, v));
+        Vec second = hn::Zero(kReals);
+        if (HWY_LIKELY(key + 1 < end)) {
+          second = use.template finish<kMixed>(v, key + 1, kernel.load(row + kernel.kWidth, v));
         }
+        kernel.store(pair_of(first, second), pairs, v);
       }
     }
   }
 };
 
 template <int kVectors, class Use>
-HWY_INLINE void score_in_tiles(const PanelKernel<kVectors>& kernel, const Use& use) {
+HWY_INLINE void score_in_tiles(const PanelKernel<kVectors>& kernel, Use& use) {
   for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
     with_vectors<kVectors>(kernel.segments[i], TileScores<kVectors, Use>{kernel, use});
   }

@@ -73,8 +73,8 @@ HWY_INLINE void sum_columns(const float* x, std::int64_t x_stride, const float* 
   for (int i = 0; i < kRows; ++i) {
     for (int v = 0; v < kPanelVectors; ++v) sums[i][v] = hn::Zero(kFloats);
   }
-  registers::multiply_add<2, 0, kPanelVectors>({x, x_stride, 1}, panel,
-                                               static_cast<std::int32_t>(count), sums);
+  registers::multiply_add<0, kPanelVectors>({x, x_stride, 1}, panel,
+                                            static_cast<std::int32_t>(count), sums);
 }
 
 // out[i · out_stride + r] (+)= Σ_c x[i][c] · panel[c][r] for kRows rows of x and `count` of the
