@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
@@ -285,7 +287,12 @@ std::string gradient_inaccuracy(const HalfInputs& in, const AttentionOptions& op
                                   0x1p-9 * term * cancelled * std::sqrt(rows / count)};
     return judgement(name, is, by_loops, should_be);
   };
-  const auto longest = static_cast<double>(std::max(in.query.extent(2), in.key.extent(2)));
+  // A query and a key are no farther apart, and that is what a slope multiplies.
+  std::int64_t farthest = 0;
+  for (const std::int64_t offset : options.query_offset.values()) {
+    farthest =
+        std::max(farthest, std::abs(offset) + std::max(in.query.extent(2), in.key.extent(2)));
+  }
   // Queries and keys are standard normal numbers.
   const double root_of_dim = std::sqrt(static_cast<double>(in.query.extent(3)));
   const double row = options.scale ? std::abs(double{*options.scale}) * root_of_dim : 1;
@@ -293,7 +300,7 @@ std::string gradient_inaccuracy(const HalfInputs& in, const AttentionOptions& op
          judge("key", found.key, plain.key, exact.key, row) +
          judge("value", found.value, plain.value, exact.value) +
          judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
-               longest) +
+               static_cast<double>(farthest)) +
          judge("bias", found.bias, plain.bias, exact.bias, 1) +
          judge("sinks", found.sinks, plain.sinks, exact.sinks, 1);
 }
