@@ -127,14 +127,13 @@ struct SoftmaxKernel {
   HWY_INLINE void absorb() const {
     if (kernel.begin >= kernel.end) return;
     Vec largest[kVectors];
-    OfScores exponent_of;
+    const OfScores exponent_of(state);
     Vec shift[kVectors];
     for (int v = 0; v < kVectors; ++v) largest[v] = hn::Set(kReals, kMinusInfinity);
     if (kernel.is_mixed) kernel.replace_unseen(kMinusInfinity);
     kernel.visit([&](int v, std::int32_t, Real* at)
                      HWY_ATTR { largest[v] = hn::Max(hn::Load(kReals, at), largest[v]); });
     for (int v = 0; v < kVectors; ++v) {
-      exponent_of.minus_m[v] = kernel.load(state.minus_m, v);
       // Rounding keeps the order: the exponent of the largest score is the largest exponent.
       const Vec exponent = exponent_of(v, largest[v]);
       note_range(v, largest[v], exponent);
@@ -213,6 +212,10 @@ struct SoftmaxKernel {
   };
   struct OfScores {
     Vec minus_m[kVectors];
+
+    HWY_INLINE explicit OfScores(const PanelState& state) {
+      for (int v = 0; v < kVectors; ++v) minus_m[v] = Kernel::load(state.minus_m, v);
+    }
     HWY_INLINE Vec operator()(int v, Vec score) const {
       return exponent_of_score(score, minus_m[v]);
     }
