@@ -99,8 +99,8 @@ struct BasicTile {
   // The same tile as a cache stores it, where a side is quantised: that side is read here. Null
   // elsewhere.
   const StoredTile* stored = nullptr;
-  // Rows of keys and values beyond these, counted from row 0: attend() fetches them into the
-  // second-level cache meanwhile.
+  // Rows of keys and values that follow, counted from row 0: they are fetched into the second-level
+  // cache beside the first product.
   std::int32_t fetch_begin = 0;
   std::int32_t fetch_end = 0;
 };

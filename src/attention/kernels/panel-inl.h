@@ -155,7 +155,7 @@ struct PanelKernel {
   }
 
   // Fetches what is to be fetched while the keys first ≤ key < last are computed with.
-  HWY_INLINE void fetch_ahead(std::int32_t first, std::int32_t last) const {
+  HWY_INLINE void fetch_rows(std::int32_t first, std::int32_t last) const {
     const std::int32_t rows = tile.fetch_end - tile.fetch_begin;
     if (rows == 0) return;
     const std::int32_t row_end = tile.fetch_begin + rows * last / kTileKeys;
@@ -181,7 +181,7 @@ struct PanelKernel {
       multiply_block<kRows, kVectors, kFirst, kCount>(
           keys, kernel.panel.query, elements_of(kernel.panel.head_dim),
           {use.start(), 0, kernel.weights + key * kWidth, kWidth});
-      kernel.fetch_ahead(key, key + kRows);
+      kernel.fetch_rows(key, key + kRows);
       if constexpr (Use::kFinishes) {
         kernel.template finish<kFirst, kCount>(key, key + kRows, use);
       }
