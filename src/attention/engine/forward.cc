@@ -237,9 +237,11 @@ class Worker {
         walk(item, {&panel, 1}, item.job.request->keys());
         panel.end_chunk();
       }
-      panel.write(item.job, staged_rows_);
+      const auto normalisers = panel.normalisers(*item.job.request);
+      panel.write(item.job, normalisers, staged_rows_);
       std::array<RowIndex, kernels::kMaxPanelWidth> rows;
-      const auto lost = static_cast<std::size_t>(panel.lost_rows(*item.job.request, rows));
+      const auto lost =
+          static_cast<std::size_t>(panel.lost_rows(*item.job.request, normalisers, rows));
       if (lost == 0 || asks_for_all_keys(item)) continue;
       compute_exactly(item.job, item.block.batch, schedule_, {rows.data(), lost});
     }

@@ -149,30 +149,42 @@ Real PanelRows<Real>::factor() const {
 
 template <class Real>
 void PanelRows<Real>::find_ranges() {
-  panel_.any_begin = panel_.all_end = std::numeric_limits<std::int32_t>::max();
-  panel_.any_end = panel_.all_begin = 0;
-  std::fill_n(panel_.vector_begin, kernels::kPanelVectors,
-              std::numeric_limits<std::int32_t>::max());
-  const bool per_head = request_->mask.depends_on_head();
-  RowRange keys;
-  for (std::int32_t r = 0; r < width_; ++r) {
-    const bool exists = r < num_rows_;
-    if (exists && (r == 0 || per_head || query(r) != query(r - 1))) {
-      keys = request_->mask.range({batch_, head_place(r), request_->query(query(r))});
-    }
-    begin_[index(r)] = exists ? static_cast<std::int32_t>(keys.begin) : 0;
-    end_[index(r)] = exists ? static_cast<std::int32_t>(keys.end) : 0;
-    if (!exists) continue;
+  std::array<RowRange, kernels::kMaxPanelWidth> ranges;
+  request_->mask.row_ranges(group(), ranges.data());
+  panel_.all_begin = 0;
+  panel_.all_end = std::numeric_limits<std::int32_t>::max();
+  for (std::int32_t r = 0; r < num_rows_; ++r) {
+    begin_[index(r)] = static_cast<std::int32_t>(ranges[index(r)].begin);
+    end_[index(r)] = static_cast<std::int32_t>(ranges[index(r)].end);
     panel_.all_begin = std::max(panel_.all_begin, begin_[index(r)]);
     panel_.all_end = std::min(panel_.all_end, end_[index(r)]);
-    if (!sees_any(r)) continue;
-    panel_.any_begin = std::min(panel_.any_begin, begin_[index(r)]);
-    panel_.any_end = std::max(panel_.any_end, end_[index(r)]);
-    if (has_few_rows_) continue;
-    std::int32_t& vector_begin = panel_.vector_begin[r / table_.lanes];
-    std::int32_t& vector_end = panel_.vector_end[r / table_.lanes];
-    vector_begin = std::min(vector_begin, begin_[index(r)]);
-    vector_end = std::max(vector_end, end_[index(r)]);
+  }
+  std::fill(begin_.begin() + num_rows_, begin_.begin() + width_, 0);
+  std::fill(end_.begin() + num_rows_, end_.begin() + width_, 0);
+  find_vector_ranges();
+}
+
+// The keys that some row of each vector sees, and of all.
+template <class Real>
+void PanelRows<Real>::find_vector_ranges() {
+  constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
+  panel_.any_begin = kNever;
+  panel_.any_end = 0;
+  std::fill_n(panel_.vector_begin, kernels::kPanelVectors, kNever);
+  std::fill_n(panel_.vector_end, kernels::kPanelVectors, 0);
+  const std::int32_t step = has_few_rows_ ? num_rows_ : table_.lanes;
+  for (std::int32_t first = 0; first < num_rows_; first += step) {
+    std::int32_t begin = kNever;
+    std::int32_t end = 0;
+    for (std::int32_t r = first; r < std::min(first + step, num_rows_); ++r) {
+      begin = std::min(begin, sees_any(r) ? begin_[index(r)] : kNever);
+      end = std::max(end, end_[index(r)]);
+    }
+    panel_.any_begin = std::min(panel_.any_begin, begin);
+    panel_.any_end = std::max(panel_.any_end, end);
+    if (has_few_rows_) break;
+    panel_.vector_begin[first / step] = begin;
+    panel_.vector_end[first / step] = end;
   }
 }
 

@@ -205,6 +205,7 @@ class PanelRows {
   void pack(const Job<Real>& job, Real* scratch);
   Real factor() const;
   void find_ranges();
+  void find_vector_ranges();
   void apply_terms(const kernels::BasicScoreTile<Real>& tile) const;
 
   using PerRow = std::array<std::int32_t, kernels::kMaxPanelWidth>;

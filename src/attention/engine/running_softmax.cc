@@ -188,25 +188,25 @@ void RunningSoftmax<Real>::restart_guarded() {
 }
 
 template <class Real>
-void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const {
-  const Request<Real>& request = *job.request;
+void RunningSoftmax<Real>::write(const Job<Real>& job, const Normalisers& normalisers,
+                                 Real* staged_rows) const {
   const bool is_real = job.out.type == data_type_of<Real>();
-  const bool wants_lse = !job.lse.empty() || !job.lse_low.empty();
-  const std::int64_t value_dim = request.value_dim();
-  alignas(64) std::array<Real, kernels::kMaxPanelWidth> factors{};
-  std::array<Real*, kernels::kMaxPanelWidth> rows{};
+  const std::int64_t value_dim = job.request->value_dim();
+  std::array<Real*, kernels::kMaxPanelWidth> rows;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    const Normaliser normaliser = normaliser_of(request, r);
-    factors[i] = normaliser.factor;
     std::byte* row = job.out.row(rows_.batch(), rows_.head(r), rows_.query(r));
-    rows[i] = is_real ? reinterpret_cast<Real*>(row) : staged_rows + r * value_dim;
-    if (wants_lse) write_lse(job, r, normaliser.lse());
+    rows[static_cast<std::size_t>(r)] =
+        is_real ? reinterpret_cast<Real*>(row) : staged_rows + r * value_dim;
+  }
+  std::fill(rows.begin() + rows_.num_rows(), rows.begin() + rows_.width(), nullptr);
+  if (!job.lse.empty() || !job.lse_low.empty()) {
+    for (std::int32_t r = 0; r < rows_.num_rows(); ++r) write_lse(job, r, normalisers.lse(r));
   }
   if (has_total_) {
     const auto unpack =
         schedule_.has_few_rows ? schedule_.table->unpack_rows : schedule_.table->unpack;
-    unpack(total_.out, rows_.width(), rows_.panel().value_dim, factors.data(), rows.data());
+    unpack(total_.out, rows_.width(), rows_.panel().value_dim, normalisers.factor.data(),
+           rows.data());
   } else {
     for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
       std::fill_n(rows[static_cast<std::size_t>(r)], value_dim, Real{0});
@@ -221,19 +221,30 @@ void RunningSoftmax<Real>::write(const Job<Real>& job, Real* staged_rows) const 
 
 template <class Real>
 std::int32_t RunningSoftmax<Real>::lost_rows(const Request<Real>& request,
+                                             const Normalisers& normalisers,
                                              std::span<RowIndex> rows) const {
+  // Of most panels no row needs a closer look.
+  bool may_be_lost = false;
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    may_be_lost |= normalisers.sum[i] == 0 || std::abs(normalisers.m[i]) > kLargestOffset<Real>;
+  }
+  if (!may_be_lost) return 0;
   std::int32_t count = 0;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    if (is_lost(request, r)) rows[static_cast<std::size_t>(count++)] = rows_.row(r);
+    if (is_lost(request, normalisers, r)) {
+      rows[static_cast<std::size_t>(count++)] = rows_.row(r);
+    }
   }
   return count;
 }
 
 // A plain kernel does not know whether a score is −infinity or only its exponent.
 template <class Real>
-bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, std::int32_t r) const {
-  const Normaliser normaliser = normaliser_of(request, r);
-  if (normaliser.sum != 0) return std::abs(normaliser.m) > kLargestOffset<Real>;
+bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, const Normalisers& normalisers,
+                                   std::int32_t r) const {
+  const auto i = static_cast<std::size_t>(r);
+  if (normalisers.sum[i] != 0) return std::abs(normalisers.m[i]) > kLargestOffset<Real>;
   const bool has_sink = request.sinks && (*request.sinks)(rows_.head_place(r)) != -kInfinity<Real>;
   const bool may_be_seen =
       has_total_ && rows_.sees_any(r) &&
@@ -242,9 +253,10 @@ bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, std::int32_t r)
 }
 
 template <class Real>
-double RunningSoftmax<Real>::Normaliser::lse() const {
-  if (sum == 0) return -kInfinity<double>;
-  return double{m} * unit + std::log2(static_cast<double>(sum)) * std::numbers::ln2;
+double RunningSoftmax<Real>::Normalisers::lse(std::int32_t r) const {
+  const auto i = static_cast<std::size_t>(r);
+  if (sum[i] == 0) return -kInfinity<double>;
+  return double{m[i]} * unit + std::log2(static_cast<double>(sum[i])) * std::numbers::ln2;
 }
 
 template <class Real>
@@ -258,22 +270,38 @@ void RunningSoftmax<Real>::write_lse(const Job<Real>& job, std::int32_t r, doubl
 }
 
 template <class Real>
-typename RunningSoftmax<Real>::Normaliser RunningSoftmax<Real>::normaliser_of(
-    const Request<Real>& request, std::int32_t r) const {
-  const Real sum = has_total_ ? total_.sum[r] : 0;
-  const Real m = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
-  const Real sink = request.sinks
-                        ? (*request.sinks)(rows_.head_place(r)) * std::numbers::log2e_v<Real>
-                        : -kInfinity<Real>;
+typename RunningSoftmax<Real>::Normalisers RunningSoftmax<Real>::normalisers(
+    const Request<Real>& request) const {
+  Normalisers found;
   // Scores that are kept were multiplied by a rounded log2 e.
-  const double unit =
-      rows_.keeps_scores() ? 1 / double{std::numbers::log2e_v<Real>} : std::numbers::ln2;
-  if (sink == -kInfinity<Real>) return {sum == 0 ? Real{0} : 1 / sum, m, sum, unit};
-  // Both in units of 2^largest.
-  const Real largest = std::max(m, sink);
-  const Real scale = sum == 0 ? Real{0} : std::exp2(m - largest);
-  const Real with_sink = sum * scale + std::exp2(sink - largest);
-  return {scale / with_sink, largest, with_sink, unit};
+  found.unit = rows_.keeps_scores() ? 1 / double{std::numbers::log2e_v<Real>} : std::numbers::ln2;
+  std::fill(found.factor.begin(), found.factor.begin() + rows_.width(), Real{0});
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const Real sum = has_total_ ? total_.sum[r] : 0;
+    found.sum[i] = sum;
+    found.m[i] = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
+    found.factor[i] = (sum == 0 ? Real{0} : Real{1}) / (sum == 0 ? Real{1} : sum);
+  }
+  if (request.sinks) add_sinks(*request.sinks, found);
+  return found;
+}
+
+template <class Real>
+void RunningSoftmax<Real>::add_sinks(TensorView<const Real> sinks, Normalisers& normalisers) const {
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const Real sink = sinks(rows_.head_place(r)) * std::numbers::log2e_v<Real>;
+    if (sink == -kInfinity<Real>) continue;
+    // Both in units of 2^largest.
+    Real& m = normalisers.m[i];
+    Real& sum = normalisers.sum[i];
+    const Real largest = std::max(m, sink);
+    const Real scale = sum == 0 ? Real{0} : std::exp2(m - largest);
+    sum = sum * scale + std::exp2(sink - largest);
+    m = largest;
+    normalisers.factor[i] = scale / sum;
+  }
 }
 
 template class RunningSoftmax<float>;

@@ -1,6 +1,7 @@
 // The attention of one panel's rows over the keys seen so far.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -94,33 +95,37 @@ class RunningSoftmax {
   void resume(const RowStates<Real>& states);
   void leave(const RowStates<Real>& states);
 
+  // What turns the output of each row into its result, and the denominator of its softmax:
+  // sum · exp(m · unit).
+  struct Normalisers {
+    using PerRow = std::array<Real, kernels::kMaxPanelWidth>;
+
+    alignas(64) PerRow factor;
+    PerRow m;
+    PerRow sum;
+    double unit;  // the natural logarithm of what m counts: 2
+
+    double lse(std::int32_t r) const;
+  };
+  Normalisers normalisers(const Request<Real>& request) const;
+
   // Whether every row's result is a finite number.
   bool is_finite() const;
   // Starts again, multiplying only by values that are seen.
   void restart_guarded();
 
-  void write(const Job<Real>& job, Real* staged_rows) const;
+  void write(const Job<Real>& job, const Normalisers& normalisers, Real* staged_rows) const;
 
   // Puts the rows whose results say too little, because their scores are too large, into `rows` and
   // returns how many these are.
-  std::int32_t lost_rows(const Request<Real>& request, std::span<RowIndex> rows) const;
+  std::int32_t lost_rows(const Request<Real>& request, const Normalisers& normalisers,
+                         std::span<RowIndex> rows) const;
 
   const PanelRows<Real>& rows() const { return rows_; }
 
  private:
-  // The denominator of a row's softmax, sum · exp(m · unit), and what turns its output into the
-  // result.
-  struct Normaliser {
-    Real factor;
-    Real m;
-    Real sum;
-    double unit;  // the natural logarithm of what m counts: 2
-
-    double lse() const;
-  };
-
-  Normaliser normaliser_of(const Request<Real>& request, std::int32_t r) const;
-  bool is_lost(const Request<Real>& request, std::int32_t r) const;
+  void add_sinks(TensorView<const Real> sinks, Normalisers& normalisers) const;
+  bool is_lost(const Request<Real>& request, const Normalisers& normalisers, std::int32_t r) const;
   void write_lse(const Job<Real>& job, std::int32_t r, double lse) const;
   void add_seen(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
                 const ScoreScratch<Real>& scratch);

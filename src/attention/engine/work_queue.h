@@ -15,6 +15,11 @@ namespace heed::inline v0::engine {
 template <class Start, class Compute>
 void deal_out(std::int64_t count, std::int64_t workers, const Start& start,
               const Compute& compute) {
+  if (std::min(workers, count) == 1) {
+    auto worker = start(0);
+    for (std::int64_t item = 0; item < count; ++item) compute(worker, item);
+    return;
+  }
   std::atomic<std::int64_t> next = 0;
   parallel_for(0, std::min(workers, count), 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t w = first; w < last; ++w) {

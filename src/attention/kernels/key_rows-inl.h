@@ -23,30 +23,6 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 // processor turns the next ones while it multiplies these.
 constexpr std::int32_t kRowDims = 16;
 
-constexpr int kBlocks = kLanes / kBlockLanes;
-
-// Blocks of 16 bytes from as many addresses as a vector has blocks.
-HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
-#if HWY_TARGET <= HWY_AVX3
-  const auto block = [&](int i) HWY_ATTR {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at[i]));
-  };
-  // Inserted from memory, blocks do not pass the only port that shuffles.
-  __m512i blocks = _mm512_castsi128_si512(block(0));
-  blocks = _mm512_inserti32x4(blocks, block(1), 1);
-  blocks = _mm512_inserti32x4(blocks, block(2), 2);
-  blocks = _mm512_inserti32x4(blocks, block(3), 3);
-  return hn::BitCast(kReals, hn::Vec<hn::Repartition<std::int32_t, Reals>>{blocks});
-#elif HWY_TARGET == HWY_AVX2
-  const hn::Half<Reals> half;
-  const auto load = [&](int i)
-                        HWY_ATTR { return hn::LoadU(half, reinterpret_cast<const Real*>(at[i])); };
-  return hn::Combine(kReals, load(1), load(0));
-#else
-  return hn::LoadU(kReals, reinterpret_cast<const Real*>(at[0]));
-#endif
-}
-
 // Of `dims` numbers as large as Real, a multiple of kBlockLanes, in each row; row i is at
 // row_at(i).
 template <class RowAt>
@@ -166,6 +142,7 @@ struct KeyRows {
  private:
   // Of fewer keys, or fewer dimensions: the last key stands for those that there are not.
   HWY_NOINLINE void some_to_columns(const std::byte* rows, std::int32_t dims) {
+    if (!kIsWidened && count == 1) return one_to_columns(rows, dims);
     const std::byte* at[kLanes];
     for (int i = 0; i < kLanes; ++i) at[i] = rows + std::min(i, count - 1) * stride;
     const auto row_at = [&](int i) HWY_ATTR { return at[i]; };
@@ -176,6 +153,13 @@ struct KeyRows {
       at[i] = reinterpret_cast<const std::byte*>(copy + i * kRowDims);
     }
     to_columns(row_at, kRowDims, columns);
+  }
+  HWY_INLINE void one_to_columns(const std::byte* key, std::int32_t dims) {
+    for (std::int32_t d = 0; d < dims; ++d) {
+      Column number;
+      std::memcpy(&number, key + d * static_cast<int>(sizeof(Column)), sizeof(Column));
+      std::fill_n(columns + d * kLanes, kLanes, number);
+    }
   }
   static HWY_INLINE void copy_row(const std::byte* row, std::int32_t dims, Column* copy) {
     if constexpr (kIsWidened) {

@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "attention/kernels/reals-inl.h"
@@ -18,6 +19,30 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // A vector is in blocks of 16 bytes.
 constexpr int kBlockLanes = 16 / sizeof(Real);
+
+constexpr int kBlocks = kLanes / kBlockLanes;
+
+// Blocks of 16 bytes from as many addresses as a vector has blocks.
+HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
+#if HWY_TARGET <= HWY_AVX3
+  const auto block = [&](int i) HWY_ATTR {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at[i]));
+  };
+  // Inserted from memory, blocks do not pass the only port that shuffles.
+  __m512i blocks = _mm512_castsi128_si512(block(0));
+  blocks = _mm512_inserti32x4(blocks, block(1), 1);
+  blocks = _mm512_inserti32x4(blocks, block(2), 2);
+  blocks = _mm512_inserti32x4(blocks, block(3), 3);
+  return hn::BitCast(kReals, hn::Vec<hn::Repartition<std::int32_t, Reals>>{blocks});
+#elif HWY_TARGET == HWY_AVX2
+  const hn::Half<Reals> half;
+  const auto load = [&](int i)
+                        HWY_ATTR { return hn::LoadU(half, reinterpret_cast<const Real*>(at[i])); };
+  return hn::Combine(kReals, load(1), load(0));
+#else
+  return hn::LoadU(kReals, reinterpret_cast<const Real*>(at[0]));
+#endif
+}
 
 // Within each block of lanes, kBlockLanes rows become columns.
 HWY_INLINE void transpose_in_blocks(Vec* rows) {
@@ -87,22 +112,50 @@ inline void pack_rest(const Real* const* rows, std::int32_t width, std::int32_t 
   }
 }
 
-inline void pack(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
-                 Real* query) {
-  const std::int32_t squares = width % kLanes != 0 ? 0 : head_dim / kLanes * kLanes;
-  for (std::int32_t r = 0; r < width; r += kLanes) {
-    for (std::int32_t d = 0; d < squares; d += kLanes) {
-      Vec square[kLanes];
-      for (int i = 0; i < kLanes; ++i) {
-        const Real* row = rows[r + i];
-        square[i] = row == nullptr ? hn::Zero(kReals)
-                                   : hn::Mul(hn::LoadU(kReals, row + d), hn::Set(kReals, factor));
+// The same for the first `dims` of them, a multiple of kBlockLanes, and a vector of rows.
+HWY_INLINE void pack_vector(const Real* const* rows, std::int32_t width, std::int32_t dims,
+                            Vec factor, Real* query) {
+  for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
+    Vec square[kBlockLanes];
+    for (int i = 0; i < kBlockLanes; ++i) {
+      const std::byte* at[kBlocks];
+      for (int b = 0; b < kBlocks; ++b) {
+        at[b] = reinterpret_cast<const std::byte*>(rows[b * kBlockLanes + i] + d);
       }
-      transpose(square);
-      for (int i = 0; i < kLanes; ++i) hn::Store(square[i], kReals, query + (d + i) * width + r);
+      square[i] = load_blocks(at);
+    }
+    transpose_in_blocks(square);
+    for (int i = 0; i < kBlockLanes; ++i) {
+      hn::Store(hn::Mul(square[i], factor), kReals, query + (d + i) * width);
     }
   }
-  pack_rest(rows, width, squares, head_dim, factor, query);
+}
+
+// Where some rows of the vector do not exist, numbers 0 stand for theirs.
+inline void pack_some(const Real* const* rows, std::int32_t width, std::int32_t dims, Vec factor,
+                      Real* query) {
+  HWY_ALIGN static constexpr Real kNone[kBlockLanes] = {};
+  for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
+    const Real* some[kLanes];
+    for (int i = 0; i < kLanes; ++i) some[i] = rows[i] != nullptr ? rows[i] + d : kNone;
+    pack_vector(some, width, kBlockLanes, factor, query + d * width);
+  }
+}
+
+inline void pack(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
+                 Real* query) {
+  const std::int32_t dims = width % kLanes != 0 ? 0 : head_dim / kBlockLanes * kBlockLanes;
+  const Vec factors = hn::Set(kReals, factor);
+  for (std::int32_t r = 0; r < width && dims > 0; r += kLanes) {
+    const Real* const* end = rows + r + kLanes;
+    const bool all_exist = std::find(rows + r, end, nullptr) == end;
+    if (all_exist) {
+      pack_vector(rows + r, width, dims, factors, query + r);
+    } else {
+      pack_some(rows + r, width, dims, factors, query + r);
+    }
+  }
+  pack_rest(rows, width, dims, head_dim, factor, query);
 }
 
 // Adding 0 turns −0 into 0.

@@ -52,14 +52,23 @@ class Aligned : public MaskPart {
   }
   GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const final {
     const RowRange positions = rows.positions();
-    const std::int64_t moved =
-        alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
+    const std::int64_t moved = moved_by(shape, rows);
     const RowRange of_first = range_at(positions.begin + moved);
     const RowRange of_last = range_at(positions.end - 1 + moved);
     return {{of_last.begin, of_first.end}, {of_first.begin, of_last.end}};
   }
+  void narrow(const ScoreShape& shape, const RowGroup& rows, RowRange* seen) const final {
+    const std::int64_t moved = moved_by(shape, rows);
+    for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+      seen[r] = seen[r] & range_at(rows.q_idx[r] + moved);
+    }
+  }
 
  private:
+  // How far the rows stand among the keys from where they stand among the queries.
+  std::int64_t moved_by(const ScoreShape& shape, const RowGroup& rows) const {
+    return alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
+  }
   // The range of a query that stands at `position`, whose ends do not fall as that grows; they may
   // lie beyond the keys.
   virtual RowRange range_at(std::int64_t position) const = 0;

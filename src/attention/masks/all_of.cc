@@ -53,6 +53,14 @@ RowRange AllOf::range(const ScoreShape& shape, const AttentionRow& row) const {
   return keys.begin < keys.end ? keys : RowRange{};
 }
 
+void AllOf::row_ranges(const ScoreShape& shape, const RowGroup& rows, RowRange* found) const {
+  std::fill_n(found, rows.num_rows, RowRange{0, shape.kv_len});
+  for (const auto& part : parts_) part->narrow(shape, rows, found);
+  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+    if (found[r].begin >= found[r].end) found[r] = {};
+  }
+}
+
 GroupRanges AllOf::ranges(const ScoreShape& shape, const RowGroup& rows) const {
   GroupRanges found{{0, shape.kv_len}, {0, shape.kv_len}};
   for (const auto& part : parts_) {

@@ -32,6 +32,8 @@ class AllOf {
   // Keys outside this range are not visible; those inside may be hidden by an irregular part.
   // Within [0, kv_len]; [0, 0) when there is none.
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const;
+  // The same for each row of a group.
+  void row_ranges(const ScoreShape& shape, const RowGroup& rows, RowRange* found) const;
   // See MaskPart; within [0, kv_len].
   GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const;
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const;

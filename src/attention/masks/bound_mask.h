@@ -17,6 +17,9 @@ class BoundMask {
 
   // As the parts answer together: see AllOf.
   RowRange range(const AttentionRow& row) const { return parts_.range(shape_, row); }
+  void row_ranges(const detail::RowGroup& rows, RowRange* found) const {
+    parts_.row_ranges(shape_, rows, found);
+  }
   bool depends_on_head() const { return depends_on_head_; }
   bool visible(const detail::ScoreIndex& at) const { return parts_.visible(shape_, at); }
   // What the additive parts add to the score of a visible key.

@@ -17,6 +17,18 @@ GroupRanges MaskPart::ranges(const ScoreShape& shape, const RowGroup& rows) cons
   return found;
 }
 
+void MaskPart::narrow(const ScoreShape& shape, const RowGroup& rows, RowRange* seen) const {
+  const std::int64_t offset = shape.query_offset[rows.batch];
+  const bool per_head = depends_on_head();
+  RowRange keys;
+  for (std::int32_t r = 0; r < rows.num_rows; ++r) {
+    if (r == 0 || per_head || rows.q_idx[r] != rows.q_idx[r - 1]) {
+      keys = range(shape, {rows.batch, rows.heads[r], rows.q_idx[r] - offset});
+    }
+    seen[r] = seen[r] & keys;
+  }
+}
+
 // One key after the other; a structural part hides nothing but what its ranges do.
 void MaskPart::hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
                     KeyBits* seen) const {

@@ -72,6 +72,8 @@ class MaskPart {
   // What range() says of all rows of a group: asked often, it is overridden where looking at each
   // row can be avoided. Ends may lie beyond the keys that there are.
   virtual GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const;
+  // Leaves of seen[r] what is in the range() of row r, for each row of the group.
+  virtual void narrow(const ScoreShape& shape, const RowGroup& rows, RowRange* seen) const;
   // Whether range() differs between the heads of a query.
   virtual bool depends_on_head() const { return false; }
   virtual bool visible(const ScoreShape& /*shape*/, const ScoreIndex& /*at*/) const { return true; }
