@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from . import _heed
@@ -168,15 +170,29 @@ class _Attention(torch.autograd.Function):
 _PLAIN = {torch.Tensor, torch.nn.Parameter, type(None)}
 
 
-def _must_be_dispatched(tensors) -> bool:
-    """Whether somebody watches for operators: a compiler, a tracer, a mode, a transform, a subclass."""
+def is_watched() -> bool:
+    """Whether somebody watches for operators: a compiler, a tracer, a mode, a transform."""
     return (
         torch.compiler.is_compiling()
         or torch.jit.is_tracing()
         or torch._C._len_torch_dispatch_stack() > 0
         or torch._C._are_functorch_transforms_active()
-        or not {type(tensor) for tensor in tensors} <= _PLAIN
     )
+
+
+def _must_be_dispatched(tensors) -> bool:
+    """Whether somebody watches, or a subclass does."""
+    return is_watched() or not {type(tensor) for tensor in tensors} <= _PLAIN
+
+
+@functools.lru_cache(maxsize=64)
+def _usual_options(causal: str | None, scale: float | None):
+    return make_options("scaled_dot_product_attention", causal=causal, scale=scale)
+
+
+def compute_usual(query, key, value, causal: str | None, scale: float | None):
+    """The attention of plain tensors of rank 4 that fit each other, where nobody watches; None of any others."""
+    return _heed.usual_attention(query, key, value, _usual_options(causal, scale), torch.get_num_threads())
 
 
 def compute(query, key, value, attn_mask, *others):

@@ -26,7 +26,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 from . import _encoder
 from ._attention import attention
 from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
-from ._sdpa import compute
+from ._sdpa import compute, compute_usual, is_watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +77,17 @@ def _wants_pytorchs_steps() -> bool:
     """Whether PyTorch shall compute step by step, which has derivatives of every kind: its user chose so, or this is
     forward-mode differentiation."""
     return forward_ad._current_level >= 0 or (not torch._C._get_flash_sdp_enabled() and torch._C._get_math_sdp_enabled())
+
+
+def _is_usual(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> bool:
+    """Whether a call with nothing but these can be one of heed's, as far as that does not depend on the tensors."""
+    return not (
+        has_torch_function_variadic(query, key, value)
+        or is_watched()
+        or torch.is_autocast_enabled("cpu")
+        or _wants_pytorchs_steps()
+        or not (scale is None or type(scale) is float)
+    )
 
 
 def _what_is_lacking(query: Tensor, key: Tensor, value: Tensor) -> str | None:
@@ -201,6 +212,10 @@ def scaled_dot_product_attention(
     >>> x = torch.randn(2, 8, 128, 64, requires_grad=True)
     >>> heed.torch.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
     """
+    if attn_mask is None and dropout_p == 0 and _is_usual(query, key, value, scale):
+        out = compute_usual(query, key, value, "top_left" if is_causal else None, scale)
+        if out is not None:
+            return out
     given = (query, key, value, attn_mask)
     options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     causal = "top_left" if is_causal else None

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -26,11 +27,6 @@ Tensor<Real> converted(const Array& array) {
     }
   });
   return result;
-}
-
-template <class T>
-constexpr bool has_type(const Array& array) {
-  return array.dtype() == nb::dtype<T>();
 }
 
 // The module's name, which the type owns; empty where it has none.
@@ -68,6 +64,19 @@ std::string recorded_twin(std::string_view function, std::string_view name) {
       function, name, name, twin.empty() ? "" : ", or call heed.torch.", twin));
 }
 
+// Calls a method of a tensor's; its name is made once, and kept.
+nb::object call_method(nb::handle tensor, PyObject* name) {
+  PyObject* result = PyObject_CallMethodObjArgs(tensor.ptr(), name, nullptr);
+  if (result == nullptr) throw nb::python_error();
+  return nb::steal(result);
+}
+
+// The sign of some tensors is not in their memory.
+bool is_negative(nb::handle tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("is_neg");
+  return call_method(tensor, name).is(nb::bool_(true));
+}
+
 // Refuses tensors whose memory is not what they stand for, and returns the others as their elements
 // say.
 nb::object readable_tensor(const char* function, const char* name, nb::handle tensor) {
@@ -78,15 +87,8 @@ nb::object readable_tensor(const char* function, const char* name, nb::handle te
                     "heed.causal(\"bottom_right\") are these masks",
                     function, name, python_type(tensor)));
   }
-  // The sign of some tensors is not in their memory. Both names are made once, and kept.
-  static PyObject* const is_negative = PyUnicode_InternFromString("is_neg");
   static PyObject* const resolve = PyUnicode_InternFromString("resolve_neg");
-  const auto call = [&](PyObject* method) {
-    PyObject* result = PyObject_CallMethodObjArgs(tensor.ptr(), method, nullptr);
-    if (result == nullptr) throw nb::python_error();
-    return nb::steal(result);
-  };
-  return call(is_negative).is(nb::bool_(true)) ? call(resolve) : nb::borrow(tensor);
+  return is_negative(tensor) ? call_method(tensor, resolve) : nb::borrow(tensor);
 }
 
 // Why an array cannot be looked at, as far as its type says so.
@@ -139,6 +141,22 @@ Array to_array(const char* function, const char* name, nb::handle object) {
   refuse_array(function, name, object);
 }
 
+std::optional<nb::dlpack::dltensor> usual_tensor(nb::handle object) {
+  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (!is_plain(object.type())) return std::nullopt;
+  if (!nb::getattr(object, nb::handle(requires_grad)).is(nb::bool_(false)) || is_negative(object)) {
+    return std::nullopt;
+  }
+  const auto found = exchange::look_at(object);
+  if (!found || found->device.device_type != nb::device::cpu::value || found->data == nullptr ||
+      found->strides == nullptr || found->ndim == 0) {
+    return std::nullopt;
+  }
+  const std::span<const std::int64_t> shape(found->shape, static_cast<std::size_t>(found->ndim));
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  return is_empty || found->strides[found->ndim - 1] != 1 ? std::nullopt : found;
+}
+
 std::string type_name(const Array& array) {
   const nb::dlpack::dtype type = array.dtype();
   switch (static_cast<nb::dlpack::dtype_code>(type.code)) {
@@ -159,11 +177,16 @@ std::string type_name(const Array& array) {
   }
 }
 
+std::optional<DataType> float_type(nb::dlpack::dtype type) {
+  if (type == nb::dtype<float>()) return DataType::kFloat32;
+  if (type == nb::dtype<Float16>()) return DataType::kFloat16;
+  if (type == nb::dtype<BFloat16>()) return DataType::kBFloat16;
+  if (type == nb::dtype<double>()) return DataType::kFloat64;
+  return std::nullopt;
+}
+
 DataType data_type_of(const char* function, const char* name, const Array& array) {
-  if (has_type<float>(array)) return DataType::kFloat32;
-  if (has_type<Float16>(array)) return DataType::kFloat16;
-  if (has_type<BFloat16>(array)) return DataType::kBFloat16;
-  if (has_type<double>(array)) return DataType::kFloat64;
+  if (const auto type = float_type(array.dtype())) return *type;
   throw InvalidArgument(fmt::format("{}: {} is {}, expected float32, float16, bfloat16 or float64",
                                     function, name, type_name(array)));
 }
@@ -175,7 +198,7 @@ Shape shape_of(const Array& array) {
 template <class Real>
 TensorView<const Real> as_real(const char* function, const char* name, const Array& array,
                                std::optional<Tensor<Real>>& copy) {
-  if (has_type<Real>(array)) return view_of<Real>(array);
+  if (array.dtype() == nb::dtype<Real>()) return view_of<Real>(array);
   switch (data_type_of(function, name, array)) {
     case DataType::kFloat32:
       copy = converted<float, Real>(array);

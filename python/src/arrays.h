@@ -50,7 +50,15 @@ Library library_of(nb::handle object);
 // @throws InvalidArgument when it is none.
 Array to_array(const char* function, const char* name, nb::handle object);
 
-// The type of floating-point numbers that attention reads.
+// What the usual tensor of PyTorch's is, at the first look and without a copy: of its own class, in
+// the processor's memory, with elements, with rows that lie side by side, and nothing but its
+// memory, for no gradient is wanted. Nothing where it is anything else. Imports PyTorch.
+std::optional<nb::dlpack::dltensor> usual_tensor(nb::handle object);
+
+// The type of floating-point numbers that attention reads, if it is one.
+std::optional<DataType> float_type(nb::dlpack::dtype type);
+
+// The same.
 // @throws InvalidArgument when the array's is another.
 DataType data_type_of(const char* function, const char* name, const Array& array);
 

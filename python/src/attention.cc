@@ -2,7 +2,11 @@
 
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "bindings.h"
@@ -41,12 +45,57 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value, const O
   });
 }
 
+// Whether they are tensors of one type and four dimensions that fit each other, head by head.
+bool fit(const nb::dlpack::dltensor& query, const nb::dlpack::dltensor& key,
+         const nb::dlpack::dltensor& value) {
+  if (query.ndim != 4 || key.ndim != 4 || value.ndim != 4) return false;
+  if (!(query.dtype == key.dtype && query.dtype == value.dtype)) return false;
+  const std::int64_t* q = query.shape;
+  const std::int64_t* k = key.shape;
+  const std::int64_t* v = value.shape;
+  return q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && k[2] == v[2] &&
+         q[3] == k[3];
+}
+
+template <class T>
+TensorView<const T> view_of_usual(const nb::dlpack::dltensor& tensor) {
+  const std::int64_t* shape = tensor.shape;
+  Strides strides{};
+  std::copy_n(tensor.strides, 4, strides.begin());
+  const auto* bytes = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
+  return {reinterpret_cast<const T*>(bytes), {shape[0], shape[1], shape[2], shape[3]}, strides};
+}
+
+// The same of usual tensors of PyTorch's that fit each other, with nothing else looked at: None
+// where they are any others. A short call takes half as long.
+nb::object usual_attention(nb::handle query, nb::handle key, nb::handle value,
+                           const Options& options, int num_threads) {
+  const auto q = usual_tensor(query);
+  const auto k = q ? usual_tensor(key) : q;
+  const auto v = k ? usual_tensor(value) : k;
+  if (!v || !fit(*q, *k, *v)) return nb::none();
+  const auto type = float_type(q->dtype);
+  if (!type) return nb::none();
+  return with_type(*type, [&](auto number) {
+    using T = decltype(number);
+    const CallOptions<RealOf<T>> call(kAttention, options);
+    const auto views = std::tuple(view_of_usual<T>(*q), view_of_usual<T>(*k), view_of_usual<T>(*v));
+    Tensor<T> out = without_lock(num_threads, [&] {
+      return std::apply([&](const auto&... view) { return heed::attention(view..., *call); },
+                        views);
+    });
+    return to_object(std::move(out), Library::kTorch, 4);
+  });
+}
+
 }  // namespace
 
 void bind_attention(nb::module_& module) {
   module.def("attention", &attention, nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("value").none(), nb::arg("options"), nb::arg("with_lse"),
              nb::arg("num_threads").none());
+  module.def("usual_attention", &usual_attention, nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::arg("options"), nb::arg("num_threads"));
 }
 
 }  // namespace heed::python

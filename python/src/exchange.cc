@@ -105,21 +105,26 @@ std::unique_ptr<Given> given_of(const Elements& elements) {
 
 bool is_available() { return pytorch_table() != nullptr; }
 
-std::optional<nb::ndarray<nb::ro, nb::device::cpu>> to_array(nb::handle tensor) {
-  constexpr std::int32_t kLargestRank = 16;
+std::optional<nb::dlpack::dltensor> look_at(nb::handle tensor) {
   const Table* table = pytorch_table();
   if (table == nullptr || table->look_at_object == nullptr) return std::nullopt;
   nb::dlpack::dltensor found;
-  if (table->look_at_object(tensor.ptr(), &found) != 0) {
-    PyErr_Clear();
+  if (table->look_at_object(tensor.ptr(), &found) == 0) return found;
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+std::optional<nb::ndarray<nb::ro, nb::device::cpu>> to_array(nb::handle tensor) {
+  constexpr std::int32_t kLargestRank = 16;
+  const auto found = look_at(tensor);
+  if (!found || found->device.device_type != kCpu || found->ndim > kLargestRank) {
     return std::nullopt;
   }
-  if (found.device.device_type != kCpu || found.ndim > kLargestRank) return std::nullopt;
   std::array<std::size_t, kLargestRank> extents{};
-  std::copy_n(found.shape, found.ndim, extents.begin());
-  return nb::ndarray<nb::ro, nb::device::cpu>(found.data, static_cast<std::size_t>(found.ndim),
-                                              extents.data(), tensor, found.strides, found.dtype,
-                                              kCpu, 0, '\0', found.byte_offset);
+  std::copy_n(found->shape, found->ndim, extents.begin());
+  return nb::ndarray<nb::ro, nb::device::cpu>(found->data, static_cast<std::size_t>(found->ndim),
+                                              extents.data(), tensor, found->strides, found->dtype,
+                                              kCpu, 0, '\0', found->byte_offset);
 }
 
 nb::object to_tensor(const Elements& elements) {

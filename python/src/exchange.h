@@ -18,6 +18,10 @@ namespace nb = nanobind;
 // Whether PyTorch has the table. Imports PyTorch, so a tensor should be at hand.
 bool is_available();
 
+// Where a tensor of PyTorch's lies in memory and how, until it changes or goes; nothing where there
+// is no table, or DLPack has no words for the tensor.
+std::optional<nb::dlpack::dltensor> look_at(nb::handle tensor);
+
 // A tensor of PyTorch's as an array that keeps the tensor alive; nothing where there is no table,
 // or DLPack has no words for the tensor.
 std::optional<nb::ndarray<nb::ro, nb::device::cpu>> to_array(nb::handle tensor);

@@ -48,14 +48,14 @@ class Blocks {
     }
     const Request<Real>& request = *job->request;
     const std::int64_t heads = request.num_kv_heads();
-    const std::int64_t head = item / schedule_.blocks(request);
-    const std::int64_t block = item % schedule_.blocks(request);
     const std::int64_t step = schedule_.query_step(request);
+    const std::int64_t in_steps = schedule_.blocks_in_steps(request);
+    const std::int64_t head = item / (step * in_steps);
+    const std::int64_t block = item % (step * in_steps);
     const std::int64_t first_query = block % step;
     const std::int64_t rows = request.rows_in_steps(step, first_query);
     // The last rows of a causal mask see the most keys: they go first.
-    const std::int64_t first =
-        (schedule_.blocks_in_steps(request) - 1 - block / step) * schedule_.block_rows();
+    const std::int64_t first = (in_steps - 1 - block / step) * schedule_.block_rows();
     return {*job,
             {job->batches.begin + head / heads,
              head % heads,

@@ -190,10 +190,12 @@ void PanelRows<Real>::find_vector_ranges() {
 
 template <class Real>
 void PanelRows<Real>::reset_offsets(const kernels::BasicPanelState<Real>& state) const {
-  for (std::int32_t r = 0; r < whole_vectors(width_); ++r) {
-    state.minus_m[r] = 0;
-    state.threshold[r] = sees_any(std::min(r, width_ - 1)) ? -kInfinity<Real> : kInfinity<Real>;
+  const std::int32_t end = whole_vectors(width_);
+  std::fill(state.minus_m, state.minus_m + end, Real{0});
+  for (std::int32_t r = 0; r < width_; ++r) {
+    state.threshold[r] = sees_any(r) ? -kInfinity<Real> : kInfinity<Real>;
   }
+  std::fill(state.threshold + width_, state.threshold + end, state.threshold[width_ - 1]);
 }
 
 template <class Real>

@@ -180,9 +180,9 @@ class PanelRows {
   std::int32_t num_rows() const { return num_rows_; }
   std::int32_t width() const { return width_; }
   std::int32_t lanes() const { return table_.lanes; }
-  // So many rows, counted up to whole vectors.
+  // So many rows, counted up to whole vectors, whose lanes are a power of two.
   std::int32_t whole_vectors(std::int32_t rows) const {
-    return (rows + table_.lanes - 1) / table_.lanes * table_.lanes;
+    return (rows + table_.lanes - 1) & -table_.lanes;
   }
   std::int64_t batch() const { return batch_; }
   std::int64_t head(std::int32_t r) const { return heads_[index(r)]; }

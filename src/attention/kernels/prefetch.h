@@ -89,8 +89,11 @@ class Prefetch {
     if (in_order && !side.has_scales() && side.is_one_stretch()) {
       take_stretch(side.end() - side.begin());
     } else {
-      const std::int64_t rows = side.is_whole() ? 1 : kGroupKeys;
-      row_lines_ = lines_in(side.group_bytes() / rows);
+      // The only group may have fewer rows.
+      const std::int32_t there_are =
+          side.numbers.is_columns ? kGroupKeys : std::min(side.num_keys, kGroupKeys);
+      const std::int64_t rows = side.is_whole() ? 1 : there_are;
+      row_lines_ = lines_in(side.row_bytes * there_are / rows);
       row_stride_ = side.numbers.row_stride;
       lines_ = num_groups_ * rows * row_lines_;
     }

@@ -106,15 +106,21 @@ inline void pack_rest(const Real* const* rows, std::int32_t width, std::int32_t 
                       std::int32_t head_dim, Real factor, Real* query) {
   for (std::int32_t r = 0; r < width; ++r) {
     const Real* row = rows[r];
-    for (std::int32_t i = d; i < head_dim; ++i) {
-      query[i * width + r] = row == nullptr ? 0.0F : row[i] * factor;
+    if (row == nullptr) {
+      for (std::int32_t i = d; i < head_dim; ++i) query[i * width + r] = 0;
+    } else if (width == 1) {
+      for (std::int32_t i = d; i < head_dim; ++i) query[i] = row[i] * factor;
+    } else {
+      for (std::int32_t i = d; i < head_dim; ++i) query[i * width + r] = row[i] * factor;
     }
   }
 }
 
-// The same for the first `dims` of them, a multiple of kBlockLanes, and a vector of rows.
+// The same for the first `dims` of them, a multiple of kBlockLanes, and a vector of rows: numbers
+// of all of these become what scaled() says.
+template <class Scaled>
 HWY_INLINE void pack_vector(const Real* const* rows, std::int32_t width, std::int32_t dims,
-                            Vec factor, Real* query) {
+                            const Scaled& scaled, Real* query) {
   for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
     Vec square[kBlockLanes];
     for (int i = 0; i < kBlockLanes; ++i) {
@@ -126,33 +132,48 @@ HWY_INLINE void pack_vector(const Real* const* rows, std::int32_t width, std::in
     }
     transpose_in_blocks(square);
     for (int i = 0; i < kBlockLanes; ++i) {
-      hn::Store(hn::Mul(square[i], factor), kReals, query + (d + i) * width);
+      hn::Store(scaled(square[i]), kReals, query + (d + i) * width);
     }
   }
 }
 
-// Where some rows of the vector do not exist, numbers 0 stand for theirs.
-inline void pack_some(const Real* const* rows, std::int32_t width, std::int32_t dims, Vec factor,
+// Where some rows of the vector, but not all, do not exist: another one is read in their place, and
+// 0 written.
+inline void pack_some(const Real* const* rows, std::int32_t width, std::int32_t dims, Real factor,
                       Real* query) {
-  HWY_ALIGN static constexpr Real kNone[kBlockLanes] = {};
-  for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
-    const Real* some[kLanes];
-    for (int i = 0; i < kLanes; ++i) some[i] = rows[i] != nullptr ? rows[i] + d : kNone;
-    pack_vector(some, width, kBlockLanes, factor, query + d * width);
+  HWY_ALIGN Real exists[kLanes];
+  const Real* some[kLanes];
+  const Real* last = nullptr;
+  for (int i = 0; i < kLanes; ++i) last = rows[i] != nullptr ? rows[i] : last;
+  for (int i = 0; i < kLanes; ++i) {
+    exists[i] = rows[i] != nullptr ? 1.0F : 0.0F;
+    some[i] = rows[i] != nullptr ? rows[i] : last;
   }
+  const auto is_kept = hn::Ne(hn::Load(kReals, exists), hn::Zero(kReals));
+  pack_vector(
+      some, width, dims,
+      [&](Vec numbers) HWY_ATTR {
+        return hn::IfThenElseZero(is_kept, hn::Mul(numbers, hn::Set(kReals, factor)));
+      },
+      query);
 }
 
 inline void pack(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
                  Real* query) {
   const std::int32_t dims = width % kLanes != 0 ? 0 : head_dim / kBlockLanes * kBlockLanes;
-  const Vec factors = hn::Set(kReals, factor);
   for (std::int32_t r = 0; r < width && dims > 0; r += kLanes) {
-    const Real* const* end = rows + r + kLanes;
-    const bool all_exist = std::find(rows + r, end, nullptr) == end;
-    if (all_exist) {
-      pack_vector(rows + r, width, dims, factors, query + r);
+    const auto missing = std::count(rows + r, rows + r + kLanes, nullptr);
+    if (missing == 0) {
+      pack_vector(
+          rows + r, width, dims,
+          [&](Vec numbers) HWY_ATTR { return hn::Mul(numbers, hn::Set(kReals, factor)); },
+          query + r);
+    } else if (missing < kLanes) {
+      pack_some(rows + r, width, dims, factor, query + r);
     } else {
-      pack_some(rows + r, width, dims, factors, query + r);
+      for (std::int32_t d = 0; d < dims; ++d) {
+        hn::Store(hn::Zero(kReals), kReals, query + d * width + r);
+      }
     }
   }
   pack_rest(rows, width, dims, head_dim, factor, query);
