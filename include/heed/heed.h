@@ -27,6 +27,7 @@
 #include "heed/linear_attention.h"
 #include "heed/mask.h"
 #include "heed/mask_text.h"
+#include "heed/memory.h"
 #include "heed/merge.h"
 #include "heed/online_softmax.h"
 #include "heed/packed.h"

@@ -72,4 +72,8 @@ class HEED_API Executor {
 /// for 200 µs, or HEED_SPIN_MICROSECONDS of the environment, before they sleep.
 HEED_API void set_executor(std::shared_ptr<Executor> executor);
 
+/// The default, for an executor that leaves some loops to it: those of other threads, or of a
+/// forked process.
+HEED_API Executor& default_executor();
+
 }  // namespace heed::inline v0

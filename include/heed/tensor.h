@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "heed/config.h"
+#include "heed/memory.h"
 #include "heed/shape.h"
 
 namespace heed::inline v0 {
@@ -302,19 +303,12 @@ class Tensor {
   }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Deallocate {
-    void operator()(T* data) const noexcept { ::operator delete(data, kAlignment); }
-  };
-  using Memory = std::unique_ptr<T, Deallocate>;
-
-  static Memory allocate(const Shape& shape) {
-    const std::size_t bytes = detail::checked_bytes(shape, sizeof(T));
-    return bytes == 0 ? Memory{} : Memory(static_cast<T*>(::operator new(bytes, kAlignment)));
+  static detail::Memory<T> allocate(const Shape& shape) {
+    return detail::take_memory_for<T>(detail::checked_bytes(shape, sizeof(T)));
   }
 
   Shape shape_;
-  Memory data_;
+  detail::Memory<T> data_;
 };
 
 /// Calls visit(element) for every element of `view` in row-major order.

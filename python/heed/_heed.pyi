@@ -12,6 +12,17 @@ def set_num_threads(count: int) -> None:
     Sets num_threads() for the whole process; 0 returns to the number of processors.
     """
 
+def max_kept_memory() -> int:
+    """How many bytes of what tensors gave back are kept for the next ones, at most."""
+
+def set_max_kept_memory(bytes: int) -> None:
+    """Sets max_kept_memory() for the whole process; 0 gives everything back."""
+
+def kept_memory() -> int:
+    """How many bytes are kept now."""
+
+def share_torch_threads(is_shared: bool) -> bool: ...
+
 def attention_target() -> str:
     """
     The instruction set whose kernels are in use, e.g. "AVX512", or "reference".

@@ -23,7 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from . import _encoder
+from . import _encoder, _heed
 from ._attention import attention
 from ._recorded import attention_packed, feature_map_attention, linear_attention, rotary_embedding, rows_of
 from ._sdpa import compute, compute_usual, is_watched
@@ -44,6 +44,7 @@ __all__ = [
     "register_transformers",
     "rotary_embedding",
     "scaled_dot_product_attention",
+    "share_threads",
 ]
 
 _pytorch_attention = torch.nn.functional.scaled_dot_product_attention
@@ -245,6 +246,21 @@ def scaled_dot_product_attention(
     out = compute(*tensors, mask, seed, float(dropout_p), causal, scale)
     return out if len(leading) == 2 else out.view(*leading, *out.shape[-2:])
 
+
+def share_threads(is_shared: bool = True) -> bool:
+    """Whether heed computes on PyTorch's threads, as it does once heed.torch is imported, or on its own. Returns whether it does.
+
+    Threads of both look out for more work for a while before they sleep, and in a model, where the two take turns, would keep
+    each other's processors. Calls from other threads than the one that imported heed.torch, or called this last, and those of
+    forked processes are computed on heed's own threads; so are all where PyTorch was built without OpenMP.
+
+    >>> heed.torch.share_threads(False)
+    False
+    """
+    return _heed.share_torch_threads(is_shared)
+
+
+share_threads()
 
 # What torch.jit.script makes of calls is PyTorch's operator.
 torch.jit._builtins._register_builtin(scaled_dot_product_attention, "aten::scaled_dot_product_attention")

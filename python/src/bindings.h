@@ -27,5 +27,6 @@ void bind_relative(nanobind::module_& module);
 void bind_rotary(nanobind::module_& module);
 void bind_rotary_frequencies(nanobind::module_& module);
 void bind_statistics(nanobind::module_& module);
+void bind_torch_threads(nanobind::module_& module);
 
 }  // namespace heed::python

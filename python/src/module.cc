@@ -37,4 +37,5 @@ NB_MODULE(_heed, module) {  // NOLINT
   heed::python::bind_division(module);
   heed::python::bind_distributed(module);
   heed::python::bind_bench(module);
+  heed::python::bind_torch_threads(module);
 }

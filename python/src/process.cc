@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "heed/attention.h"
 #include "heed/config.h"
+#include "heed/memory.h"
 #include "heed/parallel.h"
 #include "heed/position.h"
 
@@ -17,6 +18,11 @@ void bind_process(nb::module_& module) {
   module.def("num_threads", &num_threads, "How many threads a call from here may use.");
   module.def("set_num_threads", &set_num_threads, nb::arg("count"),
              "Sets num_threads() for the whole process; 0 returns to the number of processors.");
+  module.def("max_kept_memory", &max_kept_memory,
+             "How many bytes of what tensors gave back are kept for the next ones, at most.");
+  module.def("set_max_kept_memory", &set_max_kept_memory, nb::arg("bytes"),
+             "Sets max_kept_memory() for the whole process; 0 gives everything back.");
+  module.def("kept_memory", &kept_memory, "How many bytes are kept now.");
   module.def("attention_target", &attention_target,
              "The instruction set whose kernels are in use, e.g. \"AVX512\", or \"reference\".");
   module.def("attention_targets", &attention_targets,

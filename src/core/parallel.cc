@@ -57,6 +57,8 @@ class Settings {
     return executor_;
   }
 
+  Executor& pool() const { return *pool_; }
+
   void set_executor(std::shared_ptr<Executor> executor) {
     if (executor == nullptr) executor = pool_;
     const std::lock_guard lock(mutex_);
@@ -228,6 +230,8 @@ ThreadLimit::ThreadLimit(int count) : outer_limit_(loop_context.limit) {
 }
 
 ThreadLimit::~ThreadLimit() { loop_context.limit = outer_limit_; }
+
+Executor& default_executor() { return Settings::instance().pool(); }
 
 void set_executor(std::shared_ptr<Executor> executor) {
   Settings::instance().set_executor(std::move(executor));

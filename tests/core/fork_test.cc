@@ -5,13 +5,16 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 #include "core/thread_executor.h"
 #include "heed/attention.h"
+#include "heed/memory.h"
 #include "heed/parallel.h"
+#include "heed/tensor.h"
 #include "support/forks.h"
 #include "support/tensors.h"
 
@@ -93,6 +96,23 @@ TEST_F(Fork, ComputesTheSame) {
              same_bits(attention(x, x, x), expected);
     })) << i;
   }
+}
+
+TEST_F(Fork, KeepsMemory) {
+  constexpr std::int64_t kKept = 65536;
+  const auto make_and_drop = [] { return Tensor<std::byte>({kKept}).rank(); };
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over) make_and_drop();
+  });
+  for (int i = 0; i < kForks; ++i) {
+    EXPECT_TRUE(succeeds_in_a_fork([&] {
+      make_and_drop();
+      return kept_memory() >= kKept;
+    })) << i;
+  }
+  is_over = true;
+  other.join();
 }
 
 TEST_F(Fork, UsesAllThreadsAndSettings) {

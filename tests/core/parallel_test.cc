@@ -282,6 +282,32 @@ TEST(NumThreadsSet, HasABound) {
               ThrowsMessage<InvalidArgument>(HasSubstr("count is -1, 0 to 4096")));
 }
 
+// Leaves every loop to the default.
+class PassingExecutor final : public Executor {
+ public:
+  int num_threads() const override { return default_executor().num_threads(); }
+  void run(int count, FunctionRef<void()> work) override {
+    ++num_loops;
+    default_executor().run(count, work);
+  }
+
+  std::atomic<int> num_loops = 0;
+};
+
+TEST(SetExecutor, MayLeaveLoopsToTheDefault) {
+  const auto passing = std::make_shared<PassingExecutor>();
+  set_executor(passing);
+  set_num_threads(3);
+  std::atomic<int> waiting = 0;
+  // Each chunk waits for all of them.
+  parallel_for(0, 3, 1, [&](std::int64_t, std::int64_t) {
+    for (++waiting; waiting < 3;) std::this_thread::yield();
+  });
+  set_num_threads(0);
+  set_executor(nullptr);
+  EXPECT_EQ(passing->num_loops, 1);
+}
+
 TEST(SetExecutor, NeedsNoThreadToFinish) {
   const WithExecutor with_executor(std::make_shared<BusyExecutor>());
   EXPECT_EQ(chunks_of(0, 100, 1).size(), 100U);

@@ -129,6 +129,7 @@ TEST_F(Faults, SeveralFilesAreAllOldOrAllNewWhateverFails) {
 }
 
 TEST_F(Faults, EachAllocationInASaveMayFail) {
+  const cli::NothingKept nothing_kept;
   for (const auto& [save_old, save_new] : saves()) {
     save_new(path("a"));
     const std::string fresh = read_text(path("a"));

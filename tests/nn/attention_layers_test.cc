@@ -376,6 +376,7 @@ TEST(AttentionLayers, CopyNothingToSplitOrMergeHeads) {
   const Variable<float> x(normal<float>({8, 256, 256}, 1));
   const Tensor<float> grad = normal<float>(x.shape(), 2);
   const double unit = 4.0 * 8 * 256 * 256;
+  const cli::NothingKept nothing_kept;
   const std::int64_t before = cli::live_heap_bytes();
   const auto peak = [&] { return static_cast<double>(cli::peak_heap_bytes() - before) / unit; };
   cli::reset_heap_peak();

@@ -1,6 +1,8 @@
 """heed and PyTorch in one process, both busy, and what becomes of the interpreter meanwhile."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -72,6 +74,21 @@ def test_beside_pytorch_with_both_busy() -> None:
         torch.set_num_threads(1)
 
 
+def test_memory_is_kept_until_nobody_wants_it() -> None:
+    usual = heed.max_kept_memory()
+    try:
+        heed.set_max_kept_memory(0)
+        heed.set_max_kept_memory(1 << 22)
+        heed.attention(X, X, X)
+        assert X.nbytes <= heed.kept_memory() <= 1 << 22
+        heed.set_max_kept_memory(0)
+        assert heed.kept_memory() == 0
+        heed.attention(X, X, X)
+        assert heed.kept_memory() == heed.max_kept_memory() == 0
+    finally:
+        heed.set_max_kept_memory(usual)
+
+
 def test_backward_runs_on_pytorchs_threads() -> None:
     """Autograd calls from threads of its own; several at once give what one gives."""
     inputs = torch.from_numpy(X[:, :, :128]).requires_grad_()
@@ -125,3 +142,56 @@ def test_a_forked_process_computes() -> None:
     os.kill(child, 9)
     os.waitpid(child, 0)
     pytest.fail("the child hangs")
+
+
+SHARED = """
+import os, threading, torch, heed.torch
+
+torch.set_num_threads(2)
+query = torch.randn(1, 8, 512, 64)
+
+
+def attend():
+    return heed.torch.scaled_dot_product_attention(query, query, query, is_causal=True)
+
+
+def num_tasks():
+    return len(os.listdir("/proc/self/task"))
+
+
+heed.torch.share_threads(False)
+if not heed.torch.share_threads():
+    raise SystemExit(77)
+matrix = torch.randn(1024, 1024)
+matrix.exp()
+tasks = num_tasks()
+expected = attend()
+assert num_tasks() == tasks, "heed started threads beside PyTorch's"
+
+found = []
+thread = threading.Thread(target=lambda: found.append(attend()))
+thread.start()
+thread.join()
+assert torch.equal(found[0], expected), "another thread"
+# PyTorch's own loops would hang there.
+child = os.fork()
+if child == 0:
+    os._exit(0 if attend().numpy().tobytes() == expected.numpy().tobytes() else 1)
+assert os.waitpid(child, 0)[1] == 0, "a forked process"
+for number in (1, 2, 3, 2):
+    torch.set_num_threads(number)
+    assert torch.equal(attend(), expected), "another number of threads"
+
+assert not heed.torch.share_threads(False)
+assert torch.equal(attend(), expected), "threads of its own"
+"""
+
+
+def test_pytorchs_threads_are_shared() -> None:
+    """On them no bit is another; other threads and forked processes compute too."""
+    environment = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(heed.__file__))}
+    command = [sys.executable, "-c", SHARED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode == 77:
+        pytest.skip("PyTorch does not compute by OpenMP here")
+    assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "heed/config.h"
+#include "heed/memory.h"
 #include "heed/shape.h"
 
 namespace heed::inline v0::engine {
@@ -85,7 +86,7 @@ class Arena {
     std::byte* memory = given.data();
     if (given.empty()) {
       const std::size_t bytes = bytes_for(layout);
-      if (bytes > stack_.size()) allocated_.reset(new std::byte[bytes]);
+      if (bytes > stack_.size()) allocated_ = detail::take_memory_for<std::byte>(bytes);
       memory = allocated_ != nullptr ? allocated_.get() : stack_.data();
     }
     void* address = memory;
@@ -102,7 +103,7 @@ class Arena {
   static constexpr std::size_t kStackBytes = 16384;
 
   std::byte* memory_;
-  std::unique_ptr<std::byte[]> allocated_;
+  detail::Memory<std::byte> allocated_;
   std::array<std::byte, kStackBytes> stack_;
 };
 

@@ -1,0 +1,135 @@
+#include "heed/memory.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <type_traits>
+
+namespace heed::inline v0 {
+
+namespace {
+
+using detail::MemoryBlock;
+
+constexpr std::align_val_t kAlignment{64};
+
+// Blocks worth keeping: what is smaller comes from pages that the program has anyway.
+constexpr std::size_t kLeastKept = std::size_t{16} << 10;
+constexpr std::size_t kMostBlocks = 64;
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HEED_SEES_ADDRESSES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEED_SEES_ADDRESSES 1
+#endif
+#endif
+#ifdef HEED_SEES_ADDRESSES
+constexpr std::size_t kUsualLimit = 0;
+#else
+constexpr std::size_t kUsualLimit = std::size_t{64} << 20;
+#endif
+
+MemoryBlock allocate(std::size_t bytes) { return {::operator new(bytes, kAlignment), bytes}; }
+void release(const MemoryBlock& block) noexcept { ::operator delete(block.data, kAlignment); }
+
+// Blocks that were given back, the oldest first.
+class KeptMemory {
+ public:
+  std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+  void set_limit(std::size_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    limit_ = bytes;
+    shrink_to(bytes, kMostBlocks);
+  }
+
+  // No data where no block is of about this size.
+  MemoryBlock take(std::size_t bytes) noexcept {
+    if (this->bytes() < bytes) return {};
+    const std::lock_guard lock(mutex_);
+    // The youngest of the smallest, for it may still be in a cache.
+    std::size_t best = count_;
+    for (std::size_t i = count_; i-- > 0;) {
+      const std::size_t size = blocks_[i].bytes;
+      if (size < bytes || size - bytes > bytes / 8) continue;
+      if (best == count_ || size < blocks_[best].bytes) best = i;
+    }
+    if (best == count_) return {};
+    const MemoryBlock found = blocks_[best];
+    std::copy(blocks_.begin() + best + 1, blocks_.begin() + count_, blocks_.begin() + best);
+    --count_;
+    bytes_ -= found.bytes;
+    return found;
+  }
+
+  // Whether the block is kept.
+  bool keep(const MemoryBlock& block) noexcept {
+    if (block.bytes > limit()) return false;
+    const std::lock_guard lock(mutex_);
+    if (block.bytes > limit_) return false;
+    shrink_to(limit_ - block.bytes, kMostBlocks - 1);
+    blocks_[count_++] = block;
+    bytes_ += block.bytes;
+    return true;
+  }
+
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  // Releases the oldest blocks until the others are at most so many.
+  void shrink_to(std::size_t bytes, std::size_t count) noexcept {
+    std::size_t released = 0;
+    while (bytes_ > bytes || count_ - released > count) {
+      bytes_ -= blocks_[released].bytes;
+      release(blocks_[released++]);
+    }
+    std::copy(blocks_.begin() + released, blocks_.begin() + count_, blocks_.begin());
+    count_ -= released;
+  }
+
+  std::mutex mutex_;
+  std::atomic<std::size_t> limit_ = kUsualLimit;
+  std::atomic<std::size_t> bytes_ = 0;
+  std::array<MemoryBlock, kMostBlocks> blocks_;
+  std::size_t count_ = 0;
+};
+
+// Tensors that are made before it, or outlive it, find it all the same.
+constinit KeptMemory kept;
+static_assert(std::is_trivially_destructible_v<KeptMemory>);
+
+// In a child the thread that held the lock is missing.
+[[maybe_unused]] const int forks_without_lock =
+    ::pthread_atfork([] { kept.lock(); }, [] { kept.unlock(); }, [] { kept.unlock(); });
+
+}  // namespace
+
+std::size_t max_kept_memory() noexcept { return kept.limit(); }
+void set_max_kept_memory(std::size_t bytes) noexcept { kept.set_limit(bytes); }
+std::size_t kept_memory() noexcept { return kept.bytes(); }
+
+namespace detail {
+
+MemoryBlock take_memory(std::size_t bytes) {
+  if (bytes >= kLeastKept) {
+    const MemoryBlock block = kept.take(bytes);
+    if (block.data != nullptr) return block;
+  }
+  return allocate(bytes);
+}
+
+void give_back_memory(const MemoryBlock& block) noexcept {
+  if (block.bytes < kLeastKept || !kept.keep(block)) release(block);
+}
+
+}  // namespace detail
+
+}  // namespace heed::inline v0
