@@ -1,0 +1,20 @@
+// Every test draws what it draws alone, whatever ran before it in the same program.
+#include <gtest/gtest.h>
+
+#include "heed/random.h"
+
+namespace heed::testing_support {
+namespace {
+
+class FreshGenerator final : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& /*info*/) override { set_seed(0); }
+};
+
+// The list owns it.
+[[maybe_unused]] const bool is_listening = [] {
+  testing::UnitTest::GetInstance()->listeners().Append(new FreshGenerator);
+  return true;
+}();
+
+}  // namespace
+}  // namespace heed::testing_support
