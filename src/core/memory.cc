@@ -107,7 +107,7 @@ constinit KeptMemory kept;
 static_assert(std::is_trivially_destructible_v<KeptMemory>);
 
 // In a child the thread that held the lock is missing.
-[[maybe_unused]] const int forks_without_lock =
+[[maybe_unused]] const int kForksWithoutLock =
     ::pthread_atfork([] { kept.lock(); }, [] { kept.unlock(); }, [] { kept.unlock(); });
 
 }  // namespace

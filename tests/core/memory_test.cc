@@ -13,6 +13,7 @@
 #include "heed/attention.h"
 #include "heed/random.h"
 #include "heed/tensor.h"
+#include "support/tensors.h"
 
 namespace heed {
 namespace {
@@ -22,13 +23,11 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 // With nothing kept at first, and so much at most.
 class KeptMemory : public testing::Test {
  protected:
-  KeptMemory() {
+  void SetUp() override {
     set_max_kept_memory(0);
     set_max_kept_memory(4 * kMiB);
   }
-  ~KeptMemory() override { set_max_kept_memory(usual_); }
-  KeptMemory(const KeptMemory&) = delete;
-  KeptMemory& operator=(const KeptMemory&) = delete;
+  void TearDown() override { set_max_kept_memory(usual_); }
 
   // Takes a block of so many bytes and gives it back.
   static void* pass(std::size_t bytes) {
@@ -128,7 +127,7 @@ TEST_F(KeptMemory, ComputesWhatFreshMemoryComputes) {
   const Tensor<float> fresh = attention(query, query, query, {.mask = causal()});
   for (int i = 0; i < 3; ++i) {
     const Tensor<float> again = attention(query, query, query, {.mask = causal()});
-    EXPECT_EQ(std::memcmp(again.data(), fresh.data(), 4 * 8 * 128 * 64), 0);
+    EXPECT_TRUE(testing_support::same_bits(again, fresh));
   }
 }
 

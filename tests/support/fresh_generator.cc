@@ -11,7 +11,7 @@ class FreshGenerator final : public testing::EmptyTestEventListener {
 };
 
 // The list owns it.
-[[maybe_unused]] const bool is_listening = [] {
+[[maybe_unused]] const bool kIsListening = [] {
   testing::UnitTest::GetInstance()->listeners().Append(new FreshGenerator);
   return true;
 }();
