@@ -13,8 +13,8 @@ namespace heed::inline v0 {
 ///
 /// The system gives memory page by page, each with a fault when it is first written: for the
 /// gradients of 8 heads of 256 tokens a quarter of the time. A block that is kept is taken again by
-/// whatever needs as much, or at most an eighth less; those freed first make room for others. 0
-/// keeps nothing.
+/// whatever needs as much, or at most an eighth less; those freed first make room for others.
+/// Blocks of more than 4 MiB are not kept. 0 keeps nothing.
 HEED_API std::size_t max_kept_memory() noexcept;
 
 /// Sets max_kept_memory() for the process, and gives back to the system what is beyond it.

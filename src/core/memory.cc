@@ -20,6 +20,9 @@ constexpr std::align_val_t kAlignment{64};
 
 // Blocks worth keeping: what is smaller comes from pages that the program has anyway.
 constexpr std::size_t kLeastKept = std::size_t{16} << 10;
+// Larger ones are better new, on large pages, than kept: writing them takes longer than their
+// faults.
+constexpr std::size_t kMostKept = std::size_t{4} << 20;
 constexpr std::size_t kMostBlocks = 64;
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -71,7 +74,7 @@ class KeptMemory {
 
   // Whether the block is kept.
   bool keep(const MemoryBlock& block) noexcept {
-    if (block.bytes > limit()) return false;
+    if (block.bytes > std::min(kMostKept, limit())) return false;
     const std::lock_guard lock(mutex_);
     if (block.bytes > limit_) return false;
     shrink_to(limit_ - block.bytes, kMostBlocks - 1);
