@@ -365,6 +365,28 @@ def test_the_short_way_around_pytorchs_dispatcher_changes_nothing(dtype: torch.d
     assert watch.seen == ["heed.scaled_dot_product_attention.default"]
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_usual_call_goes_a_short_way_to_the_same_bits(is_causal: bool) -> None:
+    call = draw(3, (2, 4, 9, 9, 8))
+    tensors = [call["query"], call["key"], call["value"]]
+    causal = "top_left" if is_causal else None
+    short = heed.torch.compute_usual(*tensors, causal, None)
+    long = torch.ops.heed.scaled_dot_product_attention(*tensors, None, None, 0.0, causal, None)[0]
+    assert torch.equal(short, long)
+    for unusual in (
+        tensors[0].clone().requires_grad_(),
+        torch.nn.Parameter(tensors[0], requires_grad=False),
+        torch.view_as_complex(torch.stack([tensors[0]] * 2, -1)).conj().imag,
+        tensors[0][0],
+        tensors[0][:, :2],
+        tensors[0].double(),
+        tensors[0].int(),
+        tensors[0][:, :, :0],
+        tensors[0].transpose(2, 3),
+    ):
+        assert heed.torch.compute_usual(unusual, *tensors[1:], causal, None) is None
+
+
 def test_there_is_no_gradient_of_a_gradient() -> None:
     x = torch.randn(1, 1, 3, 4, requires_grad=True)
     (gradient,) = torch.autograd.grad(sdpa(x, x, x).sum(), x, create_graph=True)
