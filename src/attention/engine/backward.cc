@@ -106,7 +106,8 @@ class BackwardWorker {
     PanelWeights<Real> weights(schedule, parts.weights, arena.memory());
     PanelGradients<Real> gradients(schedule, parts.gradients, arena.memory());
     const Staging<Real> staging = parts.staging.in(arena.memory());
-    rows.start(task.job.forward, task.task.batch, indices, scratch_.rows);
+    rows.place(task.job.forward, task.task.batch, indices);
+    rows.pack(scratch_.rows);
     weights.start(rows, task.job.request());
     walk_tiles(std::span(&weights, 1), task.job.request().keys(), [&](RowRange keys) {
       weights.add(read(task, keys, staging), {scratch_.scores, nullptr});

@@ -10,6 +10,7 @@
 
 #include "attention/engine/exact_rows.h"
 #include "attention/engine/key_pairs.h"
+#include "attention/engine/rows_ahead.h"
 #include "attention/engine/running_softmax.h"
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"
@@ -181,23 +182,45 @@ class Worker {
       }
       if (schedule_.stages_pairs)
         put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
-      const std::int64_t next = schedule_.reads_in_place() ? keys.end - some.end : 0;
+      const std::int64_t following = following_keys(panels, {some.end, keys.end});
       for (std::size_t p = 0; p < panels.size(); ++p) {
-        fetch_part(std::min<std::int64_t>(next, kernels::kTileKeys), p, panels.size(), tile);
+        if (!panels[p].rows().sees(tile)) continue;
+        if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile, following);
         panels[p].add(tile, scratch_);
       }
     });
   }
 
-  // Lets panel p of so many fetch its part of the rows that follow the tile: in equal parts, and a
-  // few lines at a time, what takes long to come is there when it is needed.
-  static void fetch_part(std::int64_t rows, std::size_t p, std::size_t panels,
-                         kernels::BasicTile<Real>& tile) {
+  // How many of the keys that follow a tile, up to a tile of them, some panel will read where they
+  // are.
+  std::int64_t following_keys(std::span<const RunningSoftmax<Real>> panels, RowRange rest) const {
+    if (!schedule_.fetches_rows || !schedule_.reads_in_place() || rest.begin >= rest.end) return 0;
+    const bool are_read = std::any_of(panels.begin(), panels.end(), [&](const auto& panel) {
+      return panel.rows().tiles().visits(rest.begin);
+    });
+    return are_read ? std::min<std::int64_t>(rest.end - rest.begin, kernels::kTileKeys) : 0;
+  }
+
+  // What panel p is to fetch while it computes a tile: its part of the keys that follow, a few
+  // lines at a time; its results' memory, where it is the last tile; the queries of the next panel,
+  // where these were not read yet.
+  kernels::FetchedRows rows_ahead(const Item& item, std::span<const RunningSoftmax<Real>> panels,
+                                  std::size_t p, const kernels::BasicTile<Real>& tile,
+                                  std::int64_t following) {
+    ahead_.clear();
+    const PanelRows<Real>& rows = panels[p].rows();
     const auto part = [&](std::size_t i) {
-      return tile.num_keys + static_cast<std::int32_t>(static_cast<std::size_t>(rows) * i / panels);
+      return tile.num_keys +
+             following * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(panels.size());
     };
-    tile.fetch_begin = part(p);
-    tile.fetch_end = part(p + 1);
+    ahead_.add_keys(tile, {part(p), part(p + 1)}, rows.panel());
+    if (rows.tiles().next(tile.first_key + kernels::kTileKeys) == TileMap::kNone) {
+      ahead_.add_rows(rows, item.job.out, schedule_.value_dim);
+    }
+    if (p + 1 < panels.size() && !panels[p + 1].rows().is_packed()) {
+      ahead_.add_rows(panels[p + 1].rows(), item.job.query, schedule_.head_dim);
+    }
+    return ahead_.rows();
   }
 
   // The same for few rows. The tiles of a chunk are computed together, when the one that follows is
@@ -238,7 +261,7 @@ class Worker {
         panel.end_chunk();
       }
       const auto normalisers = panel.normalisers(*item.job.request);
-      panel.write(item.job, normalisers, staged_rows_);
+      panel.write(item.job, normalisers);
       std::array<RowIndex, kernels::kMaxPanelWidth> rows;
       const auto lost =
           static_cast<std::size_t>(panel.lost_rows(*item.job.request, normalisers, rows));
@@ -262,6 +285,7 @@ class Worker {
   RunningSoftmax<Real>* panels_;  // [panels_per_block]
   // Of a chunk of keys, and the one that follows.
   std::array<kernels::StoredTile, kChunkKeys / kernels::kTileKeys + 1> stored_tiles_;
+  RowsAhead ahead_;
 };
 
 template <class Real>

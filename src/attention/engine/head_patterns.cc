@@ -141,7 +141,8 @@ void HeadPatterns<Real>::start(const Job<Real>& job, std::int64_t batch, RowRang
     for (std::int64_t q = queries.begin; q < queries.end; ++q) {
       rows.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(q)});
     }
-    head.panel.panel_rows.start(job, batch, rows, staged_query_);
+    head.panel.panel_rows.place(job, batch, rows);
+    head.panel.panel_rows.pack(staged_query_);
     head.panel.weights.start(head.rows(), *job.request);
     width_ = head.rows().width();
     for (Real* sum : {head.keys_seen, head.entropy_sums, head.squares}) {

@@ -67,7 +67,8 @@ PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
 template <class Real>
 void PanelGradients<Real>::start(const PanelTask<Real>& task, const RowBlock& rows,
                                  const GradientScratch<Real>& scratch) {
-  rows_.start(task.job.forward, rows, scratch.rows);
+  rows_.place(task.job.forward, rows);
+  rows_.pack(scratch.rows);
   exact_ = nullptr;
   find_lost_rows(task);
   start(task, scratch);
@@ -77,7 +78,8 @@ template <class Real>
 void PanelGradients<Real>::start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
                                  const PanelWeights<Real>& weights,
                                  const GradientScratch<Real>& scratch) {
-  rows_.start(task.job.forward, task.task.batch, rows, scratch.rows);
+  rows_.place(task.job.forward, task.task.batch, rows);
+  rows_.pack(scratch.rows);
   exact_ = &weights;
   num_lost_ = 0;
   start(task, scratch);

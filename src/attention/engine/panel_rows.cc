@@ -46,33 +46,36 @@ PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real
       tiles_(parts.runs.in(memory)) {}
 
 template <class Real>
-void PanelRows<Real>::start(const Job<Real>& job, const RowBlock& block, Real* scratch) {
+void PanelRows<Real>::place(const Job<Real>& job, const RowBlock& block) {
   resize(job, block.batch, block.rows.end - block.rows.begin);
   const std::int64_t group = request_->heads_per_kv_head;
   const std::int64_t first_head = block.kv_head * group;
   std::int64_t q = block.first_query + block.rows.begin / group * block.query_step;
   std::int64_t head = first_head + block.rows.begin % group;
   for (std::int32_t r = 0; r < num_rows_; ++r) {
-    place(r, head, q);
+    place_row(r, head, q);
     if (++head == first_head + group) {
       head = first_head;
       q += block.query_step;
     }
   }
-  finish(job, scratch);
+  finish();
 }
 
 template <class Real>
-void PanelRows<Real>::start(const Job<Real>& job, std::int64_t batch,
-                            std::span<const RowIndex> rows, Real* scratch) {
+void PanelRows<Real>::place(const Job<Real>& job, std::int64_t batch,
+                            std::span<const RowIndex> rows) {
   resize(job, batch, static_cast<std::int64_t>(rows.size()));
-  for (std::int32_t r = 0; r < num_rows_; ++r) place(r, rows[index(r)].head, rows[index(r)].query);
-  finish(job, scratch);
+  for (std::int32_t r = 0; r < num_rows_; ++r)
+    place_row(r, rows[index(r)].head, rows[index(r)].query);
+  finish();
 }
 
 template <class Real>
 void PanelRows<Real>::resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows) {
   request_ = job.request;
+  query_ = job.query;
+  is_packed_ = false;
   keeps_scores_ = always_keeps_scores_ || changes_scores(*request_);
   batch_ = batch;
   num_rows_ = static_cast<std::int32_t>(num_rows);
@@ -80,7 +83,7 @@ void PanelRows<Real>::resize(const Job<Real>& job, std::int64_t batch, std::int6
 }
 
 template <class Real>
-void PanelRows<Real>::place(std::int32_t r, std::int64_t head, std::int64_t query) {
+void PanelRows<Real>::place_row(std::int32_t r, std::int64_t head, std::int64_t query) {
   heads_[index(r)] = static_cast<std::int32_t>(head);
   queries_[index(r)] = static_cast<std::int32_t>(query);
   head_places_[index(r)] = static_cast<std::int32_t>(request_->head(head));
@@ -90,7 +93,7 @@ void PanelRows<Real>::place(std::int32_t r, std::int64_t head, std::int64_t quer
 
 // What follows from the rows, once each has its place.
 template <class Real>
-void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
+void PanelRows<Real>::finish() {
   // Terms and masks are asked about whole vectors of rows, but may know only those that exist.
   const std::size_t last = index(num_rows_ - 1);
   const std::int32_t end = whole_vectors(num_rows_);
@@ -117,14 +120,14 @@ void PanelRows<Real>::finish(const Job<Real>& job, Real* scratch) {
   tiles_.find(request_->mask, group(),
               {std::max<std::int64_t>(panel_.any_begin, keys.begin),
                std::min<std::int64_t>(panel_.any_end, keys.end)});
-  pack(job, scratch);
 }
 
 template <class Real>
-void PanelRows<Real>::pack(const Job<Real>& job, Real* scratch) {
+void PanelRows<Real>::pack(Real* scratch) {
+  is_packed_ = true;
   std::array<const Real*, kernels::kMaxPanelWidth> rows;
   for (std::int32_t r = 0; r < num_rows_; ++r) {
-    rows[index(r)] = read_row(table_, job.query, batch_, row(r), request_->head_dim(), scratch);
+    rows[index(r)] = read_row(table_, query_, batch_, row(r), request_->head_dim(), scratch);
     if (rows[index(r)] == scratch) scratch += request_->head_dim();
   }
   std::fill(rows.begin() + num_rows_, rows.begin() + width_, nullptr);

@@ -102,12 +102,14 @@ class PanelRows {
  public:
   PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts, std::byte* memory);
 
-  // Becomes the rows of a block, at most as many as a panel holds. `scratch` is memory for the rows
-  // as numbers, where the query is of another type.
-  void start(const Job<Real>& job, const RowBlock& block, Real* scratch);
-  // Becomes these rows, which share a key head.
-  void start(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
-             Real* scratch);
+  // Becomes the rows of a block, at most as many as a panel holds, or these rows, which share a key
+  // head.
+  void place(const Job<Real>& job, const RowBlock& block);
+  void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows);
+  // Reads their queries, for what is asked about scores. `scratch` is memory for the rows as
+  // numbers, where the query is of another type.
+  void pack(Real* scratch);
+  bool is_packed() const { return is_packed_; }
 
   // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
   kernels::BasicScoreTile<Real> score_tile(const auto& tile, Real* scores) const {
@@ -200,9 +202,8 @@ class PanelRows {
   }
 
   void resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows);
-  void place(std::int32_t r, std::int64_t head, std::int64_t query);
-  void finish(const Job<Real>& job, Real* scratch);
-  void pack(const Job<Real>& job, Real* scratch);
+  void place_row(std::int32_t r, std::int64_t head, std::int64_t query);
+  void finish();
   Real factor() const;
   void find_ranges();
   void find_vector_ranges();
@@ -215,6 +216,8 @@ class PanelRows {
   bool always_keeps_scores_;
   KvStorage key_storage_;
   const Request<Real>* request_ = nullptr;
+  Rows query_;
+  bool is_packed_ = false;
   Real* packed_query_;
   std::byte* digits_;  // null where keys are not quantised
   bool keeps_scores_ = false;

@@ -23,7 +23,8 @@ RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
 
 template <class Real>
 void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
-  rows_.start(job, block, staged_rows);
+  rows_.place(job, block);
+  staged_rows_ = staged_rows;
   options_ = {.reads_in_order = kernels::reads_stretches_best(),
               .dropout = rows_.dropout(),
               .has_mask = rows_.keeps_scores()};
@@ -52,7 +53,6 @@ void RunningSoftmax<Real>::reset(const kernels::BasicPanelState<Real>& state) co
 template <class Real>
 void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
                                const ScoreScratch<Real>& scratch) {
-  if (!rows_.sees(tile)) return;
   enter_chunk_of(tile.first_key);
   if (!rows_.keeps_scores()) {
     schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
@@ -102,6 +102,7 @@ void RunningSoftmax<Real>::enter_chunk_of(std::int32_t first_key) {
     chunk_ = chunk;
   }
   if (!has_part_) begin_chunk();
+  if (!rows_.is_packed()) rows_.pack(staged_rows_);
 }
 
 template <class Real>
@@ -188,15 +189,14 @@ void RunningSoftmax<Real>::restart_guarded() {
 }
 
 template <class Real>
-void RunningSoftmax<Real>::write(const Job<Real>& job, const Normalisers& normalisers,
-                                 Real* staged_rows) const {
+void RunningSoftmax<Real>::write(const Job<Real>& job, const Normalisers& normalisers) const {
   const bool is_real = job.out.type == data_type_of<Real>();
   const std::int64_t value_dim = job.request->value_dim();
   std::array<Real*, kernels::kMaxPanelWidth> rows;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     std::byte* row = job.out.row(rows_.batch(), rows_.head(r), rows_.query(r));
     rows[static_cast<std::size_t>(r)] =
-        is_real ? reinterpret_cast<Real*>(row) : staged_rows + r * value_dim;
+        is_real ? reinterpret_cast<Real*>(row) : staged_rows_ + r * value_dim;
   }
   std::fill(rows.begin() + rows_.num_rows(), rows.begin() + rows_.width(), nullptr);
   if (!job.lse.empty() || !job.lse_low.empty()) {

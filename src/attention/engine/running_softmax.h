@@ -72,11 +72,12 @@ class RunningSoftmax {
   RunningSoftmax(const Schedule<Real>& schedule, const SoftmaxMemory<Real>& parts,
                  std::byte* memory);
 
-  // Prepares for the rows of a block, with nothing seen yet. `staged_rows` is memory for a panel's
-  // rows, [panel_rows][head_dim or value_dim], where tensors are of another type.
+  // Prepares for the rows of a block, with nothing seen yet: their queries are packed with the
+  // first tile. `staged_rows` is memory for a panel's rows, [panel_rows][head_dim or value_dim],
+  // where tensors are of another type.
   void start(const Job<Real>& job, const RowBlock& block, Real* staged_rows);
 
-  // Adds a tile of keys, if the rows visit it.
+  // Adds a tile of keys, which the rows visit.
   void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
   // The same for few rows: tiles of a chunk as they are stored, and the one that will follow or
   // null.
@@ -114,7 +115,7 @@ class RunningSoftmax {
   // Starts again, multiplying only by values that are seen.
   void restart_guarded();
 
-  void write(const Job<Real>& job, const Normalisers& normalisers, Real* staged_rows) const;
+  void write(const Job<Real>& job, const Normalisers& normalisers) const;
 
   // Puts the rows whose results say too little, because their scores are too large, into `rows` and
   // returns how many these are.
@@ -136,6 +137,7 @@ class RunningSoftmax {
 
   const Schedule<Real>& schedule_;
   PanelRows<Real> rows_;
+  Real* staged_rows_ = nullptr;
   SeenKeys<Real> keys_;
   kernels::BasicPanelOptions<Real> options_;
   kernels::BasicPanelState<Real> first_state_;

@@ -42,6 +42,8 @@ struct Schedule {
   // find the same scores.
   bool keeps_scores = false;
 
+  // Tensors are so large that their rows are fetched before they are read and written.
+  bool fetches_rows = false;
   // The rows of a key head are a panel of few rows, which reads keys and values as they are stored.
   bool has_few_rows = false;
   // Queries that see alike are taken together, even where they are not neighbours, and without

@@ -28,7 +28,8 @@ void WeightBlock<Real>::start(const Job<Real>& job, std::int64_t batch,
   for (std::size_t first = 0; first < rows.size(); first += most) {
     WeightPanel<Real>& panel = panels_[num_panels_++];
     const auto some = rows.subspan(first, std::min(most, rows.size() - first));
-    panel.panel_rows.start(job, batch, some, staged_query_);
+    panel.panel_rows.place(job, batch, some);
+    panel.panel_rows.pack(staged_query_);
     panel.weights.start(panel.panel_rows, *job.request);
   }
   walk([&](const kernels::BasicTile<Real>& tile) {

@@ -82,6 +82,14 @@ enum class Visibility { kNone, kMixed, kAll };
 struct StoredTile;    // in stored_tile.h
 struct IntegerTable;  // in integers.h
 
+// Rows of memory that will be wanted soon, of at most so many bytes each: they are fetched into the
+// second-level cache beside the first product.
+struct FetchedRows {
+  const std::byte* const* rows = nullptr;
+  std::int32_t count = 0;
+  std::int32_t bytes = 0;
+};
+
 // Up to kTileKeys neighbouring keys and their values, as rows of numbers.
 template <class Real>
 struct BasicTile {
@@ -99,10 +107,7 @@ struct BasicTile {
   // The same tile as a cache stores it, where a side is quantised: that side is read here. Null
   // elsewhere.
   const StoredTile* stored = nullptr;
-  // Rows of keys and values that follow, counted from row 0: they are fetched into the second-level
-  // cache beside the first product.
-  std::int32_t fetch_begin = 0;
-  std::int32_t fetch_end = 0;
+  FetchedRows fetched = {};
 };
 
 // Which weights of a panel fall: attention/philox.h says how that is decided.

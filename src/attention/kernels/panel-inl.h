@@ -52,6 +52,7 @@ struct PanelKernel {
   // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
+  std::int32_t fetched_per_block = 0;  // of the rows that are to be fetched
   // The rows' ranges, counted from the tile's first key; only of interest where it is mixed.
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
@@ -62,6 +63,10 @@ struct PanelKernel {
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
     if (is_mixed) find_segments();
+    if (tile.fetched.count > 0 && begin < end) {
+      const std::int32_t blocks = (end - begin + kRegisterRows - 1) / kRegisterRows;
+      fetched_per_block = (tile.fetched.count + blocks - 1) / blocks;
+    }
     for (int v = 0; v < kVectors; ++v) {
       row_begin[v] = is_mixed ? relative(panel.begin + v * kLanes) : hn::Zero(kReals);
       row_end[v] = is_mixed ? relative(panel.end + v * kLanes) : hn::Zero(kReals);
@@ -154,19 +159,19 @@ struct PanelKernel {
     use = finisher;
   }
 
-  // Fetches what is to be fetched while the keys first ≤ key < last are computed with.
-  HWY_INLINE void fetch_rows(std::int32_t first, std::int32_t last) const {
-    const std::int32_t rows = tile.fetch_end - tile.fetch_begin;
-    if (rows == 0) return;
-    const std::int32_t row_end = tile.fetch_begin + rows * last / kTileKeys;
-    for (std::int32_t row = tile.fetch_begin + rows * first / kTileKeys; row < row_end; ++row) {
-      fetch_row(tile.key + row * tile.key_stride, panel.head_dim);
-      fetch_row(tile.value + row * tile.value_stride, panel.value_dim);
+  // Fetches as many of the rows that are to be fetched as fall to the register block that begins
+  // with a key.
+  HWY_INLINE void fetch_rows(std::int32_t key) const {
+    if (fetched_per_block == 0 || (key - begin) % kRegisterRows != 0) return;
+    const FetchedRows& fetched = tile.fetched;
+    const std::int32_t first = (key - begin) / kRegisterRows * fetched_per_block;
+    const std::int32_t last = std::min(first + fetched_per_block, fetched.count);
+    for (std::int32_t row = first; row < last; ++row) {
+      constexpr std::int32_t kLine = 64;
+      for (std::int32_t at = 0; at < fetched.bytes; at += kLine) {
+        __builtin_prefetch(fetched.rows[row] + at, 0, 2);
+      }
     }
-  }
-  static HWY_INLINE void fetch_row(const Real* row, std::int32_t numbers) {
-    constexpr std::int32_t kLine = 64 / sizeof(Real);
-    for (std::int32_t i = 0; i < numbers; i += kLine) __builtin_prefetch(row + i, 0, 2);
   }
 
   template <class Use, int kFirst, int kCount>
@@ -181,7 +186,7 @@ struct PanelKernel {
       multiply_block<kRows, kVectors, kFirst, kCount>(
           keys, kernel.panel.query, elements_of(kernel.panel.head_dim),
           {use.start(), 0, kernel.weights + key * kWidth, kWidth});
-      kernel.fetch_rows(key, key + kRows);
+      kernel.fetch_rows(key);
       if constexpr (Use::kFinishes) {
         kernel.template finish<kFirst, kCount>(key, key + kRows, use);
       }

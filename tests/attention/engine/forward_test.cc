@@ -257,6 +257,28 @@ TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
   EXPECT_TRUE(same_bits(alone.out, to_tensor(all.out.view().slice(0, 1, 2))));
 }
 
+// Where the tensors of a call take more than 8 MiB, panels fetch the rows that come next.
+TEST_P(OnEveryTarget, SameBitsInLargeTensors) {
+  const Inputs in({.batch = 5,
+                   .num_heads = 4,
+                   .num_kv_heads = 2,
+                   .q_len = 401,
+                   .kv_len = 499,
+                   .head_dim = 128,
+                   .value_dim = 96});
+  for (const Mask& mask :
+       {Mask(), causal_bottom_right(), sliding_window(130, 0, Alignment::bottom_right())}) {
+    const auto all = run(table(), in, {.mask = mask});
+    const auto few = run(table(),
+                         {in.query.view().slice(0, 3, 4), in.key.view().slice(0, 3, 4),
+                          in.value.view().slice(0, 3, 4)},
+                         {.mask = mask});
+    EXPECT_TRUE(same_bits(few.out, to_tensor(all.out.view().slice(0, 3, 4))) &&
+                same_bits(few.lse, to_tensor(all.lse.view().slice(0, 3, 4))))
+        << mask.description();
+  }
+}
+
 // A table behind a score_mod need not be larger than the scores.
 TEST_P(OnEveryTarget, AsksScoreModAndMaskOnlyAboutCellsThatExist) {
   const Inputs in({.batch = 2, .num_heads = 6, .num_kv_heads = 2, .q_len = 9, .kv_len = 140});

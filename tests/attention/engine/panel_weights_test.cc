@@ -44,7 +44,8 @@ Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job
   of_rows.request = &job.request;
   of_rows.query = job.call.query;
   const std::int64_t count = std::min<std::int64_t>(schedule.panel_rows, group * lse.extent(2));
-  rows.start(of_rows, {0, 0, {0, count}}, nullptr);
+  rows.place(of_rows, {0, 0, {0, count}});
+  rows.pack(nullptr);
   std::vector<float> row_lse;
   row_lse.reserve(static_cast<std::size_t>(rows.num_rows()));
   for (std::int32_t r = 0; r < rows.num_rows(); ++r) {

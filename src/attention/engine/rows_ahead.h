@@ -1,0 +1,55 @@
+// Rows of memory that are fetched while a panel computes a tile, for what comes next.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/engine/panel_rows.h"
+#include "attention/kernels/kernels.h"
+#include "attention/rows.h"
+
+namespace heed::inline v0::engine {
+
+class RowsAhead {
+ public:
+  void clear() {
+    count_ = 0;
+    bytes_ = 0;
+  }
+
+  // Keys and values that follow a tile in memory, counted from its first.
+  template <class Real>
+  void add_keys(const kernels::BasicTile<Real>& tile, RowRange keys,
+                const kernels::BasicPanel<Real>& panel) {
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      put(reinterpret_cast<const std::byte*>(tile.key + j * tile.key_stride));
+      put(reinterpret_cast<const std::byte*>(tile.value + j * tile.value_stride));
+    }
+    have(std::int64_t{std::max(panel.head_dim, panel.value_dim)} * std::int64_t{sizeof(Real)});
+  }
+
+  // What a tensor of queries or results has for the rows of a panel.
+  template <class Real, class Byte>
+  void add_rows(const PanelRows<Real>& panel, const BasicRows<Byte>& tensor, std::int64_t dim) {
+    for (std::int32_t r = 0; r < panel.num_rows(); ++r) {
+      put(tensor.row(panel.batch(), panel.head(r), panel.query(r)));
+    }
+    have(dim * size_of(tensor.type));
+  }
+
+  // Valid until the next change.
+  kernels::FetchedRows rows() const { return {rows_.data(), count_, bytes_}; }
+
+ private:
+  void put(const std::byte* row) { rows_[static_cast<std::size_t>(count_++)] = row; }
+  void have(std::int64_t bytes) { bytes_ = std::max(bytes_, static_cast<std::int32_t>(bytes)); }
+
+  // A tile's keys and values, the results of one panel and the queries of another.
+  std::array<const std::byte*, 2 * kernels::kTileKeys + 2 * kernels::kMaxPanelWidth> rows_;
+  std::int32_t count_ = 0;
+  std::int32_t bytes_ = 0;
+};
+
+}  // namespace heed::inline v0::engine
