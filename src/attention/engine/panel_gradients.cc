@@ -17,20 +17,7 @@ std::int64_t whole_vectors(std::int64_t dim, std::int64_t lanes) {
   return (dim + lanes - 1) / lanes * lanes;
 }
 
-// Writes factor · row as row r of the strips at `data`; null: a row of zeros.
-template <class Real>
-void fill_row(const kernels::BasicRowVectors<Real>& strips, std::int64_t strip_width,
-              std::int32_t r, const Real* row, RowRange dims, Real factor, Real* data) {
-  const std::int64_t padded = dims.end;
-  for (std::int64_t first = 0; first < padded; first += strip_width) {
-    const std::int64_t width = std::min(strip_width, padded - first);
-    Real* target = data + first * strips.capacity + r * width;
-    const std::int64_t count =
-        row == nullptr ? 0 : std::clamp<std::int64_t>(dims.begin - first, 0, width);
-    for (std::int64_t i = 0; i < count; ++i) target[i] = factor * row[first + i];
-    std::fill(target + count, target + width, Real{0});
-  }
-}
+std::size_t index(std::int32_t r) { return static_cast<std::size_t>(r); }
 
 }  // namespace
 
@@ -113,49 +100,49 @@ void PanelGradients<Real>::find_lost_rows(const PanelTask<Real>& task) {
 template <class Real>
 void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
                                       const GradientScratch<Real>& scratch) {
-  const auto& table = *schedule_.table;
-  const std::int64_t head_dim = request_->head_dim();
-  const std::int64_t value_dim = request_->value_dim();
-  const std::int64_t strip_width = std::int64_t{table_.column_vectors} * table.lanes;
-  const auto vectors = [&](std::int64_t dim) {
-    return static_cast<std::int32_t>((dim + table.lanes - 1) / table.lanes);
-  };
+  const std::int32_t head_dim = rows_.panel().head_dim;
+  const std::int32_t value_dim = rows_.panel().value_dim;
+  const auto vectors = [&](std::int32_t dim) { return (dim + rows_.lanes() - 1) / rows_.lanes(); };
   query_vectors_ = {query_rows_, rows_.num_rows(), rows_.width(), vectors(head_dim)};
   grad_out_vectors_ = {grad_out_rows_, rows_.num_rows(), rows_.width(), vectors(value_dim)};
-  const RowRange head_dims{head_dim, whole_vectors(head_dim, table.lanes)};
-  const RowRange value_dims{value_dim, whole_vectors(value_dim, table.lanes)};
-  std::array<const Real*, kernels::kMaxPanelWidth> grads{};
-  std::array<Real, kernels::kMaxPanelWidth> factors{};
-  for (std::int32_t r = 0; r < rows_.width(); ++r) {
-    const Real* query = nullptr;
-    const Real* grad = nullptr;
-    lse_[r] = kInfinity<Real>;
-    if (lse_low_ != nullptr) lse_low_[r] = r < rows_.num_rows() ? low_part(job, r) : Real{0};
-    const Real lse = r < rows_.num_rows() ? lse_of(job, r) : -kInfinity<Real>;
-    // What a row that sees nothing holds must not reach a key.
-    if (lse != -kInfinity<Real>) {
-      query = read_row(table, job.forward.query, task_.batch, rows_.row(r), head_dim, scratch.row);
-      grad = read_row(table, job.grad_out, task_.batch, rows_.row(r), value_dim,
-                      scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim));
-      lse_[r] = lse == kInfinity<Real> ? std::numeric_limits<Real>::quiet_NaN() : lse;
-    }
-    grads[static_cast<std::size_t>(r)] = grad;
-    const Real scale = schedule_.stages_pairs ? Real{1} : request_->scale;
-    fill_row<Real>(query_vectors_, strip_width, r, query, head_dims, scale, query_rows_);
-    const Real factor = grad == nullptr ? Real{1} : weight_factor(job, r);
-    fill_row<Real>(grad_out_vectors_, strip_width, r, grad, value_dims, factor, grad_out_rows_);
-    factors[static_cast<std::size_t>(r)] = factor;
-  }
-  table.pack(grads.data(), rows_.width(), value_dim, 1, grad_out_);
-  for (std::int64_t d = 0; d < value_dim; ++d) {
-    Real* column = grad_out_ + d * rows_.width();
-    for (std::int32_t r = 0; r < rows_.width(); ++r) {
-      column[r] *= factors[static_cast<std::size_t>(r)];
-    }
-  }
-  has_finite_rows_ = table_.is_finite(query_rows_, 0, 1, head_dims.end * rows_.width()) &&
-                     table_.is_finite(grad_out_rows_, 0, 1, value_dims.end * rows_.width());
+  std::array<Real, kernels::kMaxPanelWidth> factors;
+  factors.fill(schedule_.stages_pairs ? Real{1} : request_->scale);
+  read_lse(job);
+  RowPointers rows = read_rows(job.forward.query, head_dim, scratch);
+  has_finite_rows_ =
+      table_.fill_rows({rows.data(), factors.data()}, head_dim, query_vectors_, query_rows_);
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) factors[index(r)] = weight_factor(job, r);
+  rows = read_rows(job.grad_out, value_dim, scratch);
+  const bool is_finite =
+      table_.fill_rows({rows.data(), factors.data()}, value_dim, grad_out_vectors_, grad_out_rows_);
+  has_finite_rows_ = has_finite_rows_ && is_finite;
+  table_.pack_rows({rows.data(), factors.data()}, rows_.width(), value_dim, grad_out_);
   if (schedule_.stages_pairs) pair_rows();
+}
+
+template <class Real>
+void PanelGradients<Real>::read_lse(const BackwardJob<Real>& job) {
+  for (std::int32_t r = 0; r < rows_.width(); ++r) {
+    const bool exists = r < rows_.num_rows();
+    if (lse_low_ != nullptr) lse_low_[r] = exists ? low_part(job, r) : Real{0};
+    const Real lse = exists ? lse_of(job, r) : -kInfinity<Real>;
+    lse_[r] = lse == kInfinity<Real> ? std::numeric_limits<Real>::quiet_NaN() : lse;
+    if (lse == -kInfinity<Real>) lse_[r] = kInfinity<Real>;
+  }
+}
+
+// A tensor's rows as numbers; null for a row that sees nothing, for what that holds must not reach
+// a key.
+template <class Real>
+typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_rows(
+    const Rows& tensor, std::int32_t dim, const GradientScratch<Real>& scratch) const {
+  RowPointers rows{};
+  for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
+    if (lse_[r] == kInfinity<Real>) continue;
+    Real* const own = scratch.rows + r * (scratch.rows == nullptr ? 0 : std::int64_t{dim});
+    rows[index(r)] = read_row(*schedule_.table, tensor, task_.batch, rows_.row(r), dim, own);
+  }
+  return rows;
 }
 
 // What was numbers becomes pairs. Scale multiplies the gradients of scores instead of the query.
@@ -196,12 +183,14 @@ template <class Real>
 void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
                                       const GradientScratch<Real>& scratch) {
   const RowPointers out = read_out(job, scratch);
-  sum_delta(out, scratch, delta_);
+  table_.find_delta(rows_.panel(), grad_out_, out.data(), scratch.pairs_of_out, delta_);
   if (!schedule_.stages_pairs) return;
   alignas(64) std::array<Real, kernels::kMaxPanelWidth> rest;
-  sum_delta(rest_of_pairs(out, scratch), scratch, rest.data());
+  const RowPointers rest_of_out = rest_of_pairs(out, scratch);
+  table_.find_delta(rows_.panel(), grad_out_, rest_of_out.data(), scratch.pairs_of_out,
+                    rest.data());
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    delta_[r] += rest[static_cast<std::size_t>(r)];
+    delta_[r] += rest[index(r)];
   }
 }
 
@@ -214,25 +203,13 @@ typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_out(
   RowPointers rows{};
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     Real* const own = scratch.rows + r * (scratch.rows == nullptr ? 0 : value_dim);
-    rows[static_cast<std::size_t>(r)] =
-        read_row(table, job.out, task_.batch, rows_.row(r), value_dim, own);
+    rows[index(r)] = read_row(table, job.out, task_.batch, rows_.row(r), value_dim, own);
     if (job.out_low.data == nullptr) continue;
     const Real* low =
         read_row(table, job.out_low, task_.batch, rows_.row(r), value_dim, scratch.row);
     for (std::int32_t d = 0; d < value_dim; ++d) own[d] += low[d];
   }
   return rows;
-}
-
-template <class Real>
-void PanelGradients<Real>::sum_delta(const RowPointers& rows, const GradientScratch<Real>& scratch,
-                                     Real* delta) const {
-  const std::int32_t value_dim = rows_.panel().value_dim;
-  schedule_.table->pack(rows.data(), rows_.width(), value_dim, 1, scratch.out);
-  if (schedule_.stages_pairs) {
-    schedule_.table->pair_query(scratch.out, value_dim, rows_.width());
-  }
-  table_.find_delta(grad_out_, scratch.out, rows_.width(), value_dim, delta);
 }
 
 // What the numbers of these rows lack in pairs, which are of bfloat16.
@@ -244,9 +221,9 @@ typename PanelGradients<Real>::RowPointers PanelGradients<Real>::rest_of_pairs(
   auto* const narrow = reinterpret_cast<std::byte*>(scratch.row);
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     Real* const own = scratch.rows + std::int64_t{r} * value_dim;
-    table.narrow_rest(DataType::kBFloat16, rows[static_cast<std::size_t>(r)], value_dim, narrow);
+    table.narrow_rest(DataType::kBFloat16, rows[index(r)], value_dim, narrow);
     table.widen(DataType::kBFloat16, narrow, value_dim, own);
-    rows[static_cast<std::size_t>(r)] = own;
+    rows[index(r)] = own;
   }
   return rows;
 }
@@ -389,13 +366,13 @@ void PanelGradients<Real>::write(const BackwardJob<Real>& job,
     return query.row(task_.batch, rows_.head(r), rows_.query(r));
   };
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    rows[static_cast<std::size_t>(r)] =
+    rows[index(r)] =
         is_real ? reinterpret_cast<Real*>(target(r)) : scratch.rows + std::int64_t{r} * head_dim;
   }
   schedule_.table->unpack(grad_query_, rows_.width(), head_dim, factors.data(), rows.data());
   if (is_real) return;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
-    schedule_.table->narrow(query.type, rows[static_cast<std::size_t>(r)], head_dim, target(r));
+    schedule_.table->narrow(query.type, rows[index(r)], head_dim, target(r));
   }
 }
 

@@ -20,8 +20,8 @@ template <class Real>
 struct GradientScratch {
   ScoreScratch<Real> scores;  // which become weights
   Real* grad_scores = nullptr;
-  Real* dropout = nullptr;  // where weights are dropped
-  Real* out = nullptr;      // [value_dim][panel_rows]: the output of a panel's rows
+  Real* dropout = nullptr;       // where weights are dropped
+  Real* pairs_of_out = nullptr;  // [value_dim][panel_rows], where numbers are paired
   // Where tensors are of another type:
   Real* rows = nullptr;  // [panel_rows][head_dim or value_dim]
   Real* row = nullptr;   // [head_dim or value_dim]
@@ -32,7 +32,7 @@ struct GradientScratchMemory {
   ScoreMemory<Real> scores;
   Piece<Real> grad_scores;
   Piece<Real> dropout;
-  Piece<Real> out;
+  Piece<Real> pairs_of_out;
   Piece<Real> rows;
   Piece<Real> row;
 
@@ -41,13 +41,14 @@ struct GradientScratchMemory {
       : scores(schedule, layout, schedule.has_derivatives),
         grad_scores(layout.add<Real>(ScoreMemory<Real>::cells(schedule))),
         dropout(layout.add<Real>(schedule.has_dropout ? ScoreMemory<Real>::cells(schedule) : 0)),
-        out(layout.add<Real>(schedule.value_dim * schedule.panel_rows)),
+        pairs_of_out(
+            layout.add<Real>(schedule.stages_pairs ? schedule.value_dim * schedule.panel_rows : 0)),
         rows(layout.add<Real>(schedule.panel_rows * longest_row(schedule))),
         row(layout.add<Real>(longest_row(schedule))) {}
 
   GradientScratch<Real> in(std::byte* memory) const {
-    return {scores.in(memory), grad_scores.in(memory), dropout.in(memory),
-            out.in(memory),    rows.in(memory),        row.in(memory)};
+    return {scores.in(memory),       grad_scores.in(memory), dropout.in(memory),
+            pairs_of_out.in(memory), rows.in(memory),        row.in(memory)};
   }
 
  private:
@@ -112,10 +113,12 @@ class PanelGradients {
   void start(const PanelTask<Real>& task, const GradientScratch<Real>& scratch);
   void find_lost_rows(const PanelTask<Real>& task);
   void start_rows(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
-  void find_delta(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
+  void read_lse(const BackwardJob<Real>& job);
   using RowPointers = std::array<const Real*, kernels::kMaxPanelWidth>;
+  RowPointers read_rows(const Rows& tensor, std::int32_t dim,
+                        const GradientScratch<Real>& scratch) const;
+  void find_delta(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
   RowPointers read_out(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const;
-  void sum_delta(const RowPointers& rows, const GradientScratch<Real>& scratch, Real* delta) const;
   RowPointers rest_of_pairs(RowPointers rows, const GradientScratch<Real>& scratch) const;
   void add_sinks(const BackwardJob<Real>& job) const;
   Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;

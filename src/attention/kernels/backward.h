@@ -21,6 +21,13 @@ struct BasicRowVectors {
   Real scale = 1;
 };
 
+// Rows of tensors, and what each is multiplied by. Null stands for a row of zeros.
+template <class Real>
+struct BasicFactoredRows {
+  const Real* const* data = nullptr;  // [width]
+  const Real* factors = nullptr;      // [width]
+};
+
 // The logarithms of the denominators of a panel's rows, and what these lack: null where the rows of
 // grad_out are multiplied by what follows from it.
 template <class Real>
@@ -54,6 +61,7 @@ struct BasicBackwardTable {
   using PanelState = BasicPanelState<Real>;
   using DropoutRows = BasicDropoutRows<Real>;
   using RowVectors = BasicRowVectors<Real>;
+  using FactoredRows = BasicFactoredRows<Real>;
   using RowLse = BasicRowLse<Real>;
   using KeySums = BasicKeySums<Real>;
   using SumRows = BasicSumRows<Real>;
@@ -127,19 +135,27 @@ struct BasicBackwardTable {
   // elsewhere.
   void (*pair_rows)(const RowVectors& rows, Real* data);
 
-  // delta[r] = Σ_d grad_out[d][r] · out[d][r] over value_dim numbers, in the order in which
+  // delta[r] = Σ_d grad_out[d][r] · out[r][d] over value_dim numbers, in the order in which
   // grad_scores sums: so a row with one weight of 1 gets exactly 0. Where out is 0 nothing is
-  // added: the grad_out of a row that sees nothing may be NaN.
-  void (*find_delta)(const Real* grad_out, const Real* out, std::int32_t width,
-                     std::int32_t value_dim, Real* delta);
+  // added: the grad_out of a row that sees nothing may be NaN. A row of `out` that is null stands
+  // for zeros. `pairs` is memory for [value_dim][width] numbers, null where no pairs are
+  // multiplied.
+  void (*find_delta)(const Panel& panel, const Real* grad_out, const Real* const* out, Real* pairs,
+                     Real* delta);
 
-  // Whether `rows` rows of so many numbers are all finite.
-  bool (*is_finite)(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count);
-  // The same of the keys of a tile.
+  // Writes a panel's rows of `dim` numbers, each times its factor, as rows of vectors, and returns
+  // whether all are finite.
+  bool (*fill_rows)(const FactoredRows& rows, std::int32_t dim, const RowVectors& place,
+                    Real* data);
+  // packed[d][r] = factors[r] · rows[r][d] for `dim` numbers of `width` rows.
+  void (*pack_rows)(const FactoredRows& rows, std::int32_t width, std::int32_t dim, Real* packed);
+
+  // Whether the keys of a tile are finite.
   bool (*has_finite_keys)(const Tile& tile, std::int32_t head_dim);
 };
 
 using RowVectors = BasicRowVectors<float>;
+using FactoredRows = BasicFactoredRows<float>;
 using RowLse = BasicRowLse<float>;
 using KeySums = BasicKeySums<float>;
 using SumRows = BasicSumRows<float>;

@@ -151,17 +151,45 @@ void add_to_keys(const Tile& tile, const Panel& panel, Real* numbers, const RowV
   by_width<AddToKeys>(panel.vectors, tile, panel, numbers, rows, guarded, sums);
 }
 
-void find_delta(const Real* grad_out, const Real* out, std::int32_t width, std::int32_t value_dim,
+#if HEED_HAS_PAIRS
+void find_delta(const Panel& panel, const Real* grad_out, const Real* const* out, Real* pairs,
                 Real* delta) {
+  const std::int32_t width = panel.vectors * kLanes;
+  pack(out, width, panel.value_dim, 1, pairs);
+  pair_rows<First::kLower>(pairs, panel.value_dim, width, 0, pairs);
   for (std::int32_t r = 0; r < width; r += kLanes) {
     Vec sum = hn::Zero(kReals);
-    for (std::int32_t d = 0; d < elements_of(value_dim); ++d) {
-      const Vec result = hn::Load(kReals, out + d * width + r);
+    for (std::int32_t d = 0; d < elements_of(panel.value_dim); ++d) {
+      const Vec result = hn::Load(kReals, pairs + d * width + r);
       sum = add_nonzero_product(result, hn::Load(kReals, grad_out + d * width + r), sum);
     }
     hn::Store(sum, kReals, delta + r);
   }
 }
+#else
+void find_delta(const Panel& panel, const Real* grad_out, const Real* const* out, Real*,
+                Real* delta) {
+  const std::int32_t width = panel.vectors * kLanes;
+  const std::int32_t dims = panel.value_dim / kBlockLanes * kBlockLanes;
+  for (std::int32_t r = 0; r < width; r += kLanes) {
+    Vec sum = hn::Zero(kReals);
+    const auto add = [&](std::int32_t d, Vec column) HWY_ATTR {
+      sum = add_nonzero_product(column, hn::Load(kReals, grad_out + d * width + r), sum);
+    };
+    if (std::count(out + r, out + r + kLanes, nullptr) < kLanes) {
+      const SomeRows some(out + r);
+      visit_columns(some.rows, dims, add);
+      for (std::int32_t d = dims; d < panel.value_dim; ++d) {
+        HWY_ALIGN Real column[kLanes];
+        for (int i = 0; i < kLanes; ++i) column[i] = some.rows[i][d];
+        add(d, hn::Load(kReals, column));
+      }
+      sum = hn::IfThenElseZero(some.exist, sum);
+    }
+    hn::Store(sum, kReals, delta + r);
+  }
+}
+#endif
 
 // 0 · x is 0 unless x is infinite or NaN.
 bool is_finite(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count) {
@@ -175,6 +203,40 @@ bool is_finite(const Real* data, std::int64_t stride, std::int64_t rows, std::in
     for (; i < count; ++i) rest += data[i] * 0.0F;
   }
   return rest == 0 && hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+}
+
+// Numbers of a row from `first` on, and 0 behind its last one.
+HWY_INLINE Vec load_some(const Real* row, std::int32_t first, std::int32_t dim) {
+  if (first + kLanes <= dim) return hn::LoadU(kReals, row + first);
+  HWY_ALIGN Real numbers[kLanes] = {};
+  std::copy(row + first, row + dim, numbers);
+  return hn::Load(kReals, numbers);
+}
+
+bool fill_rows(const FactoredRows& rows, std::int32_t dim, const RowVectors& place, Real* data) {
+  Vec products = hn::Zero(kReals);
+  for (std::int32_t r = 0; r < place.capacity; ++r) {
+    const Real* const row = rows.data[r];
+    const Vec factor = hn::Set(kReals, rows.factors[r]);
+    for (std::int32_t first = 0; first < place.vectors; first += kColumnVectors) {
+      const std::int32_t vectors = std::min(place.vectors - first, kColumnVectors);
+      Real* const target =
+          data + (std::int64_t{first} * place.capacity + std::int64_t{r} * vectors) * kLanes;
+      for (std::int32_t v = 0; v < vectors; ++v) {
+        Vec numbers = hn::Zero(kReals);
+        if (row != nullptr) {
+          numbers = hn::Mul(load_some(row, (first + v) * kLanes, dim), factor);
+          products = hn::MulAdd(numbers, hn::Zero(kReals), products);
+        }
+        hn::Store(numbers, kReals, target + v * kLanes);
+      }
+    }
+  }
+  return hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+}
+
+void pack_rows(const FactoredRows& rows, std::int32_t width, std::int32_t dim, Real* packed) {
+  pack_by(rows.data, width, dim, RowFactors{rows.factors}, packed);
 }
 
 bool has_finite_keys(const Tile& tile, std::int32_t head_dim) {
@@ -220,7 +282,8 @@ const BackwardTable* backward_table() {
                                    .add_to_keys = add_to_keys,
                                    .pair_rows = kPairRows,
                                    .find_delta = find_delta,
-                                   .is_finite = is_finite,
+                                   .fill_rows = fill_rows,
+                                   .pack_rows = pack_rows,
                                    .has_finite_keys = has_finite_keys};
   return &table;
 }

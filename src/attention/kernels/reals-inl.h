@@ -76,6 +76,7 @@ using DropoutRows = BasicDropoutRows<Real>;
 using ScoreTile = detail::BasicScoreTile<Real>;
 using WeightTile = BasicWeightTile<Real>;
 using KernelTable = BasicKernelTable<Real>;
+using FactoredRows = BasicFactoredRows<Real>;
 using RowVectors = BasicRowVectors<Real>;
 using RowLse = BasicRowLse<Real>;
 using Matrix = BasicMatrix<Real>;

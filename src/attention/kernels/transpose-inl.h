@@ -101,26 +101,43 @@ HWY_INLINE void transpose(Vec (&rows)[kLanes]) {
 #endif
 }
 
-// query[d][r] = factor · rows[r][d] for the dimensions from `d` on, one by one.
-inline void pack_rest(const Real* const* rows, std::int32_t width, std::int32_t d,
-                      std::int32_t head_dim, Real factor, Real* query) {
+// What the rows of a panel are multiplied by: all by the same, or each by its own.
+struct SameFactor {
+  Real factor;
+
+  Real of_row(std::int32_t) const { return factor; }
+  HWY_INLINE Vec of_vector(std::int32_t) const { return hn::Set(kReals, factor); }
+};
+struct RowFactors {
+  const Real* factors;
+
+  Real of_row(std::int32_t r) const { return factors[r]; }
+  HWY_INLINE Vec of_vector(std::int32_t first_row) const {
+    return hn::LoadU(kReals, factors + first_row);
+  }
+};
+
+// packed[d][r] = factor · rows[r][d] for the dimensions from `d` on, one by one.
+template <class Factors>
+void pack_rest(const Real* const* rows, std::int32_t width, std::int32_t d, std::int32_t dim,
+               const Factors& factors, Real* packed) {
   for (std::int32_t r = 0; r < width; ++r) {
     const Real* row = rows[r];
+    const Real factor = factors.of_row(r);
     if (row == nullptr) {
-      for (std::int32_t i = d; i < head_dim; ++i) query[i * width + r] = 0;
+      for (std::int32_t i = d; i < dim; ++i) packed[i * width + r] = 0;
     } else if (width == 1) {
-      for (std::int32_t i = d; i < head_dim; ++i) query[i] = row[i] * factor;
+      for (std::int32_t i = d; i < dim; ++i) packed[i] = row[i] * factor;
     } else {
-      for (std::int32_t i = d; i < head_dim; ++i) query[i * width + r] = row[i] * factor;
+      for (std::int32_t i = d; i < dim; ++i) packed[i * width + r] = row[i] * factor;
     }
   }
 }
 
-// The same for the first `dims` of them, a multiple of kBlockLanes, and a vector of rows: numbers
-// of all of these become what scaled() says.
-template <class Scaled>
-HWY_INLINE void pack_vector(const Real* const* rows, std::int32_t width, std::int32_t dims,
-                            const Scaled& scaled, Real* query) {
+// use(d, column) for the first `dims` dimensions, a multiple of kBlockLanes, of a vector of rows:
+// their numbers d.
+template <class Use>
+HWY_INLINE void visit_columns(const Real* const* rows, std::int32_t dims, const Use& use) {
   for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
     Vec square[kBlockLanes];
     for (int i = 0; i < kBlockLanes; ++i) {
@@ -131,52 +148,56 @@ HWY_INLINE void pack_vector(const Real* const* rows, std::int32_t width, std::in
       square[i] = load_blocks(at);
     }
     transpose_in_blocks(square);
-    for (int i = 0; i < kBlockLanes; ++i) {
-      hn::Store(scaled(square[i]), kReals, query + (d + i) * width);
+    for (int i = 0; i < kBlockLanes; ++i) use(d + i, square[i]);
+  }
+}
+
+// A vector of rows of which some, but not all, may not exist: another one is read in their place.
+struct SomeRows {
+  const Real* rows[kLanes];
+  hn::Mask<Reals> exist;
+
+  HWY_INLINE explicit SomeRows(const Real* const* all) {
+    HWY_ALIGN Real numbers[kLanes];
+    const Real* last = nullptr;
+    for (int i = 0; i < kLanes; ++i) last = all[i] != nullptr ? all[i] : last;
+    for (int i = 0; i < kLanes; ++i) {
+      numbers[i] = all[i] != nullptr ? 1.0F : 0.0F;
+      rows[i] = all[i] != nullptr ? all[i] : last;
     }
+    exist = hn::Ne(hn::Load(kReals, numbers), hn::Zero(kReals));
   }
-}
+};
 
-// Where some rows of the vector, but not all, do not exist: another one is read in their place, and
-// 0 written.
-inline void pack_some(const Real* const* rows, std::int32_t width, std::int32_t dims, Real factor,
-                      Real* query) {
-  HWY_ALIGN Real exists[kLanes];
-  const Real* some[kLanes];
-  const Real* last = nullptr;
-  for (int i = 0; i < kLanes; ++i) last = rows[i] != nullptr ? rows[i] : last;
-  for (int i = 0; i < kLanes; ++i) {
-    exists[i] = rows[i] != nullptr ? 1.0F : 0.0F;
-    some[i] = rows[i] != nullptr ? rows[i] : last;
-  }
-  const auto is_kept = hn::Ne(hn::Load(kReals, exists), hn::Zero(kReals));
-  pack_vector(
-      some, width, dims,
-      [&](Vec numbers) HWY_ATTR {
-        return hn::IfThenElseZero(is_kept, hn::Mul(numbers, hn::Set(kReals, factor)));
-      },
-      query);
-}
-
-inline void pack(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
-                 Real* query) {
-  const std::int32_t dims = width % kLanes != 0 ? 0 : head_dim / kBlockLanes * kBlockLanes;
+template <class Factors>
+void pack_by(const Real* const* rows, std::int32_t width, std::int32_t dim, const Factors& factors,
+             Real* packed) {
+  const std::int32_t dims = width % kLanes != 0 ? 0 : dim / kBlockLanes * kBlockLanes;
   for (std::int32_t r = 0; r < width && dims > 0; r += kLanes) {
     const auto missing = std::count(rows + r, rows + r + kLanes, nullptr);
+    const Vec factor = factors.of_vector(r);
     if (missing == 0) {
-      pack_vector(
-          rows + r, width, dims,
-          [&](Vec numbers) HWY_ATTR { return hn::Mul(numbers, hn::Set(kReals, factor)); },
-          query + r);
+      visit_columns(rows + r, dims, [&](std::int32_t d, Vec column) HWY_ATTR {
+        hn::Store(hn::Mul(column, factor), kReals, packed + d * width + r);
+      });
     } else if (missing < kLanes) {
-      pack_some(rows + r, width, dims, factor, query + r);
+      const SomeRows some(rows + r);
+      visit_columns(some.rows, dims, [&](std::int32_t d, Vec column) HWY_ATTR {
+        const Vec numbers = hn::IfThenElseZero(some.exist, hn::Mul(column, factor));
+        hn::Store(numbers, kReals, packed + d * width + r);
+      });
     } else {
       for (std::int32_t d = 0; d < dims; ++d) {
-        hn::Store(hn::Zero(kReals), kReals, query + d * width + r);
+        hn::Store(hn::Zero(kReals), kReals, packed + d * width + r);
       }
     }
   }
-  pack_rest(rows, width, dims, head_dim, factor, query);
+  pack_rest(rows, width, dims, dim, factors, packed);
+}
+
+inline void pack(const Real* const* rows, std::int32_t width, std::int32_t dim, Real factor,
+                 Real* packed) {
+  pack_by(rows, width, dim, SameFactor{factor}, packed);
 }
 
 // Adding 0 turns −0 into 0.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -224,17 +225,24 @@ TEST_P(BackwardKernels, DerivativesDistancesAndDelta) {
 
     const std::int32_t dim = in.panel().value_dim;
     const auto grad_out = normal<Real>({dim, width}, 15);
-    auto out = normal<Real>({dim, width}, 16);
+    auto out = normal<Real>({width, dim}, 16);
     auto hidden = normal<Real>({dim, width}, 15);
     for (std::int32_t d = 0; d < dim; d += 2) {
-      out(d, 0) = 0;
+      out(0, d) = 0;
       hidden(d, 0) = std::numeric_limits<Real>::quiet_NaN();
     }
+    std::vector<const Real*> rows;
+    for (std::int32_t r = 0; r < width; ++r) {
+      rows.push_back(r == width - 1 ? nullptr : out.data() + std::int64_t{r} * dim);
+    }
     Tensor<Real> delta({width});
-    backward.find_delta(hidden.data(), out.data(), width, dim, delta.data());
+    Tensor<Real> scratch({dim, width});
+    backward.find_delta(in.panel(), hidden.data(), rows.data(), scratch.data(), delta.data());
     for (std::int32_t r = 0; r < width; ++r) {
       double sum = 0;
-      for (std::int32_t d = 0; d < dim; ++d) sum += static_cast<double>(grad_out(d, r)) * out(d, r);
+      for (std::int32_t d = 0; d < dim && r < width - 1; ++d) {
+        sum += static_cast<double>(grad_out(d, r)) * out(r, d);
+      }
       ASSERT_NEAR(delta(r), sum, kTolerance) << r;
     }
   });
@@ -280,22 +288,99 @@ TEST_P(BackwardKernels, AddToRowsAndMultiply) {
   });
 }
 
-TEST_P(BackwardKernels, FindWhatIsNotFinite) {
+TEST_P(BackwardKernels, FindKeysThatAreNotFinite) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
     const auto& backward = *kernels_in<Real>(table()).backward;
     auto numbers = normal<Real>({5, 37}, 1);
-    EXPECT_TRUE(backward.is_finite(numbers.data(), 37, 5, 35));
+    kernels::BasicTile<Real> tile;
+    tile.key = numbers.data();
+    tile.key_stride = 37;
+    tile.num_keys = 5;
+    EXPECT_TRUE(backward.has_finite_keys(tile, 35));
     for (std::int32_t column = 0; column < 35; ++column) {
       const Real before = numbers(4, column);
       for (const Real bad : {kInfinityOf<Real>, std::numeric_limits<Real>::quiet_NaN()}) {
         numbers(4, column) = bad;
-        ASSERT_FALSE(backward.is_finite(numbers.data(), 37, 5, 35)) << column;
+        ASSERT_FALSE(backward.has_finite_keys(tile, 35)) << column;
       }
       numbers(4, column) = before;
     }
     numbers(4, 35) = kInfinityOf<Real>;
-    EXPECT_TRUE(backward.is_finite(numbers.data(), 37, 5, 35));
+    EXPECT_TRUE(backward.has_finite_keys(tile, 35));
+  });
+}
+
+// Rows of `dim` numbers, of which the second does not exist, and a factor for each.
+template <class Real>
+struct SomeRows {
+  static constexpr std::int32_t kCapacity = kernels::kMaxPanelWidth;
+
+  SomeRows(std::int32_t width, std::int32_t dim)
+      : numbers(normal<Real>({kCapacity, dim}, 21)), factors(normal<Real>({kCapacity}, 22)) {
+    for (std::int32_t r = 0; r < width; ++r) {
+      rows[static_cast<std::size_t>(r)] = r == 1 ? nullptr : numbers.data() + std::int64_t{r} * dim;
+    }
+  }
+  kernels::BasicFactoredRows<Real> get() const { return {rows.data(), factors.data()}; }
+  Real product(std::int32_t r, std::int32_t d) const {
+    return r == 1 ? 0 : numbers(r, d) * factors(r);
+  }
+
+  Tensor<Real> numbers;
+  Tensor<Real> factors;
+  std::array<const Real*, kCapacity> rows{};
+};
+
+TEST_P(BackwardKernels, FillRowsOfVectors) {
+  for_each_real([](auto zero) {
+    using Real = decltype(zero);
+    const auto& kernels = kernels_in<Real>(table());
+    const std::int32_t lanes = kernels.lanes;
+    for (const std::int32_t dim : {1, lanes - 1, lanes, 2 * lanes + 1, 5 * lanes - 1, 8 * lanes}) {
+      if (dim == 0) continue;
+      SomeRows<Real> in(lanes, dim);
+      const std::int32_t vectors = (dim + lanes - 1) / lanes;
+      Tensor<Real> data({lanes, vectors * lanes});
+      const kernels::BasicRowVectors<Real> place{data.data(), lanes, lanes, vectors};
+      const auto fill = [&] {
+        return kernels.backward->fill_rows(in.get(), dim, place, data.data());
+      };
+      EXPECT_TRUE(fill());
+      const std::int32_t strip = kernels.backward->column_vectors * lanes;
+      for (std::int32_t r = 0; r < lanes; ++r) {
+        for (std::int32_t d = 0; d < vectors * lanes; ++d) {
+          const std::int32_t first = d / strip * strip;
+          const std::int32_t width = std::min(strip, vectors * lanes - first);
+          ASSERT_EQ(data.data()[first * lanes + r * width + d - first],
+                    d < dim ? in.product(r, d) : 0)
+              << dim << " " << r << " " << d;
+        }
+      }
+      for (const Real bad : {kInfinityOf<Real>, std::numeric_limits<Real>::quiet_NaN()}) {
+        in.numbers(1, dim - 1) = bad;
+        EXPECT_TRUE(fill()) << "of a row that is not read";
+        in.numbers(lanes - 1, dim - 1) = bad;
+        EXPECT_EQ(fill(), lanes == 2) << dim;
+        in.numbers(lanes - 1, dim - 1) = 1;
+      }
+    }
+  });
+}
+
+TEST_P(BackwardKernels, PackRowsTimesTheirFactors) {
+  for_each_real([](auto zero) {
+    using Real = decltype(zero);
+    const auto& kernels = kernels_in<Real>(table());
+    const std::int32_t width = 2 * kernels.lanes;
+    for (const std::int32_t dim : {1, 4, 7, 64}) {
+      const SomeRows<Real> in(width, dim);
+      Tensor<Real> packed({dim, width});
+      kernels.backward->pack_rows(in.get(), width, dim, packed.data());
+      for (std::int32_t d = 0; d < dim; ++d) {
+        for (std::int32_t r = 0; r < width; ++r) ASSERT_EQ(packed(d, r), in.product(r, d));
+      }
+    }
   });
 }
 
