@@ -6,6 +6,7 @@
 
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/panel_gradients.h"
+#include "attention/engine/rows_ahead.h"
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"
 
@@ -88,12 +89,20 @@ class BackwardWorker {
     RowBlock panel = block;
     for (std::int64_t first = block.rows.begin; first < block.rows.end; first = panel.rows.end) {
       panel.rows = {first, std::min<std::int64_t>(first + schedule_.panel_rows, block.rows.end)};
-      panels_[count++].start(task, panel, scratch_);
+      panels_[count++].place(task, panel);
     }
     const std::span panels(panels_.data(), count);
     add_tiles(task, schedule_, panels, staging_);
+    start(task, panels);
     for (const PanelGradients<Real>& some : panels) some.write(task.job, scratch_);
     for (const PanelGradients<Real>& some : panels) compute_exactly(task, some.lost_rows());
+  }
+
+  // In the order of rows, which is that of the sums of sinks.
+  void start(const PanelTask<Real>& task, std::span<PanelGradients<Real>> panels) {
+    for (PanelGradients<Real>& some : panels) {
+      if (!some.is_started()) some.start(task, scratch_);
+    }
   }
 
   // Adds rows that panels could not take.
@@ -120,13 +129,43 @@ class BackwardWorker {
 
   void add_tiles(const PanelTask<Real>& task, const Schedule<Real>& schedule,
                  std::span<PanelGradients<Real>> panels, const Staging<Real>& staging) {
-    walk_tiles(panels, task.job.request().keys(), [&](RowRange keys) {
+    const RowRange all = task.job.request().keys();
+    walk_tiles(panels, all, [&](RowRange keys) {
       auto tile = read(task, keys, staging);
       if (schedule.stages_pairs) put_pairs(schedule, SummedOverKeys::kKeys, tile, staging.pairs);
       const bool has_finite_keys = schedule.table->backward->has_finite_keys(
           tile, static_cast<std::int32_t>(schedule.head_dim));
-      for (PanelGradients<Real>& panel : panels) panel.add(tile, has_finite_keys, scratch_);
+      const std::int64_t following =
+          following_keys<Real, PanelGradients<Real>>(schedule, panels, {keys.end, all.end});
+      for (std::size_t p = 0; p < panels.size(); ++p) {
+        PanelGradients<Real>& panel = panels[p];
+        if (!panel.rows().sees(tile)) continue;
+        if (schedule.fetches_rows) tile.fetched = rows_ahead(task, panels, p, tile, following);
+        start(task, panels.first(p + 1));
+        panel.add(tile, has_finite_keys, scratch_);
+      }
     });
+  }
+
+  // What panel p is to fetch while it computes a tile, as on the way forward.
+  kernels::FetchedRows rows_ahead(const PanelTask<Real>& task,
+                                  std::span<const PanelGradients<Real>> panels, std::size_t p,
+                                  const kernels::BasicTile<Real>& tile, std::int64_t following) {
+    const BackwardJob<Real>& job = task.job;
+    const PanelRows<Real>& rows = panels[p].rows();
+    ahead_.clear();
+    ahead_.add_keys(tile, following, rows.panel(),
+                    {static_cast<std::int64_t>(p), static_cast<std::int64_t>(panels.size())});
+    if (rows.tiles().ends_with(tile.first_key)) {
+      ahead_.add_rows(rows, job.gradients.query, schedule_.head_dim);
+    }
+    if (p + 1 < panels.size() && !panels[p + 1].is_started()) {
+      const PanelRows<Real>& others = panels[p + 1].rows();
+      ahead_.add_rows(others, job.forward.query, schedule_.head_dim);
+      ahead_.add_rows(others, job.grad_out, schedule_.value_dim);
+      ahead_.add_rows(others, job.out, schedule_.value_dim);
+    }
+    return ahead_.rows();
   }
 
   static kernels::BasicTile<Real> read(const PanelTask<Real>& task, RowRange keys,
@@ -138,6 +177,7 @@ class BackwardWorker {
   Staging<Real> staging_;
   GradientScratch<Real> scratch_;
   std::vector<PanelGradients<Real>> panels_;
+  RowsAhead ahead_;
 };
 
 // The tasks of all jobs, where they add, and the memory of that.

@@ -182,23 +182,14 @@ class Worker {
       }
       if (schedule_.stages_pairs)
         put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
-      const std::int64_t following = following_keys(panels, {some.end, keys.end});
+      const std::int64_t following =
+          following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end});
       for (std::size_t p = 0; p < panels.size(); ++p) {
         if (!panels[p].rows().sees(tile)) continue;
         if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile, following);
         panels[p].add(tile, scratch_);
       }
     });
-  }
-
-  // How many of the keys that follow a tile, up to a tile of them, some panel will read where they
-  // are.
-  std::int64_t following_keys(std::span<const RunningSoftmax<Real>> panels, RowRange rest) const {
-    if (!schedule_.fetches_rows || !schedule_.reads_in_place() || rest.begin >= rest.end) return 0;
-    const bool are_read = std::any_of(panels.begin(), panels.end(), [&](const auto& panel) {
-      return panel.rows().tiles().visits(rest.begin);
-    });
-    return are_read ? std::min<std::int64_t>(rest.end - rest.begin, kernels::kTileKeys) : 0;
   }
 
   // What panel p is to fetch while it computes a tile: its part of the keys that follow, a few
@@ -209,12 +200,9 @@ class Worker {
                                   std::int64_t following) {
     ahead_.clear();
     const PanelRows<Real>& rows = panels[p].rows();
-    const auto part = [&](std::size_t i) {
-      return tile.num_keys +
-             following * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(panels.size());
-    };
-    ahead_.add_keys(tile, {part(p), part(p + 1)}, rows.panel());
-    if (rows.tiles().next(tile.first_key + kernels::kTileKeys) == TileMap::kNone) {
+    ahead_.add_keys(tile, following, rows.panel(),
+                    {static_cast<std::int64_t>(p), static_cast<std::int64_t>(panels.size())});
+    if (rows.tiles().ends_with(tile.first_key) && !item.job.continuation.leaves_states) {
       ahead_.add_rows(rows, item.job.out, schedule_.value_dim);
     }
     if (p + 1 < panels.size() && !panels[p + 1].rows().is_packed()) {

@@ -52,13 +52,10 @@ PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
       offsets_{.minus_m = parts.minus_m.in(memory), .threshold = parts.threshold.in(memory)} {}
 
 template <class Real>
-void PanelGradients<Real>::start(const PanelTask<Real>& task, const RowBlock& rows,
-                                 const GradientScratch<Real>& scratch) {
+void PanelGradients<Real>::place(const PanelTask<Real>& task, const RowBlock& rows) {
   rows_.place(task.job.forward, rows);
-  rows_.pack(scratch.rows);
   exact_ = nullptr;
   find_lost_rows(task);
-  start(task, scratch);
 }
 
 template <class Real>
@@ -66,7 +63,6 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task, std::span<const Ro
                                  const PanelWeights<Real>& weights,
                                  const GradientScratch<Real>& scratch) {
   rows_.place(task.job.forward, task.task.batch, rows);
-  rows_.pack(scratch.rows);
   exact_ = &weights;
   num_lost_ = 0;
   start(task, scratch);
@@ -76,6 +72,7 @@ template <class Real>
 void PanelGradients<Real>::start(const PanelTask<Real>& task,
                                  const GradientScratch<Real>& scratch) {
   const BackwardJob<Real>& job = task.job;
+  rows_.pack(scratch.rows);
   task_ = task.task;
   sums_ = &task.sums;
   request_ = &job.request();
@@ -249,7 +246,6 @@ double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int3
 template <class Real>
 void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
                                const GradientScratch<Real>& scratch) {
-  if (!rows_.sees(tile)) return;
   if (exact_ != nullptr || !changes_scores_) {
     weigh(tile, scratch);
     add_weighed({tile, rows_.panel(), sums_of(tile, {})}, has_finite_keys, scratch);

@@ -88,19 +88,21 @@ class PanelGradients {
   PanelGradients(const Schedule<Real>& schedule, const GradientsMemory<Real>& parts,
                  std::byte* memory);
 
-  // Prepares for some rows of a task, and adds their gradient to that of the sinks. Those whose lse
-  // says too little get no gradient here: they are listed in lost_rows().
-  void start(const PanelTask<Real>& task, const RowBlock& rows,
-             const GradientScratch<Real>& scratch);
+  // Becomes some rows of a task. Those whose lse says too little get no gradient here: they are
+  // listed in lost_rows().
+  void place(const PanelTask<Real>& task, const RowBlock& rows);
+  // Reads the rows, and adds their gradient to that of the sinks: before the first tile is added.
+  void start(const PanelTask<Real>& task, const GradientScratch<Real>& scratch);
+  bool is_started() const { return rows_.is_packed(); }
   std::span<const RowIndex> lost_rows() const {
     return {lost_rows_.data(), static_cast<std::size_t>(num_lost_)};
   }
 
-  // Prepares for such rows, with what is known of their weights. The schedule keeps scores.
+  // Both for such rows, with what is known of their weights. The schedule keeps scores.
   void start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
              const PanelWeights<Real>& weights, const GradientScratch<Real>& scratch);
 
-  // Adds a tile of keys, all finite or not, if the rows visit it.
+  // Adds a tile of keys, all finite or not, which the rows visit.
   void add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
            const GradientScratch<Real>& scratch);
 
@@ -110,7 +112,6 @@ class PanelGradients {
   const PanelRows<Real>& rows() const { return rows_; }
 
  private:
-  void start(const PanelTask<Real>& task, const GradientScratch<Real>& scratch);
   void find_lost_rows(const PanelTask<Real>& task);
   void start_rows(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
   void read_lse(const BackwardJob<Real>& job);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "attention/engine/panel_rows.h"
 #include "attention/kernels/kernels.h"
@@ -12,18 +13,36 @@
 
 namespace heed::inline v0::engine {
 
+// How many of the keys that follow a tile, up to a tile of them, one of the panels will read where
+// they are.
+template <class Real, class Visitor>
+std::int64_t following_keys(const Schedule<Real>& schedule, std::span<const Visitor> panels,
+                            RowRange rest) {
+  if (!schedule.fetches_rows || !schedule.reads_in_place() || rest.begin >= rest.end) return 0;
+  const bool are_read = std::any_of(panels.begin(), panels.end(), [&](const Visitor& panel) {
+    return panel.rows().tiles().visits(rest.begin);
+  });
+  return are_read ? std::min<std::int64_t>(rest.end - rest.begin, kernels::kTileKeys) : 0;
+}
+
 class RowsAhead {
  public:
+  struct Part {
+    std::int64_t i;
+    std::int64_t of;
+  };
+
   void clear() {
     count_ = 0;
     bytes_ = 0;
   }
 
-  // Keys and values that follow a tile in memory, counted from its first.
+  // Of so many keys and values that follow a tile in memory, part i of some equal parts.
   template <class Real>
-  void add_keys(const kernels::BasicTile<Real>& tile, RowRange keys,
-                const kernels::BasicPanel<Real>& panel) {
-    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+  void add_keys(const kernels::BasicTile<Real>& tile, std::int64_t following,
+                const kernels::BasicPanel<Real>& panel, Part part) {
+    const std::int64_t end = tile.num_keys + following * (part.i + 1) / part.of;
+    for (std::int64_t j = tile.num_keys + following * part.i / part.of; j < end; ++j) {
       put(reinterpret_cast<const std::byte*>(tile.key + j * tile.key_stride));
       put(reinterpret_cast<const std::byte*>(tile.value + j * tile.value_stride));
     }
@@ -46,8 +65,9 @@ class RowsAhead {
   void put(const std::byte* row) { rows_[static_cast<std::size_t>(count_++)] = row; }
   void have(std::int64_t bytes) { bytes_ = std::max(bytes_, static_cast<std::int32_t>(bytes)); }
 
-  // A tile's keys and values, the results of one panel and the queries of another.
-  std::array<const std::byte*, 2 * kernels::kTileKeys + 2 * kernels::kMaxPanelWidth> rows_;
+  // A tile's keys and values, the results of one panel, and of another the queries and, on the way
+  // back, two rows more.
+  std::array<const std::byte*, 2 * kernels::kTileKeys + 4 * kernels::kMaxPanelWidth> rows_;
   std::int32_t count_ = 0;
   std::int32_t bytes_ = 0;
 };

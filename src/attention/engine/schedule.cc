@@ -54,14 +54,15 @@ int useful_threads(const Request<Real>& request, bool has_few_rows, int threads)
 // Whether the tensors of a call take more memory than the caches that are near hold: then to fetch
 // their rows pays. Where they are in a cache, it is a few per cent of the time of a short call.
 template <class Real>
-bool has_large_tensors(const Request<Real>& request) {
+bool has_large_tensors(const Request<Real>& request, Pass pass) {
   constexpr double kLargeBytes = 8 << 20;
   const std::int64_t heads = request.shape.batch * request.num_kv_heads();
   const double rows = static_cast<double>(heads) *
                       static_cast<double>(request.rows_per_kv_head() + request.num_keys());
-  return rows * static_cast<double>(request.head_dim() + request.value_dim()) *
-             static_cast<double>(size_of(request.shapes.dtype)) >
-         kLargeBytes;
+  const double bytes = rows * static_cast<double>(request.head_dim() + request.value_dim()) *
+                       static_cast<double>(size_of(request.shapes.dtype));
+  // Every tensor has a gradient.
+  return (pass == Pass::kBackward ? 2 * bytes : bytes) > kLargeBytes;
 }
 
 // Whether tiles take it: how many tokens there are does not tell, so that one alone has the bits
@@ -162,7 +163,7 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                           rows <= most_few_rows(request, table.lanes) &&
                           !(schedule.stages_pairs && request.head_dim() % 2 != 0);
   schedule.fetches_rows =
-      pass == Pass::kForward && !schedule.has_few_rows && has_large_tensors(request);
+      pass != Pass::kWeights && !schedule.has_few_rows && has_large_tensors(request, pass);
   schedule.groups_queries = pass == Pass::kForward && !schedule.has_few_rows;
   const std::int64_t step = schedule.query_step(request);
   const std::int64_t step_rows = request.rows_in_steps(step);

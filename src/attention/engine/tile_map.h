@@ -44,7 +44,9 @@ class TileMap {
 
   std::span<const TileRun> runs() const { return {runs_, static_cast<std::size_t>(count_)}; }
   bool visits(std::int64_t key) const { return next(key) == key; }
-  // Of a tile to visit, by its first key.
+  // Of a tile to visit, by its first key: whether it is the last one.
+  bool ends_with(std::int64_t key) const { return next(key + kernels::kTileKeys) == kNone; }
+  // Of such a tile.
   bool has_mask(std::int64_t key) const { return run_at(key)->has_mask; }
 
  private:

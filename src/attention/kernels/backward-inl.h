@@ -174,6 +174,7 @@ struct GradScores {
     Tile values = tile;
     values.key = tile.value;
     values.key_stride = tile.value_stride;
+    values.fetched = {};
     Panel grads = panel;
     grads.query = terms.grad_out;
     grads.head_dim = panel.value_dim;
