@@ -232,6 +232,7 @@ TEST_P(BackwardKernels, DerivativesDistancesAndDelta) {
       hidden(d, 0) = std::numeric_limits<Real>::quiet_NaN();
     }
     std::vector<const Real*> rows;
+    rows.reserve(static_cast<std::size_t>(width));
     for (std::int32_t r = 0; r < width; ++r) {
       rows.push_back(r == width - 1 ? nullptr : out.data() + std::int64_t{r} * dim);
     }
