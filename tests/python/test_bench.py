@@ -69,8 +69,10 @@ def test_only_quiet_repetitions_count() -> None:
     quiet = (1.0, 100.0, 1.0, 1.0, 100.0, 1.0, 0.0, 0.0, 0.0)
     slow = (1.0, 100.0, 1.0, 1.0, 80.0, 1.0, 0.0, 0.0, 0.0)
     measured = Measured(Case("forward"), "heed", [(9.0, *quiet), (1.0, *slow), (4.0, *quiet), (5.0, *quiet)])
+    measured.busy_threads = [1.0, 2.9, 1.0, 1.0]
     (result,) = summarize([measured])
     assert (result["median_ms"], result["best_ms"], result["quiet"], result["repetitions"]) == (5000, 4000, 3, 4)
+    assert result["busy_threads"] == 1
 
 
 def test_misuse(capsys: pytest.CaptureFixture[str]) -> None:
