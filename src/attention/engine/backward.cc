@@ -153,9 +153,7 @@ class BackwardWorker {
                                   const kernels::BasicTile<Real>& tile, std::int64_t following) {
     const BackwardJob<Real>& job = task.job;
     const PanelRows<Real>& rows = panels[p].rows();
-    ahead_.clear();
-    ahead_.add_keys(tile, following, rows.panel(),
-                    {static_cast<std::int64_t>(p), static_cast<std::int64_t>(panels.size())});
+    ahead_.start(panels, p, tile, following);
     if (rows.tiles().ends_with(tile.first_key)) {
       ahead_.add_rows(rows, job.gradients.query, schedule_.head_dim);
     }

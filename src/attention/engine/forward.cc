@@ -198,10 +198,8 @@ class Worker {
   kernels::FetchedRows rows_ahead(const Item& item, std::span<const RunningSoftmax<Real>> panels,
                                   std::size_t p, const kernels::BasicTile<Real>& tile,
                                   std::int64_t following) {
-    ahead_.clear();
     const PanelRows<Real>& rows = panels[p].rows();
-    ahead_.add_keys(tile, following, rows.panel(),
-                    {static_cast<std::int64_t>(p), static_cast<std::int64_t>(panels.size())});
+    ahead_.start(panels, p, tile, following);
     if (rows.tiles().ends_with(tile.first_key) && !item.job.continuation.leaves_states) {
       ahead_.add_rows(rows, item.job.out, schedule_.value_dim);
     }

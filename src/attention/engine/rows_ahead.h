@@ -27,26 +27,24 @@ std::int64_t following_keys(const Schedule<Real>& schedule, std::span<const Visi
 
 class RowsAhead {
  public:
-  struct Part {
-    std::int64_t i;
-    std::int64_t of;
-  };
-
-  void clear() {
+  // Begins with what panel p of several is to fetch: its part, in equal ones, of so many keys and
+  // values that follow the tile in memory.
+  template <class Real, class Visitor>
+  void start(std::span<const Visitor> panels, std::size_t p, const kernels::BasicTile<Real>& tile,
+             std::int64_t following) {
     count_ = 0;
     bytes_ = 0;
-  }
-
-  // Of so many keys and values that follow a tile in memory, part i of some equal parts.
-  template <class Real>
-  void add_keys(const kernels::BasicTile<Real>& tile, std::int64_t following,
-                const kernels::BasicPanel<Real>& panel, Part part) {
-    const std::int64_t end = tile.num_keys + following * (part.i + 1) / part.of;
-    for (std::int64_t j = tile.num_keys + following * part.i / part.of; j < end; ++j) {
+    if (following == 0) return;
+    const auto part = [&](std::size_t i) {
+      return tile.num_keys +
+             following * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(panels.size());
+    };
+    for (std::int64_t j = part(p); j < part(p + 1); ++j) {
       put(reinterpret_cast<const std::byte*>(tile.key + j * tile.key_stride));
       put(reinterpret_cast<const std::byte*>(tile.value + j * tile.value_stride));
     }
-    have(std::int64_t{std::max(panel.head_dim, panel.value_dim)} * std::int64_t{sizeof(Real)});
+    const kernels::BasicPanel<Real>& panel = panels[p].rows().panel();
+    bytes_ = std::max(panel.head_dim, panel.value_dim) * static_cast<std::int32_t>(sizeof(Real));
   }
 
   // What a tensor of queries or results has for the rows of a panel.
@@ -55,7 +53,7 @@ class RowsAhead {
     for (std::int32_t r = 0; r < panel.num_rows(); ++r) {
       put(tensor.row(panel.batch(), panel.head(r), panel.query(r)));
     }
-    have(dim * size_of(tensor.type));
+    bytes_ = std::max(bytes_, static_cast<std::int32_t>(dim * size_of(tensor.type)));
   }
 
   // Valid until the next change.
@@ -63,7 +61,6 @@ class RowsAhead {
 
  private:
   void put(const std::byte* row) { rows_[static_cast<std::size_t>(count_++)] = row; }
-  void have(std::int64_t bytes) { bytes_ = std::max(bytes_, static_cast<std::int32_t>(bytes)); }
 
   // A tile's keys and values, the results of one panel, and of another the queries and, on the way
   // back, two rows more.

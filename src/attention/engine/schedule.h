@@ -42,7 +42,8 @@ struct Schedule {
   // find the same scores.
   bool keeps_scores = false;
 
-  // Tensors are so large that their rows are fetched before they are read and written.
+  // Tensors are so large that their rows are fetched before they are read and written, by the
+  // products of numbers or pairs with vectors.
   bool fetches_rows = false;
   // The rows of a key head are a panel of few rows, which reads keys and values as they are stored.
   bool has_few_rows = false;
