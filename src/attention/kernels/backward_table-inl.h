@@ -191,20 +191,6 @@ void find_delta(const Panel& panel, const Real* grad_out, const Real* const* out
 }
 #endif
 
-// 0 · x is 0 unless x is infinite or NaN.
-bool is_finite(const Real* data, std::int64_t stride, std::int64_t rows, std::int64_t count) {
-  Vec products = hn::Zero(kReals);
-  Real rest = 0;
-  for (std::int64_t row = 0; row < rows; ++row, data += stride) {
-    std::int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) {
-      products = hn::MulAdd(hn::LoadU(kReals, data + i), hn::Zero(kReals), products);
-    }
-    for (; i < count; ++i) rest += data[i] * 0.0F;
-  }
-  return rest == 0 && hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
-}
-
 // Numbers of a row from `first` on, and 0 behind its last one.
 HWY_INLINE Vec load_some(const Real* row, std::int32_t first, std::int32_t dim) {
   if (first + kLanes <= dim) return hn::LoadU(kReals, row + first);
@@ -239,16 +225,29 @@ void pack_rows(const FactoredRows& rows, std::int32_t width, std::int32_t dim, R
   pack_by(rows.data, width, dim, RowFactors{rows.factors}, packed);
 }
 
-bool has_finite_keys(const Tile& tile, std::int32_t head_dim) {
 #if HEED_HAS_PAIRS
+bool has_finite_keys(const Tile& tile, std::int32_t head_dim) {
   for (std::int32_t key = 0; key < tile.num_keys; ++key) {
     if (!are_finite_pairs(tile.key + key * tile.key_stride, elements_of(head_dim))) return false;
   }
   return true;
-#else
-  return is_finite(tile.key, tile.key_stride, tile.num_keys, head_dim);
-#endif
 }
+#else
+// 0 · x is 0 unless x is infinite or NaN.
+bool has_finite_keys(const Tile& tile, std::int32_t head_dim) {
+  Vec products = hn::Zero(kReals);
+  Real rest = 0;
+  for (std::int32_t key = 0; key < tile.num_keys; ++key) {
+    const Real* const numbers = tile.key + key * tile.key_stride;
+    std::int32_t i = 0;
+    for (; i + kLanes <= head_dim; i += kLanes) {
+      products = hn::MulAdd(hn::LoadU(kReals, numbers + i), hn::Zero(kReals), products);
+    }
+    for (; i < head_dim; ++i) rest += numbers[i] * 0.0F;
+  }
+  return rest == 0 && hn::AllTrue(kReals, hn::Eq(products, hn::Zero(kReals)));
+}
+#endif
 
 #if HEED_HAS_PAIRS
 void pair_strips(const RowVectors& rows, Real* data) {
