@@ -67,8 +67,8 @@ class GradientsCall {
     if (problem.gradients == nullptr && key == key_) return;
     shape_ = {1, problem.num_heads, problem.length, problem.dim};
     options_.mask = heed::parse_mask(problem.mask);
-    forward_ = heed::attention_with_lse(view(problem.query), view(problem.key), view(problem.value),
-                                        options_);
+    forward_ = heed::attention_for_backward(view(problem.query), view(problem.key),
+                                            view(problem.value), options_);
     key_ = key;
   }
 

@@ -38,7 +38,7 @@ class BackwardOperands {
         grad_out_(random_, forward.layout,
                   {forward.batch, forward.num_heads, forward.q_len, forward.value_dim}),
         options_(forward, random_),
-        forward_(attention_with_lse(query_.view(), key_.view(), value_.view(), *options_)) {}
+        forward_(attention_for_backward(query_.view(), key_.view(), value_.view(), *options_)) {}
 
   AttentionGradients<T, Real> differentiate() const {
     return attention_backward(grad_out_.view(), query_.view(), key_.view(), value_.view(), forward_,

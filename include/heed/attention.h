@@ -119,6 +119,9 @@ struct AttentionOutput {
   Tensor<T> out_low = {};    ///< [batch, num_heads, q_len, value_dim]: what out of half precision
                              ///< lacks, rounded; 0 where out is infinite or NaN. Empty where out
                              ///< lacks nothing, or it was not computed
+  /// Numbers that spare attention_backward() to compute all weights again, in an order of its own:
+  /// only attention_for_backward() makes them. Empty where none are kept.
+  Tensor<Lse> kept = {};
 };
 
 /// attention(), and the logarithm of each row's denominator: what merges results over different
@@ -142,6 +145,23 @@ HEED_API AttentionOutput<float> attention_with_lse(FloatView query, BFloat16View
 HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key,
                                                     DoubleView value,
                                                     const AttentionOptions64& options = {});
+
+/// attention_with_lse() for attention_backward(). Where no option but a mask of intervals, sinks
+/// and scale is given, lengths are more than a few and the weights take no more memory than query,
+/// key, value and out, q_len · kv_len ≤ (q_len + kv_len) · (head_dim + value_dim), and at most 16
+/// MiB, these are kept, before they are divided by their sums: the way back then has four products
+/// instead of five, and no exponentials. bfloat16 that is multiplied as it is keeps none:
+/// attention_backward() computes its weights again.
+HEED_API AttentionOutput<float> attention_for_backward(FloatView query, FloatView key,
+                                                       FloatView value,
+                                                       const AttentionOptions& options = {});
+HEED_API AttentionOutput<Float16, float> attention_for_backward(
+    Float16View query, Float16View key, Float16View value, const AttentionOptions& options = {});
+HEED_API AttentionOutput<BFloat16, float> attention_for_backward(
+    BFloat16View query, BFloat16View key, BFloat16View value, const AttentionOptions& options = {});
+HEED_API AttentionOutput<double> attention_for_backward(DoubleView query, DoubleView key,
+                                                        DoubleView value,
+                                                        const AttentionOptions64& options = {});
 
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
 /// e.g. "AVX512_BF16", "AVX512_VNNI", "SSE4", or "NEON_BF16", "NEON", and at last "reference".

@@ -50,7 +50,7 @@ struct AttentionGradients : OptionGradients<Sum> {
   Tensor<T> value;
 };
 
-/// A look at what attention_with_lse() made, wherever it is kept.
+/// A look at what attention_with_lse() or attention_for_backward() made, wherever it is.
 template <class T, class Lse = T>
 struct AttentionOutputView {
   TensorView<const T> out;    ///< [batch, num_heads, q_len, value_dim]
@@ -60,20 +60,28 @@ struct AttentionOutputView {
   /// [batch, num_heads, q_len, value_dim], what out of half precision lacks; empty where nobody
   /// kept it.
   TensorView<const T> out_low;
+  /// Of one dimension without gaps, what attention_for_backward() kept; empty where nothing is.
+  TensorView<const Lse> kept;
 
   AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l,
-                      TensorView<const Lse> low = {}, TensorView<const T> o_low = {})
-      : out(o), lse(l), lse_low(low), out_low(o_low) {}
+                      TensorView<const Lse> low = {}, TensorView<const T> o_low = {},
+                      TensorView<const Lse> k = {})
+      : out(o), lse(l), lse_low(low), out_low(o_low), kept(k) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   AttentionOutputView(const AttentionOutput<T, Lse>& output HEED_LIFETIME_BOUND)
-      : out(output.out), lse(output.lse), lse_low(output.lse_low), out_low(output.out_low) {}
+      : out(output.out),
+        lse(output.lse),
+        lse_low(output.lse_low),
+        out_low(output.out_low),
+        kept(output.kept) {}
 };
 
 /// The gradients of attention(query, key, value, options).
 ///
 /// @param grad_out [batch, num_heads, q_len, value_dim], the derivative of the loss with respect to
 /// out; any strides but in the innermost dimension, which is contiguous
-/// @param forward what attention_with_lse() made of the same tensors and options
+/// @param forward what attention_with_lse() or attention_for_backward() made of the same tensors
+/// and options, on the same instruction set
 ///
 /// With dropout m (0, or 1 / (1 − probability)) and weights w = exp(score − lse) computed again:
 ///

@@ -45,10 +45,12 @@ template <class T>
 struct AttentionBuffers {
   using Lse = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-  TensorView<T> out;                    ///< [batch, num_heads, q_len, value_dim]
-  TensorView<Lse> lse = {};             ///< [batch, num_heads, q_len], or empty: not wanted
-  TensorView<Lse> lse_low = {};         ///< the same; what lse lacks: see AttentionOutput
-  TensorView<T> out_low = {};           ///< in the shape of out, or empty; what out lacks
+  TensorView<T> out;             ///< [batch, num_heads, q_len, value_dim]
+  TensorView<Lse> lse = {};      ///< [batch, num_heads, q_len], or empty: not wanted
+  TensorView<Lse> lse_low = {};  ///< the same; what lse lacks: see AttentionOutput
+  TensorView<T> out_low = {};    ///< in the shape of out, or empty; what out lacks
+  /// [kept_size()] without gaps, 64-byte aligned, or empty: what attention_for_backward() keeps.
+  TensorView<Lse> kept = {};
   std::span<std::byte> workspace = {};  ///< at least workspace_bytes(), or empty: allocated
 };
 
@@ -95,6 +97,8 @@ class HEED_API AttentionPlan {
   /// for the same shapes and options.
   std::size_t backward_workspace_bytes() const;
   std::size_t weights_workspace_bytes() const;
+  /// How many numbers attention_for_backward() keeps of such tensors; 0: none.
+  std::int64_t kept_size() const;
   /// Counted anew with each call, in time linear in the query's length; and in the number of tiles
   /// where the mask is more than an interval of keys for each query.
   TileCounts tiles() const;

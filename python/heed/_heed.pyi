@@ -279,10 +279,12 @@ class Options:
 
 def attention(query: Any, key: Any, value: Any, options: Options, with_lse: bool, num_threads: int | None) -> Any: ...
 
+def attention_for_backward(query: Any, key: Any, value: Any, options: Options, num_threads: int | None) -> Any: ...
+
 def usual_attention(query: Any, key: Any, value: Any, options: Options, num_threads: int) -> Any: ...
 
 def attention_backward(
-    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, Any, Any, Any], options: Options,
+    grad_out: Any, query: Any, key: Any, value: Any, forward: tuple[Any, ...], options: Options,
     num_threads: int | None,
 ) -> Any: ...
 

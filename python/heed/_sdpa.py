@@ -51,17 +51,18 @@ def _attend(query, key, value, attn_mask, seed, dropout_p, causal, scale, with_l
     return _heed.attention(query, key, value, options, with_lse, torch.get_num_threads())
 
 
-def _attend_for_backward(*arguments):
+@torch.library.impl(_library, "scaled_dot_product_attention", "CPU")
+def _forward(*arguments):
     """Out, lse, lse_low and out_low, which has no elements where out is no half precision: an operator's results are tensors,
-    all of them."""
-    *made, out_low = _attend(*arguments, with_lse=True)
+    all of them, and of shapes that are known before."""
+    with torch.no_grad():
+        *made, out_low = _attend(*arguments, with_lse=True)
     return *made, made[0].new_empty(0) if out_low is None else out_low
 
 
-@torch.library.impl(_library, "scaled_dot_product_attention", "CPU")
-def _forward(*arguments):
-    with torch.no_grad():
-        return _attend_for_backward(*arguments)
+def _attend_for_backward(query, key, value, *settings):
+    """Out, lse, lse_low, out_low and the weights that gradients need not compute again, the last two of which may be None."""
+    return _heed.attention_for_backward(query, key, value, _options(query, *settings), torch.get_num_threads())
 
 
 @torch.library.register_fake("heed::scaled_dot_product_attention", lib=_library)
@@ -79,16 +80,15 @@ def _backward(
     settings = (attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
     with torch.no_grad():
         tensors = (rows_of(tensor) for tensor in (grad_out, query, key, value, out))
-        gradients = _gradients(*tensors, lse, lse_low, rows_of(out_low), *settings)
+        gradients = _gradients(*tensors, lse, lse_low, rows_of(out_low) if out.dtype in _HALF else None, None, *settings)
     return tuple(lse.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
 def _gradients(
-    grad_out, query, key, value, out, lse, lse_low, out_low, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
+    grad_out, query, key, value, out, lse, lse_low, out_low, kept, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask
 ):  # fmt: skip
     options = _options(query, attn_mask, seed, dropout_p, causal, scale, needs_grad_mask)
-    made = (out, lse, lse_low, out_low if out.dtype in _HALF else None)
-    operands = (rows_of(grad_out), query, key, value, made)
+    operands = (rows_of(grad_out), query, key, value, (out, lse, lse_low, out_low, None if needs_grad_mask else kept))
     found = _heed.attention_backward(*operands, options, torch.get_num_threads())
     return *found[:3], found[4].to(attn_mask.dtype) if needs_grad_mask else None
 
@@ -107,8 +107,17 @@ def _setup_context(ctx, inputs, output):
     ctx.save_for_backward(query, key, value, attn_mask, seed, *output)
 
 
+def _as_results(saved):
+    """What was saved without the operator as it saves it: without what was kept, and with an out_low without elements."""
+    *others, out_low, _kept = saved
+    return *others, others[0].new_empty(0) if out_low is None else out_low
+
+
 def _autograd(ctx, grad_out, *_grads_lse):
-    query, key, value, attn_mask, seed, *made = ctx.saved_tensors
+    return _gradients_by_operator(ctx, grad_out, *ctx.saved_tensors)
+
+
+def _gradients_by_operator(ctx, grad_out, query, key, value, attn_mask, seed, *made):
     needs_grad_mask = ctx.needs_input_grad[3]
     *gradients, grad_mask = torch.ops.heed.scaled_dot_product_attention_backward(
         grad_out, query, key, value, *made, attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, needs_grad_mask
@@ -161,7 +170,7 @@ class _Attention(torch.autograd.Function):
         # Somebody wants the gradient of a gradient, which the operator refuses when it comes to that, or the
         # gradients of several outputs at once, which PyTorch hands to the operator one by one.
         if torch.is_grad_enabled() or is_batched(grad_out):
-            return _autograd(ctx, grad_out)
+            return _gradients_by_operator(ctx, grad_out, *_as_results(ctx.saved_tensors))
         query, key, value, attn_mask, seed, *made = ctx.saved_tensors
         settings = (attn_mask, seed, ctx.dropout_p, ctx.causal, ctx.scale, ctx.needs_input_grad[3])
         return *_gradients(grad_out, query, key, value, *made, *settings), None, None, None, None

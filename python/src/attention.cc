@@ -45,6 +45,26 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value, const O
   });
 }
 
+// (out, lse, lse_low, out_low, kept), the last of which attention_backward() takes as it is; None
+// where nothing is kept.
+nb::object attention_for_backward(nb::handle query, nb::handle key, nb::handle value,
+                                  const Options& options, std::optional<int> num_threads) {
+  const Operands operands = operands_of(kAttention, query, key, value);
+  return with_type(operands.dtype, [&](auto number) -> nb::object {
+    using T = decltype(number);
+    const CallOptions<RealOf<T>> call(kAttention, options);
+    auto made = without_lock(num_threads, [&] {
+      return heed::attention_for_backward(view_of_rank_4<T>(operands.query),
+                                          view_of_rank_4<T>(operands.key),
+                                          view_of_rank_4<T>(operands.value), *call);
+    });
+    const nb::object kept = made.kept.num_elements() == 0
+                                ? nb::object(nb::none())
+                                : to_object(std::move(made.kept), operands.library, 1);
+    return to_objects(std::move(made), operands.library, operands.rank) + nb::make_tuple(kept);
+  });
+}
+
 // Whether they are tensors of one type and four dimensions that fit each other, head by head.
 bool fit(const nb::dlpack::dltensor& query, const nb::dlpack::dltensor& key,
          const nb::dlpack::dltensor& value) {
@@ -93,6 +113,9 @@ nb::object usual_attention(nb::handle query, nb::handle key, nb::handle value,
 void bind_attention(nb::module_& module) {
   module.def("attention", &attention, nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("value").none(), nb::arg("options"), nb::arg("with_lse"),
+             nb::arg("num_threads").none());
+  module.def("attention_for_backward", &attention_for_backward, nb::arg("query").none(),
+             nb::arg("key").none(), nb::arg("value").none(), nb::arg("options"),
              nb::arg("num_threads").none());
   module.def("usual_attention", &usual_attention, nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("value").none(), nb::arg("options"), nb::arg("num_threads"));

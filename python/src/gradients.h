@@ -36,7 +36,8 @@ template <class T, class Real>
 AttentionOutputView<T, Real> view_of_forward(const Forward& made) {
   return {view_of_rank_4<T>(made.out), view_of_rows<Real>(made.lse),
           made.lse_low ? view_of_rows<Real>(*made.lse_low) : TensorView<const Real>(),
-          made.out_low ? view_of_rank_4<T>(*made.out_low) : TensorView<const T>()};
+          made.out_low ? view_of_rank_4<T>(*made.out_low) : TensorView<const T>(),
+          made.kept ? view_of<Real>(*made.kept) : TensorView<const Real>()};
 }
 
 // Those of the operands, in their ranks, and of the options in the order of AttentionGradients in

@@ -39,11 +39,15 @@ Forward forward_of(const char* function, const nb::tuple& made, DataType dtype) 
   Forward forward{.out = array_of_type(function, "out", made[0], dtype),
                   .lse = array_of_type(function, "lse", made[1], type_of_lse),
                   .lse_low = {},
-                  .out_low = {}};
+                  .out_low = {},
+                  .kept = {}};
   if (!made[2].is_none()) {
     forward.lse_low = array_of_type(function, "lse_low", made[2], type_of_lse);
   }
   if (!made[3].is_none()) forward.out_low = array_of_type(function, "out_low", made[3], dtype);
+  if (made.size() > 4 && !made[4].is_none()) {
+    forward.kept = array_of_type(function, "kept", made[4], type_of_lse);
+  }
   return forward;
 }
 

@@ -32,12 +32,12 @@ Array array_of_type(const char* function, const char* name, nb::handle object, D
 struct Forward {
   Array out, lse;
   // Nothing where the caller kept none.
-  std::optional<Array> lse_low, out_low;
+  std::optional<Array> lse_low, out_low, kept;
 };
 
-// From (out, lse, lse_low, out_low), the last two of which may be None, as may an out_low without
-// elements. All have the type of the query, `dtype`, but lse and lse_low of half precision, which
-// are float32.
+// From (out, lse, lse_low, out_low) and perhaps kept, all but two of which may be None, as may an
+// out_low without elements. All have the type of the query, `dtype`, but lse, lse_low and kept of
+// half precision, which are float32.
 // @throws InvalidArgument when one has another.
 Forward forward_of(const char* function, const nb::tuple& made, DataType dtype);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "attention/engine/kept_weights.h"
 #include "attention/plan_text.h"
 #include "attention/run.h"
 #include "attention/tile_counts.h"
@@ -28,6 +29,7 @@ struct Planned {
                                                       : make_plan(request, pass);
     return plan.backend->workspace_bytes(request, plan.schedule, pass);
   }
+  std::int64_t kept_size() const { return engine::kept_size(request, forward.schedule); }
 };
 
 using AnyPlanned = std::variant<Planned<float>, Planned<double>>;
@@ -90,6 +92,15 @@ void check_workspace(const char* function, std::span<std::byte> workspace, std::
                                     workspace.size(), needed));
 }
 
+// Kernels write whole vectors of what is kept.
+void check_alignment(const void* kept) {
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t rest = reinterpret_cast<std::uintptr_t>(kept) % kAlignment;
+  if (rest == 0) return;
+  throw InvalidArgument(fmt::format(
+      "{}: kept begins {} bytes behind a multiple of {}, expected at one", kRun, rest, kAlignment));
+}
+
 template <class T>
 void run_planned_into(const detail::AnyPlanned& any, const AttentionBuffers<T>& buffers,
                       TensorView<const T> query, TensorView<const T> key,
@@ -109,9 +120,14 @@ void run_planned_into(const detail::AnyPlanned& any, const AttentionBuffers<T>& 
     check_tensor<T>(kRun, "out_low", buffers.out_low, buffers.out.shape());
     if (std::is_same_v<T, Real>) for_each_element(buffers.out_low, [](T& number) { number = {}; });
   }
+  if (!buffers.kept.empty()) {
+    check_kept<Real>(kRun, "kept", buffers.kept, planned.kept_size());
+    check_alignment(buffers.kept.data());
+  }
   check_workspace(kRun, buffers.workspace, planned.workspace_bytes(Pass::kForward));
-  const ForwardCall<Real> call{call_of(planned.request, query, key, value), rows_of(buffers.out),
-                               buffers.lse, buffers.lse_low, rows_or_none(buffers.out_low)};
+  ForwardCall<Real> call{call_of(planned.request, query, key, value), rows_of(buffers.out),
+                         buffers.lse, buffers.lse_low, rows_or_none(buffers.out_low)};
+  call.kept = data_or_null(buffers.kept);
   planned.forward.backend->forward({&call, 1}, planned.forward.schedule, buffers.workspace);
 }
 
@@ -228,6 +244,10 @@ std::size_t AttentionPlan::backward_workspace_bytes() const {
 
 std::size_t AttentionPlan::weights_workspace_bytes() const {
   return (*decision_)([](const auto& planned) { return planned.workspace_bytes(Pass::kWeights); });
+}
+
+std::int64_t AttentionPlan::kept_size() const {
+  return (*decision_)([](const auto& planned) { return planned.kept_size(); });
 }
 
 TileCounts AttentionPlan::tiles() const {

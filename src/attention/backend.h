@@ -40,6 +40,7 @@ struct ForwardCall : Call<Real> {
   MutableRows out_low = {};       // what out lacks, where it is rounded; none when not wanted
   // For backends whose schedule says has_plain_scores.
   engine::Continuation<Real> continuation = {};
+  Real* kept = nullptr;  // kept_size() numbers, for the weights; null when not wanted
 };
 
 template <class Real>
@@ -50,6 +51,7 @@ struct BackwardCall : Call<Real> {
   engine::GradientTargets<Real> gradients;
   TensorView<const Real> lse_low = {};  // empty when not known
   Rows out_low = {};                    // none when out lacks nothing, or not known
+  const Real* kept = nullptr;           // kept_size() numbers; null when not known
 };
 
 // The arguments of all functions are checked. Calls that are computed together have the same

@@ -17,6 +17,12 @@ auto rows_or_none(const TensorView<T>& view) {
   return view.rank() == 4 ? rows_of(view) : decltype(rows_of(view)){};
 }
 
+// The numbers of a tensor that may be missing.
+template <class T>
+T* data_or_null(const TensorView<T>& view) {
+  return view.empty() ? nullptr : view.data();
+}
+
 // Whether the way back reads what an output of T lacks. It has twice the digits of out then, which
 // is not all that Precision::kExact asks for.
 template <class T>

@@ -73,7 +73,7 @@ class FusedBackend final : public Backend<Real> {
     for (const BackwardCall<Real>& call : calls) {
       keys.push_back(keys_of(call));
       jobs.push_back({plain_job(call, keys.back()), call.grad_out, call.out, call.lse,
-                      call.gradients, call.lse_low, call.out_low});
+                      call.gradients, call.lse_low, call.out_low, call.kept});
     }
     engine::backward<Real>(jobs, schedule, workspace);
   }
@@ -121,6 +121,7 @@ class FusedBackend final : public Backend<Real> {
     job.lse_low = call.lse_low;
     job.out_low = call.out_low;
     job.continuation = call.continuation;
+    job.kept = call.kept;
     return job;
   }
 

@@ -93,6 +93,15 @@ void check_tensor(const char* function, const char* name, TensorView<const T> vi
   if (expected.rank() == 4) check_layout(function, name, view);
 }
 
+template <class Real>
+void check_kept(const char* function, const char* name, TensorView<const Real> view,
+                std::int64_t size) {
+  check_tensor(function, name, view, {size});
+  if (view.stride(0) == 1) return;
+  throw InvalidArgument(
+      fmt::format("{}: {} has a stride of {}, expected no gaps", function, name, view.stride(0)));
+}
+
 template <class Q, class K, class V>
 AttentionShapes check_shapes(const char* function, TensorView<const Q> query,
                              TensorView<const K> key, TensorView<const V> value) {
@@ -194,6 +203,8 @@ template AttentionShapes check_shapes(const char*, BFloat16View, BFloat16View);
 template Request<float> check_request(const char*, const AttentionShapes&, const AttentionOptions&);
 template Request<double> check_request(const char*, const AttentionShapes&,
                                        const AttentionOptions64&);
+template void check_kept(const char*, const char*, FloatView, std::int64_t);
+template void check_kept(const char*, const char*, DoubleView, std::int64_t);
 template void check_tensor(const char*, const char*, FloatView, const Shape&);
 template void check_tensor(const char*, const char*, DoubleView, const Shape&);
 template void check_tensor(const char*, const char*, Float16View, const Shape&);

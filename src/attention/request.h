@@ -157,4 +157,9 @@ template <class T>
 void check_tensor(const char* function, const char* name, TensorView<const T> view,
                   const Shape& expected);
 
+// `view`, called `name`, has `size` numbers in one dimension without gaps.
+template <class Real>
+void check_kept(const char* function, const char* name, TensorView<const Real> view,
+                std::int64_t size);
+
 }  // namespace heed::inline v0

@@ -5,6 +5,7 @@
 #include <span>
 #include <type_traits>
 
+#include "attention/engine/kept_weights.h"
 #include "attention/gradient_tensors.h"
 #include "attention/plan.h"
 
@@ -72,12 +73,16 @@ AttentionGradients<T, Computed<T>> run_backward(const char* function,
   if (!in.forward.out_low.empty()) {
     check_tensor(function, "forward.out_low", in.forward.out_low, out);
   }
+  if (!in.forward.kept.empty()) {
+    check_kept(function, "forward.kept", in.forward.kept,
+               engine::kept_size(request, plan.schedule));
+  }
   GradientTensors<T> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
   const Call<Real> inputs = call_of(request, in.query, in.key, in.value);
   const OutputOfForward<T> made(inputs, in.forward);
-  const BackwardCall<Real> call{inputs,         rows_of(in.grad_out), made.rows(),
-                                in.forward.lse, gradients.targets(),  in.forward.lse_low,
-                                made.low()};
+  const BackwardCall<Real> call{inputs,         rows_of(in.grad_out),         made.rows(),
+                                in.forward.lse, gradients.targets(),          in.forward.lse_low,
+                                made.low(),     data_or_null(in.forward.kept)};
   plan.backend->backward({&call, 1}, plan.schedule, workspace);
   return std::move(gradients).take();
 }

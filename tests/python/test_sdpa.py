@@ -365,6 +365,29 @@ def test_the_short_way_around_pytorchs_dispatcher_changes_nothing(dtype: torch.d
     assert watch.seen == ["heed.scaled_dot_product_attention.default"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_weights_of_short_sequences_are_kept_for_gradients(dtype: torch.dtype) -> None:
+    call = draw(4, (2, 3, 40, 50, 32))
+    tensors = [call[name].to(dtype).requires_grad_() for name in ("query", "key", "value")]
+    grad_out = call["grad_out"].to(dtype)
+
+    def gradients(attend) -> tuple[torch.Tensor, ...]:
+        return torch.autograd.grad(attend(*tensors), tensors, grad_out)
+
+    def by_the_operator(*tensors: torch.Tensor) -> torch.Tensor:
+        return torch.ops.heed.scaled_dot_product_attention(*tensors, None, None, 0.0, "top_left", None)[0]
+
+    found = gradients(lambda *tensors: sdpa(*tensors, is_causal=True))
+    torch.testing.assert_close(found, gradients(by_the_operator))
+
+    def kept(*tensors: torch.Tensor, **options: object) -> torch.Tensor | None:
+        return sdpa(*tensors, **options).grad_fn.saved_tensors[-1]
+
+    assert kept(*tensors).numel() > 2 * 3 * 40 * 50
+    assert kept(*(tensor[:, :, :8] for tensor in tensors)) is None
+    assert kept(*tensors, dropout_p=0.5) is None
+
+
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_the_usual_call_goes_a_short_way_to_the_same_bits(is_causal: bool) -> None:
     call = draw(3, (2, 4, 9, 9, 8))
@@ -403,15 +426,18 @@ def test_casts_where_autocast_does() -> None:
 def heed_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """Records the shapes of queries that heed is given."""
     calls: list[tuple] = []
-    forward = heed._heed.attention
 
     class Recording:
         def __getattr__(self, name: str):
-            return getattr(heed._heed, name)
+            found = getattr(heed._heed, name)
+            return recorded(found) if name in ("attention", "attention_for_backward") else found
 
-        def attention(self, query, *rest):
+    def recorded(forward):
+        def attend(query, *rest):
             calls.append(tuple(query.shape))
             return forward(query, *rest)
+
+        return attend
 
     monkeypatch.setattr(heed._sdpa, "_heed", Recording())
     return calls

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attention/calls.h"
+#include "attention/engine/kept_weights.h"
 #include "heed/parallel.h"
 #include "heed/reference.h"
 #include "support/exact.h"
@@ -36,8 +37,9 @@ template <class T>
 void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
              const Request<float>& request, const engine::Schedule<float>& schedule,
              const TensorView<float>& lse_low = {}) {
-  const ForwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(buffers.out),
-                                buffers.lse, lse_low};
+  ForwardCall<float> call{call_of(request, in.query, in.key, in.value), rows_of(buffers.out),
+                          buffers.lse, lse_low};
+  call.kept = data_or_null(buffers.kept);
   const kernels::KernelTable* const numbers = schedule.table->in_numbers;
   fused_backend<float>(numbers == nullptr ? schedule.table : numbers)
       .forward({&call, 1}, schedule, {});
@@ -77,6 +79,17 @@ AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& 
   auto result = output_for(in);
   const auto request = request_of(in, options);
   forward<float>(in, {result.out, result.lse}, request, schedule_of(table, request),
+                 result.lse_low);
+  return result;
+}
+
+AttentionOutput<float> run_for_backward(const kernels::KernelTable& table, const InputViews& in,
+                                        const AttentionOptions& options) {
+  auto result = output_for(in);
+  const auto request = request_of(in, options);
+  const auto schedule = schedule_of(table, request);
+  result.kept = Tensor<float>({engine::kept_size(request, schedule)});
+  forward<float>(in, {.out = result.out, .lse = result.lse, .kept = result.kept}, request, schedule,
                  result.lse_low);
   return result;
 }

@@ -51,7 +51,10 @@ void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
               const AttentionOptions& options, const AttentionBuffers<T>& buffers);
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options);
-// The same with panels of rows dealt out singly to so many threads, however small the problem.
+// The same with the weights kept where they may be.
+AttentionOutput<float> run_for_backward(const kernels::KernelTable& table, const InputViews& in,
+                                        const AttentionOptions& options);
+// As run(), with panels of rows dealt out singly to so many threads, however small the problem.
 AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& table,
                                       const InputViews& in, const AttentionOptions& options);
 

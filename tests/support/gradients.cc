@@ -31,7 +31,13 @@ Tensor<float> grad_out_for(const InputViews& in) {
 AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatView grad_out,
                                        const InputViews& in, const AttentionOptions& options,
                                        int threads) {
-  const auto forward = run(table, in, options);
+  return gradients_from(run(table, in, options), table, grad_out, in, options, threads);
+}
+
+AttentionGradients<float> gradients_from(const AttentionOutput<float>& forward,
+                                         const kernels::KernelTable& table, FloatView grad_out,
+                                         const InputViews& in, const AttentionOptions& options,
+                                         int threads) {
   const AttentionShapes shapes = check_shapes("gradients_of", in.query, in.key, in.value);
   const auto request = check_request("gradients_of", shapes, options);
   auto schedule = engine::make_schedule(table, request, Pass::kBackward, threads);
@@ -42,7 +48,9 @@ AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatV
                                  rows_of(FloatView(forward.out)),
                                  forward.lse,
                                  gradients.targets(),
-                                 forward.lse_low};
+                                 forward.lse_low,
+                                 {},
+                                 data_or_null(FloatView(forward.kept))};
   set_num_threads(threads);
   fused_backend<float>(&table).backward({&call, 1}, schedule, {});
   set_num_threads(0);

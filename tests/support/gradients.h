@@ -17,6 +17,12 @@ AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatV
                                        const InputViews& in, const AttentionOptions& options,
                                        int threads = 1);
 
+// The way back alone, of what the same table made on the way forward.
+AttentionGradients<float> gradients_from(const AttentionOutput<float>& forward,
+                                         const kernels::KernelTable& table, FloatView grad_out,
+                                         const InputViews& in, const AttentionOptions& options,
+                                         int threads = 1);
+
 // What the reference makes of the same inputs.
 struct ExpectedGradients {
   AttentionGradients<float> plain;   // in float

@@ -32,6 +32,7 @@ struct BackwardJob {
   GradientTargets<Real> gradients;
   TensorView<const Real> lse_low = {};  // what lse lacks; empty when not known
   Rows out_low = {};                    // what out lacks; none when it lacks nothing, or not known
+  const Real* kept = nullptr;           // the weights of the forward pass; null when not known
 
   const Request<Real>& request() const { return *forward.request; }
   // Of several jobs that have a part of the keys each, the first one sums the gradients of sinks.

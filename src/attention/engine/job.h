@@ -25,7 +25,8 @@ struct Job {
   TensorView<Real> lse_low;  // the same
   RowRange batches;          // the batch entries to compute
   Continuation<Real> continuation;
-  MutableRows out_low;  // what out lacks, in its type; none when not wanted
+  MutableRows out_low;   // what out lacks, in its type; none when not wanted
+  Real* kept = nullptr;  // kept_size() numbers, for the weights; null when not wanted
 };
 
 // Rows of one key head of one batch entry that are computed together. Row r of these is query

@@ -55,6 +55,7 @@ template <class Real>
 void PanelGradients<Real>::place(const PanelTask<Real>& task, const RowBlock& rows) {
   rows_.place(task.job.forward, rows);
   exact_ = nullptr;
+  find_kept(task.job, rows);
   find_lost_rows(task);
 }
 
@@ -64,6 +65,7 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task, std::span<const Ro
                                  const GradientScratch<Real>& scratch) {
   rows_.place(task.job.forward, task.task.batch, rows);
   exact_ = &weights;
+  kept_ = {};
   num_lost_ = 0;
   start(task, scratch);
 }
@@ -82,6 +84,14 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task,
   start_rows(job, scratch);
   find_delta(job, scratch);
   if (job.sums_sinks()) add_sinks(job);
+}
+
+template <class Real>
+void PanelGradients<Real>::find_kept(const BackwardJob<Real>& job, const RowBlock& rows) {
+  kept_ = {};
+  if (job.kept == nullptr) return;
+  const auto kept = KeptLayout<Real>(job.request(), schedule_).panel(job.kept, rows);
+  if (kept.has_width(rows_.width())) kept_ = kept;
 }
 
 template <class Real>
@@ -290,7 +300,8 @@ void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_k
   const Real* factors = dropout != nullptr ? scratch.dropout : nullptr;
   // Terms read the gradients of all scores, not only of those that some row of a vector sees.
   const bool whole = !request_->terms.empty();
-  table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, whole}, grads);
+  table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, whole, kept_.exists()},
+                     grads);
   if (dropout != nullptr) {
     table_.multiply(tile, panel, scratch.dropout, weights);
     add_values();
@@ -311,6 +322,12 @@ void PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
     WeightScratch<Real> exact{scratch.scores, scratch.scores.scores};
     exact.scores = scratch.grad_scores;
     exact_->weigh(tile, exact);
+    return;
+  }
+  if (kept_.exists()) {
+    const kernels::BasicKeptTile<Real> kept{kept_.weights(tile.first_key),
+                                            kept_.minus_m(tile.first_key)};
+    table_.weigh_kept(tile, rows_.panel(), kept, {lse_, lse_low_}, scratch.scores.scores);
     return;
   }
   begin_chunk(tile.first_key / kernels::kChunkKeys);

@@ -7,6 +7,7 @@
 
 #include "attention/engine/backward_job.h"
 #include "attention/engine/backward_sums.h"
+#include "attention/engine/kept_weights.h"
 #include "attention/engine/panel_rows.h"
 #include "attention/engine/panel_weights.h"
 #include "attention/engine/seen_tile.h"
@@ -112,6 +113,7 @@ class PanelGradients {
   const PanelRows<Real>& rows() const { return rows_; }
 
  private:
+  void find_kept(const BackwardJob<Real>& job, const RowBlock& rows);
   void find_lost_rows(const PanelTask<Real>& task);
   void start_rows(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
   void read_lse(const BackwardJob<Real>& job);
@@ -153,6 +155,7 @@ class PanelGradients {
   BackwardTask task_ = {};
   bool changes_scores_ = false;
   bool has_finite_rows_ = true;
+  KeptPanel<const Real> kept_;                 // of the forward pass, if it left any
   std::int64_t chunk_ = -1;                    // the one whose offsets these are
   const PanelWeights<Real>* exact_ = nullptr;  // of rows whose lse is not enough
   std::array<RowIndex, kernels::kMaxPanelWidth> lost_rows_;

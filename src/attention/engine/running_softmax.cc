@@ -25,6 +25,11 @@ template <class Real>
 void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
   rows_.place(job, block);
   staged_rows_ = staged_rows;
+  kept_ = {};
+  if (job.kept != nullptr) {
+    kept_ = KeptLayout<Real>(*job.request, schedule_).panel(job.kept, block);
+    kept_.set_width(0);
+  }
   options_ = {.reads_in_order = kernels::reads_stretches_best(),
               .dropout = rows_.dropout(),
               .has_mask = rows_.keeps_scores()};
@@ -55,7 +60,11 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
                                const ScoreScratch<Real>& scratch) {
   enter_chunk_of(tile.first_key);
   if (!rows_.keeps_scores()) {
-    schedule_.table->attend(tile, rows_.panel(), options_, part_, scratch.scores);
+    Real* const weights = kept_.exists() ? kept_.weights(tile.first_key) : scratch.scores;
+    schedule_.table->attend(tile, rows_.panel(), options_, part_, weights);
+    if (kept_.exists()) {
+      std::copy_n(part_.minus_m, rows_.width(), kept_.minus_m(tile.first_key));
+    }
     return;
   }
   SeenTile<Real> seen(tile, rows_, keys_);
@@ -190,6 +199,7 @@ void RunningSoftmax<Real>::restart_guarded() {
 
 template <class Real>
 void RunningSoftmax<Real>::write(const Job<Real>& job, const Normalisers& normalisers) const {
+  if (kept_.exists()) kept_.set_width(rows_.width());
   const bool is_real = job.out.type == data_type_of<Real>();
   const std::int64_t value_dim = job.request->value_dim();
   std::array<Real*, kernels::kMaxPanelWidth> rows;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "attention/engine/kept_weights.h"
 #include "attention/engine/panel_rows.h"
 #include "attention/engine/seen_tile.h"
 
@@ -138,6 +139,7 @@ class RunningSoftmax {
   const Schedule<Real>& schedule_;
   PanelRows<Real> rows_;
   Real* staged_rows_ = nullptr;
+  KeptPanel<Real> kept_;
   SeenKeys<Real> keys_;
   kernels::BasicPanelOptions<Real> options_;
   kernels::BasicPanelState<Real> first_state_;

@@ -65,6 +65,31 @@ bool has_large_tensors(const Request<Real>& request, Pass pass) {
   return (pass == Pass::kBackward ? 2 * bytes : bytes) > kLargeBytes;
 }
 
+// Whether the weights of a call take no more memory than query, key, value and out, so that what is
+// kept for the way back stays linear in the lengths, and little at all: beyond, memory takes as
+// long as what it saves, and above 32 MiB each call gets fresh pages.
+template <class Real>
+bool has_small_weights(const Request<Real>& request) {
+  constexpr double kMostBytes = 16 << 20;
+  const auto queries = static_cast<double>(request.num_queries());
+  const auto keys = static_cast<double>(request.num_keys());
+  const auto dims = static_cast<double>(request.head_dim() + request.value_dim());
+  const auto heads = static_cast<double>(request.shape.batch * request.num_heads());
+  return keys > 0 && queries * keys <= (queries + keys) * dims &&
+         heads * queries * keys * sizeof(Real) <= kMostBytes;
+}
+
+// Whether a forward pass leaves weights that the way back can use: those of plain kernels, in the
+// panels and tiles of both, before anything happens to them.
+template <class Real>
+bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request, bool has_few_rows,
+                   Pass pass) {
+  return pass != Pass::kWeights && !has_few_rows && !schedule.stages_pairs &&
+         !changes_scores(request) && request.dropout.keeps_everything() &&
+         !request.has_key_source && !request.part && request.query_step() == 1 &&
+         request.mask.query_block() <= 1 && has_small_weights(request);
+}
+
 // Whether tiles take it: how many tokens there are does not tell, so that one alone has the bits
 // that it has among others. Gradients are those of numbers.
 template <class Real>
@@ -158,10 +183,10 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                              const Request<Real>& request, Pass pass, int threads) {
   Schedule<Real> schedule = describe(table, request, pass);
   const std::int64_t rows = request.rows_per_kv_head();
-  schedule.has_few_rows = pass == Pass::kForward && request.terms.empty() &&
-                          request.dropout.keeps_everything() &&
-                          rows <= most_few_rows(request, table.lanes) &&
-                          !(schedule.stages_pairs && request.head_dim() % 2 != 0);
+  const bool has_few_rows = request.terms.empty() && request.dropout.keeps_everything() &&
+                            rows <= most_few_rows(request, table.lanes) &&
+                            !(schedule.stages_pairs && request.head_dim() % 2 != 0);
+  schedule.has_few_rows = has_few_rows && pass == Pass::kForward;
   schedule.fetches_rows = pass != Pass::kWeights && !schedule.has_few_rows &&
                           !schedule.has_quantised_keys() && !schedule.table->multiplies_tiles() &&
                           has_large_tensors(request, pass);
@@ -183,6 +208,8 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const bool divides_keys =
       pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
   if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
+  schedule.keeps_weights =
+      keeps_weights(schedule, request, has_few_rows, pass) && schedule.key_chunks == 1;
   schedule.workers = static_cast<int>(
       std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   schedule.panels_per_block =

@@ -42,6 +42,10 @@ struct Schedule {
   // find the same scores.
   bool keeps_scores = false;
 
+  // What the forward pass makes of weights may be kept for the way back, which then does not
+  // compute them again.
+  bool keeps_weights = false;
+
   // Tensors are so large that their rows are fetched before they are read and written, by the
   // products of numbers or pairs with vectors.
   bool fetches_rows = false;

@@ -24,6 +24,9 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 constexpr int kKeyRegisterRows = 6;
 constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
+// What is less is exactly 0, as exp2() is below −100.
+constexpr Real kSmallestWeight = 0x1p-100F;
+
 // The tile without keys that nobody sees and the segments they are cut into.
 template <int kVectors, class Use>
 HWY_INLINE void for_each_cell(const PanelKernel<kVectors>& kernel, const Use& use) {
@@ -78,10 +81,10 @@ struct Recompute {
   }
 
   // What an exponent lacks to that of the weight: m − lse · log2 e.
-  static HWY_INLINE void find_offset(const PanelState& state, const RowLse& lse,
+  static HWY_INLINE void find_offset(const Real* minus_m, const RowLse& lse,
                                      Vec (&offset)[kVectors]) {
     for (int v = 0; v < kVectors; ++v) {
-      const Vec m = hn::Neg(Kernel::load(state.minus_m, v));
+      const Vec m = hn::Neg(hn::LoadU(kReals, minus_m + v * kLanes));
       offset[v] = minus_log2_of(m, Kernel::load(lse.lse, v));
       if (lse.low == nullptr) continue;
       const Vec log2_e = hn::Set(kReals, Constants<Real>::kLog2E);
@@ -92,7 +95,7 @@ struct Recompute {
   static HWY_INLINE bool try_fused(const Kernel& kernel, const PanelState& state,
                                    const RowLse& lse) {
     Use use{Exponents<kVectors>(kernel, state.minus_m), {}};
-    find_offset(state, lse, use.offset);
+    find_offset(state.minus_m, lse, use.offset);
     kernel.score(use);
     bool stays = true;
     for (int v = 0; v < kVectors; ++v) {
@@ -109,7 +112,7 @@ struct Recompute {
     Vec offset[kVectors];
     kernel.score(exponents);
     move_offsets(exponents.largest, state, shift, [](int, Vec) HWY_ATTR {});
-    find_offset(state, lse, offset);
+    find_offset(state.minus_m, lse, offset);
     kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
       const Vec exponent = hn::Sub(hn::Load(kReals, at), shift[v]);
       hn::Store(weight_of(kernel, v, key, hn::Add(exponent, offset[v])), kReals, at);
@@ -123,6 +126,25 @@ struct Recompute {
     if (state.moving || !has_started<kVectors>(state) || !try_fused(kernel, state, lse)) {
       run_separately(kernel, state, lse);
     }
+  }
+};
+
+template <int kVectors>
+struct WeighKept {
+  static void run(const Tile& tile, const Panel& panel, const KeptTile& kept, const RowLse& lse,
+                  Real* weights) {
+    const PanelKernel<kVectors> kernel(tile, panel, weights);
+    if (kernel.begin >= kernel.end) return;
+    Vec factor[kVectors];
+    Recompute<kVectors>::find_offset(kept.minus_m, lse, factor);
+    for (int v = 0; v < kVectors; ++v) factor[v] = exp2(factor[v]);
+    kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
+      Vec weight = hn::Mul(hn::LoadU(kReals, kept.weights + (at - weights)), factor[v]);
+      // kUnseen is negative.
+      weight = hn::IfThenZeroElse(hn::Lt(weight, hn::Set(kReals, kSmallestWeight)), weight);
+      if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
+      hn::Store(weight, kReals, at);
+    });
   }
 };
 
@@ -174,7 +196,7 @@ struct GradScores {
     Tile values = tile;
     values.key = tile.value;
     values.key_stride = tile.value_stride;
-    values.fetched = {};
+    if (!terms.fetches) values.fetched = {};
     Panel grads = panel;
     grads.query = terms.grad_out;
     grads.head_dim = panel.value_dim;

@@ -36,6 +36,14 @@ struct BasicRowLse {
   const Real* low = nullptr;  // [width]
 };
 
+// What attend() left of a tile: weights, [kTileKeys][width], in units of 2^m, or kUnseen, and −m,
+// [width].
+template <class Real>
+struct BasicKeptTile {
+  const Real* weights = nullptr;
+  const Real* minus_m = nullptr;
+};
+
 // What one tile's keys gain: row j of [num_keys] at data + j · stride, in whole vectors.
 template <class Real>
 struct BasicKeySums {
@@ -63,6 +71,7 @@ struct BasicBackwardTable {
   using RowVectors = BasicRowVectors<Real>;
   using FactoredRows = BasicFactoredRows<Real>;
   using RowLse = BasicRowLse<Real>;
+  using KeptTile = BasicKeptTile<Real>;
   using KeySums = BasicKeySums<Real>;
   using SumRows = BasicSumRows<Real>;
 
@@ -74,6 +83,11 @@ struct BasicBackwardTable {
   // panel's segments are not written.
   void (*weigh)(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
                 Real* weights);
+
+  // The same, without their exponents, from weights that attend() left of the same panel and tile:
+  // weights = kept · 2^(m − lse · log2 e).
+  void (*weigh_kept)(const Tile& tile, const Panel& panel, const KeptTile& kept, const RowLse& lse,
+                     Real* weights);
 
   // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
   // that somebody modified.
@@ -88,6 +102,7 @@ struct BasicBackwardTable {
     const Real* delta = nullptr;
     const Real* dropout = nullptr;  // null where every weight is kept
     bool whole = false;
+    bool fetches = false;  // what the tile is to fetch, which no kernel of weights has
   };
   void (*grad_scores)(const Tile& tile, const Panel& panel, const GradScores& terms,
                       Real* grad_scores);
@@ -157,6 +172,7 @@ struct BasicBackwardTable {
 using RowVectors = BasicRowVectors<float>;
 using FactoredRows = BasicFactoredRows<float>;
 using RowLse = BasicRowLse<float>;
+using KeptTile = BasicKeptTile<float>;
 using KeySums = BasicKeySums<float>;
 using SumRows = BasicSumRows<float>;
 using BackwardTable = BasicBackwardTable<float>;

@@ -23,6 +23,11 @@ void weigh(const Tile& tile, const Panel& panel, PanelState& state, const RowLse
   by_width<Recompute>(panel.vectors, tile, panel, state, lse, weights);
 }
 
+void weigh_kept(const Tile& tile, const Panel& panel, const KeptTile& kept, const RowLse& lse,
+                Real* weights) {
+  by_width<WeighKept>(panel.vectors, tile, panel, kept, lse, weights);
+}
+
 void weigh_scores(const Tile& tile, const Panel& panel, const RowLse& lse, Real* scores) {
   by_width<WeighScores>(panel.vectors, tile, panel, lse, scores);
 }
@@ -267,6 +272,7 @@ constexpr void (*kPairRows)(const RowVectors&, Real*) = nullptr;
 const BackwardTable* backward_table() {
   static const BackwardTable table{.column_vectors = kColumnVectors,
                                    .weigh = weigh,
+                                   .weigh_kept = weigh_kept,
                                    .weigh_scores = weigh_scores,
                                    .grad_scores = grad_scores,
                                    .fill_dropout = fill_dropout,

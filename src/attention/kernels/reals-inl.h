@@ -80,6 +80,7 @@ using FactoredRows = BasicFactoredRows<Real>;
 using RowVectors = BasicRowVectors<Real>;
 using RowLse = BasicRowLse<Real>;
 using Matrix = BasicMatrix<Real>;
+using KeptTile = BasicKeptTile<Real>;
 using KeySums = BasicKeySums<Real>;
 using SumRows = BasicSumRows<Real>;
 using BackwardTable = BasicBackwardTable<Real>;

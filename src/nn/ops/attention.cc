@@ -116,12 +116,13 @@ Tensor<T> make_out(const TensorView<const T>& query, const TensorView<const T>& 
   return uninitialized<T>({query.extent(0), query.extent(2), columns_of_out(query, value).width()});
 }
 
-// attention_with_lse() with the heads of `out` side by side: [batch, q_len, num_heads · value_dim].
+// attention_for_backward(), or else attention_with_lse(), with the heads of `out` side by side:
+// [batch, q_len, num_heads · value_dim].
 template <class T>
 AttentionOutput<T> attend_side_by_side(const TensorView<const T>& query,
                                        const TensorView<const T>& key,
                                        const TensorView<const T>& value,
-                                       const BasicAttentionOptions<T>& options) {
+                                       const BasicAttentionOptions<T>& options, bool keeps) {
   AttentionOutput<T> result;
   run_as_attention([&] {
     const AttentionPlan decision = plan({.batch = query.extent(0),
@@ -139,9 +140,13 @@ AttentionOutput<T> attend_side_by_side(const TensorView<const T>& query,
     const Shape rows{query.extent(0), query.extent(1), query.extent(2)};
     result.lse = Tensor<T>::uninitialized(rows);
     result.lse_low = Tensor<T>::uninitialized(rows);
+    if (const std::int64_t kept = decision.kept_size(); keeps && kept > 0) {
+      result.kept = Tensor<T>::uninitialized({kept});
+    }
     decision.run_into({.out = heads_in(result.out.view(), columns_of_out(query, value)),
                        .lse = result.lse,
-                       .lse_low = result.lse_low},
+                       .lse_low = result.lse_low,
+                       .kept = result.kept},
                       query, key, value);
   });
   return result;
@@ -242,41 +247,46 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
       learned.alibi_slopes,  learned.bias,         learned.sinks,
       learned.relative_bias, learned.relative_key, learned.relative_value};
   // What is recorded must not end before backward().
-  const SavedTerms<T> terms(options, is_recorded(inputs) ? owned(options, learned) : learned);
+  const bool records = is_recorded(inputs);
+  const SavedTerms<T> terms(options, records ? owned(options, learned) : learned);
   Operands<T> of(query, key, value);
   const auto q = of.query.view();
   const auto k = of.key.view();
   const auto v = of.value.view();
   const ContextParallel* const divided = ContextParallel::current();
   Communicator* const ranks = divided == nullptr ? nullptr : &divided->ranks();
-  auto forward = ranks != nullptr           ? attend_divided(*ranks, of, terms.bound_options())
-                 : query.source.rank() == 3 ? attend_side_by_side(q, k, v, terms.bound_options())
-                                            : attention_with_lse(q, k, v, terms.bound_options());
+  const BasicAttentionOptions<T> bound = terms.bound_options();
+  auto forward = ranks != nullptr           ? attend_divided(*ranks, of, bound)
+                 : query.source.rank() == 3 ? attend_side_by_side(q, k, v, bound, records)
+                 : records                  ? attention_for_backward(q, k, v, bound)
+                                            : attention_with_lse(q, k, v, bound);
   Value<T> out(std::move(forward.out));
   const Saved<T> lse(Value<T>(std::move(forward.lse)));
   const Saved<T> low(Value<T>(std::move(forward.lse_low)));
-  return record<T>(
-      "attention", out, inputs,
-      [terms, of, o = Saved(out), lse, low, at = columns_of_out(q, v),
-       ranks](Step<T>& step) mutable {
-        const auto grad_out = heads_in(step.grad(), at);
-        const AttentionOutputView<T> made{heads_in(o.view(), at), lse.view(), low.view()};
-        AttentionGradients<T> grads =
-            ranks != nullptr ? gradients_divided(*ranks, of, grad_out, made, terms.bound_options())
+  const Saved<T> kept(Value<T>(std::move(forward.kept)));
+  return record<T>("attention", out, inputs,
+                   [terms, of, o = Saved(out), lse, low, kept, at = columns_of_out(q, v),
+                    ranks](Step<T>& step) mutable {
+                     const auto grad_out = heads_in(step.grad(), at);
+                     const AttentionOutputView<T> made{
+                         heads_in(o.view(), at), lse.view(), low.view(), {}, kept.view()};
+                     AttentionGradients<T> grads =
+                         ranks != nullptr
+                             ? gradients_divided(*ranks, of, grad_out, made, terms.bound_options())
                              : attention_backward(grad_out, of.query.view(), of.key.view(),
                                                   of.value.view(), made, terms.bound_options());
-        if (step.is_last()) {
-          of.forget();
-          o = {};
-        }
-        of.give(step, grads);
-        step.give(3, std::move(grads.alibi_slopes));
-        step.give(4, std::move(grads.bias));
-        step.give(5, std::move(grads.sinks));
-        step.give(6, std::move(grads.relative_bias));
-        step.give(7, std::move(grads.relative_key));
-        step.give(8, std::move(grads.relative_value));
-      });
+                     if (step.is_last()) {
+                       of.forget();
+                       o = {};
+                     }
+                     of.give(step, grads);
+                     step.give(3, std::move(grads.alibi_slopes));
+                     step.give(4, std::move(grads.bias));
+                     step.give(5, std::move(grads.sinks));
+                     step.give(6, std::move(grads.relative_bias));
+                     step.give(7, std::move(grads.relative_key));
+                     step.give(8, std::move(grads.relative_value));
+                   });
 }
 
 template <class T>

@@ -19,7 +19,7 @@ using testing_support::converted;
 using testing_support::normal;
 using testing_support::same_bits;
 
-class Staging : public testing::TestWithParam<const kernels::KernelTable*> {
+class StagedTensors : public testing::TestWithParam<const kernels::KernelTable*> {
  protected:
   const kernels::KernelTable& table() const { return *GetParam(); }
 
@@ -48,10 +48,11 @@ class Staging : public testing::TestWithParam<const kernels::KernelTable*> {
     EXPECT_TRUE(same_bits(found, converted<T>(expected))) << head_dim << " " << value_dim;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Fused, Staging, testing::ValuesIn(testing_support::kernels_of_numbers()),
+INSTANTIATE_TEST_SUITE_P(Fused, StagedTensors,
+                         testing::ValuesIn(testing_support::kernels_of_numbers()),
                          [](const auto& test) { return std::string(test.param->name); });
 
-TEST_P(Staging, HalfPrecisionIsTheFloatResultRounded) {
+TEST_P(StagedTensors, HalfPrecisionIsTheFloatResultRounded) {
   AttentionOptions modified{.mask = causal_bottom_right()};
   modified.score_mod = [](auto score, int, int, int q, int k) {
     return score - 0.01F * static_cast<float>(q - k);
@@ -67,7 +68,7 @@ TEST_P(Staging, HalfPrecisionIsTheFloatResultRounded) {
   }
 }
 
-TEST_P(Staging, RowsFarApartChangeNoBit) {
+TEST_P(StagedTensors, RowsFarApartChangeNoBit) {
   const auto query = normal<float>({1, 4, 300, 16}, 1);
   const auto key = normal<float>({1, 4, 300, 16}, 2);
   const auto value = normal<float>({1, 4, 300, 16}, 3);
@@ -95,7 +96,7 @@ TEST_P(Staging, RowsFarApartChangeNoBit) {
 }
 
 // Every one of the 65536 numbers, and NaN as NaN.
-TEST_P(Staging, WidensEveryNumberExactly) {
+TEST_P(StagedTensors, WidensEveryNumberExactly) {
   std::vector<std::uint16_t> bits(65536);
   for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
   std::vector<float> found(bits.size());
@@ -118,7 +119,7 @@ TEST_P(Staging, WidensEveryNumberExactly) {
 }
 
 // Every 16-bit number, the points between two, and their neighbours.
-TEST_P(Staging, NarrowsToTheNearest) {
+TEST_P(StagedTensors, NarrowsToTheNearest) {
   std::vector<float> numbers;
   for (std::uint32_t high = 0; high < 65536; ++high) {
     for (const std::uint32_t low :
