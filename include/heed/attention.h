@@ -146,12 +146,12 @@ HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView
                                                     DoubleView value,
                                                     const AttentionOptions64& options = {});
 
-/// attention_with_lse() for attention_backward(). Where no option but a mask of intervals, sinks
-/// and scale is given, lengths are more than a few and the weights take no more memory than query,
-/// key, value and out, q_len · kv_len ≤ (q_len + kv_len) · (head_dim + value_dim), and at most 16
-/// MiB, these are kept, before they are divided by their sums: the way back then has four products
-/// instead of five, and no exponentials. bfloat16 that is multiplied as it is keeps none:
-/// attention_backward() computes its weights again.
+/// attention_with_lse() for attention_backward(). Of more than a few queries and at most 1024 keys,
+/// with no option but sinks, scale and a mask of intervals, it keeps the weights where they take no
+/// more memory than query, key, value and out, q_len · kv_len ≤ (q_len + kv_len) · (head_dim +
+/// value_dim), and at most 16 MiB: the way back then has four products instead of five and no
+/// exponentials. bfloat16 that is multiplied as it is keeps none.
+/// @throws InvalidArgument as attention() does.
 HEED_API AttentionOutput<float> attention_for_backward(FloatView query, FloatView key,
                                                        FloatView value,
                                                        const AttentionOptions& options = {});

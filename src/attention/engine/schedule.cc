@@ -80,14 +80,16 @@ bool has_small_weights(const Request<Real>& request) {
 }
 
 // Whether a forward pass leaves weights that the way back can use: those of plain kernels, in the
-// panels and tiles of both, before anything happens to them.
+// panels and tiles of both, before anything happens to them. Of one chunk of keys, which no threads
+// share: whether weights are kept does not depend on how many there are.
 template <class Real>
 bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request, bool has_few_rows,
                    Pass pass) {
   return pass != Pass::kWeights && !has_few_rows && !schedule.stages_pairs &&
          !changes_scores(request) && request.dropout.keeps_everything() &&
          !request.has_key_source && !request.part && request.query_step() == 1 &&
-         request.mask.query_block() <= 1 && has_small_weights(request);
+         request.mask.query_block() <= 1 && request.num_keys() <= kernels::kChunkKeys &&
+         has_small_weights(request);
 }
 
 // Whether tiles take it: how many tokens there are does not tell, so that one alone has the bits
@@ -208,8 +210,7 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const bool divides_keys =
       pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
   if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
-  schedule.keeps_weights =
-      keeps_weights(schedule, request, has_few_rows, pass) && schedule.key_chunks == 1;
+  schedule.keeps_weights = keeps_weights(schedule, request, has_few_rows, pass);
   schedule.workers = static_cast<int>(
       std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   schedule.panels_per_block =

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "heed/attention_backward.h"
+#include "heed/parallel.h"
 #include "heed/position.h"
 #include "support/fused.h"
 #include "support/gradients.h"
@@ -86,13 +87,13 @@ TEST_P(KeptWeights, GroupedHeadsInABatch) {
   }
 }
 
-// Queries are divided into parts, and keys are in two chunks.
+// Queries are divided into parts; keys fill a chunk.
 TEST_P(KeptWeights, ManyQueriesAndManyKeys) {
   const auto sinks = normal<float>({1}, 6);
   const Inputs many_queries({.q_len = 1500, .kv_len = 131, .head_dim = 64, .value_dim = 60});
   expect_kept(table(), many_queries, {.sinks = sinks}, "queries");
-  const Inputs many_keys({.q_len = 83, .kv_len = 1100, .head_dim = 40, .value_dim = 60});
-  expect_kept(table(), many_keys, {.scale = -0.4F, .query_offset = 1017}, "keys");
+  const Inputs many_keys({.q_len = 83, .kv_len = 1024, .head_dim = 40, .value_dim = 60});
+  expect_kept(table(), many_keys, {.scale = -0.4F, .query_offset = 941}, "keys");
 }
 
 // Offsets move, from tile to tile, and most weights are nothing.
@@ -237,6 +238,18 @@ TEST(AttentionForBackward, RefusesWeightsOfAnotherCall) {
   const std::string refusal = "attention_backward: forward.kept has shape [";
   expect_refused([&] { attention_backward(x, x, x, x, forward); }, refusal);
   expect_refused([&] { attention_backward(x, x, x, x, forward, {.softcap = 2}); }, refusal);
+}
+
+// Above 1024 keys threads may share those of a row, which then leave no weights.
+TEST(AttentionForBackward, KeepsTheSameWhateverTheThreads) {
+  const auto kept_size = [](std::int64_t kv_len, int threads) {
+    const ThreadLimit limit(threads);
+    return plan({.q_len = 40, .kv_len = kv_len, .head_dim = 64, .value_dim = 64}).kept_size();
+  };
+  for (const std::int64_t kv_len : {1024, 1025, 1100}) {
+    EXPECT_EQ(kept_size(kv_len, 1), kept_size(kv_len, 7)) << kv_len;
+  }
+  EXPECT_EQ(kept_size(1025, 1), 0);
 }
 
 TEST(AttentionForBackward, APlanSaysHowMuchIsKept) {
