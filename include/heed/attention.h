@@ -119,8 +119,8 @@ struct AttentionOutput {
   Tensor<T> out_low = {};    ///< [batch, num_heads, q_len, value_dim]: what out of half precision
                              ///< lacks, rounded; 0 where out is infinite or NaN. Empty where out
                              ///< lacks nothing, or it was not computed
-  /// Numbers that spare attention_backward() to compute all weights again, in an order of its own:
-  /// only attention_for_backward() makes them. Empty where none are kept.
+  /// [AttentionPlan::kept_size()]: weights that attention_backward() need not compute again, in an
+  /// order of its own. Only attention_for_backward() makes them; empty where none are kept.
   Tensor<Lse> kept = {};
 };
 

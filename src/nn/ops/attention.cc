@@ -263,10 +263,10 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
   Value<T> out(std::move(forward.out));
   const Saved<T> lse(Value<T>(std::move(forward.lse)));
   const Saved<T> low(Value<T>(std::move(forward.lse_low)));
-  const Saved<T> kept(Value<T>(std::move(forward.kept)));
+  Saved<T> kept(Value<T>(std::move(forward.kept)));
   return record<T>("attention", out, inputs,
-                   [terms, of, o = Saved(out), lse, low, kept, at = columns_of_out(q, v),
-                    ranks](Step<T>& step) mutable {
+                   [terms, of, o = Saved(out), lse, low, kept = std::move(kept),
+                    at = columns_of_out(q, v), ranks](Step<T>& step) mutable {
                      const auto grad_out = heads_in(step.grad(), at);
                      const AttentionOutputView<T> made{
                          heads_in(o.view(), at), lse.view(), low.view(), {}, kept.view()};
@@ -278,6 +278,7 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
                      if (step.is_last()) {
                        of.forget();
                        o = {};
+                       kept = {};
                      }
                      of.give(step, grads);
                      step.give(3, std::move(grads.alibi_slopes));
