@@ -93,14 +93,14 @@ bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request,
 }
 
 // Whether tiles take it: how many tokens there are does not tell, so that one alone has the bits
-// that it has among others. Gradients are those of numbers.
+// that it has among others.
 template <class Real>
-bool takes_tiles(const Request<Real>& request, Pass pass) {
+bool takes_tiles(const Request<Real>& request) {
   constexpr std::int64_t kDims = 32;
   const auto fits = [](std::int64_t dim) {
     return dim > 0 && dim <= kernels::kMostTileDims && dim % kDims == 0;
   };
-  return pass == Pass::kForward && fits(request.head_dim()) && fits(request.value_dim());
+  return fits(request.head_dim()) && fits(request.value_dim());
 }
 
 // Whether products are of bfloat16 in pairs. Weights are not computed so, for they are not rounded
@@ -114,7 +114,7 @@ bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Rea
          shapes.type_of_keys() == DataType::kBFloat16 &&
          shapes.type_of_values() == DataType::kBFloat16 && !request.terms.read_query() &&
          !request.terms.add_to_values() &&
-         (!table.in_pairs->multiplies_tiles() || takes_tiles(request, pass));
+         (!table.in_pairs->multiplies_tiles() || takes_tiles(request));
 }
 
 // What is known of the problem whatever is computed of it.

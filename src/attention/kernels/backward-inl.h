@@ -14,6 +14,9 @@
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/softmax-inl.h"
 #include "hwy/highway.h"
+#if HEED_HAS_TILES
+#include "attention/kernels/tile_products-inl.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
@@ -63,6 +66,7 @@ struct Recompute {
   // In the hope that no m must move, as in SoftmaxKernel.
   struct Use {
     static constexpr bool kFinishes = true;
+    static constexpr bool kMakesPairs = false;
     Exponents<kVectors> exponents;
     Vec offset[kVectors];
 
@@ -169,6 +173,7 @@ struct GradScores {
   template <bool kDrops>
   struct Use {
     static constexpr bool kFinishes = true;
+    static constexpr bool kMakesPairs = false;
     const Real* weights;
     const Real* dropout;
     Vec delta[kVectors];
@@ -211,8 +216,7 @@ struct GradScores {
   template <class Any>
   static HWY_INLINE void visit(const PanelKernel<kVectors>& kernel, bool whole, Any use) {
     if (!whole) return kernel.score(use);
-    using Segments = typename PanelKernel<kVectors>::template ScoreSegment<Any>;
-    Segments{kernel, use}.template run<0, kVectors>({kernel.begin, kernel.end, 0, kVectors});
+    kernel.score_whole(use);
   }
 };
 
@@ -252,9 +256,13 @@ struct AddToQuery {
     HWY_ALIGN Real pairs[kInPairs ? kTileKeys / 2 * Kernel::kWidth : 1];
     const auto operands = kernel.over_keys(0, pairs);
     if (!guarded) return kernel.template add_values<false>(operands, panel.head_dim, sums);
+#if HEED_HAS_TILES
+    add_counted_values<Counted::kOfNonzeroB>(kernel, operands, panel.head_dim, sums);
+#else
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
       add_guarded(kernel, operands, kernel.segments[i], sums);
     }
+#endif
   }
 
   static void add_guarded(const Kernel& kernel, const typename Kernel::OverKeys& operands,
@@ -273,8 +281,9 @@ struct AddToQuery {
   }
 };
 
+// What the rows of a panel add to keys.
 template <int kVectors>
-struct AddToKeys {
+struct RowSums {
   using Kernel = PanelKernel<kVectors>;
 
   // What is summed over rows, in elements of rows: numbers of each key.
@@ -356,29 +365,38 @@ struct AddToKeys {
       }
     }
   }
+};
+
+template <int kVectors>
+struct AddToKeys {
+#if HEED_HAS_TILES
+  using Sums = TileRowSums<kVectors>;
+#else
+  using Sums = RowSums<kVectors>;
+#endif
 
   static void run(const Tile& tile, const Panel& panel, Real* numbers, const RowVectors& rows,
                   bool guarded, KeySums sums) {
-    const Kernel kernel(tile, panel, numbers);
+    const PanelKernel<kVectors> kernel(tile, panel, numbers);
     if (kernel.begin >= kernel.end) return;
     constexpr int kStep = kColumnVectors * kLanes;
 #if HEED_HAS_PAIRS
-    HWY_ALIGN Real pairs[kTileKeys * kRowElements];
-    pair_numbers(kernel, rows.scale, pairs);
+    HWY_ALIGN Real pairs[kTileKeys * Sums::kRowElements];
+    Sums::pair_numbers(kernel, rows.scale, pairs);
     numbers = pairs;
 #endif
     const Real* strip = rows.data;
     std::int32_t vectors = rows.vectors;
     for (; vectors >= kColumnVectors; vectors -= kColumnVectors) {
-      add<kColumnVectors>(kernel, numbers, strip, rows, guarded, sums);
+      Sums::template add<kColumnVectors>(kernel, numbers, strip, rows, guarded, sums);
       strip += std::int64_t{kStep} * rows.capacity;
       sums.data += kStep;
     }
     if constexpr (kColumnVectors > 2) {
-      if (vectors == 3) add<3>(kernel, numbers, strip, rows, guarded, sums);
-      if (vectors == 2) add<2>(kernel, numbers, strip, rows, guarded, sums);
+      if (vectors == 3) Sums::template add<3>(kernel, numbers, strip, rows, guarded, sums);
+      if (vectors == 2) Sums::template add<2>(kernel, numbers, strip, rows, guarded, sums);
     }
-    if (vectors == 1) add<1>(kernel, numbers, strip, rows, guarded, sums);
+    if (vectors == 1) Sums::template add<1>(kernel, numbers, strip, rows, guarded, sums);
   }
 };
 

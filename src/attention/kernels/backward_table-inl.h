@@ -164,10 +164,19 @@ void find_delta(const Panel& panel, const Real* grad_out, const Real* const* out
   pair_rows<First::kLower>(pairs, panel.value_dim, width, 0, pairs);
   for (std::int32_t r = 0; r < width; r += kLanes) {
     Vec sum = hn::Zero(kReals);
-    for (std::int32_t d = 0; d < elements_of(panel.value_dim); ++d) {
+    const auto add = [&](std::int32_t d, const auto& to) HWY_ATTR {
       const Vec result = hn::Load(kReals, pairs + d * width + r);
-      sum = add_nonzero_product(result, hn::Load(kReals, grad_out + d * width + r), sum);
+      return add_nonzero_product(result, hn::Load(kReals, grad_out + d * width + r), to);
+    };
+#if HEED_HAS_TILES
+    for (std::int32_t first = 0; first < elements_of(panel.value_dim); first += kTilePairs) {
+      TileChain chain = TileChain::empty();
+      for (std::int32_t i = 0; i < kTilePairs; ++i) chain = add(first + i, chain);
+      sum = chain.total(sum);
     }
+#else
+    for (std::int32_t d = 0; d < elements_of(panel.value_dim); ++d) sum = add(d, sum);
+#endif
     hn::Store(sum, kReals, delta + r);
   }
 }

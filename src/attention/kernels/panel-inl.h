@@ -15,6 +15,9 @@
 #include "attention/kernels/reals-inl.h"
 #include "attention/kernels/register_block-inl.h"
 #include "hwy/highway.h"
+#if HEED_HAS_TILES
+#include "attention/kernels/tiles-inl.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
@@ -30,11 +33,15 @@ struct PanelKernel;
 #if HEED_HAS_TILES
 // In tile_products-inl.h.
 template <int kVectors, class Use>
-void score_in_tiles(const PanelKernel<kVectors>& kernel, Use& use);
-template <bool kGuarded, int kVectors>
+struct TileScores;
+template <int kVectors>
 void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
                          const typename PanelKernel<kVectors>::OverKeys& operands,
                          std::int32_t columns, Real* sums);
+template <Counted kCounted, int kVectors>
+void add_counted_values(const PanelKernel<kVectors>& kernel,
+                        const typename PanelKernel<kVectors>::OverKeys& operands,
+                        std::int32_t columns, Real* sums);
 #endif
 
 template <int kVectors>
@@ -174,6 +181,10 @@ struct PanelKernel {
     }
   }
 
+#if HEED_HAS_TILES
+  template <class Use>
+  using ScoreSegment = TileScores<kVectors, Use>;
+#else
   template <class Use, int kFirst, int kCount>
   struct ScoreRegisterBlock {
     const PanelKernel& kernel;
@@ -204,17 +215,20 @@ struct PanelKernel {
                               ScoreRegisterBlock<Use, kFirst, kCount>{kernel, use});
     }
   };
+#endif
 
   template <class Use>
   HWY_INLINE void score(Use& use) const {
     if (has_quantised_keys()) return score_quantised(use);
-#if HEED_HAS_TILES
-    score_in_tiles(*this, use);
-#else
     for (std::int32_t i = 0; i < num_segments; ++i) {
       with_vectors<kVectors>(segments[i], ScoreSegment<Use>{*this, use});
     }
-#endif
+  }
+
+  // The same for all rows and all keys that any row sees.
+  template <class Use>
+  HWY_INLINE void score_whole(Use& use) const {
+    ScoreSegment<Use>{*this, use}.template run<0, kVectors>({begin, end, 0, kVectors});
   }
 
   static HWY_INLINE Vec load(const Real* array, int v) {
@@ -316,7 +330,8 @@ struct PanelKernel {
   template <bool kGuarded>
   HWY_INLINE void add_values(const OverKeys& operands, std::int32_t columns, Real* sums) const {
 #if HEED_HAS_TILES
-    add_values_in_tiles<kGuarded>(*this, operands, columns, sums);
+    if (!kGuarded) return add_values_in_tiles(*this, operands, columns, sums);
+    add_counted_values<Counted::kOfSeen>(*this, operands, columns, sums);
 #else
     for_each_register_block(0, columns, ValueRegisterBlock<kGuarded>{*this, operands, sums});
 #endif

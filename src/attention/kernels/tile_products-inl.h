@@ -1,6 +1,7 @@
-// The products of a panel with a tile of keys in the tiles of AMX. Both have what is summed over in
-// the rows of the first operand as it lies in memory: keys as they are, values turned, so that
-// scores, weights and sums are those of the other kernels, a row of attention a lane.
+// The products of a panel with a tile of keys in the tiles of AMX. Each has what is summed over in
+// the rows of the first operand as it lies in memory: keys as they are, what is summed over keys
+// turned, so that scores, weights and sums are those of the other kernels, a row of attention a
+// lane; and on the way back the numbers of a key.
 #if defined(HEED_TILE_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_TILE_PRODUCTS_INL_H_
 #undef HEED_TILE_PRODUCTS_INL_H_
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "attention/kernels/backward.h"
 #include "attention/kernels/panel-inl.h"
 #include "attention/kernels/tiles-inl.h"
 #include "hwy/highway.h"
@@ -85,8 +87,7 @@ class TileKeys {
 };
 
 // Scores of the keys of a segment, whose begin is a multiple of kKeysTogether from that of the
-// tile. Of so many keys the products are begun before those before them are finished: tiles and
-// vectors work side by side.
+// tile. So many are multiplied, then finished: tiles and vectors do not work side by side.
 template <int kVectors, class Use>
 struct TileScores {
   const PanelKernel<kVectors>& kernel;
@@ -94,13 +95,10 @@ struct TileScores {
 
   template <int kFirst, int kCount>
   HWY_INLINE void run(const Segment& segment) const {
-    const auto end_of = [&](std::int32_t key)
-                            HWY_ATTR { return std::min(key + kKeysTogether, segment.end); };
-    multiply<kFirst, kCount>(segment.begin, end_of(segment.begin));
     for (std::int32_t key = segment.begin; key < segment.end; key += kKeysTogether) {
-      const std::int32_t next = key + kKeysTogether;
-      if (next < segment.end) multiply<kFirst, kCount>(next, end_of(next));
-      finish<kFirst, kCount>(key, end_of(key));
+      const std::int32_t end = std::min(key + kKeysTogether, segment.end);
+      multiply<kFirst, kCount>(key, end);
+      finish<kFirst, kCount>(key, end);
     }
   }
 
@@ -157,13 +155,6 @@ struct TileScores {
   }
 };
 
-template <int kVectors, class Use>
-HWY_INLINE void score_in_tiles(const PanelKernel<kVectors>& kernel, Use& use) {
-  for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
-    with_vectors<kVectors>(kernel.segments[i], TileScores<kVectors, Use>{kernel, use});
-  }
-}
-
 // What the keys of a segment add to two blocks of columns, whose sums are in the registers.
 template <int kVectors>
 struct TileColumns {
@@ -184,9 +175,9 @@ struct TileColumns {
   }
 };
 
-// The same without tiles and without weights that are kUnseen, to the sums in memory.
-template <int kVectors>
-struct GuardedColumns {
+// The same without tiles, of the products that count, to the sums in memory.
+template <Counted kCounted, int kVectors>
+struct CountedColumns {
   const typename PanelKernel<kVectors>::OverKeys& operands;
   std::int32_t column;
   Real* sums;
@@ -201,7 +192,7 @@ struct GuardedColumns {
         Vec sum = hn::Load(kReals, at);
         for (std::int32_t pair = segment.begin / 2; 2 * pair < segment.end; pair += kTilePairs) {
           const Real* const weights = operands.weights + pair * kWidth + v * kLanes;
-          sum = add_tile_row<true>(values + pair, weights, kWidth, sum);
+          sum = add_tile_row<kCounted>(values + pair, weights, kWidth, sum);
         }
         hn::Store(sum, kReals, at);
       }
@@ -227,20 +218,118 @@ HWY_INLINE void add_columns(const PanelKernel<kVectors>& kernel,
 }
 
 // Columns are a multiple of two blocks.
-template <bool kGuarded, int kVectors>
+template <int kVectors>
 HWY_INLINE void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
                                     const typename PanelKernel<kVectors>::OverKeys& operands,
                                     std::int32_t columns, Real* sums) {
   for (std::int32_t column = 0; column < columns; column += 2 * kTileRows) {
-    if (!kGuarded) {
-      add_columns(kernel, operands, column, sums);
-      continue;
-    }
+    add_columns(kernel, operands, column, sums);
+  }
+}
+
+template <Counted kCounted, int kVectors>
+HWY_INLINE void add_counted_values(const PanelKernel<kVectors>& kernel,
+                                   const typename PanelKernel<kVectors>::OverKeys& operands,
+                                   std::int32_t columns, Real* sums) {
+  for (std::int32_t column = 0; column < columns; column += 2 * kTileRows) {
+    const CountedColumns<kCounted, kVectors> add{operands, column, sums};
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
-      with_vectors<kVectors>(kernel.segments[i], GuardedColumns<kVectors>{operands, column, sums});
+      with_vectors<kVectors>(kernel.segments[i], add);
     }
   }
 }
+
+// What the rows of a panel add to keys. Numbers of a key are in pairs of neighbouring rows, filled
+// up with 0 to whole registers, and rows as RowVectors has them, in pairs too.
+template <int kVectors>
+struct TileRowSums {
+  static constexpr int kSteps = (kVectors * kLanes + 2 * kTilePairs - 1) / (2 * kTilePairs);
+  static constexpr int kRowElements = kSteps * kTilePairs;
+
+  // Whether the numbers of keys that rows do not see are there all the same: they are 0 otherwise.
+  static HWY_INLINE bool are_complete(const PanelKernel<kVectors>& kernel) {
+    const Segment& first = kernel.segments[0];
+    return kernel.num_segments == 1 && first.first_vector == 0 && first.num_vectors == kVectors;
+  }
+
+  // pairs[key][kRowElements] = the numbers of a key times `scale`.
+  static HWY_INLINE void pair_numbers(const PanelKernel<kVectors>& kernel, Real scale,
+                                      Real* pairs) {
+    const Vec factor = hn::Set(kReals, scale);
+    const std::int32_t whole_end =
+        (kernel.end + kTileRows - 1) / kTileRows * kTileRows;  // of tiles
+    if (!are_complete(kernel) || kernel.end < whole_end || 2 * kRowElements > kVectors * kLanes) {
+      const std::int64_t first = std::int64_t{kernel.begin} * kRowElements;
+      std::fill(pairs + first, pairs + std::int64_t{whole_end} * kRowElements, Real{0});
+    }
+    kernel.visit([&](int v, std::int32_t key, const Real* at) HWY_ATTR {
+      store_neighbours<First::kLower>(hn::Mul(hn::Load(kReals, at), factor),
+                                      pairs + key * kRowElements + v * kLanes / 2);
+    });
+  }
+
+  // kTileRows keys and kColumns vectors of every row.
+  template <int kColumns>
+  static HWY_INLINE void add_to_block(const Real* numbers, const Real* rows, Real* sums,
+                                      std::int64_t stride) {
+    constexpr int kRowSize = kColumns * kLanes;
+    load_tiles<0, kColumns>(sums, stride);
+    for (int pair = 0; pair < kRowElements; pair += kTilePairs) {
+      tile_load<kTileA>(numbers + pair, kRowElements);
+      multiply_tiles<0, kColumns>(rows + pair * kRowSize, kRowSize);
+    }
+    store_tiles<0, kColumns>(sums, stride);
+  }
+
+  // Where there are fewer keys, in a copy of their sums.
+  template <int kColumns>
+  static HWY_INLINE void add_to_some(const Real* numbers, const Real* rows, const KeySums& sums,
+                                     std::int32_t count) {
+    constexpr int kRowSize = kColumns * kLanes;
+    HWY_ALIGN Real copy[kTileRows * kRowSize] = {};
+    for (std::int32_t key = 0; key < count; ++key) {
+      std::copy_n(sums.data + key * sums.stride, kRowSize, copy + key * kRowSize);
+    }
+    add_to_block<kColumns>(numbers, rows, copy, kRowSize);
+    for (std::int32_t key = 0; key < count; ++key) {
+      std::copy_n(copy + key * kRowSize, kRowSize, sums.data + key * sums.stride);
+    }
+  }
+
+  // Without tiles, and without numbers that are 0.
+  template <int kColumns>
+  static HWY_INLINE void add_guarded(const Real* numbers, const Real* rows, Real* sums) {
+    constexpr int kRowSize = kColumns * kLanes;
+    for (int c = 0; c < kColumns; ++c, sums += kLanes, rows += kLanes) {
+      Vec sum = hn::LoadU(kReals, sums);
+      for (int pair = 0; pair < kRowElements; pair += kTilePairs) {
+        sum = add_tile_row<Counted::kOfNonzeroA>(numbers + pair, rows + pair * kRowSize, kRowSize,
+                                                 sum);
+      }
+      hn::StoreU(sum, kReals, sums);
+    }
+  }
+
+  template <int kColumns>
+  static HWY_INLINE void add(const PanelKernel<kVectors>& kernel, const Real* pairs,
+                             const Real* strip, const RowVectors&, bool guarded,
+                             const KeySums& sums) {
+    for (std::int32_t key = kernel.begin; key < kernel.end; key += kTileRows) {
+      const std::int32_t count = std::min(kernel.end - key, kTileRows);
+      const Real* const numbers = pairs + key * kRowElements;
+      Real* const at = sums.data + key * sums.stride;
+      if (guarded) {
+        for (std::int32_t i = 0; i < count; ++i) {
+          add_guarded<kColumns>(numbers + i * kRowElements, strip, at + i * sums.stride);
+        }
+      } else if (HWY_LIKELY(count == kTileRows)) {
+        add_to_block<kColumns>(numbers, strip, at, sums.stride);
+      } else {
+        add_to_some<kColumns>(numbers, strip, {at, sums.stride}, count);
+      }
+    }
+  }
+};
 
 }  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -47,6 +47,14 @@ HWY_INLINE TileChain add_product(Vec a, Vec b, const TileChain& chain) {
           hn::MulAdd(lower_of(a), lower_of(b), chain.lower)};
 }
 
+// Without those of a that are 0.
+HWY_INLINE TileChain add_nonzero_product(Vec a, Vec b, const TileChain& chain) {
+  const TileChain added = add_product(a, b, chain);
+  const Vec zero = hn::Zero(kReals);
+  return {hn::IfThenElse(hn::Eq(upper_of(a), zero), chain.upper, added.upper),
+          hn::IfThenElse(hn::Eq(lower_of(a), zero), chain.lower, added.lower)};
+}
+
 // Without weights that are kUnseen.
 HWY_INLINE TileChain add_seen_product(Vec value, Vec weight, const TileChain& chain) {
   const TileChain added = add_product(value, weight, chain);
@@ -55,14 +63,24 @@ HWY_INLINE TileChain add_seen_product(Vec value, Vec weight, const TileChain& ch
           hn::IfThenElse(hn::Eq(lower_of(weight), unseen), chain.lower, added.lower)};
 }
 
+// The products that count.
+enum class Counted { kAll, kOfSeen, kOfNonzeroA, kOfNonzeroB };
+
+template <Counted kCounted>
+HWY_INLINE TileChain add_counted_product(Vec a, Vec b, const TileChain& chain) {
+  if constexpr (kCounted == Counted::kOfSeen) return add_seen_product(a, b, chain);
+  if constexpr (kCounted == Counted::kOfNonzeroA) return add_nonzero_product(a, b, chain);
+  if constexpr (kCounted == Counted::kOfNonzeroB) return add_nonzero_product(b, a, chain);
+  return add_product(a, b, chain);
+}
+
 // sum + Σ_i a[i] · b[i], of kTilePairs pairs of a in all lanes and rows of b.
-template <bool kGuarded>
+template <Counted kCounted>
 HWY_INLINE Vec add_tile_row(const Real* a, const Real* b, std::int64_t b_stride, Vec sum) {
   TileChain chain = TileChain::empty();
   for (int i = 0; i < kTilePairs; ++i) {
-    const Vec x = broadcast(a + i);
-    const Vec y = hn::LoadU(kReals, b + i * b_stride);
-    chain = kGuarded ? add_seen_product(x, y, chain) : add_product(x, y, chain);
+    const Vec rows = hn::LoadU(kReals, b + i * b_stride);
+    chain = add_counted_product<kCounted>(broadcast(a + i), rows, chain);
   }
   return chain.total(sum);
 }
@@ -103,7 +121,8 @@ HWY_INLINE void tile_multiply() {
   auto& rows = tile_registers().rows;
   for (int i = 0; i < kTileRows; ++i) {
     const Vec sum = hn::Load(kReals, rows[kSum][i]);
-    hn::Store(add_tile_row<false>(rows[kA][i], rows[kB][0], kLanes, sum), kReals, rows[kSum][i]);
+    const Vec added = add_tile_row<Counted::kAll>(rows[kA][i], rows[kB][0], kLanes, sum);
+    hn::Store(added, kReals, rows[kSum][i]);
   }
 }
 

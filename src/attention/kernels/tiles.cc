@@ -21,6 +21,7 @@
 
 #include "attention/kernels/attend-inl.h"
 #include "attention/kernels/attend_rows-inl.h"
+#include "attention/kernels/backward_table-inl.h"
 #include "attention/kernels/tile_products-inl.h"
 #include "attention/kernels/transpose-inl.h"
 
@@ -29,21 +30,27 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::tiles {
 
 namespace {
 
-void attend_in_tiles(const Tile& tile, const Panel& panel, const PanelOptions& options,
-                     PanelState& state, Real* weights) {
-  const TileScope scope;
-  attend(tile, panel, options, state, weights);
-}
+// The same kernel with tiles set up.
+template <auto kKernel>
+struct InTiles;
+template <class... Arguments, void (*kKernel)(Arguments...)>
+struct InTiles<kKernel> {
+  static void run(Arguments... arguments) {
+    const TileScope scope;
+    kKernel(arguments...);
+  }
+};
 
-void score_in_tiles(const Tile& tile, const Panel& panel, Real* scores) {
-  const TileScope scope;
-  score(tile, panel, scores);
-}
-
-void absorb_in_tiles(const Tile& tile, const Panel& panel, const PanelOptions& options,
-                     PanelState& state, Real* scores) {
-  const TileScope scope;
-  absorb(tile, panel, options, state, scores);
+const BackwardTable* backward_in_tiles() {
+  static const BackwardTable table = [] {
+    BackwardTable kernels = *backward_table();
+    kernels.weigh = InTiles<weigh>::run;
+    kernels.grad_scores = InTiles<grad_scores>::run;
+    kernels.add_to_query = InTiles<add_to_query>::run;
+    kernels.add_to_keys = InTiles<add_to_keys>::run;
+    return kernels;
+  }();
+  return &table;
 }
 
 // Squares of kTilePairs pairs of keys and as many dimensions.
@@ -71,15 +78,16 @@ std::int64_t turn_pairs(const Real* rows, std::int64_t stride, std::int32_t coun
 
 }  // namespace
 
-// Few rows are computed by vectors, in the order of tiles. The way back is that of `numbers`.
+// Few rows are computed by vectors, in the order of tiles.
 KernelTable table_of(const KernelTable& numbers) {
   KernelTable table = numbers;
   table.in_numbers = &numbers;
   table.keys_together = kTileKeysTogether;
-  table.attend = attend_in_tiles;
+  table.backward = backward_in_tiles();
+  table.attend = InTiles<attend>::run;
   table.attend_rows = attend_rows;
-  table.score = score_in_tiles;
-  table.absorb = absorb_in_tiles;
+  table.score = InTiles<score>::run;
+  table.absorb = InTiles<absorb>::run;
   table.pair_query = with_bfloat16_products(numbers)->in_pairs->pair_query;
   table.pair_keys = turn_pairs;
   return table;

@@ -3,28 +3,20 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "attention/calls.h"
 #include "attention/engine/half_rules.h"
-#include "attention/gradient_tensors.h"
 #include "heed/convert.h"
 #include "heed/kv_cache.h"
 #include "heed/parallel.h"
 #include "heed/position.h"
-#include "heed/reference.h"
 #include "support/drawn_attention.h"
 #include "support/exact.h"
 #include "support/fused.h"
-#include "support/gradients.h"
-#include "support/half_calls.h"
+#include "support/half_gradients.h"
 #include "support/kernel_tables.h"
 #include "support/tensors.h"
 
@@ -218,91 +210,8 @@ TEST_F(Bfloat16Pairs, ThePlanSaysSo) {
   EXPECT_NE(plan(shapes, exact).to_string().find("products    of float32"), std::string::npos);
 }
 
-// What numbers lack when they are rounded to bfloat16.
-Tensor<BFloat16> rest_of(const Tensor<float>& numbers) {
-  auto rest = converted<float>(converted<BFloat16>(numbers));
-  for (std::int64_t i = 0; i < rest.num_elements(); ++i) {
-    rest.data()[i] = numbers.data()[i] - rest.data()[i];
-  }
-  return converted<BFloat16>(rest);
-}
-
-// How the way back is computed, and of which out: as floats, or rounded and what that lacks.
-struct WayBack {
-  int threads = 1;
-  bool reads_floats = false;
-};
-
-// Gradients before they are rounded to bfloat16.
-AttentionGradients<float> differentiate(const HalfViews& in, const Tensor<BFloat16>& grad_out,
-                                        const AttentionOptions& options, const WayBack& way = {}) {
-  const auto& table = *table_of_pairs();
-  const auto forward = attend(in, options);
-  const auto out = converted<BFloat16>(forward.out);
-  const auto low = rest_of(forward.out);
-  const auto request = request_of(in, options);
-  auto schedule = engine::make_schedule(table, request, Pass::kBackward, way.threads);
-  EXPECT_TRUE(schedule.stages_pairs);
-  schedule.workers = way.threads;
-  GradientTensors<float> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
-  const BackwardCall<float> call{
-      call_of(request, in.query, in.key, in.value),
-      rows_of(BFloat16View(grad_out)),
-      way.reads_floats ? rows_of(FloatView(forward.out)) : rows_of(BFloat16View(out)),
-      forward.lse,
-      gradients.targets(),
-      forward.lse_low,
-      way.reads_floats ? Rows{} : rows_of(BFloat16View(low))};
-  set_num_threads(way.threads);
-  fused_backend<float>(&table).backward({&call, 1}, schedule, {});
-  set_num_threads(0);
-  return std::move(gradients).take();
-}
-
-Tensor<BFloat16> grad_out_for(const HalfInputs& in) {
-  return converted<BFloat16>(normal<float>(
-      {in.query.extent(0), in.query.extent(1), in.query.extent(2), in.value.extent(3)}, 11));
-}
-
-// The same for gradients.
 std::string gradient_inaccuracy(const HalfInputs& in, const AttentionOptions& options) {
-  const auto grad_out = grad_out_for(in);
-  const auto found = differentiate(in, grad_out, options);
-  const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
-  const ExactOptions exact_options(options);
-  const auto exact = reference::attention_backward(
-      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
-      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
-  // Each is a sum of terms that cancel: as wrong as grad_out · out is of an out whose weights were
-  // rounded, times what it stands for, and over rows these errors add up like random steps. Of an
-  // option there are few gradients.
-  const auto rows =
-      static_cast<double>(in.query.extent(0) * in.query.extent(1) * in.query.extent(2));
-  const double term = 2 * std::sqrt(static_cast<double>(in.value.extent(3)));
-  const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
-                         const Tensor<double>& should_be, double cancelled = 0) {
-    const auto count = static_cast<double>(std::max<std::int64_t>(should_be.num_elements(), 1));
-    const Judgement judgement{.always_allowed =
-                                  0x1p-8 * std::max(1.0, largest_magnitude(should_be)) +
-                                  0x1p-9 * term * cancelled * std::sqrt(rows / count)};
-    return judgement(name, is, by_loops, should_be);
-  };
-  // A query and a key are no farther apart, and that is what a slope multiplies.
-  std::int64_t farthest = 0;
-  for (const std::int64_t offset : options.query_offset.values()) {
-    farthest =
-        std::max(farthest, std::abs(offset) + std::max(in.query.extent(2), in.key.extent(2)));
-  }
-  // Queries and keys are standard normal numbers.
-  const double root_of_dim = std::sqrt(static_cast<double>(in.query.extent(3)));
-  const double row = options.scale ? std::abs(double{*options.scale}) * root_of_dim : 1;
-  return judge("query", found.query, plain.query, exact.query, row) +
-         judge("key", found.key, plain.key, exact.key, row) +
-         judge("value", found.value, plain.value, exact.value) +
-         judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
-               static_cast<double>(farthest)) +
-         judge("bias", found.bias, plain.bias, exact.bias, 1) +
-         judge("sinks", found.sinks, plain.sinks, exact.sinks, 1);
+  return testing_support::gradient_inaccuracy(*table_of_pairs(), in, options);
 }
 
 TEST_F(Bfloat16Pairs, GradientsOfAwkwardSizes) {
@@ -323,20 +232,8 @@ TEST_F(Bfloat16Pairs, GradientsOfAwkwardSizes) {
   }
 }
 
-// Over many keys and rows luck evens out: no more than twice the plain error.
 TEST_F(Bfloat16Pairs, GradientsOfLongSequences) {
-  const HalfInputs in(Sizes{.q_len = 400, .kv_len = 1100, .head_dim = 64, .value_dim = 64});
-  const auto grad_out = grad_out_for(in);
-  const auto found = differentiate(in, grad_out, {.scale = 0.11F});
-  const AttentionOptions options{.scale = 0.11F};
-  const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
-  const ExactOptions exact_options(options);
-  const auto exact = reference::attention_backward(
-      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
-      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
-  EXPECT_EQ(Judgement{}("query", found.query, plain.query, exact.query), "");
-  EXPECT_EQ(Judgement{}("key", found.key, plain.key, exact.key), "");
-  EXPECT_EQ(Judgement{}("value", found.value, plain.value, exact.value), "");
+  testing_support::expect_accurate_gradients_of_long_sequences(*table_of_pairs());
 }
 
 RC_GTEST_FIXTURE_PROP(Bfloat16Pairs, GradientsOfDrawnProblems, (bool modifies)) {
@@ -349,13 +246,15 @@ RC_GTEST_FIXTURE_PROP(Bfloat16Pairs, GradientsOfDrawnProblems, (bool modifies)) 
 }
 
 TEST_F(Bfloat16Pairs, GradientsHaveTheSameBitsOnThreads) {
-  const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 500, .kv_len = 300});
-  const auto grad_out = grad_out_for(in);
-  for (const Mask& mask : {Mask(), strided(16, Alignment::top_left())}) {
-    const auto one = differentiate(in, grad_out, {.mask = mask});
-    EXPECT_TRUE(testing_support::same_bits(
-        one, differentiate(in, grad_out, {.mask = mask}, {.threads = 4})));
-  }
+  testing_support::expect_gradients_have_the_same_bits_on_threads(*table_of_pairs(), 16);
+}
+
+TEST_F(Bfloat16Pairs, GradientsOfAnOutOfFloatsAreTheSame) {
+  testing_support::expect_gradients_of_an_out_of_floats_are_the_same(*table_of_pairs(), 16);
+}
+
+TEST_F(Bfloat16Pairs, GradientsOfHiddenNumbers) {
+  testing_support::expect_gradients_of_hidden_numbers_are_nothing(*table_of_pairs(), 16);
 }
 
 TEST_F(Bfloat16Pairs, WhatOutLacksIsKept) {
@@ -364,54 +263,7 @@ TEST_F(Bfloat16Pairs, WhatOutLacksIsKept) {
   const auto found = attention_with_lse(in.query, in.key, in.value);
   const auto whole = attend(in, {});
   EXPECT_TRUE(same_bits(found.out, converted<BFloat16>(whole.out)));
-  EXPECT_TRUE(same_bits(found.out_low, rest_of(whole.out)));
-}
-
-// An out of floats is read with 16 digits, as one that is kept in two parts.
-TEST_F(Bfloat16Pairs, GradientsOfAnOutOfFloatsAreTheSame) {
-  const HalfInputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 200, .kv_len = 300});
-  const auto grad_out = grad_out_for(in);
-  const Tensor<float> sinks = normal<float>({2}, 5);
-  const AttentionOptions options{.mask = causal_bottom_right(), .sinks = sinks};
-  EXPECT_TRUE(
-      testing_support::same_bits(differentiate(in, grad_out, options),
-                                 differentiate(in, grad_out, options, {.reads_floats = true})));
-}
-
-// 0 times what is not finite is nothing, on the way back as well.
-TEST_F(Bfloat16Pairs, GradientsOfHiddenNumbers) {
-  HalfInputs in({.q_len = 60, .kv_len = 200, .head_dim = 16, .value_dim = 16});
-  const AttentionOptions options{.mask = sliding_window(7, 0, Alignment::top_left())};
-  const auto grad_out = grad_out_for(in);
-  const auto expected = differentiate(in, grad_out, options);
-  // The first key that no query sees shares a pair with one that the last query does.
-  for (std::int64_t k = 60; k < 200; ++k) {
-    for (std::int64_t d = 0; d < 16; ++d) {
-      in.key(0, 0, k, d) = BFloat16(std::numeric_limits<float>::infinity());
-      in.value(0, 0, k, d) = BFloat16(std::numeric_limits<float>::quiet_NaN());
-    }
-  }
-  // Seen by queries 31 to 38 alone.
-  in.key(0, 0, 31, 3) = BFloat16(std::numeric_limits<float>::quiet_NaN());
-  const auto found = differentiate(in, grad_out, options);
-  for (std::int64_t q = 0; q < 60; ++q) {
-    const bool sees_nan = q >= 31 && q <= 38;
-    for (std::int64_t d = 0; d < 16; ++d) {
-      if (sees_nan) {
-        EXPECT_TRUE(std::isnan(found.query(0, 0, q, d))) << q;
-      } else {
-        EXPECT_EQ(found.query(0, 0, q, d), expected.query(0, 0, q, d)) << q;
-      }
-    }
-  }
-  for (std::int64_t k = 0; k < 200; ++k) {
-    const bool shares_query = k >= 24 && k <= 38;
-    if (shares_query) continue;
-    for (std::int64_t d = 0; d < 16; ++d) {
-      EXPECT_EQ(found.key(0, 0, k, d), expected.key(0, 0, k, d)) << k;
-      EXPECT_EQ(found.value(0, 0, k, d), expected.value(0, 0, k, d)) << k;
-    }
-  }
+  EXPECT_TRUE(same_bits(found.out_low, testing_support::rest_of(whole.out)));
 }
 
 }  // namespace

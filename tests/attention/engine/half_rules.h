@@ -10,7 +10,9 @@
 
 #include "attention/masks/sinks_and_window.h"
 #include "heed/position.h"
-#include "support/half_calls.h"
+#include "heed/reference.h"
+#include "support/exact.h"
+#include "support/half_gradients.h"
 
 namespace heed::testing_support {
 
@@ -107,6 +109,90 @@ inline void expect_hidden_numbers_touch_nothing(const kernels::KernelTable& tabl
         }
         EXPECT_TRUE(std::isnan(found.out(0, 0, 2, d)));
       }
+    }
+  }
+}
+
+// Over many keys and rows luck evens out: no more than twice the plain error.
+inline void expect_accurate_gradients_of_long_sequences(const kernels::KernelTable& table) {
+  const HalfInputs in(Sizes{.q_len = 400, .kv_len = 1100, .head_dim = 64, .value_dim = 64});
+  const auto grad_out = grad_out_for(in);
+  const AttentionOptions options{.scale = 0.11F};
+  const auto found = differentiate(table, in, grad_out, options);
+  const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
+  const ExactOptions exact_options(options);
+  const auto exact = reference::attention_backward(
+      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
+      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
+  EXPECT_EQ(Judgement{}("query", found.query, plain.query, exact.query), "");
+  EXPECT_EQ(Judgement{}("key", found.key, plain.key, exact.key), "");
+  EXPECT_EQ(Judgement{}("value", found.value, plain.value, exact.value), "");
+}
+
+inline void expect_gradients_have_the_same_bits_on_threads(const kernels::KernelTable& table,
+                                                           std::int64_t dim) {
+  const HalfInputs in({.num_heads = 2,
+                       .num_kv_heads = 1,
+                       .q_len = 500,
+                       .kv_len = 300,
+                       .head_dim = dim,
+                       .value_dim = dim});
+  const auto grad_out = grad_out_for(in);
+  for (const Mask& mask : {Mask(), strided(16, Alignment::top_left())}) {
+    const auto one = differentiate(table, in, grad_out, {.mask = mask});
+    EXPECT_TRUE(same_bits(one, differentiate(table, in, grad_out, {.mask = mask}, {.threads = 4})));
+  }
+}
+
+// An out of floats is read with 16 digits, as one that is kept in two parts.
+inline void expect_gradients_of_an_out_of_floats_are_the_same(const kernels::KernelTable& table,
+                                                              std::int64_t dim) {
+  const HalfInputs in({.num_heads = 2,
+                       .num_kv_heads = 1,
+                       .q_len = 200,
+                       .kv_len = 300,
+                       .head_dim = dim,
+                       .value_dim = dim});
+  const auto grad_out = grad_out_for(in);
+  const Tensor<float> sinks = normal<float>({2}, 5);
+  const AttentionOptions options{.mask = causal_bottom_right(), .sinks = sinks};
+  EXPECT_TRUE(same_bits(differentiate(table, in, grad_out, options),
+                        differentiate(table, in, grad_out, options, {.reads_floats = true})));
+}
+
+// 0 times what is not finite is nothing, on the way back as well.
+inline void expect_gradients_of_hidden_numbers_are_nothing(const kernels::KernelTable& table,
+                                                           std::int64_t dim) {
+  HalfInputs in({.q_len = 60, .kv_len = 200, .head_dim = dim, .value_dim = dim});
+  const AttentionOptions options{.mask = sliding_window(7, 0, Alignment::top_left())};
+  const auto grad_out = grad_out_for(in);
+  const auto expected = differentiate(table, in, grad_out, options);
+  // The first key that no query sees shares a pair with one that the last query does.
+  for (std::int64_t k = 60; k < 200; ++k) {
+    for (std::int64_t d = 0; d < dim; ++d) {
+      in.key(0, 0, k, d) = BFloat16(std::numeric_limits<float>::infinity());
+      in.value(0, 0, k, d) = BFloat16(std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  // Seen by queries 31 to 38 alone.
+  in.key(0, 0, 31, 3) = BFloat16(std::numeric_limits<float>::quiet_NaN());
+  const auto found = differentiate(table, in, grad_out, options);
+  for (std::int64_t q = 0; q < 60; ++q) {
+    const bool sees_nan = q >= 31 && q <= 38;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      if (sees_nan) {
+        EXPECT_TRUE(std::isnan(found.query(0, 0, q, d))) << q;
+      } else {
+        EXPECT_EQ(found.query(0, 0, q, d), expected.query(0, 0, q, d)) << q;
+      }
+    }
+  }
+  for (std::int64_t k = 0; k < 200; ++k) {
+    const bool shares_query = k >= 24 && k <= 38;
+    if (shares_query) continue;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      EXPECT_EQ(found.key(0, 0, k, d), expected.key(0, 0, k, d)) << k;
+      EXPECT_EQ(found.value(0, 0, k, d), expected.value(0, 0, k, d)) << k;
     }
   }
 }

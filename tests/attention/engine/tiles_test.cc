@@ -12,7 +12,7 @@
 #include "attention/engine/half_rules.h"
 #include "heed/kv_cache.h"
 #include "support/drawn_attention.h"
-#include "support/half_calls.h"
+#include "support/half_gradients.h"
 
 namespace heed {
 namespace {
@@ -46,6 +46,10 @@ AttentionOutput<float> in_tiles(const HalfViews& in, const AttentionOptions& opt
 
 std::string inaccuracy_in_tiles(const HalfInputs& in, const AttentionOptions& options) {
   return testing_support::inaccuracy(*table_of_tiles(), in, options);
+}
+
+std::string gradient_inaccuracy_in_tiles(const HalfInputs& in, const AttentionOptions& options) {
+  return testing_support::gradient_inaccuracy(*table_of_tiles(), in, options);
 }
 
 class Tiles : public testing::Test {
@@ -87,9 +91,11 @@ TEST_F(Tiles, TakeWhatFits) {
   const auto are_taken = [](const Sizes& sizes, Precision precision = Precision::kFast) {
     const HalfInputs in(sizes);
     const auto request = request_of(in, {.precision = precision});
-    const auto schedule =
-        engine::make_schedule(*table_of_tiles(), request, engine::Pass::kForward, 1);
-    return schedule.stages_pairs;
+    const auto are_taken_on = [&](engine::Pass pass) {
+      return engine::make_schedule(*table_of_tiles(), request, pass, 1).stages_pairs;
+    };
+    EXPECT_EQ(are_taken_on(engine::Pass::kBackward), are_taken_on(engine::Pass::kForward));
+    return are_taken_on(engine::Pass::kForward);
   };
   for (const std::int64_t q_len : {0, 1, 5, 300}) {
     EXPECT_TRUE(are_taken({.q_len = q_len, .kv_len = 300, .head_dim = 64, .value_dim = 32}));
@@ -195,6 +201,71 @@ TEST_F(Tiles, ThePlanSaysSo) {
   EXPECT_NE(plan(shapes).to_string().find("products    of bfloat16 in tiles"), std::string::npos);
   shapes.head_dim = 72;
   EXPECT_NE(plan(shapes).to_string().find("products    of float32"), std::string::npos);
+}
+
+TEST_F(Tiles, GradientsOfAwkwardSizes) {
+  for (const std::int64_t q_len : {1, 16, 17, 31, 47, 51, 97}) {
+    for (const std::int64_t kv_len : {1, 2, 15, 16, 17, 33, 127, 128, 131}) {
+      const HalfInputs in({.num_heads = 2,
+                           .num_kv_heads = 1,
+                           .q_len = q_len,
+                           .kv_len = kv_len,
+                           .head_dim = 32,
+                           .value_dim = 64});
+      for (const Mask& mask :
+           {Mask(), causal_bottom_right(), sliding_window(20, 3, Alignment::top_left())}) {
+        EXPECT_EQ(gradient_inaccuracy_in_tiles(in, {.mask = mask}), "")
+            << q_len << "x" << kv_len << " " << mask.description();
+      }
+    }
+  }
+}
+
+TEST_F(Tiles, GradientsOfHeadSizes) {
+  for (const std::int64_t head_dim : {32, 64, 96, 128, 256}) {
+    for (const std::int64_t value_dim : {32, 96, 256}) {
+      const HalfInputs in(
+          {.q_len = 50, .kv_len = 131, .head_dim = head_dim, .value_dim = value_dim});
+      EXPECT_EQ(gradient_inaccuracy_in_tiles(in, {}), "") << head_dim << "/" << value_dim;
+    }
+  }
+}
+
+TEST_F(Tiles, GradientsOfLongSequences) {
+  testing_support::expect_accurate_gradients_of_long_sequences(*table_of_tiles());
+}
+
+RC_GTEST_FIXTURE_PROP(Tiles, GradientsOfDrawnProblems, (bool modifies)) {
+  if (table_of_tiles() == nullptr) return;  // SetUp() skips no property
+  AttentionCase drawn_options = drawn_tiles(modifies);
+  drawn_options.magnitude = 1;
+  const DrawnAttention drawn(drawn_options);
+  const HalfInputs in(drawn.views());
+  RC_ASSERT(gradient_inaccuracy_in_tiles(in, drawn.options()) == "");
+}
+
+TEST_F(Tiles, GradientsHaveTheSameBitsOnThreads) {
+  testing_support::expect_gradients_have_the_same_bits_on_threads(*table_of_tiles(), 32);
+}
+
+TEST_F(Tiles, GradientsOfAnOutOfFloatsAreTheSame) {
+  testing_support::expect_gradients_of_an_out_of_floats_are_the_same(*table_of_tiles(), 64);
+}
+
+TEST_F(Tiles, GradientsOfHiddenNumbers) {
+  testing_support::expect_gradients_of_hidden_numbers_are_nothing(*table_of_tiles(), 32);
+}
+
+// A row whose one key weighs 1 has no gradient: grad_out · out and grad_out · value are the same
+// sum.
+TEST_F(Tiles, AWeightOfOneHasNoGradient) {
+  const HalfInputs in({.q_len = 1, .kv_len = 1, .head_dim = 64, .value_dim = 96});
+  const auto found =
+      testing_support::differentiate(*table_of_tiles(), in, testing_support::grad_out_for(in), {});
+  for (std::int64_t d = 0; d < 64; ++d) {
+    EXPECT_EQ(found.query(0, 0, 0, d), 0);
+    EXPECT_EQ(found.key(0, 0, 0, d), 0);
+  }
 }
 
 // Scores that are too large for the running softmax.
