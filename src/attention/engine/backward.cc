@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/panel_gradients.h"
 #include "attention/engine/rows_ahead.h"
@@ -137,6 +138,7 @@ class BackwardWorker {
           tile, static_cast<std::int32_t>(schedule.head_dim));
       const std::int64_t following =
           following_keys<Real, PanelGradients<Real>>(schedule, panels, {keys.end, all.end});
+      const KernelScope<Real> scope(*schedule.table, schedule.runs_kernels_alone);
       for (std::size_t p = 0; p < panels.size(); ++p) {
         PanelGradients<Real>& panel = panels[p];
         if (!panel.rows().sees(tile)) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/rows_ahead.h"
 #include "attention/engine/running_softmax.h"
@@ -184,6 +185,7 @@ class Worker {
         put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
       const std::int64_t following =
           following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end});
+      const KernelScope<Real> scope(*schedule_.table, schedule_.runs_kernels_alone);
       for (std::size_t p = 0; p < panels.size(); ++p) {
         if (!panels[p].rows().sees(tile)) continue;
         if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile, following);

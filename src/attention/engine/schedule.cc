@@ -8,6 +8,7 @@ namespace {
 
 // What a tile is used for while it is in the cache, at most; on the way back panels keep more.
 constexpr std::int32_t kPanelsPerBlock = 8;
+constexpr std::int32_t kPanelsPerBlockOfTiles = 16;  // which turn the values first
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 
 // Blocks a thread should find, so that none waits long for another at the end.
@@ -133,8 +134,9 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   schedule.has_irregular_mask = !request.mask.is_structural();
   schedule.has_dropout = !request.dropout.keeps_everything();
   schedule.has_derivatives = request.terms.have_derivative();
+  schedule.runs_kernels_alone = !changes_scores(request) && pass != Pass::kWeights;
   schedule.has_plain_scores =
-      pass == Pass::kForward && !changes_scores(request) && request.dropout.keeps_everything();
+      pass == Pass::kForward && schedule.runs_kernels_alone && request.dropout.keeps_everything();
   schedule.stages_key = staged.key || request.has_key_source;
   schedule.stages_value = (staged.value || request.has_key_source) && pass != Pass::kWeights;
   schedule.key_storage = request.key_storage;
@@ -172,7 +174,8 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
     return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1,
                                     std::min<std::int64_t>(panels, kPanelsPerBackwardBlock));
   }
-  const std::int64_t most = std::min<std::int64_t>(panels, kPanelsPerBlock);
+  const std::int64_t most = std::min<std::int64_t>(
+      panels, schedule.table->multiplies_tiles() ? kPanelsPerBlockOfTiles : kPanelsPerBlock);
   if (schedule.workers == 1) return most;
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
   return std::clamp<std::int64_t>(fair, 1, most);

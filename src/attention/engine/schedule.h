@@ -29,6 +29,7 @@ struct Schedule {
   // Nothing but the interval of keys that each row sees decides its weights: what several calls may
   // compute together.
   bool has_plain_scores = false;
+  bool runs_kernels_alone = false;  // nothing of a user's between the panels of a tile
   // Of panels that are not of few rows: these copy no tile.
   bool stages_key = false;
   bool stages_value = false;

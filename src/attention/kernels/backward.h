@@ -10,8 +10,9 @@ namespace heed::inline v0::kernels {
 // Rows of a panel as rows of vectors, for the products that sum over rows. Dimensions are padded
 // with 0 to whole vectors and cut into strips of BackwardTable::column_vectors of them, the last
 // one perhaps narrower; each strip holds all rows, one behind the other. In pairs a strip holds
-// those of rows 2i and 2i + 1, the other half of its room is not used, and what is multiplied by
-// the rows is multiplied by `scale` before it is rounded.
+// those of rows 2i and 2i + 1, then what fills up a tile with 0, where there are tiles, and nothing
+// in the rest of its room; and what is multiplied by the rows is multiplied by `scale` before it is
+// rounded.
 template <class Real>
 struct BasicRowVectors {
   const Real* data = nullptr;

@@ -269,6 +269,11 @@ void pair_strips(const RowVectors& rows, Real* data) {
     const std::int32_t width = std::min(rows.vectors - first, kColumnVectors) * kLanes;
     Real* const strip = data + std::int64_t{first} * kLanes * rows.capacity;
     pair_rows<First::kLower>(strip, rows.capacity, width, 0, strip);
+#if HEED_HAS_TILES
+    const std::int32_t pairs = rows.capacity / 2;
+    const std::int32_t whole_tiles = (pairs + kTilePairs - 1) / kTilePairs * kTilePairs;
+    std::fill(strip + pairs * width, strip + whole_tiles * width, Real{0});
+#endif
   }
 }
 constexpr auto kPairRows = pair_strips;

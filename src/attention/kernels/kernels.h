@@ -272,6 +272,11 @@ struct BasicKernelTable {
   bool multiplies_pairs() const { return in_numbers != nullptr; }
   bool multiplies_tiles() const { return keys_together > 2; }
 
+  // What kernels need is set up when one begins and given up when it ends; between these two, which
+  // are of the calling thread, once for all. Null where nothing is.
+  void (*begin)();
+  void (*end)();
+
   // Adds one tile of keys to the state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
                  PanelState& state, Real* weights);

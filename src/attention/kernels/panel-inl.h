@@ -166,6 +166,65 @@ struct PanelKernel {
     use = finisher;
   }
 
+#if HEED_HAS_TILES
+  // The same of the keys whose numbers lie at `numbers`, in pairs: that of keys 2i and 2i + 1 comes
+  // to row i of the tile. First is even.
+  template <int kFirst, int kCount, class Use>
+  HWY_INLINE void finish_pairs(const Real* numbers, std::int32_t first, std::int32_t last,
+                               Use& use) const {
+    if (is_mixed) {
+      finish_pairs_of_rows<true, kFirst, kCount>(numbers, first, last, use);
+    } else {
+      finish_pairs_of_rows<false, kFirst, kCount>(numbers, first, last, use);
+    }
+  }
+
+  template <bool kMixed, int kFirst, int kCount, class Use>
+  HWY_NOINLINE void finish_pairs_of_rows(const Real* row, std::int32_t first, std::int32_t last,
+                                         Use& use) const {
+    Use finisher = use;
+    Real* pairs = weights + first / 2 * kWidth;
+    std::int32_t key = first;
+    for (; key + 1 < last; key += 2, row += 2 * kWidth, pairs += kWidth) {
+      HEED_UNROLL for (int v = kFirst; v < kFirst + kCount; ++v) {
+        const Vec upper = finisher.template finish<kMixed>(v, key, load(row, v));
+        const Vec lower = finisher.template finish<kMixed>(v, key + 1, load(row + kWidth, v));
+        store(pair_of(upper, lower), pairs, v);
+      }
+    }
+    if (key < last) {
+      HEED_UNROLL for (int v = kFirst; v < kFirst + kCount; ++v) {
+        const Vec upper = finisher.template finish<kMixed>(v, key, load(row, v));
+        store(pair_of(upper, hn::Zero(kReals)), pairs, v);
+      }
+    }
+    use = finisher;
+  }
+
+  template <class Use>
+  struct FinishPairsOfSegment {
+    const PanelKernel& kernel;
+    Use& use;
+
+    template <int kFirst, int kCount>
+    HWY_INLINE void run(const Segment& segment) const {
+      kernel.template finish_pairs<kFirst, kCount>(kernel.weights + segment.begin * kWidth,
+                                                   segment.begin, segment.end, use);
+    }
+  };
+
+  // The same for all that some row sees, in place.
+  template <class Use>
+  HWY_INLINE void finish_in_pairs(Use& use) const {
+    for (std::int32_t i = 0; i < num_segments; ++i) {
+      with_vectors<kVectors>(segments[i], FinishPairsOfSegment<Use>{*this, use});
+    }
+  }
+#else
+  template <class Use>
+  static HWY_INLINE void finish_in_pairs(Use&) {}
+#endif
+
   // Fetches as many of the rows that are to be fetched as fall to the register block that begins
   // with a key.
   HWY_INLINE void fetch_rows(std::int32_t key) const {

@@ -110,16 +110,14 @@ struct SoftmaxKernel {
 
   HWY_INLINE void attend() const {
     if (kernel.begin >= kernel.end) return;
+    const bool pairs = makes_pairs();
     const bool may_fuse = !state.moving && has_started<kVectors>(state);
-    if (may_fuse && makes_pairs()) {
-      if (try_fused_weights<kInTiles>()) return add_values(true);
-      separate_weights();
-    } else if (!may_fuse || !try_fused_weights<false>()) {
-      separate_weights();
+    if (!may_fuse || !(pairs ? try_fused_weights<kInTiles>() : try_fused_weights<false>())) {
+      separate_weights(pairs);
     }
     if (options.guarded && kernel.is_mixed) kernel.replace_unseen(kUnseen);
     drop(kernel, options);
-    add_values(false);
+    add_values(pairs);
   }
 
   // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
@@ -140,7 +138,7 @@ struct SoftmaxKernel {
       largest[v] = exponent;
     }
     move(largest, shift);
-    weigh(shift, exponent_of);
+    weigh(shift, exponent_of, false);
     drop(kernel, options);
     add_values(false);
   }
@@ -188,12 +186,12 @@ struct SoftmaxKernel {
     return fits;
   }
 
-  HWY_INLINE void separate_weights() const {
+  HWY_INLINE void separate_weights(bool pairs) const {
     Exponents<kVectors> exponents(kernel, state.minus_m);
     Vec shift[kVectors];
     kernel.score(exponents);
     move(exponents.largest, shift);
-    weigh(shift, OfExponents());
+    weigh(shift, OfExponents(), pairs);
   }
 
   HWY_INLINE void move(const Vec (&largest)[kVectors], Vec (&shift)[kVectors]) const {
@@ -238,22 +236,28 @@ struct SoftmaxKernel {
     }
   };
 
-  // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]).
+  // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]), or pairs of
+  // these.
   template <class ExponentOf>
-  HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of) const {
+  HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of,
+                        bool pairs) const {
     if (options.guarded) {
-      weigh_with(SeparateWeights<true, ExponentOf>{exponent_of, {}, {}}, shift);
+      weigh_with(SeparateWeights<true, ExponentOf>{exponent_of, {}, {}}, shift, pairs);
     } else {
-      weigh_with(SeparateWeights<false, ExponentOf>{exponent_of, {}, {}}, shift);
+      weigh_with(SeparateWeights<false, ExponentOf>{exponent_of, {}, {}}, shift, pairs);
     }
   }
   template <class Separate>
-  HWY_INLINE void weigh_with(Separate separate, const Vec (&shift)[kVectors]) const {
+  HWY_INLINE void weigh_with(Separate separate, const Vec (&shift)[kVectors], bool pairs) const {
     for (int v = 0; v < kVectors; ++v) {
       separate.shift[v] = shift[v];
       separate.tile_sum[v] = hn::Zero(kReals);
     }
-    kernel.finish(separate);
+    if (pairs) {
+      kernel.finish_in_pairs(separate);
+    } else {
+      kernel.finish(separate);
+    }
     add_to_sum(separate.tile_sum);
   }
 

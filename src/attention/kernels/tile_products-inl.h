@@ -120,7 +120,7 @@ struct TileScores {
       second.load(pair);
       multiply_tiles<kSecondSums, kCount>(query, kWidth);
     }
-    Real* const scores = kernel.weights + key * kWidth + kFirst * kLanes;
+    Real* const scores = scores_of(key) + kFirst * kLanes;
     store_tiles<0, kCount>(scores, kWidth);
     if (has_second) store_tiles<kSecondSums, kCount>(scores + kTileRows * kWidth, kWidth);
   }
@@ -128,35 +128,25 @@ struct TileScores {
   template <int kFirst, int kCount>
   HWY_INLINE void finish(std::int32_t key, std::int32_t end) const {
     if constexpr (Use::kMakesPairs) {
-      if (kernel.is_mixed) {
-        finish_pairs<true, kFirst, kCount>(key, end);
-      } else {
-        finish_pairs<false, kFirst, kCount>(key, end);
-      }
+      kernel.template finish_pairs<kFirst, kCount>(scores_of(key), key, end, use);
     } else if constexpr (Use::kFinishes) {
       kernel.template finish<kFirst, kCount>(key, end, use);
     }
   }
 
-  template <bool kMixed, int kFirst, int kCount>
-  HWY_INLINE void finish_pairs(std::int32_t key, std::int32_t end) const {
-    for (; key < end; key += 2) {
-      Real* const row = kernel.weights + key * kernel.kWidth;
-      Real* const pairs = kernel.weights + key / 2 * kernel.kWidth;
-      for (int v = kFirst; v < kFirst + kCount; ++v) {
-        const Vec first = use.template finish<kMixed>(v, key, kernel.load(row, v));
-        Vec second = hn::Zero(kReals);
-        if (HWY_LIKELY(key + 1 < end)) {
-          second = use.template finish<kMixed>(v, key + 1, kernel.load(row + kernel.kWidth, v));
-        }
-        kernel.store(pair_of(first, second), pairs, v);
-      }
-    }
+  // Where those of a block of keys go. Those that become pairs at once all go behind the pairs, if
+  // they can, which is less memory for the nearest cache.
+  HWY_INLINE Real* scores_of(std::int32_t key) const {
+    if (!Use::kMakesPairs) return kernel.weights + key * kernel.kWidth;
+    const std::int32_t keys =
+        (kernel.tile.num_keys + kKeysTogether - 1) / kKeysTogether * kKeysTogether;
+    return kernel.weights + std::min(keys / 2, keys - kKeysTogether) * kernel.kWidth;
   }
 };
 
-// What the keys of a segment add to two blocks of columns, whose sums are in the registers.
-template <int kVectors>
+// What the keys of a segment add to a block of columns, whose sums are in the registers from kSums
+// on.
+template <int kVectors, int kSums>
 struct TileColumns {
   const typename PanelKernel<kVectors>::OverKeys& operands;
   std::int32_t column;
@@ -168,9 +158,7 @@ struct TileColumns {
     for (std::int32_t pair = segment.begin / 2; 2 * pair < segment.end; pair += kTilePairs) {
       const Real* const weights = operands.weights + pair * kWidth + kFirst * kLanes;
       tile_load<kTileA>(values + pair, operands.stride);
-      multiply_tiles<kFirst, kCount>(weights, kWidth);
-      tile_load<kTileA>(values + kTileRows * operands.stride + pair, operands.stride);
-      multiply_tiles<kSecondSums + kFirst, kCount>(weights, kWidth);
+      multiply_tiles<kSums + kFirst, kCount>(weights, kWidth);
     }
   }
 };
@@ -185,7 +173,7 @@ struct CountedColumns {
   template <int kFirst, int kCount>
   HWY_INLINE void run(const Segment& segment) const {
     constexpr int kWidth = PanelKernel<kVectors>::kWidth;
-    for (std::int32_t i = 0; i < 2 * kTileRows; ++i) {
+    for (std::int32_t i = 0; i < kTileRows; ++i) {
       const Real* const values = operands.values + (column + i) * operands.stride;
       for (int v = kFirst; v < kFirst + kCount; ++v) {
         Real* const at = sums + (column + i) * kWidth + v * kLanes;
@@ -200,38 +188,41 @@ struct CountedColumns {
   }
 };
 
-// Adds what all keys add to two blocks of columns.
-template <int kVectors>
+// Adds what all keys add to a block of columns.
+template <int kSums, int kVectors>
 HWY_INLINE void add_columns(const PanelKernel<kVectors>& kernel,
                             const typename PanelKernel<kVectors>::OverKeys& operands,
-                            std::int32_t column, Real* sums) {
-  constexpr int kWidth = PanelKernel<kVectors>::kWidth;
-  Real* const first = sums + column * kWidth;
-  Real* const second = first + kTileRows * kWidth;
-  load_tiles<0, kVectors>(first, kWidth);
-  load_tiles<kSecondSums, kVectors>(second, kWidth);
+                            std::int32_t column, const Real* sums) {
+  load_tiles<kSums, kVectors>(sums, kernel.kWidth);
   for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
-    with_vectors<kVectors>(kernel.segments[i], TileColumns<kVectors>{operands, column});
+    with_vectors<kVectors>(kernel.segments[i], TileColumns<kVectors, kSums>{operands, column});
   }
-  store_tiles<0, kVectors>(first, kWidth);
-  store_tiles<kSecondSums, kVectors>(second, kWidth);
 }
 
-// Columns are a multiple of two blocks.
+// Columns are a multiple of two blocks. The sums of one are stored after the next one is
+// multiplied: whatever is loaded behind a store waits for it where the last twelve bits of their
+// addresses are the same, and a store waits for its products.
 template <int kVectors>
 HWY_INLINE void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
                                     const typename PanelKernel<kVectors>::OverKeys& operands,
                                     std::int32_t columns, Real* sums) {
+  constexpr int kWidth = PanelKernel<kVectors>::kWidth;
+  constexpr int kBlockSize = kTileRows * kWidth;
   for (std::int32_t column = 0; column < columns; column += 2 * kTileRows) {
-    add_columns(kernel, operands, column, sums);
+    Real* const block = sums + column * kWidth;
+    add_columns<0>(kernel, operands, column, block);
+    if (column > 0) store_tiles<kSecondSums, kVectors>(block - kBlockSize, kWidth);
+    add_columns<kSecondSums>(kernel, operands, column + kTileRows, block + kBlockSize);
+    store_tiles<0, kVectors>(block, kWidth);
   }
+  store_tiles<kSecondSums, kVectors>(sums + columns * kWidth - kBlockSize, kWidth);
 }
 
 template <Counted kCounted, int kVectors>
 HWY_INLINE void add_counted_values(const PanelKernel<kVectors>& kernel,
                                    const typename PanelKernel<kVectors>::OverKeys& operands,
                                    std::int32_t columns, Real* sums) {
-  for (std::int32_t column = 0; column < columns; column += 2 * kTileRows) {
+  for (std::int32_t column = 0; column < columns; column += kTileRows) {
     const CountedColumns<kCounted, kVectors> add{operands, column, sums};
     for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
       with_vectors<kVectors>(kernel.segments[i], add);
@@ -243,24 +234,20 @@ HWY_INLINE void add_counted_values(const PanelKernel<kVectors>& kernel,
 // up with 0 to whole registers, and rows as RowVectors has them, in pairs too.
 template <int kVectors>
 struct TileRowSums {
-  static constexpr int kSteps = (kVectors * kLanes + 2 * kTilePairs - 1) / (2 * kTilePairs);
-  static constexpr int kRowElements = kSteps * kTilePairs;
+  static constexpr int kRowPairs = kVectors * kLanes / 2;
+  static constexpr int kRowElements = (kRowPairs + kTilePairs - 1) / kTilePairs * kTilePairs;
 
-  // Whether the numbers of keys that rows do not see are there all the same: they are 0 otherwise.
-  static HWY_INLINE bool are_complete(const PanelKernel<kVectors>& kernel) {
-    const Segment& first = kernel.segments[0];
-    return kernel.num_segments == 1 && first.first_vector == 0 && first.num_vectors == kVectors;
-  }
-
-  // pairs[key][kRowElements] = the numbers of a key times `scale`.
+  // pairs[key][kRowElements] = the numbers of a key times `scale`; 0 of rows that do not see it,
+  // and of keys that fill up the last block.
   static HWY_INLINE void pair_numbers(const PanelKernel<kVectors>& kernel, Real scale,
                                       Real* pairs) {
     const Vec factor = hn::Set(kReals, scale);
-    const std::int32_t whole_end =
-        (kernel.end + kTileRows - 1) / kTileRows * kTileRows;  // of tiles
-    if (!are_complete(kernel) || kernel.end < whole_end || 2 * kRowElements > kVectors * kLanes) {
-      const std::int64_t first = std::int64_t{kernel.begin} * kRowElements;
-      std::fill(pairs + first, pairs + std::int64_t{whole_end} * kRowElements, Real{0});
+    const Segment& first = kernel.segments[0];
+    const std::int32_t seen_end = first.num_vectors == kVectors ? first.end : kernel.begin;
+    for (std::int32_t key = kernel.begin; key < kernel.end || key % kTileRows != 0; ++key) {
+      const bool is_written = key >= first.begin && key < seen_end;
+      Real* const row = pairs + key * kRowElements;
+      std::fill(row + (is_written ? kRowPairs : 0), row + kRowElements, Real{0});
     }
     kernel.visit([&](int v, std::int32_t key, const Real* at) HWY_ATTR {
       store_neighbours<First::kLower>(hn::Mul(hn::Load(kReals, at), factor),

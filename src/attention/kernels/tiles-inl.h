@@ -98,6 +98,8 @@ inline TileRegisters& tile_registers() {
 class TileScope {
  public:
   TileScope() {}
+  static void set_up() {}
+  static void give_up() {}
 };
 
 template <int kTile>
@@ -131,7 +133,12 @@ HWY_INLINE void tile_multiply() {
 // All tiles have their whole size while this lives.
 class TileScope {
  public:
-  TileScope() {
+  TileScope() { set_up(); }
+  ~TileScope() { give_up(); }
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+
+  static void set_up() {
     struct alignas(64) Configuration {
       std::uint8_t palette = 1;
       std::uint8_t start_row = 0;
@@ -143,9 +150,7 @@ class TileScope {
     static constexpr Configuration kWhole;
     asm volatile("ldtilecfg %0" ::"m"(kWhole));
   }
-  ~TileScope() { asm volatile("tilerelease"); }
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
+  static void give_up() { asm volatile("tilerelease"); }
 };
 
 template <int kTile>

@@ -30,12 +30,25 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::tiles {
 
 namespace {
 
+// Whether this thread's tiles are set up for several kernels.
+thread_local bool are_set_up = false;
+
+void begin() {
+  TileScope::set_up();
+  are_set_up = true;
+}
+void end() {
+  TileScope::give_up();
+  are_set_up = false;
+}
+
 // The same kernel with tiles set up.
 template <auto kKernel>
 struct InTiles;
 template <class... Arguments, void (*kKernel)(Arguments...)>
 struct InTiles<kKernel> {
   static void run(Arguments... arguments) {
+    if (are_set_up) return kKernel(arguments...);
     const TileScope scope;
     kKernel(arguments...);
   }
@@ -83,6 +96,8 @@ KernelTable table_of(const KernelTable& numbers) {
   KernelTable table = numbers;
   table.in_numbers = &numbers;
   table.keys_together = kTileKeysTogether;
+  table.begin = begin;
+  table.end = end;
   table.backward = backward_in_tiles();
   table.attend = InTiles<attend>::run;
   table.attend_rows = attend_rows;

@@ -253,6 +253,10 @@ TEST_F(Bfloat16Pairs, GradientsOfAnOutOfFloatsAreTheSame) {
   testing_support::expect_gradients_of_an_out_of_floats_are_the_same(*table_of_pairs(), 16);
 }
 
+TEST_F(Bfloat16Pairs, GradientsOfRowsThatAreNotFinite) {
+  testing_support::expect_gradients_of_rows_that_are_not_finite(*table_of_pairs(), 16);
+}
+
 TEST_F(Bfloat16Pairs, GradientsOfHiddenNumbers) {
   testing_support::expect_gradients_of_hidden_numbers_are_nothing(*table_of_pairs(), 16);
 }

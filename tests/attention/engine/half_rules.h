@@ -197,4 +197,28 @@ inline void expect_gradients_of_hidden_numbers_are_nothing(const kernels::Kernel
   }
 }
 
+// Rows that are not finite touch the keys they see, and no others, to the bit.
+inline void expect_gradients_of_rows_that_are_not_finite(const kernels::KernelTable& table,
+                                                         std::int64_t dim) {
+  HalfInputs in({.q_len = 60, .kv_len = 200, .head_dim = dim, .value_dim = dim});
+  const AttentionOptions options{.mask = sliding_window(7, 0, Alignment::top_left())};
+  auto grad_out = grad_out_for(in);
+  const auto expected = differentiate(table, in, grad_out, options);
+  grad_out(0, 0, 20, 5) = BFloat16(std::numeric_limits<float>::infinity());
+  in.query(0, 0, 40, 1) = BFloat16(std::numeric_limits<float>::quiet_NaN());
+  const auto found = differentiate(table, in, grad_out, options);
+  for (std::int64_t k = 0; k < 200; ++k) {
+    const bool is_touched = (k >= 13 && k <= 20) || (k >= 33 && k <= 40);
+    for (std::int64_t d = 0; d < dim; ++d) {
+      if (is_touched) {
+        EXPECT_FALSE(std::isfinite(found.value(0, 0, k, 5))) << k;
+        EXPECT_FALSE(std::isfinite(found.key(0, 0, k, d))) << k;
+      } else {
+        EXPECT_EQ(found.key(0, 0, k, d), expected.key(0, 0, k, d)) << k;
+        EXPECT_EQ(found.value(0, 0, k, d), expected.value(0, 0, k, d)) << k;
+      }
+    }
+  }
+}
+
 }  // namespace heed::testing_support

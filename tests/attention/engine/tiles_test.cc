@@ -61,7 +61,8 @@ class Tiles : public testing::Test {
 
 TEST_F(Tiles, AwkwardLengths) {
   for (const std::int64_t q_len : {1, 2, 15, 16, 17, 47, 48, 49, 129}) {
-    for (const std::int64_t kv_len : {1, 2, 3, 15, 16, 17, 31, 32, 33, 127, 128, 129, 145, 257}) {
+    for (const std::int64_t kv_len :
+         {1, 2, 3, 15, 16, 17, 31, 32, 33, 127, 128, 129, 145, 191, 192, 223, 257}) {
       const HalfInputs in({.q_len = q_len, .kv_len = kv_len, .head_dim = 32, .value_dim = 32});
       for (const Mask& mask : {Mask(), causal_bottom_right(), causal_top_left()}) {
         EXPECT_EQ(inaccuracy_in_tiles(in, {.mask = mask}), "")
@@ -250,6 +251,10 @@ TEST_F(Tiles, GradientsHaveTheSameBitsOnThreads) {
 
 TEST_F(Tiles, GradientsOfAnOutOfFloatsAreTheSame) {
   testing_support::expect_gradients_of_an_out_of_floats_are_the_same(*table_of_tiles(), 64);
+}
+
+TEST_F(Tiles, GradientsOfRowsThatAreNotFinite) {
+  testing_support::expect_gradients_of_rows_that_are_not_finite(*table_of_tiles(), 32);
 }
 
 TEST_F(Tiles, GradientsOfHiddenNumbers) {
