@@ -67,10 +67,12 @@ std::uint64_t forward(const Setup& setup) {
   return hash.value();
 }
 
-template <class T>
-void add_gradients(Hash& hash, const AttentionGradients<T>& gradients) {
-  for (const Tensor<T>* gradient : {&gradients.query, &gradients.key, &gradients.value,
-                                    &gradients.alibi_slopes, &gradients.bias, &gradients.sinks}) {
+template <class T, class Real>
+void add_gradients(Hash& hash, const AttentionGradients<T, Real>& gradients) {
+  for (const auto* gradient : {&gradients.query, &gradients.key, &gradients.value}) {
+    hash.add(*gradient);
+  }
+  for (const auto* gradient : {&gradients.alibi_slopes, &gradients.bias, &gradients.sinks}) {
     hash.add(*gradient);
   }
 }
@@ -289,6 +291,7 @@ std::vector<Call> half_calls() {
   std::vector<Call> calls;
   add_calls(calls, "float16 forward", setups(5), forward<Float16>);
   add_calls(calls, "bfloat16 forward", setups(7), forward<BFloat16>);
+  add_calls(calls, "bfloat16 backward", setups(7), backward<BFloat16>);
   return with_libm(std::move(calls));
 }
 
