@@ -274,8 +274,8 @@ struct BasicKernelTable {
 
   // What kernels need is set up when one begins and given up when it ends; between these two, which
   // are of the calling thread, once for all. Null where nothing is.
-  void (*begin)();
-  void (*end)();
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
 
   // Adds one tile of keys to the state. The query is multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,

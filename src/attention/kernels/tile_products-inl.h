@@ -201,7 +201,8 @@ HWY_INLINE void add_columns(const PanelKernel<kVectors>& kernel,
 
 // Columns are a multiple of two blocks. The sums of one are stored after the next one is
 // multiplied: whatever is loaded behind a store waits for it where the last twelve bits of their
-// addresses are the same, and a store waits for its products.
+// addresses are the same (Intel's optimization manual: 4-KByte aliasing), and a store waits for its
+// products.
 template <int kVectors>
 HWY_INLINE void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
                                     const typename PanelKernel<kVectors>::OverKeys& operands,
