@@ -65,16 +65,22 @@ inline Tensor<BFloat16> grad_out_for(const HalfInputs& in) {
       {in.query.extent(0), in.query.extent(1), in.query.extent(2), in.value.extent(3)}, 11));
 }
 
+inline AttentionGradients<double> exact_gradients_of(const HalfInputs& in,
+                                                     const Tensor<BFloat16>& grad_out,
+                                                     const AttentionOptions& options) {
+  const ExactOptions exact(options);
+  return reference::attention_backward(
+      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
+      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact);
+}
+
 // Empty when the errors are at most twice those of the plain computation in the same precision.
 inline std::string gradient_inaccuracy(const kernels::KernelTable& table, const HalfInputs& in,
                                        const AttentionOptions& options) {
   const auto grad_out = grad_out_for(in);
   const auto found = differentiate(table, in, grad_out, options);
   const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
-  const ExactOptions exact_options(options);
-  const auto exact = reference::attention_backward(
-      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
-      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
+  const auto exact = exact_gradients_of(in, grad_out, options);
   // Each is a sum of terms that cancel: as wrong as grad_out · out is of an out whose weights were
   // rounded, times what it stands for, and over rows these errors add up like random steps. Of an
   // option there are few gradients.

@@ -11,7 +11,6 @@
 #include "attention/masks/sinks_and_window.h"
 #include "heed/position.h"
 #include "heed/reference.h"
-#include "support/exact.h"
 #include "support/half_gradients.h"
 
 namespace heed::testing_support {
@@ -120,10 +119,7 @@ inline void expect_accurate_gradients_of_long_sequences(const kernels::KernelTab
   const AttentionOptions options{.scale = 0.11F};
   const auto found = differentiate(table, in, grad_out, options);
   const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
-  const ExactOptions exact_options(options);
-  const auto exact = reference::attention_backward(
-      exactly(converted<float>(grad_out)), exactly(converted<float>(in.query)),
-      exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact_options);
+  const auto exact = exact_gradients_of(in, grad_out, options);
   EXPECT_EQ(Judgement{}("query", found.query, plain.query, exact.query), "");
   EXPECT_EQ(Judgement{}("key", found.key, plain.key, exact.key), "");
   EXPECT_EQ(Judgement{}("value", found.value, plain.value, exact.value), "");
