@@ -83,7 +83,7 @@ Outcome measure_backward(const ForwardCase& forward, int repetitions, Progress& 
   Outcome outcome = with_dtype(forward, [&](auto number) {
     return measure_backward_as<decltype(number)>(forward, repetitions, progress);
   });
-  outcome.peak_factor = peak_factor(forward, Measured::kBackward);
+  outcome.peak_factor = peak_factor(forward);
   return outcome;
 }
 

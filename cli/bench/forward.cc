@@ -37,7 +37,7 @@ Outcome measure_forward(const ForwardCase& forward, int repetitions, Progress& p
   Outcome outcome = with_dtype(forward, [&](auto number) {
     return measure_forward_as<decltype(number)>(forward, repetitions, progress);
   });
-  outcome.peak_factor = peak_factor(forward, Measured::kForward);
+  outcome.peak_factor = peak_factor(forward);
   return outcome;
 }
 

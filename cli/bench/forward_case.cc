@@ -59,7 +59,7 @@ double operations(const ForwardCase& forward) {
   return 2 * visible_pairs(forward) * static_cast<double>(forward.head_dim + forward.value_dim);
 }
 
-double peak_factor(const ForwardCase& forward, Measured what) {
+double peak_factor(const ForwardCase& forward) {
   if (forward.dtype == "float64") return 0.5;
   const std::string target = attention_target();
   if (forward.dtype != "bfloat16" || forward.with == "exact" || !target.ends_with("_BF16")) {
@@ -68,7 +68,7 @@ double peak_factor(const ForwardCase& forward, Measured what) {
   if (target != "AMX_BF16") return 2;
   const bool fits = forward.head_dim % 32 == 0 && forward.value_dim % 32 == 0 &&
                     std::max(forward.head_dim, forward.value_dim) <= 256;
-  return what == Measured::kForward && fits ? 16 : 1;
+  return fits ? 16 : 1;
 }
 
 nlohmann::ordered_json describe(const ForwardCase& forward) {

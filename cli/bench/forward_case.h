@@ -51,8 +51,7 @@ auto with_dtype(const ForwardCase& forward, const Use& use) {
 
 // How many times as many operations as in float the processor can do in the numbers that are
 // multiplied.
-enum class Measured { kForward, kBackward };
-double peak_factor(const ForwardCase& forward, Measured what);
+double peak_factor(const ForwardCase& forward);
 
 nlohmann::ordered_json describe(const ForwardCase& forward);
 
