@@ -87,20 +87,27 @@ HWY_INLINE Vec add_tile_row(const Real* a, const Real* b, std::int64_t b_stride,
 
 #ifdef HEED_EMULATE_AMX
 
+// Nothing but a kernel between set_up_tiles() and give_up_tiles() may touch them: the processor
+// would refuse to.
 struct TileRegisters {
-  alignas(64) Real rows[8][kTileRows][kLanes];
+  alignas(64) Real rows[8][kTileRows][kLanes] = {};
+  bool are_set_up = false;
 };
-inline TileRegisters& tile_registers() {
+inline TileRegisters& all_registers() {
   thread_local TileRegisters registers;
   return registers;
 }
+inline TileRegisters& tile_registers() {
+  HWY_ASSERT(all_registers().are_set_up);
+  return all_registers();
+}
 
-class TileScope {
- public:
-  TileScope() {}
-  static void set_up() {}
-  static void give_up() {}
-};
+inline void set_up_tiles() {
+  HWY_ASSERT(!all_registers().are_set_up);
+  all_registers() = {};
+  all_registers().are_set_up = true;
+}
+inline void give_up_tiles() { tile_registers().are_set_up = false; }
 
 template <int kTile>
 HWY_INLINE void tile_zero() {
@@ -130,28 +137,20 @@ HWY_INLINE void tile_multiply() {
 
 #else
 
-// All tiles have their whole size while this lives.
-class TileScope {
- public:
-  TileScope() { set_up(); }
-  ~TileScope() { give_up(); }
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
-
-  static void set_up() {
-    struct alignas(64) Configuration {
-      std::uint8_t palette = 1;
-      std::uint8_t start_row = 0;
-      std::uint8_t reserved[14] = {};
-      std::uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-      std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    };
-    static_assert(sizeof(Configuration) == 64);
-    static constexpr Configuration kWhole;
-    asm volatile("ldtilecfg %0" ::"m"(kWhole));
-  }
-  static void give_up() { asm volatile("tilerelease"); }
-};
+// All tiles get their whole size, and zeros.
+inline void set_up_tiles() {
+  struct alignas(64) Configuration {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  static_assert(sizeof(Configuration) == 64);
+  static constexpr Configuration kWhole;
+  asm volatile("ldtilecfg %0" ::"m"(kWhole));
+}
+inline void give_up_tiles() { asm volatile("tilerelease"); }
 
 template <int kTile>
 HWY_INLINE void tile_zero() {
@@ -175,6 +174,15 @@ HWY_INLINE void tile_multiply() {
 }
 
 #endif
+
+// Tiles are set up while this lives.
+class TileScope {
+ public:
+  TileScope() { set_up_tiles(); }
+  ~TileScope() { give_up_tiles(); }
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+};
 
 }  // namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();

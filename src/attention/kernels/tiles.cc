@@ -34,11 +34,11 @@ namespace {
 thread_local bool are_set_up = false;
 
 void begin() {
-  TileScope::set_up();
+  set_up_tiles();
   are_set_up = true;
 }
 void end() {
-  TileScope::give_up();
+  give_up_tiles();
   are_set_up = false;
 }
 
