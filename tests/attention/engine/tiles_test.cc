@@ -59,10 +59,11 @@ class Tiles : public testing::Test {
   }
 };
 
+// Tiles that follow two others become pairs at once.
 TEST_F(Tiles, AwkwardLengths) {
   for (const std::int64_t q_len : {1, 2, 15, 16, 17, 47, 48, 49, 129}) {
     for (const std::int64_t kv_len :
-         {1, 2, 3, 15, 16, 17, 31, 32, 33, 127, 128, 129, 145, 191, 192, 223, 257}) {
+         {1, 2, 3, 15, 16, 17, 31, 32, 33, 127, 128, 129, 145, 257, 289, 320, 352}) {
       const HalfInputs in({.q_len = q_len, .kv_len = kv_len, .head_dim = 32, .value_dim = 32});
       for (const Mask& mask : {Mask(), causal_bottom_right(), causal_top_left()}) {
         EXPECT_EQ(inaccuracy_in_tiles(in, {.mask = mask}), "")
@@ -206,7 +207,7 @@ TEST_F(Tiles, ThePlanSaysSo) {
 
 TEST_F(Tiles, GradientsOfAwkwardSizes) {
   for (const std::int64_t q_len : {1, 16, 17, 31, 47, 51, 97}) {
-    for (const std::int64_t kv_len : {1, 2, 15, 16, 17, 33, 127, 128, 131}) {
+    for (const std::int64_t kv_len : {1, 2, 15, 16, 17, 33, 127, 128, 131, 320}) {
       const HalfInputs in({.num_heads = 2,
                            .num_kv_heads = 1,
                            .q_len = q_len,
