@@ -3,15 +3,19 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "attention/engine/half_rules.h"
+#include "attention/kernels/backward.h"
 #include "heed/kv_cache.h"
 #include "support/drawn_attention.h"
+#include "support/guarded_memory.h"
 #include "support/half_gradients.h"
 
 namespace heed {
@@ -272,6 +276,31 @@ TEST_F(Tiles, AWeightOfOneHasNoGradient) {
     EXPECT_EQ(found.query(0, 0, 0, d), 0);
     EXPECT_EQ(found.key(0, 0, 0, d), 0);
   }
+}
+
+// Keys that fill no block have sums behind which nothing is read or written: a forbidden page.
+TEST_F(Tiles, SumsOfKeysEndWhereTheyEnd) {
+  constexpr std::int32_t kKeys = 20;
+  constexpr std::int32_t kDim = 32;
+  const auto& table = *table_of_tiles()->in_pairs;
+  const std::vector<std::int32_t> begin(16, 0);
+  const std::vector<std::int32_t> end(16, kKeys);
+  kernels::Panel panel{.vectors = 1, .head_dim = kDim, .value_dim = kDim};
+  panel.begin = begin.data();
+  panel.end = end.data();
+  panel.any_end = panel.all_end = panel.vector_end[0] = kKeys;
+  alignas(64) float numbers[32 * 16];
+  alignas(64) float rows[16 * kDim];
+  std::fill(std::begin(numbers), std::end(numbers), 2.0F);
+  std::fill(std::begin(rows), std::end(rows), 3.0F);
+  const kernels::RowVectors vectors{rows, 16, 16, kDim / 16};
+  table.backward->pair_rows(vectors, rows);
+  const testing_support::GuardedMemory memory(sizeof(float) * kKeys * kDim,
+                                              testing_support::Edge::kLast);
+  auto* const sums = static_cast<float*>(memory.data());
+  std::fill_n(sums, kKeys * kDim, 1.0F);
+  table.backward->add_to_keys({.num_keys = kKeys}, panel, numbers, vectors, false, {sums, kDim});
+  for (std::int32_t i = 0; i < kKeys * kDim; ++i) EXPECT_EQ(sums[i], 1 + 16 * 6) << i;
 }
 
 // Scores that are too large for the running softmax.
