@@ -5,8 +5,12 @@ Usage: bench.py HEED MPIRUN..."""
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import mpirun  # noqa: E402
 
 HEED, *MPIRUN = sys.argv[1:]
 SMALL = ["--seq", "2100", "--heads", "2", "--head-dim", "8", "--repeat", "2"]
@@ -15,7 +19,7 @@ LIMIT = 120
 
 def run(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
     command = [*MPIRUN, "-n", str(ranks), HEED, "bench", "distributed", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    return mpirun.run(command, timeout=LIMIT)
 
 
 def check_report() -> None:

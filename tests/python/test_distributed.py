@@ -12,6 +12,7 @@ import sys
 import time
 import types
 
+import mpirun
 import numpy as np
 import pytest
 import torch
@@ -47,7 +48,7 @@ def run_processes(count: int, *arguments: object, program: pathlib.Path = HERE /
         command += ["--oversubscribe", "--allow-run-as-root"]
     command += [sys.executable, "-m", "mpi4py", str(program), *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": package, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return mpirun.run(command, env=environment, timeout=120)
 
 
 @pytest.mark.parametrize("count", RANKS)

@@ -34,6 +34,9 @@ import os, signal, sys, threading, time
 import numpy as np
 import heed
 
+# Shells have what they start in the background ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 random = np.random.default_rng(0)
 
 def draw(*shape, dtype=np.float32):

@@ -1,0 +1,45 @@
+"""How the tests of ranks wait for mpirun, beside programs that behave like it."""
+
+import pathlib
+import subprocess
+import sys
+
+import mpirun
+import pytest
+
+# Starts a rank that lives for a moment, and waits for it: at the first `stuck` runs not for that alone.
+LAUNCHER = """
+import pathlib, subprocess, sys, time
+runs, stuck = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+rank = subprocess.Popen(["sleep", "0.5"])
+runs.write_text(runs.read_text() + "x")
+print("said", flush=True)
+if len(runs.read_text()) <= stuck:
+    time.sleep(60)
+rank.wait()
+sys.exit(3)
+"""
+
+
+def launch(runs: pathlib.Path, stuck: int, *, timeout: float = 30) -> subprocess.CompletedProcess:
+    runs.write_text("")
+    return mpirun.run([sys.executable, "-c", LAUNCHER, str(runs), str(stuck)], timeout=timeout, patience=1)
+
+
+@pytest.mark.parametrize("stuck", [0, 1, 2])
+def test_what_waits_for_itself_is_run_again(stuck: int, tmp_path: pathlib.Path) -> None:
+    done = launch(tmp_path / "runs", stuck)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "said\n", "")
+    assert (tmp_path / "runs").read_text() == "x" * (stuck + 1)
+
+
+def test_what_never_ends_is_an_error(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(AssertionError, match="4 times mpirun did not end after its ranks"):
+        launch(tmp_path / "runs", mpirun.ATTEMPTS)
+
+
+def test_ranks_that_live_on_are_waited_for() -> None:
+    program = "import subprocess; subprocess.run(['sleep', '2'])"
+    assert mpirun.run([sys.executable, "-c", program], timeout=30, patience=0.5).returncode == 0
+    with pytest.raises(subprocess.TimeoutExpired, match="1 seconds"):
+        mpirun.run([sys.executable, "-c", program], timeout=1, patience=0.5)
