@@ -138,24 +138,26 @@ class BackwardWorker {
           tile, static_cast<std::int32_t>(schedule.head_dim));
       const std::int64_t following =
           following_keys<Real, PanelGradients<Real>>(schedule, panels, {keys.end, all.end});
+      ahead_.start_tile(following);
       const KernelScope<Real> scope(*schedule.table, schedule.runs_kernels_alone);
       for (std::size_t p = 0; p < panels.size(); ++p) {
         PanelGradients<Real>& panel = panels[p];
         if (!panel.rows().sees(tile)) continue;
-        if (schedule.fetches_rows) tile.fetched = rows_ahead(task, panels, p, tile, following);
+        if (schedule.fetches_rows) tile.fetched = rows_ahead(task, panels, p, tile);
         start(task, panels.first(p + 1));
         panel.add(tile, has_finite_keys, scratch_);
       }
     });
   }
 
-  // What panel p is to fetch while it computes a tile, as on the way forward.
+  // What panel p is to fetch while it computes a tile, as on the way forward, but beside one
+  // product alone.
   kernels::FetchedRows rows_ahead(const PanelTask<Real>& task,
                                   std::span<const PanelGradients<Real>> panels, std::size_t p,
-                                  const kernels::BasicTile<Real>& tile, std::int64_t following) {
+                                  const kernels::BasicTile<Real>& tile) {
     const BackwardJob<Real>& job = task.job;
     const PanelRows<Real>& rows = panels[p].rows();
-    ahead_.start(panels, p, tile, following);
+    ahead_.start_panel();
     if (rows.tiles().ends_with(tile.first_key)) {
       ahead_.add_rows(rows, job.gradients.query, schedule_.head_dim);
     }
@@ -165,6 +167,7 @@ class BackwardWorker {
       ahead_.add_rows(others, job.grad_out, schedule_.value_dim);
       ahead_.add_rows(others, job.out, schedule_.value_dim);
     }
+    ahead_.add_following(rows, tile, schedule_.head_dim);
     return ahead_.rows();
   }
 

@@ -185,29 +185,30 @@ class Worker {
         put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
       const std::int64_t following =
           following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end});
+      ahead_.start_tile(following);
       const KernelScope<Real> scope(*schedule_.table, schedule_.runs_kernels_alone);
       for (std::size_t p = 0; p < panels.size(); ++p) {
         if (!panels[p].rows().sees(tile)) continue;
-        if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile, following);
+        if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile);
         panels[p].add(tile, scratch_);
       }
     });
   }
 
-  // What panel p is to fetch while it computes a tile: its part of the keys that follow, a few
-  // lines at a time; its results' memory, where it is the last tile; the queries of the next panel,
-  // where these were not read yet.
+  // What panel p is to fetch while it computes a tile, a few lines at a time: its results' memory,
+  // where it is the last tile; the queries of the next panel, where these were not read yet; of the
+  // keys that follow, the next that panels before it were not given.
   kernels::FetchedRows rows_ahead(const Item& item, std::span<const RunningSoftmax<Real>> panels,
-                                  std::size_t p, const kernels::BasicTile<Real>& tile,
-                                  std::int64_t following) {
+                                  std::size_t p, const kernels::BasicTile<Real>& tile) {
     const PanelRows<Real>& rows = panels[p].rows();
-    ahead_.start(panels, p, tile, following);
+    ahead_.start_panel();
     if (rows.tiles().ends_with(tile.first_key) && !item.job.continuation.leaves_states) {
       ahead_.add_rows(rows, item.job.out, schedule_.value_dim);
     }
     if (p + 1 < panels.size() && !panels[p + 1].rows().is_packed()) {
       ahead_.add_rows(panels[p + 1].rows(), item.job.query, schedule_.head_dim);
     }
+    ahead_.add_following(rows, tile, schedule_.head_dim + schedule_.value_dim);
     return ahead_.rows();
   }
 

@@ -27,24 +27,16 @@ std::int64_t following_keys(const Schedule<Real>& schedule, std::span<const Visi
 
 class RowsAhead {
  public:
-  // Begins with what panel p of several is to fetch: its part, in equal ones, of so many keys and
-  // values that follow the tile in memory.
-  template <class Real, class Visitor>
-  void start(std::span<const Visitor> panels, std::size_t p, const kernels::BasicTile<Real>& tile,
-             std::int64_t following) {
+  // Begins with a tile that so many keys and values follow in memory.
+  void start_tile(std::int64_t following) {
+    following_ = following;
+    next_ = 0;
+  }
+
+  // Begins with what a panel is to fetch while it computes the tile.
+  void start_panel() {
     count_ = 0;
     bytes_ = 0;
-    if (following == 0) return;
-    const auto part = [&](std::size_t i) {
-      return tile.num_keys +
-             following * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(panels.size());
-    };
-    for (std::int64_t j = part(p); j < part(p + 1); ++j) {
-      put(reinterpret_cast<const std::byte*>(tile.key + j * tile.key_stride));
-      put(reinterpret_cast<const std::byte*>(tile.value + j * tile.value_stride));
-    }
-    const kernels::BasicPanel<Real>& panel = panels[p].rows().panel();
-    bytes_ = std::max(panel.head_dim, panel.value_dim) * static_cast<std::int32_t>(sizeof(Real));
   }
 
   // What a tensor of queries or results has for the rows of a panel.
@@ -56,10 +48,32 @@ class RowsAhead {
     bytes_ = std::max(bytes_, static_cast<std::int32_t>(dim * size_of(tensor.type)));
   }
 
+  // The next of the keys and values that follow, as many as come beside a panel's products with the
+  // tile, which are of so many numbers for each key.
+  template <class Real>
+  void add_following(const PanelRows<Real>& rows, const kernels::BasicTile<Real>& tile,
+                     std::int64_t numbers_per_key) {
+    const kernels::BasicPanel<Real>& panel = rows.panel();
+    bytes_ = std::max(bytes_, std::max(panel.head_dim, panel.value_dim) *
+                                  static_cast<std::int32_t>(sizeof(Real)));
+    const std::int64_t keys = std::min(panel.any_end - tile.first_key, tile.num_keys) -
+                              std::max(panel.any_begin - tile.first_key, 0);
+    const std::int64_t most = keys * numbers_per_key / kNumbersPerLine / ((bytes_ + 63) / 64);
+    for (; next_ < following_ && count_ < most; ++next_) {
+      const std::int64_t j = tile.num_keys + next_;
+      put(reinterpret_cast<const std::byte*>(tile.key + j * tile.key_stride));
+      put(reinterpret_cast<const std::byte*>(tile.value + j * tile.value_stride));
+    }
+  }
+
   // Valid until the next change.
   kernels::FetchedRows rows() const { return {rows_.data(), count_, bytes_}; }
 
  private:
+  // How many numbers a panel multiplies, in some 70 cycles, for each line that is fetched
+  // meanwhile: a processor that has some 16 lines under way waits for them before it goes on.
+  static constexpr std::int64_t kNumbersPerLine = 48;
+
   void put(const std::byte* row) { rows_[static_cast<std::size_t>(count_++)] = row; }
 
   // A tile's keys and values, the results of one panel, and of another the queries and, on the way
@@ -67,6 +81,9 @@ class RowsAhead {
   std::array<const std::byte*, 2 * kernels::kTileKeys + 4 * kernels::kMaxPanelWidth> rows_;
   std::int32_t count_ = 0;
   std::int32_t bytes_ = 0;
+  // Keys that follow the tile, and how many of them panels were given.
+  std::int64_t following_ = 0;
+  std::int64_t next_ = 0;
 };
 
 }  // namespace heed::inline v0::engine

@@ -40,7 +40,9 @@ template <int kVectors>
 struct Absorb {
   static void run(const Tile& tile, const Panel& panel, const PanelOptions& options,
                   PanelState& state, Real* scores) {
-    SoftmaxKernel<kVectors>(tile, panel, scores, options, state).absorb();
+    Tile scored = tile;
+    scored.fetched = {};  // beside the scores
+    SoftmaxKernel<kVectors>(scored, panel, scores, options, state).absorb();
   }
 };
 inline void absorb(const Tile& tile, const Panel& panel, const PanelOptions& options,

@@ -83,7 +83,7 @@ struct StoredTile;    // in stored_tile.h
 struct IntegerTable;  // in integers.h
 
 // Rows of memory that will be wanted soon, of at most so many bytes each: they are fetched into the
-// second-level cache beside the first product.
+// second-level cache beside the products.
 struct FetchedRows {
   const std::byte* const* rows = nullptr;
   std::int32_t count = 0;
@@ -182,7 +182,8 @@ struct BasicPanelState {
   Real* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
   Real* sum = nullptr;        // [width]
   Real* out = nullptr;        // [value_dim][width]
-  // The last tile moved some m: expect the next one to do so too. A guess about speed only.
+  // The last tile moved some m that was set before: expect the next one to do so too. A guess about
+  // speed only.
   bool moving = true;
 };
 

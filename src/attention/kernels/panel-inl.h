@@ -59,20 +59,32 @@ struct PanelKernel {
   // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
-  std::int32_t fetched_per_block = 0;  // of the rows that are to be fetched
+  // Of the rows that are to be fetched, those that come beside scores, the others beside values;
+  // and how many to each register block.
+  std::int32_t fetched_with_scores;
+  std::int32_t fetched_per_scores = 0;
+  std::int32_t fetched_per_values = 0;
   // The rows' ranges, counted from the tile's first key; only of interest where it is mixed.
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
 
-  HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w) : tile(t), panel(p), weights(w) {
+  HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w)
+      : PanelKernel(t, p, w, t.fetched.count) {}
+
+  HWY_INLINE PanelKernel(const Tile& t, const Panel& p, Real* w, std::int32_t with_scores)
+      : tile(t), panel(p), weights(w), fetched_with_scores(with_scores) {
     begin = std::max(panel.any_begin - tile.first_key, 0) / kKeysTogether * kKeysTogether;
     end = std::min(panel.any_end - tile.first_key, tile.num_keys);
     is_mixed = panel.all_begin > tile.first_key + begin || panel.all_end < tile.first_key + end;
     segments[0] = {begin, end, 0, kVectors};
     if (is_mixed) find_segments();
     if (tile.fetched.count > 0 && begin < end) {
-      const std::int32_t blocks = (end - begin + kRegisterRows - 1) / kRegisterRows;
-      fetched_per_block = (tile.fetched.count + blocks - 1) / blocks;
+      const auto per_block = [](std::int32_t rows, std::int32_t of) {
+        const std::int32_t blocks = std::max((of + kRegisterRows - 1) / kRegisterRows, 1);
+        return (rows + blocks - 1) / blocks;
+      };
+      fetched_per_scores = per_block(with_scores, end - begin);
+      fetched_per_values = per_block(tile.fetched.count - with_scores, panel.value_dim);
     }
     for (int v = 0; v < kVectors; ++v) {
       row_begin[v] = is_mixed ? relative(panel.begin + v * kLanes) : hn::Zero(kReals);
@@ -225,15 +237,23 @@ struct PanelKernel {
   static HWY_INLINE void finish_in_pairs(Use&) {}
 #endif
 
-  // Fetches as many of the rows that are to be fetched as fall to the register block that begins
-  // with a key.
-  HWY_INLINE void fetch_rows(std::int32_t key) const {
-    if (fetched_per_block == 0 || (key - begin) % kRegisterRows != 0) return;
+  // Fetches as many of the rows that are to be fetched as fall to the register block of scores that
+  // begins with a key, or to that of values that begins with a column.
+  HWY_INLINE void fetch_with_scores(std::int32_t key) const {
+    if (fetched_per_scores == 0 || (key - begin) % kRegisterRows != 0) return;
+    const std::int32_t first = (key - begin) / kRegisterRows * fetched_per_scores;
+    fetch(first, std::min(first + fetched_per_scores, fetched_with_scores));
+  }
+  HWY_INLINE void fetch_with_values(std::int32_t column) const {
+    if (fetched_per_values == 0 || column % kRegisterRows != 0) return;
+    const std::int32_t first = fetched_with_scores + column / kRegisterRows * fetched_per_values;
+    fetch(first, std::min(first + fetched_per_values, tile.fetched.count));
+  }
+
+  HWY_INLINE void fetch(std::int32_t first, std::int32_t last) const {
+    constexpr std::int32_t kLine = 64;
     const FetchedRows& fetched = tile.fetched;
-    const std::int32_t first = (key - begin) / kRegisterRows * fetched_per_block;
-    const std::int32_t last = std::min(first + fetched_per_block, fetched.count);
     for (std::int32_t row = first; row < last; ++row) {
-      constexpr std::int32_t kLine = 64;
       for (std::int32_t at = 0; at < fetched.bytes; at += kLine) {
         __builtin_prefetch(fetched.rows[row] + at, 0, 2);
       }
@@ -256,7 +276,7 @@ struct PanelKernel {
       multiply_block<kRows, kVectors, kFirst, kCount>(
           keys, kernel.panel.query, elements_of(kernel.panel.head_dim),
           {use.start(), 0, kernel.weights + key * kWidth, kWidth});
-      kernel.fetch_rows(key);
+      kernel.fetch_with_scores(key);
       if constexpr (Use::kFinishes) {
         kernel.template finish<kFirst, kCount>(key, key + kRows, use);
       }
@@ -382,6 +402,7 @@ struct PanelKernel {
       for (std::int32_t i = 0; i < kernel.num_segments; ++i) {
         with_vectors<kVectors>(kernel.segments[i], add);
       }
+      kernel.fetch_with_values(column);
     }
   };
 

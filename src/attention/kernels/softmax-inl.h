@@ -76,12 +76,12 @@ HWY_INLINE void move_offsets(const Vec (&largest)[kVectors], PanelState& state,
     const auto moves = hn::And(hn::Gt(largest[v], threshold), hn::Or(begins, hn::Not(is_empty)));
     shift[v] = hn::IfThenElseZero(moves, largest[v]);
     if (hn::AllFalse(kReals, moves)) continue;
-    state.moving = true;
     hn::Store(hn::Sub(hn::Load(kReals, minus_m), shift[v]), kReals, minus_m);
     hn::Store(hn::IfThenElse(moves, hn::Set(kReals, kLargestExponent), threshold), kReals,
               threshold_at);
     // An empty state is 0 already, and stays so whatever the shift.
     if (hn::AllTrue(kReals, hn::Or(is_empty, hn::Not(moves)))) continue;
+    state.moving = true;
     scale(v, hn::IfThenElse(is_empty, hn::Set(kReals, 1.0F), exp2(hn::Neg(shift[v]))));
   }
 }
@@ -106,7 +106,7 @@ struct SoftmaxKernel {
 
   HWY_INLINE SoftmaxKernel(const Tile& tile, const Panel& panel, Real* weights,
                            const PanelOptions& o, PanelState& s)
-      : kernel(tile, panel, weights), options(o), state(s) {}
+      : kernel(tile, panel, weights, tile.fetched.count / 2), options(o), state(s) {}
 
   HWY_INLINE void attend() const {
     if (kernel.begin >= kernel.end) return;

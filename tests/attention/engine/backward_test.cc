@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/position.h"
@@ -204,26 +205,29 @@ TEST_P(FusedBackward, StridedTensors) {
 
 // Where the tensors of a call take more than 8 MiB, panels fetch the rows that come next.
 TEST_P(FusedBackward, SameBitsInLargeTensors) {
-  const Inputs in({.batch = 10,
-                   .num_heads = 4,
-                   .num_kv_heads = 2,
-                   .q_len = 65,
-                   .kv_len = 131,
-                   .head_dim = 128,
-                   .value_dim = 96});
-  const Tensor<float> grad_out = grad_out_for(in);
   const auto entry = [](const auto& tensor) { return tensor.view().slice(0, 2, 3); };
   const auto same = [&](const Tensor<float>& all, const Tensor<float>& one) {
     return same_bits(to_tensor(entry(all)), one);
   };
-  for (const Mask& mask :
-       {Mask(), causal_bottom_right(), sliding_window(40, 0, Alignment::bottom_right())}) {
-    const auto all = gradients_of(table(), grad_out, in, {.mask = mask});
-    const auto one =
-        gradients_of(table(), entry(grad_out), {entry(in.query), entry(in.key), entry(in.value)},
-                     {.mask = mask});
-    EXPECT_TRUE(same(all.query, one.query) && same(all.key, one.key) && same(all.value, one.value))
-        << mask.description();
+  for (const auto& [head_dim, value_dim] : {std::pair{128, 96}, {256, 0}}) {
+    const Inputs in({.batch = 10,
+                     .num_heads = 4,
+                     .num_kv_heads = 2,
+                     .q_len = 65,
+                     .kv_len = 131,
+                     .head_dim = head_dim,
+                     .value_dim = value_dim});
+    const Tensor<float> grad_out = grad_out_for(in);
+    for (const Mask& mask :
+         {Mask(), causal_bottom_right(), sliding_window(40, 0, Alignment::bottom_right())}) {
+      const auto all = gradients_of(table(), grad_out, in, {.mask = mask});
+      const auto one =
+          gradients_of(table(), entry(grad_out), {entry(in.query), entry(in.key), entry(in.value)},
+                       {.mask = mask});
+      EXPECT_TRUE(same(all.query, one.query) && same(all.key, one.key) &&
+                  same(all.value, one.value))
+          << mask.description() << " " << value_dim;
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/parallel.h"
@@ -259,23 +260,25 @@ TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
 
 // Where the tensors of a call take more than 8 MiB, panels fetch the rows that come next.
 TEST_P(OnEveryTarget, SameBitsInLargeTensors) {
-  const Inputs in({.batch = 20,
-                   .num_heads = 4,
-                   .num_kv_heads = 2,
-                   .q_len = 65,
-                   .kv_len = 131,
-                   .head_dim = 128,
-                   .value_dim = 96});
-  for (const Mask& mask :
-       {Mask(), causal_bottom_right(), sliding_window(40, 0, Alignment::bottom_right())}) {
-    const auto all = run(table(), in, {.mask = mask});
-    const auto few = run(table(),
-                         {in.query.view().slice(0, 3, 4), in.key.view().slice(0, 3, 4),
-                          in.value.view().slice(0, 3, 4)},
-                         {.mask = mask});
-    EXPECT_TRUE(same_bits(few.out, to_tensor(all.out.view().slice(0, 3, 4))) &&
-                same_bits(few.lse, to_tensor(all.lse.view().slice(0, 3, 4))))
-        << mask.description();
+  for (const auto& [head_dim, value_dim] : {std::pair{128, 96}, {256, 0}}) {
+    const Inputs in({.batch = 20,
+                     .num_heads = 4,
+                     .num_kv_heads = 2,
+                     .q_len = 65,
+                     .kv_len = 131,
+                     .head_dim = head_dim,
+                     .value_dim = value_dim});
+    for (const Mask& mask :
+         {Mask(), causal_bottom_right(), sliding_window(40, 0, Alignment::bottom_right())}) {
+      const auto all = run(table(), in, {.mask = mask});
+      const auto few = run(table(),
+                           {in.query.view().slice(0, 3, 4), in.key.view().slice(0, 3, 4),
+                            in.value.view().slice(0, 3, 4)},
+                           {.mask = mask});
+      EXPECT_TRUE(same_bits(few.out, to_tensor(all.out.view().slice(0, 3, 4))) &&
+                  same_bits(few.lse, to_tensor(all.lse.view().slice(0, 3, 4))))
+          << mask.description() << " " << value_dim;
+    }
   }
 }
 
