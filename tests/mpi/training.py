@@ -103,7 +103,10 @@ def check_errors(folder: pathlib.Path) -> None:
 def pid_of_rank(launcher: int, rank: int) -> int:
     names = [f"{name}={rank}".encode() for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")]
     for child in mpirun.children(launcher):
-        environment = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        try:
+            environment = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        except OSError:  # it is gone
+            continue
         if any(name in environment for name in names):
             return child
     raise AssertionError(f"mpirun has no child of rank {rank}")

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import types
 
 import mpirun
@@ -38,7 +37,9 @@ def operands(q_len: int, kv_len: int, dtype: torch.dtype = torch.float32, batch:
 # --- processes ------------------------------------------------------------------------------------------------------
 
 
-def run_processes(count: int, *arguments: object, program: pathlib.Path = HERE / "ranks/program.py"):
+def run_processes(
+    count: int, *arguments: object, program: pathlib.Path = HERE / "ranks/program.py", timeout: float = 120
+) -> subprocess.CompletedProcess:
     if importlib.util.find_spec("mpi4py") is None or shutil.which("mpirun") is None:
         pytest.skip("there is no mpi4py or no mpirun")
     package = os.path.dirname(os.path.dirname(heed.__file__))
@@ -48,7 +49,7 @@ def run_processes(count: int, *arguments: object, program: pathlib.Path = HERE /
         command += ["--oversubscribe", "--allow-run-as-root"]
     command += [sys.executable, "-m", "mpi4py", str(program), *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": package, "OMP_NUM_THREADS": "1"}
-    return mpirun.run(command, env=environment, timeout=120)
+    return mpirun.run(command, env=environment, timeout=timeout)
 
 
 @pytest.mark.parametrize("count", RANKS)
@@ -70,10 +71,8 @@ def test_gradients_of_processes_are_those_of_pytorch(build: pathlib.Path) -> Non
     ],
 )
 def test_a_process_that_fails_alone_ends_all(how: str, text: str, build: pathlib.Path) -> None:
-    start = time.monotonic()
-    done = run_processes(3, how, build)
+    done = run_processes(3, how, build, timeout=30)
     assert done.returncode != 0 and text in done.stderr, done.stdout + done.stderr
-    assert time.monotonic() - start < 20
 
 
 def test_the_program_of_the_documentation(tmp_path: pathlib.Path) -> None:

@@ -6,6 +6,7 @@ that would say anything, so it is made again."""
 
 import pathlib
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +19,7 @@ def children(pid: int) -> dict[int, str]:
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            state, parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            state, parent = (entry / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()[:2]
         except OSError:  # it is gone
             continue
         if int(parent) == pid:
@@ -33,24 +34,26 @@ def communicate(process: subprocess.Popen, *, timeout: float, patience: float = 
     while True:
         try:
             return process.communicate(timeout=0.2)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as error:
             now = time.monotonic()
             if any(state not in "ZX" for state in children(process.pid).values()):
                 last_seen = now
-            waits_for_itself = last_seen is not None and now - last_seen > patience
+            waits_for_itself = process.poll() is None and last_seen is not None and now - last_seen > patience
             if not waits_for_itself and now < end:
                 continue
             process.kill()
-            said = process.communicate()
+            process.wait()
             if waits_for_itself:
+                print(f"mpirun did not end after its ranks, which printed {error.output!r}, {error.stderr!r}", file=sys.stderr)
                 return None
-            raise subprocess.TimeoutExpired(process.args, timeout, *said) from None
+            raise subprocess.TimeoutExpired(process.args, timeout, error.output, error.stderr) from None
 
 
 def run(
     command: Sequence[str], *, timeout: float, patience: float = 5, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess:
-    """As subprocess.run(command, capture_output=True, text=True), once more where mpirun waits for itself."""
+    """As subprocess.run(command, capture_output=True, text=True), once more where mpirun waits for itself; the timeout is
+    of each run."""
     for _ in range(ATTEMPTS):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
             said = communicate(process, timeout=timeout, patience=patience)

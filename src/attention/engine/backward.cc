@@ -167,7 +167,7 @@ class BackwardWorker {
       ahead_.add_rows(others, job.grad_out, schedule_.value_dim);
       ahead_.add_rows(others, job.out, schedule_.value_dim);
     }
-    ahead_.add_following(rows, tile, schedule_.head_dim);
+    ahead_.add_following(rows, tile, schedule_.head_dim, panels.size() - p);
     return ahead_.rows();
   }
 

@@ -208,7 +208,10 @@ class Worker {
     if (p + 1 < panels.size() && !panels[p + 1].rows().is_packed()) {
       ahead_.add_rows(panels[p + 1].rows(), item.job.query, schedule_.head_dim);
     }
-    ahead_.add_following(rows, tile, schedule_.head_dim + schedule_.value_dim);
+    // Where scores are kept, only what multiplies keys fetches.
+    const std::int64_t numbers_per_key =
+        schedule_.head_dim + (rows.keeps_scores() ? 0 : schedule_.value_dim);
+    ahead_.add_following(rows, tile, numbers_per_key, panels.size() - p);
     return ahead_.rows();
   }
 

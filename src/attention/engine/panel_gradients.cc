@@ -339,7 +339,7 @@ template <class Real>
 void PanelGradients<Real>::begin_chunk(std::int64_t chunk) {
   if (chunk == chunk_) return;
   chunk_ = chunk;
-  offsets_.moving = true;
+  offsets_.moving = false;
   rows_.reset_offsets(offsets_);
 }
 

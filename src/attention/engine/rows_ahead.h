@@ -49,17 +49,24 @@ class RowsAhead {
   }
 
   // The next of the keys and values that follow, as many as come beside a panel's products with the
-  // tile, which are of so many numbers for each key.
+  // tile, which are of so many numbers for each key; or else, of a tile all of whose keys it sees,
+  // an equal share with the panels that are left.
   template <class Real>
   void add_following(const PanelRows<Real>& rows, const kernels::BasicTile<Real>& tile,
-                     std::int64_t numbers_per_key) {
+                     std::int64_t numbers_per_key, std::size_t panels_left) {
+    if (next_ == following_) return;
     const kernels::BasicPanel<Real>& panel = rows.panel();
     bytes_ = std::max(bytes_, std::max(panel.head_dim, panel.value_dim) *
                                   static_cast<std::int32_t>(sizeof(Real)));
     const std::int64_t keys = std::min(panel.any_end - tile.first_key, tile.num_keys) -
                               std::max(panel.any_begin - tile.first_key, 0);
-    const std::int64_t most = keys * numbers_per_key / kNumbersPerLine / ((bytes_ + 63) / 64);
-    for (; next_ < following_ && count_ < most; ++next_) {
+    constexpr std::int32_t kLine = kernels::FetchedRows::kLine;
+    const std::int64_t most =
+        keys * numbers_per_key / kNumbersPerLine / ((bytes_ + kLine - 1) / kLine);
+    const std::int64_t share =
+        (following_ - next_) * keys / tile.num_keys / static_cast<std::int64_t>(panels_left);
+    const std::int64_t end = std::min(next_ + std::max((most - count_) / 2, share), following_);
+    for (; next_ < end; ++next_) {
       const std::int64_t j = tile.num_keys + next_;
       put(reinterpret_cast<const std::byte*>(tile.key + j * tile.key_stride));
       put(reinterpret_cast<const std::byte*>(tile.value + j * tile.value_stride));
@@ -70,8 +77,9 @@ class RowsAhead {
   kernels::FetchedRows rows() const { return {rows_.data(), count_, bytes_}; }
 
  private:
-  // How many numbers a panel multiplies, in some 70 cycles, for each line that is fetched
-  // meanwhile: a processor that has some 16 lines under way waits for them before it goes on.
+  // How many numbers a panel multiplies, where it has three vectors of rows in some 70 cycles, for
+  // each line that is fetched meanwhile: a processor that has some 16 lines under way waits for
+  // them before it goes on.
   static constexpr std::int64_t kNumbersPerLine = 48;
 
   void put(const std::byte* row) { rows_[static_cast<std::size_t>(count_++)] = row; }

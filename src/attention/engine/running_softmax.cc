@@ -43,7 +43,7 @@ template <class Real>
 void RunningSoftmax<Real>::begin_chunk() {
   has_part_ = true;
   if (part_.minus_m == nullptr) std::swap(part_, total_);
-  part_.moving = true;
+  part_.moving = false;
   reset(part_);
 }
 

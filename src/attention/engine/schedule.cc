@@ -193,8 +193,8 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                             !(schedule.stages_pairs && request.head_dim() % 2 != 0);
   schedule.has_few_rows = has_few_rows && pass == Pass::kForward;
   schedule.fetches_rows = pass != Pass::kWeights && !schedule.has_few_rows &&
-                          !schedule.has_quantised_keys() && !schedule.table->multiplies_tiles() &&
-                          has_large_tensors(request, pass);
+                          !schedule.has_quantised_keys() && !schedule.has_quantised_values() &&
+                          !schedule.table->multiplies_tiles() && has_large_tensors(request, pass);
   schedule.groups_queries = pass == Pass::kForward && !schedule.has_few_rows;
   const std::int64_t step = schedule.query_step(request);
   const std::int64_t step_rows = request.rows_in_steps(step);

@@ -41,7 +41,7 @@ struct Absorb {
   static void run(const Tile& tile, const Panel& panel, const PanelOptions& options,
                   PanelState& state, Real* scores) {
     Tile scored = tile;
-    scored.fetched = {};  // beside the scores
+    scored.fetched = {};  // score() has fetched them
     SoftmaxKernel<kVectors>(scored, panel, scores, options, state).absorb();
   }
 };

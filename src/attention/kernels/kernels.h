@@ -85,6 +85,7 @@ struct IntegerTable;  // in integers.h
 // Rows of memory that will be wanted soon, of at most so many bytes each: they are fetched into the
 // second-level cache beside the products.
 struct FetchedRows {
+  static constexpr std::int32_t kLine = 64;  // bytes that are fetched at a time
   const std::byte* const* rows = nullptr;
   std::int32_t count = 0;
   std::int32_t bytes = 0;
@@ -184,7 +185,7 @@ struct BasicPanelState {
   Real* out = nullptr;        // [value_dim][width]
   // The last tile moved some m that was set before: expect the next one to do so too. A guess about
   // speed only.
-  bool moving = true;
+  bool moving = false;
 };
 
 // The weights of a panel's rows for a tile of keys, [key][width].

@@ -59,8 +59,8 @@ struct PanelKernel {
   // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
-  // Of the rows that are to be fetched, those that come beside scores, the others beside values;
-  // and how many to each register block.
+  // How many of the rows that are to be fetched come beside scores, the others beside values, and
+  // how many of each to a register block.
   std::int32_t fetched_with_scores;
   std::int32_t fetched_per_scores = 0;
   std::int32_t fetched_per_values = 0;
@@ -251,10 +251,9 @@ struct PanelKernel {
   }
 
   HWY_INLINE void fetch(std::int32_t first, std::int32_t last) const {
-    constexpr std::int32_t kLine = 64;
     const FetchedRows& fetched = tile.fetched;
     for (std::int32_t row = first; row < last; ++row) {
-      for (std::int32_t at = 0; at < fetched.bytes; at += kLine) {
+      for (std::int32_t at = 0; at < fetched.bytes; at += FetchedRows::kLine) {
         __builtin_prefetch(fetched.rows[row] + at, 0, 2);
       }
     }

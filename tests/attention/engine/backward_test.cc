@@ -214,7 +214,7 @@ TEST_P(FusedBackward, SameBitsInLargeTensors) {
                      .num_heads = 4,
                      .num_kv_heads = 2,
                      .q_len = 65,
-                     .kv_len = 131,
+                     .kv_len = 300,
                      .head_dim = head_dim,
                      .value_dim = value_dim});
     const Tensor<float> grad_out = grad_out_for(in);

@@ -265,7 +265,7 @@ TEST_P(OnEveryTarget, SameBitsInLargeTensors) {
                      .num_heads = 4,
                      .num_kv_heads = 2,
                      .q_len = 65,
-                     .kv_len = 131,
+                     .kv_len = 300,
                      .head_dim = head_dim,
                      .value_dim = value_dim});
     for (const Mask& mask :
