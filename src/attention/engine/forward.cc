@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "attention/engine/exact_rows.h"
@@ -174,25 +175,42 @@ class Worker {
 
   void walk(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
     if (schedule_.has_few_rows) return walk_stored(item, panels, keys);
+    std::int32_t count = 0;
     walk_tiles(panels, keys, [&](RowRange some) {
-      auto tile = item.job.keys->tile(item.block.batch, item.block.kv_head, some, staging_);
-      kernels::StoredTile stored;
-      if (schedule_.has_quantised_keys() || schedule_.has_quantised_values()) {
-        stored = item.job.keys->stored_tile(item.block.batch, item.block.kv_head, some);
-        tile.stored = &stored;
+      if (count == schedule_.tiles_together) {
+        add_tiles(item, panels, std::exchange(count, 0));
       }
-      if (schedule_.stages_pairs)
-        put_pairs(schedule_, SummedOverKeys::kValues, tile, staging_.pairs);
-      const std::int64_t following =
-          following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end});
-      ahead_.start_tile(following);
-      const KernelScope<Real> scope(*schedule_.table, schedule_.runs_kernels_alone);
-      for (std::size_t p = 0; p < panels.size(); ++p) {
+      read_tile(item, some, count++);
+      ahead_.start_tile(
+          following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end}));
+    });
+    add_tiles(item, panels, count);
+  }
+
+  // Makes some keys and values tile i of those that are computed together.
+  void read_tile(const Item& item, RowRange keys, std::int32_t i) {
+    auto& tile = tiles_[static_cast<std::size_t>(i)];
+    tile = item.job.keys->tile(item.block.batch, item.block.kv_head, keys, staging_);
+    if (schedule_.has_quantised_keys() || schedule_.has_quantised_values()) {
+      auto& stored = stored_tiles_[static_cast<std::size_t>(i)];
+      stored = item.job.keys->stored_tile(item.block.batch, item.block.kv_head, keys);
+      tile.stored = &stored;
+    }
+    if (!schedule_.stages_pairs) return;
+    put_pairs(schedule_, SummedOverKeys::kValues, tile,
+              staging_.pairs + i * schedule_.pair_cells());
+  }
+
+  // Computes so many tiles.
+  void add_tiles(const Item& item, std::span<RunningSoftmax<Real>> panels, std::int32_t count) {
+    const KernelScope<Real> scope(*schedule_.table, schedule_.runs_kernels_alone);
+    for (std::size_t p = 0; p < panels.size(); ++p) {
+      for (auto& tile : std::span(tiles_).first(static_cast<std::size_t>(count))) {
         if (!panels[p].rows().sees(tile)) continue;
         if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile);
         panels[p].add(tile, scratch_);
       }
-    });
+    }
   }
 
   // What panel p is to fetch while it computes a tile, a few lines at a time: its results' memory,
@@ -274,7 +292,8 @@ class Worker {
   Staging<Real> staging_;
   ScoreScratch<Real> scratch_;
   Real* staged_rows_;
-  RunningSoftmax<Real>* panels_;  // [panels_per_block]
+  RunningSoftmax<Real>* panels_;                                    // [panels_per_block]
+  std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
   // Of a chunk of keys, and the one that follows.
   std::array<kernels::StoredTile, kChunkKeys / kernels::kTileKeys + 1> stored_tiles_;
   RowsAhead ahead_;

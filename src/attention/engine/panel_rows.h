@@ -69,7 +69,7 @@ struct StagingMemory {
         value(layout.add<Real>(schedule.copies_value() ? schedule.tile_keys() * schedule.value_dim
                                                        : 0)),
         has_pairs(schedule.stages_pairs),
-        pairs(layout.add<Real>(schedule.pair_cells())) {}
+        pairs(layout.add<Real>(schedule.tiles_together * schedule.pair_cells())) {}
   Staging<Real> in(std::byte* memory) const {
     return {key.in(memory), value.in(memory), has_pairs, pairs.in(memory)};
   }

@@ -8,7 +8,7 @@ namespace {
 
 // What a tile is used for while it is in the cache, at most; on the way back panels keep more.
 constexpr std::int32_t kPanelsPerBlock = 8;
-constexpr std::int32_t kPanelsPerBlockOfTiles = 16;  // which turn the values first
+constexpr std::int32_t kPanelsPerBlockOfTiles = 32;  // which turn the values first
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 
 // Blocks a thread should find, so that none waits long for another at the end.
@@ -147,6 +147,18 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   return schedule;
 }
 
+// Tiles of AMX are done with a tile of keys so soon that it shows to fetch a panel's queries and
+// sums for each: they stay in the nearest cache meanwhile.
+template <class Real>
+std::int32_t tiles_together(const Schedule<Real>& schedule, Pass pass) {
+  if (pass != Pass::kForward || !schedule.table->multiplies_tiles() || schedule.has_few_rows ||
+      schedule.stages_key || schedule.stages_value) {
+    return 1;
+  }
+  const std::int64_t tiles = (schedule.kv_len - 1) / kernels::kTileKeys + 1;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(tiles, 1, kMostTilesTogether));
+}
+
 // As many as there are in whole vectors, up to the most.
 std::int32_t rows_of_panel(std::int64_t rows, std::int32_t lanes) {
   const std::int64_t vectors =
@@ -214,6 +226,7 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
       pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
   if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
   schedule.keeps_weights = keeps_weights(schedule, request, has_few_rows, pass);
+  schedule.tiles_together = tiles_together(schedule, pass);
   schedule.workers = static_cast<int>(
       std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   schedule.panels_per_block =
@@ -240,6 +253,7 @@ Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
   }
   exact.key_storage = exact.value_storage = KvStorage::kFloat32;
   exact.panels_per_block = 1;
+  exact.tiles_together = 1;
   exact.keeps_scores = true;
   exact.key_chunks = 1;
   return exact;

@@ -10,6 +10,10 @@
 
 namespace heed::inline v0::engine {
 
+// The most tiles of keys that are computed together.
+inline constexpr std::int32_t kMostTilesTogether =
+    static_cast<std::int32_t>(kernels::kChunkKeys / kernels::kTileKeys);
+
 // What a schedule is for.
 enum class Pass {
   kForward,
@@ -57,6 +61,8 @@ struct Schedule {
   bool groups_queries = false;
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;
+  // Tiles of keys that a panel computes one after the other, before the next panel does.
+  std::int32_t tiles_together = 1;
   // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
   // gets a state of its own, which are merged in order. 1 where they do not.
   std::int64_t key_chunks = 1;

@@ -78,7 +78,7 @@ class TileKeys {
     stride_ = num_pairs;
   }
 
-  HWY_INLINE void load(std::int32_t pair) const { tile_load<kTileA>(data_ + pair, stride_); }
+  HWY_INLINE void load(std::int32_t pair) const { tile_load_once<kTileA>(data_ + pair, stride_); }
 
  private:
   const Real* data_;
@@ -157,7 +157,7 @@ struct TileColumns {
     const Real* const values = operands.values + column * operands.stride;
     for (std::int32_t pair = segment.begin / 2; 2 * pair < segment.end; pair += kTilePairs) {
       const Real* const weights = operands.weights + pair * kWidth + kFirst * kLanes;
-      tile_load<kTileA>(values + pair, operands.stride);
+      tile_load_once<kTileA>(values + pair, operands.stride);
       multiply_tiles<kSums + kFirst, kCount>(weights, kWidth);
     }
   }

@@ -120,6 +120,10 @@ HWY_INLINE void tile_load(const Real* rows, std::int64_t stride) {
   }
 }
 template <int kTile>
+HWY_INLINE void tile_load_once(const Real* rows, std::int64_t stride) {
+  tile_load<kTile>(rows, stride);
+}
+template <int kTile>
 HWY_INLINE void tile_store(Real* rows, std::int64_t stride) {
   for (int i = 0; i < kTileRows; ++i) {
     std::memcpy(rows + i * stride, tile_registers().rows[kTile][i], 64);
@@ -160,6 +164,12 @@ HWY_INLINE void tile_zero() {
 template <int kTile>
 HWY_INLINE void tile_load(const Real* rows, std::int64_t stride) {
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(rows), "r"(stride * 4), "i"(kTile) : "memory");
+}
+// The same of rows that are not read again soon: they leave the nearest cache to others.
+template <int kTile>
+HWY_INLINE void tile_load_once(const Real* rows, std::int64_t stride) {
+  asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(rows), "r"(stride * 4), "i"(kTile)
+               : "memory");
 }
 template <int kTile>
 HWY_INLINE void tile_store(Real* rows, std::int64_t stride) {
