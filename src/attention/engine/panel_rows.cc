@@ -126,15 +126,18 @@ template <class Real>
 void PanelRows<Real>::pack(Real* scratch) {
   is_packed_ = true;
   std::array<const Real*, kernels::kMaxPanelWidth> rows;
+  std::fill(rows.begin() + num_rows_, rows.begin() + width_, nullptr);
+  if (table_.multiplies_pairs()) {
+    for (std::int32_t r = 0; r < num_rows_; ++r) {
+      const RowIndex at = row(r);
+      rows[index(r)] = reinterpret_cast<const Real*>(query_.row(batch_, at.head, at.query));
+    }
+    table_.pack_pairs(rows.data(), width_, panel_.head_dim, packed_query_);
+    return;
+  }
   for (std::int32_t r = 0; r < num_rows_; ++r) {
     rows[index(r)] = read_row(table_, query_, batch_, row(r), request_->head_dim(), scratch);
     if (rows[index(r)] == scratch) scratch += request_->head_dim();
-  }
-  std::fill(rows.begin() + num_rows_, rows.begin() + width_, nullptr);
-  if (table_.multiplies_pairs()) {
-    table_.pack(rows.data(), width_, panel_.head_dim, Real{1}, packed_query_);
-    table_.pair_query(packed_query_, panel_.head_dim, width_);
-    return;
   }
   table_.pack(rows.data(), width_, panel_.head_dim, factor(), packed_query_);
   if constexpr (std::is_same_v<Real, float>) {

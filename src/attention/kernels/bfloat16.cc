@@ -31,11 +31,25 @@
 #include "attention/kernels/attend-inl.h"
 #include "attention/kernels/attend_rows-inl.h"
 #include "attention/kernels/backward_table-inl.h"
+#include "attention/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::bf16 {
 
 namespace {
+
+void pack_pairs(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real* query) {
+  const std::int32_t packed = pack_in_vectors(rows, width, head_dim / 2, NoFactor{}, query);
+  auto* const target = reinterpret_cast<std::byte*>(query);
+  for (std::int32_t r = 0; r < width; ++r) {
+    const auto* const row = reinterpret_cast<const std::byte*>(rows[r]);
+    for (std::int32_t d = 2 * packed; d < head_dim; d += 2) {
+      std::byte pair[sizeof(Real)] = {};
+      if (row != nullptr) std::memcpy(pair, row + 2 * d, d + 1 < head_dim ? 4 : 2);
+      std::memcpy(target + (d / 2 * width + r) * sizeof(pair), pair, sizeof(pair));
+    }
+  }
+}
 
 void pair_query(Real* query, std::int32_t head_dim, std::int32_t width) {
   if (width % kLanes == 0) return pair_rows<First::kLower>(query, head_dim, width, 0, query);
@@ -84,6 +98,7 @@ KernelTable table_of(const KernelTable& numbers) {
   table.attend_rows = attend_rows;
   table.score = score;
   table.absorb = absorb;
+  table.pack_pairs = pack_pairs;
   table.pair_query = pair_query;
   table.pair_keys = pair_keys;
   return table;

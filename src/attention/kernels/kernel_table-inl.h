@@ -249,6 +249,7 @@ KernelTable make_kernel_table(const IntegerTable* integers, const RecurrenceTabl
           .count_seen = count_seen,
           .add_products = add_products,
           .pack = pack,
+          .pack_pairs = nullptr,
           .pair_query = nullptr,
           .pair_keys = nullptr,
           .unpack = unpack,

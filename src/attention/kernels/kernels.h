@@ -352,8 +352,11 @@ struct BasicKernelTable {
   void (*pack)(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
                Real* query);
 
-  // Where bfloat16 are multiplied in pairs; null elsewhere. A query as pack() leaves it, of numbers
-  // that are bfloat16, becomes [⌈head_dim / 2⌉][width].
+  // Where bfloat16 are multiplied in pairs; null elsewhere. query[i][r] = the numbers 2i and 2i + 1
+  // of rows[r], of head_dim bfloat16; 0 where there are none, or no row (null).
+  void (*pack_pairs)(const Real* const* rows, std::int32_t width, std::int32_t head_dim,
+                     Real* query);
+  // A query as pack() leaves it, of numbers that are bfloat16, becomes one of pairs.
   void (*pair_query)(Real* query, std::int32_t head_dim, std::int32_t width);
   // pairs[i][d] = the numbers d of rows 2i and 2i + 1, of `count` rows of bfloat16; what lacks is
   // 0. For tiles pairs[d][i], filled up to whole ones. Returns the stride of the first index.

@@ -101,7 +101,7 @@ HWY_INLINE void transpose(Vec (&rows)[kLanes]) {
 #endif
 }
 
-// What the rows of a panel are multiplied by: all by the same, or each by its own.
+// What the rows of a panel are multiplied by: all by the same, each by its own, or by nothing.
 struct SameFactor {
   Real factor;
 
@@ -116,6 +116,11 @@ struct RowFactors {
     return hn::LoadU(kReals, factors + first_row);
   }
 };
+struct NoFactor {
+  HWY_INLINE NoFactor of_vector(std::int32_t) const { return {}; }
+};
+HWY_INLINE Vec multiplied(Vec numbers, Vec factor) { return hn::Mul(numbers, factor); }
+HWY_INLINE Vec multiplied(Vec numbers, NoFactor) { return numbers; }
 
 // packed[d][r] = factor · rows[r][d] for the dimensions from `d` on, one by one.
 template <class Factors>
@@ -169,21 +174,23 @@ struct SomeRows {
   }
 };
 
+// packed[d][r] = factor · rows[r][d] for the first dimensions, of which there are so many that
+// vectors take them all. Returns how many.
 template <class Factors>
-void pack_by(const Real* const* rows, std::int32_t width, std::int32_t dim, const Factors& factors,
-             Real* packed) {
+std::int32_t pack_in_vectors(const Real* const* rows, std::int32_t width, std::int32_t dim,
+                             const Factors& factors, Real* packed) {
   const std::int32_t dims = width % kLanes != 0 ? 0 : dim / kBlockLanes * kBlockLanes;
   for (std::int32_t r = 0; r < width && dims > 0; r += kLanes) {
     const auto missing = std::count(rows + r, rows + r + kLanes, nullptr);
-    const Vec factor = factors.of_vector(r);
+    const auto factor = factors.of_vector(r);
     if (missing == 0) {
       visit_columns(rows + r, dims, [&](std::int32_t d, Vec column) HWY_ATTR {
-        hn::Store(hn::Mul(column, factor), kReals, packed + d * width + r);
+        hn::Store(multiplied(column, factor), kReals, packed + d * width + r);
       });
     } else if (missing < kLanes) {
       const SomeRows some(rows + r);
       visit_columns(some.rows, dims, [&](std::int32_t d, Vec column) HWY_ATTR {
-        const Vec numbers = hn::IfThenElseZero(some.exist, hn::Mul(column, factor));
+        const Vec numbers = hn::IfThenElseZero(some.exist, multiplied(column, factor));
         hn::Store(numbers, kReals, packed + d * width + r);
       });
     } else {
@@ -192,7 +199,14 @@ void pack_by(const Real* const* rows, std::int32_t width, std::int32_t dim, cons
       }
     }
   }
-  pack_rest(rows, width, dims, dim, factors, packed);
+  return dims;
+}
+
+template <class Factors>
+void pack_by(const Real* const* rows, std::int32_t width, std::int32_t dim, const Factors& factors,
+             Real* packed) {
+  const std::int32_t packed_dims = pack_in_vectors(rows, width, dim, factors, packed);
+  pack_rest(rows, width, packed_dims, dim, factors, packed);
 }
 
 inline void pack(const Real* const* rows, std::int32_t width, std::int32_t dim, Real factor,
