@@ -131,6 +131,17 @@ TEST_F(Tiles, LongSequences) {
   }
 }
 
+// Panels compute the tiles of 1024 keys one after the other, those that they see.
+TEST_F(Tiles, LongSequencesUnderMasks) {
+  const HalfInputs in({.q_len = 100, .kv_len = 2300, .head_dim = 32, .value_dim = 64});
+  const Alignment end = Alignment::bottom_right();
+  for (const Mask& mask :
+       {causal_bottom_right(), sliding_window(700, 0, end), sliding_window(1200, 5, end),
+        columns(7), key_lengths({1100}), dilated(300, 4, end)}) {
+    EXPECT_EQ(inaccuracy_in_tiles(in, {.mask = mask}), "") << mask.description();
+  }
+}
+
 // A drawn problem, in whole tiles.
 AttentionCase drawn_tiles(bool modifies) {
   AttentionCase drawn = *attention_case(modifies);
