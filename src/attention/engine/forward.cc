@@ -83,7 +83,8 @@ template <class Real>
 struct WorkerMemory {
   StagingMemory<Real> staging;
   ScoreMemory<Real> scores;
-  Piece<Real> rows;  // [panel_rows][head_dim or value_dim], where tensors are of another type
+  // [panel_rows][head_dim or value_dim], where tensors are of another type and become numbers.
+  Piece<Real> rows;
   Piece<RunningSoftmax<Real>> panels;
   Repeated<SoftmaxMemory<Real>> panel_memory;
 
@@ -91,10 +92,9 @@ struct WorkerMemory {
   WorkerMemory(const Schedule<Real>& schedule, Layout& layout)
       : staging(schedule, layout),
         scores(schedule, layout),
-        rows(layout.add<Real>(schedule.converts_query || schedule.converts_out
-                                  ? schedule.panel_rows *
-                                        std::max(schedule.head_dim, schedule.value_dim)
-                                  : 0)),
+        rows(layout.add<Real>(schedule.panel_rows *
+                              std::max(schedule.widens_query() ? schedule.head_dim : 0,
+                                       schedule.converts_out ? schedule.value_dim : 0))),
         panels(layout.add<RunningSoftmax<Real>>(schedule.panels_per_block)),
         panel_memory(schedule, schedule.panels_per_block, layout) {}
 };
@@ -184,7 +184,7 @@ class Worker {
       ahead_.start_tile(
           following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end}));
     });
-    add_tiles(item, panels, count);
+    if (count > 0) add_tiles(item, panels, count);
   }
 
   // Makes some keys and values tile i of those that are computed together.

@@ -158,7 +158,7 @@ void PanelGradients<Real>::pair_rows() {
   query_vectors_.scale = request_->scale;
   table_.pair_rows(query_vectors_, query_rows_);
   table_.pair_rows(grad_out_vectors_, grad_out_rows_);
-  schedule_.table->pair_query(grad_out_, rows_.panel().value_dim, rows_.width());
+  schedule_.table->pair_panel(grad_out_, rows_.panel().value_dim, rows_.width());
 }
 
 // A lost row is here like one that sees nothing.

@@ -77,13 +77,13 @@ struct StagingMemory {
 
 template <class Real>
 struct RowsMemory {
-  Piece<Real> query;        // [head_dim][panel_rows]
+  Piece<Real> query;        // [head_dim][panel_rows], in pairs [⌈head_dim / 2⌉][panel_rows]
   Piece<std::byte> digits;  // of the rows, where keys are quantised
   Piece<TileRun> runs;
 
   RowsMemory() = default;
   RowsMemory(const Schedule<Real>& schedule, Layout& layout)
-      : query(layout.add<Real>(schedule.panel_rows * schedule.head_dim)),
+      : query(layout.add<Real>(schedule.packed_query_size())),
         digits(layout.add<std::byte>(
             schedule.has_quantised_keys()
                 ? schedule.panel_rows *
@@ -107,7 +107,7 @@ class PanelRows {
   void place(const Job<Real>& job, const RowBlock& block);
   void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows);
   // Reads their queries, for what is asked about scores. `scratch` is memory for the rows as
-  // numbers, where the query is of another type.
+  // numbers, where the schedule widens the query.
   void pack(Real* scratch);
   bool is_packed() const { return is_packed_; }
 

@@ -8,11 +8,16 @@ namespace {
 
 // What a tile is used for while it is in the cache, at most; on the way back panels keep more.
 constexpr std::int32_t kPanelsPerBlock = 8;
-constexpr std::int32_t kPanelsPerBlockOfTiles = 32;  // which turn the values first
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 
 // Blocks a thread should find, so that none waits long for another at the end.
 constexpr std::int64_t kBlocksPerThread = 4;
+
+// Of tiles of AMX, whose blocks turn their values first: more panels, but in all blocks together
+// not many more than this many bytes of them, so that a call's memory is kept for the next one.
+constexpr std::int32_t kFewestPanelsOfTiles = 8;
+constexpr std::int32_t kMostPanelsOfTiles = 32;
+constexpr std::int64_t kBytesOfTilePanels = 2 * 1024 * 1024;
 
 // What the panels of a backward block may take together, in bytes: a part of a second-level cache.
 constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;
@@ -147,12 +152,13 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   return schedule;
 }
 
-// Tiles of AMX are done with a tile of keys so soon that it shows to fetch a panel's queries and
-// sums for each: they stay in the nearest cache meanwhile.
+// AMX multiplies a panel by a tile of keys so fast that it shows to load the panel's query and sums
+// anew for each: a panel takes several in a row. Not where tiles are copied, for which there is
+// memory for one, nor where functions of a user's run, between which calls can be cancelled.
 template <class Real>
 std::int32_t tiles_together(const Schedule<Real>& schedule, Pass pass) {
   if (pass != Pass::kForward || !schedule.table->multiplies_tiles() || schedule.has_few_rows ||
-      schedule.stages_key || schedule.stages_value) {
+      schedule.stages_key || schedule.stages_value || !schedule.runs_kernels_alone) {
     return 1;
   }
   const std::int64_t tiles = (schedule.kv_len - 1) / kernels::kTileKeys + 1;
@@ -174,6 +180,17 @@ std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int
   return most;
 }
 
+// The most panels of a forward block.
+template <class Real>
+std::int64_t most_panels(const Schedule<Real>& schedule) {
+  if (!schedule.table->multiplies_tiles()) return kPanelsPerBlock;
+  // A query in pairs and two states.
+  const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
+                                   (schedule.head_dim / 2 + 2 * schedule.value_dim);
+  return std::clamp<std::int64_t>(kBytesOfTilePanels / (schedule.workers * panel_bytes),
+                                  kFewestPanelsOfTiles, kMostPanelsOfTiles);
+}
+
 // Panels of a block, of `panels` that a key head has.
 template <class Real>
 std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int64_t panels,
@@ -186,8 +203,7 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
     return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1,
                                     std::min<std::int64_t>(panels, kPanelsPerBackwardBlock));
   }
-  const std::int64_t most = std::min<std::int64_t>(
-      panels, schedule.table->multiplies_tiles() ? kPanelsPerBlockOfTiles : kPanelsPerBlock);
+  const std::int64_t most = std::min(panels, most_panels(schedule));
   if (schedule.workers == 1) return most;
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
   return std::clamp<std::int64_t>(fair, 1, most);

@@ -61,7 +61,8 @@ struct Schedule {
   bool groups_queries = false;
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;
-  // Tiles of keys that a panel computes one after the other, before the next panel does.
+  // Tiles of keys that a panel computes one after the other, before the next panel does: those that
+  // follow each other, of one chunk or of two.
   std::int32_t tiles_together = 1;
   // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
   // gets a state of its own, which are merged in order. 1 where they do not.
@@ -99,6 +100,12 @@ struct Schedule {
   bool has_quantised_values() const { return kernels::is_quantised(value_storage); }
   bool copies_key() const { return stages_key && !has_few_rows && !has_quantised_keys(); }
   bool copies_value() const { return stages_value && !has_few_rows && !has_quantised_values(); }
+  // Whether a panel's query becomes numbers before it is packed.
+  bool widens_query() const { return converts_query && !stages_pairs; }
+  // Numbers of a panel's query, or pairs.
+  std::int64_t packed_query_size() const {
+    return panel_rows * (stages_pairs ? (head_dim + 1) / 2 : head_dim);
+  }
   // Whether the numbers that are multiplied are those of the tensors, where these are.
   bool reads_in_place() const { return !stages_key && !stages_value && !stages_pairs; }
   // Pairs of the keys of a tile, of what is summed over keys.

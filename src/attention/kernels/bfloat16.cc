@@ -51,17 +51,8 @@ void pack_pairs(const Real* const* rows, std::int32_t width, std::int32_t head_d
   }
 }
 
-void pair_query(Real* query, std::int32_t head_dim, std::int32_t width) {
-  if (width % kLanes == 0) return pair_rows<First::kLower>(query, head_dim, width, 0, query);
-  auto* const words = reinterpret_cast<std::byte*>(query);
-  for (std::int32_t d = 0; d < head_dim; d += 2) {
-    for (std::int32_t r = 0; r < width; ++r) {
-      const std::uint16_t pair[] = {
-          BFloat16(query[d * width + r]).bits(),
-          d + 1 < head_dim ? BFloat16(query[(d + 1) * width + r]).bits() : std::uint16_t{0}};
-      std::memcpy(words + (d / 2 * width + r) * sizeof(pair), pair, sizeof(pair));
-    }
-  }
+void pair_panel(Real* numbers, std::int32_t dim, std::int32_t width) {
+  pair_rows<First::kLower>(numbers, dim, width, 0, numbers);
 }
 
 std::int64_t pair_keys(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
@@ -99,7 +90,7 @@ KernelTable table_of(const KernelTable& numbers) {
   table.score = score;
   table.absorb = absorb;
   table.pack_pairs = pack_pairs;
-  table.pair_query = pair_query;
+  table.pair_panel = pair_panel;
   table.pair_keys = pair_keys;
   return table;
 }

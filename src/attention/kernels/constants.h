@@ -12,7 +12,8 @@ struct Constants;
 template <>
 struct Constants<float> {
   static constexpr auto& kExp2Coefficients = detail::kExp2Coefficients;
-  // 2ʳ for 0 ≤ r ≤ 1 within 2 ulp: the same of what the floor leaves.
+  // 2ʳ for 0 ≤ r ≤ 1 within 2 ulp, for r = x − ⌊x⌋: of degree 5, with the constant term 1, the
+  // highest coefficient first.
   static constexpr float kExp2OfFractionCoefficients[] = {
       0.0018671304F, 0.00901699439F, 0.0557999127F, 0.240164489F, 0.693151295F, 1.0F};
   static constexpr auto& kTanhCoefficients = detail::kTanhCoefficients;

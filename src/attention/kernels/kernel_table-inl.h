@@ -250,7 +250,7 @@ KernelTable make_kernel_table(const IntegerTable* integers, const RecurrenceTabl
           .add_products = add_products,
           .pack = pack,
           .pack_pairs = nullptr,
-          .pair_query = nullptr,
+          .pair_panel = nullptr,
           .pair_keys = nullptr,
           .unpack = unpack,
           .unpack_rows = unpack_rows,

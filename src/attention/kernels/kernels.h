@@ -356,8 +356,8 @@ struct BasicKernelTable {
   // of rows[r], of head_dim bfloat16; 0 where there are none, or no row (null).
   void (*pack_pairs)(const Real* const* rows, std::int32_t width, std::int32_t head_dim,
                      Real* query);
-  // A query as pack() leaves it, of numbers that are bfloat16, becomes one of pairs.
-  void (*pair_query)(Real* query, std::int32_t head_dim, std::int32_t width);
+  // Numbers of a panel of whole vectors, [dim][width], which are bfloat16, become the same pairs.
+  void (*pair_panel)(Real* numbers, std::int32_t dim, std::int32_t width);
   // pairs[i][d] = the numbers d of rows 2i and 2i + 1, of `count` rows of bfloat16; what lacks is
   // 0. For tiles pairs[d][i], filled up to whole ones. Returns the stride of the first index.
   std::int64_t (*pair_keys)(const Real* rows, std::int64_t stride, std::int32_t count,

@@ -103,8 +103,9 @@ KernelTable table_of(const KernelTable& numbers) {
   table.attend_rows = attend_rows;
   table.score = InTiles<score>::run;
   table.absorb = InTiles<absorb>::run;
-  table.pack_pairs = with_bfloat16_products(numbers)->in_pairs->pack_pairs;
-  table.pair_query = with_bfloat16_products(numbers)->in_pairs->pair_query;
+  const KernelTable& pairs = *with_bfloat16_products(numbers)->in_pairs;
+  table.pack_pairs = pairs.pack_pairs;
+  table.pair_panel = pairs.pair_panel;
   table.pair_keys = turn_pairs;
   return table;
 }

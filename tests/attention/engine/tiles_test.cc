@@ -314,6 +314,57 @@ TEST_F(Tiles, SumsOfKeysEndWhereTheyEnd) {
   for (std::int32_t i = 0; i < kKeys * kDim; ++i) EXPECT_EQ(sums[i], 1 + 16 * 6) << i;
 }
 
+// 2ˣ beside tiles: the sum of a row that sees one key, whose score is 0. In units in the last
+// place.
+TEST_F(Tiles, Exp2IsAccurate) {
+  constexpr std::int32_t kDim = 32;
+  constexpr std::int32_t kLanes = 16;
+  const auto& table = *table_of_tiles()->in_pairs;
+  const std::vector<std::int32_t> begin(kLanes, 0);
+  const std::vector<std::int32_t> end(kLanes, 1);
+  alignas(64) const float zeros[kDim * kLanes] = {};
+  alignas(64) float minus_m[kLanes];
+  alignas(64) float threshold[kLanes];
+  alignas(64) float sum[kLanes];
+  alignas(64) float out[kDim * kLanes] = {};
+  alignas(64) float weights[kernels::kTileKeysTogether * kLanes];
+  std::fill(std::begin(threshold), std::end(threshold), 30.0F);
+  kernels::Tile tile;
+  tile.key = tile.pairs = zeros;
+  tile.key_stride = tile.pair_stride = kDim / 2;
+  tile.num_keys = 1;
+  kernels::Panel panel{.vectors = 1, .head_dim = kDim, .value_dim = kDim, .query = zeros};
+  panel.begin = begin.data();
+  panel.end = end.data();
+  panel.any_end = panel.all_end = panel.vector_end[0] = 1;
+  const auto exp2 = [&](float x) {
+    std::fill(std::begin(minus_m), std::end(minus_m), x);
+    std::fill(std::begin(sum), std::end(sum), 0.0F);
+    kernels::PanelState state{minus_m, threshold, sum, out};
+    table.attend(tile, panel, {}, state, weights);
+    return sum[kLanes - 1];
+  };
+  double worst = 0;
+  const auto measure = [&](float x) {
+    const double exact = std::exp2(static_cast<double>(x));
+    const auto rounded = static_cast<float>(exact);
+    const float unit = std::nextafter(rounded, std::numeric_limits<float>::infinity()) - rounded;
+    worst = std::max(worst, std::abs(static_cast<double>(exp2(x)) - exact) / unit);
+  };
+  for (float x = -100; x <= 30; x += 0x1.357p-10F) measure(x);
+  for (float x = 1; x > 0x1p-70F; x *= 0.61F) {
+    measure(x);
+    measure(-x);
+  }
+  EXPECT_LE(worst, 2.7);
+  EXPECT_GE(worst, 1);
+  EXPECT_EQ(exp2(0), 1);
+  EXPECT_EQ(exp2(-100), 0x1p-100F);
+  EXPECT_EQ(exp2(std::nextafter(-100.0F, -200.0F)), 0);
+  EXPECT_EQ(exp2(-std::numeric_limits<float>::infinity()), 0);
+  EXPECT_TRUE(std::isnan(exp2(std::numeric_limits<float>::quiet_NaN())));
+}
+
 // Scores that are too large for the running softmax.
 TEST_F(Tiles, RowsOfLargeScores) {
   const HalfInputs in({.q_len = 20, .kv_len = 200, .head_dim = 32, .value_dim = 32}, 1e7F);

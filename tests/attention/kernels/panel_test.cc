@@ -1,6 +1,7 @@
 // The kernels of the forward pass, in float and double, each held to plain loops in more precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "attention/kernels/kernels.h"
 #include "attention/philox.h"
 #include "support/fused.h"
+#include "support/guarded_memory.h"
 #include "support/panels.h"
 
 namespace heed {
@@ -297,6 +299,36 @@ TEST_P(PanelKernels, PackAndUnpackTurnRowsIntoLanes) {
       }
     }
   });
+}
+
+// Rows of bfloat16 at even addresses; behind the last one nothing may be read.
+TEST_P(PanelKernels, PackPairsTurnsRowsIntoLanes) {
+  if (table().in_pairs == nullptr) GTEST_SKIP() << "no products of pairs";
+  const std::int32_t lanes = table().lanes;
+  for (const std::int32_t dim : {1, 2, 7, 8, 9, 63, 64, 65}) {
+    for (const std::int32_t width : {1, 3, lanes, 3 * lanes}) {
+      const auto count = static_cast<std::size_t>(width * dim);
+      const testing_support::GuardedMemory memory(2 * count, testing_support::Edge::kLast);
+      auto* const words = static_cast<std::uint16_t*>(memory.data());
+      for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint16_t>(i + 1);
+      const auto exists = [&](std::int32_t r) { return r / lanes != 1 && r % 5 != 3; };
+      std::vector<const float*> rows;
+      for (std::int32_t r = 0; r < width; ++r) {
+        rows.push_back(exists(r) ? reinterpret_cast<const float*>(words + r * dim) : nullptr);
+      }
+      Tensor<float> packed({(dim + 1) / 2, width});
+      std::fill_n(packed.data(), (dim + 1) / 2 * width, -1.0F);
+      table().in_pairs->pack_pairs(rows.data(), width, dim, packed.data());
+      for (std::int32_t r = 0; r < width; ++r) {
+        for (std::int32_t d = 0; d < (dim + 1) / 2 * 2; ++d) {
+          std::uint16_t pair[2];
+          std::memcpy(pair, packed.data() + d / 2 * width + r, sizeof pair);
+          const bool is_number = exists(r) && d < dim;
+          ASSERT_EQ(pair[d % 2], is_number ? words[r * dim + d] : 0) << r << " " << d;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
