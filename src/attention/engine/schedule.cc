@@ -152,9 +152,10 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   return schedule;
 }
 
-// AMX multiplies a panel by a tile of keys so fast that it shows to load the panel's query and sums
-// anew for each: a panel takes several in a row. Not where tiles are copied, for which there is
-// memory for one, nor where functions of a user's run, between which calls can be cancelled.
+// AMX multiplies a panel by a tile of keys so fast that loading the panel's query and sums anew for
+// each tile takes a noticeable part of the time: a panel takes several in a row. Not where tiles
+// are copied, for which there is memory for one, nor where functions of a user's run, between which
+// calls can be cancelled.
 template <class Real>
 std::int32_t tiles_together(const Schedule<Real>& schedule, Pass pass) {
   if (pass != Pass::kForward || !schedule.table->multiplies_tiles() || schedule.has_few_rows ||

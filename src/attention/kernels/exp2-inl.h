@@ -78,7 +78,7 @@ HWY_INLINE Vec exp2(Vec x) {
 #elif HEED_HAS_TILES
 
 // 2ˣ = 2ʳ · 2^⌊x⌋ with r = x − ⌊x⌋. The last instruction takes the floor itself: one less than with
-// the nearest whole number, for numbers that bfloat16 keep 8 bits of.
+// the nearest whole number, a little less accurate, for weights of which bfloat16 keeps 8 bits.
 HWY_INLINE Vec exp2(Vec x) {
   constexpr auto& kCoefficients = Constants<Real>::kExp2OfFractionCoefficients;
   const Vec r{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF)};
