@@ -307,14 +307,15 @@ TEST_P(PanelKernels, PackPairsTurnsRowsIntoLanes) {
   const std::int32_t lanes = table().lanes;
   for (const std::int32_t dim : {1, 2, 7, 8, 9, 63, 64, 65}) {
     for (const std::int32_t width : {1, 3, lanes, 3 * lanes}) {
-      const auto count = static_cast<std::size_t>(width * dim);
+      const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(dim);
       const testing_support::GuardedMemory memory(2 * count, testing_support::Edge::kLast);
       auto* const words = static_cast<std::uint16_t*>(memory.data());
       for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint16_t>(i + 1);
       const auto exists = [&](std::int32_t r) { return r / lanes != 1 && r % 5 != 3; };
-      std::vector<const float*> rows;
+      std::vector<const float*> rows(static_cast<std::size_t>(width));
       for (std::int32_t r = 0; r < width; ++r) {
-        rows.push_back(exists(r) ? reinterpret_cast<const float*>(words + r * dim) : nullptr);
+        if (!exists(r)) continue;
+        rows[static_cast<std::size_t>(r)] = reinterpret_cast<const float*>(words + r * dim);
       }
       Tensor<float> packed({(dim + 1) / 2, width});
       std::fill_n(packed.data(), (dim + 1) / 2 * width, -1.0F);
