@@ -113,6 +113,30 @@ TEST_F(Tiles, TakeWhatFits) {
       are_taken({.q_len = 9, .kv_len = 9, .head_dim = 64, .value_dim = 64}, Precision::kExact));
 }
 
+// Tiles of keys that a panel computes one after the other: not where functions of a user's run, nor
+// on the way back; and the panels of a block take about as much memory on several threads as on
+// one.
+TEST_F(Tiles, AreTakenTogether) {
+  const auto schedule_of = [](const Sizes& sizes, const AttentionOptions& options, int threads = 1,
+                              engine::Pass pass = engine::Pass::kForward) {
+    const HalfInputs in(sizes);
+    const auto request = request_of(in, options);
+    return engine::make_schedule(*table_of_tiles(), request, pass, threads);
+  };
+  Sizes sizes{.num_heads = 1, .q_len = 1600, .kv_len = 300, .head_dim = 64, .value_dim = 64};
+  EXPECT_EQ(schedule_of(sizes, {}).tiles_together, 3);
+  EXPECT_EQ(schedule_of(sizes, {}, 1, engine::Pass::kBackward).tiles_together, 1);
+  sizes.kv_len = 1100;
+  EXPECT_EQ(schedule_of(sizes, {}).tiles_together, 8);
+  const auto half = [](auto score, int, int, int, int) { return score * 0.5F; };
+  EXPECT_EQ(schedule_of(sizes, {.score_mod = half}).tiles_together, 1);
+  EXPECT_EQ(schedule_of(sizes, {}).panels_per_block, 32);
+  sizes.num_heads = sizes.num_kv_heads = 4;
+  sizes.head_dim = sizes.value_dim = 256;
+  EXPECT_EQ(schedule_of(sizes, {}, 1).panels_per_block, 17);
+  EXPECT_EQ(schedule_of(sizes, {}, 2).panels_per_block, 8);
+}
+
 TEST_F(Tiles, NoKeysAndNoQueries) {
   EXPECT_EQ(inaccuracy_in_tiles(
                 HalfInputs(Sizes{.q_len = 3, .kv_len = 0, .head_dim = 32, .value_dim = 32}), {}),
