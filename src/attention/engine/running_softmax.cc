@@ -30,7 +30,7 @@ void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Re
     kept_ = KeptLayout<Real>(*job.request, schedule_).panel(job.kept, block);
     kept_.set_width(0);
   }
-  options_ = {.reads_in_order = kernels::reads_stretches_best(),
+  options_ = {.stretches = kernels::best_reading_of_stretches(),
               .dropout = rows_.dropout(),
               .has_mask = rows_.keeps_scores()};
   part_ = first_state_;

@@ -80,8 +80,8 @@ HWY_INLINE void attend_tile(const StoredTile& tile, const StoredTile* next, cons
     return;
   }
   if constexpr (kMostRowsInOrder > 0) {
-    if (options.reads_in_order && panel.num_rows <= most_rows_in_order(panel) &&
-        is_of_stretches(tile, panel)) {
+    if (options.stretches != Stretches::kGroupsInTurn &&
+        panel.num_rows <= most_rows_in_order(panel) && is_of_stretches(tile, panel)) {
       if (!tile.key.is_columns) {
         return attend_some_rows<Reading::kRowsInOrder, kMostRowsInOrder>(
             tile, next, panel, options, state, weights, 0, panel.num_rows);

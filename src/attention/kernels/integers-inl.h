@@ -57,38 +57,48 @@ struct Pass {
   }
 };
 
-// What a pass fetches of a side that will be read, while it is busy with the group of the same
-// number: a line in each of so many steps, in their order.
+// What a pass fetches while it is busy with a group: a line in each of so many steps, in their
+// order, of the group of the same number of a side that will be read, or what lies behind.
 class LinesAhead {
  public:
-  HWY_INLINE LinesAhead(const TileSide* side, const Pass& pass, std::int32_t steps)
-      : side_(side), fetches_scales_(pass.index == 0) {
-    if (side == nullptr) return;
-    const std::int64_t bytes = side->group_bytes() / pass.count;
+  HWY_INLINE LinesAhead(const IntegerSide& in, const Pass& pass, std::int32_t steps)
+      : in_(in), fetches_scales_(pass.index == 0) {
+    if (in.ahead == nullptr) return;
+    const std::int64_t bytes = in.ahead->group_bytes() / pass.count;
     first_ = bytes * pass.index;
     bytes_of_step_ = bytes / steps;
   }
   // Where there is no such group, steps fetch what is there already.
   HWY_INLINE void begin(std::int32_t group, const std::byte* there) {
-    at_ = there;
+    start_ = there;
+    offset_ = 0;
     step_ = 0;
-    if (side_ == nullptr || group >= side_->num_groups()) return;
-    const auto g = static_cast<std::size_t>(group);
-    at_ = side_->numbers.groups[g] + first_;
+    if (in_.ahead == nullptr) {
+      if (!in_.fetches_stretch) return;
+      offset_ = kStretchAhead;
+      step_ = kLine;
+      return;
+    }
+    if (group >= in_.ahead->num_groups()) return;
+    start_ = in_.ahead->numbers.groups[static_cast<std::size_t>(group)];
+    offset_ = first_;
     step_ = bytes_of_step_;
-    if (fetches_scales_ && side_->has_scales()) side_->fetch_scales<2>(group);
+    if (fetches_scales_ && in_.ahead->has_scales()) in_.ahead->fetch_scales<2>(group);
   }
   HWY_INLINE void step() {
-    __builtin_prefetch(at_, 0, 2);
-    at_ += step_;
+    fetch_line(start_, offset_);
+    offset_ += step_;
   }
 
  private:
-  const TileSide* side_;
+  static constexpr std::int64_t kLine = 64;
+
+  const IntegerSide& in_;
   bool fetches_scales_;
   std::int64_t first_ = 0;
   std::int64_t bytes_of_step_ = 0;
-  const std::byte* at_ = nullptr;
+  const std::byte* start_ = nullptr;
+  std::int64_t offset_ = 0;
   std::int64_t step_ = 0;
 };
 
@@ -107,7 +117,7 @@ struct KeyProducts {
   HWY_INLINE void run() const {
     if (in.ahead == nullptr) fetch_scales();
     // Vectors of a group take turns.
-    LinesAhead lines(in.ahead, pass, kGroupVectors * ((in.dim - 1) / kLoadDims + 1));
+    LinesAhead lines(in, pass, kGroupVectors * ((in.dim - 1) / kLoadDims + 1));
     for (std::int32_t g = in.begin / kGroupKeys; g * kGroupKeys < in.end; ++g) {
       lines.begin(g, in.side.numbers.groups[static_cast<std::size_t>(g)]);
       for (int v = 0; v < kGroupVectors; ++v) multiply(g, v, lines);
@@ -258,7 +268,7 @@ struct ValueProducts {
     const std::int64_t offset =
         std::int64_t{columns.first / kHalves + columns.load * kLanes} * kQuad;
     const std::int64_t next = values.row_stride * kQuad;
-    LinesAhead lines(in.ahead, columns.pass, kGroupKeys / kQuad * kCount);
+    LinesAhead lines(in, columns.pass, kGroupKeys / kQuad * kCount);
     for (std::int32_t g = in.begin / kGroupKeys; g * kGroupKeys < in.end; ++g) {
       const std::int32_t from = std::max(in.begin - g * kGroupKeys, 0) / kQuad;
       const std::int32_t to = (std::min(in.end - g * kGroupKeys, kGroupKeys) + kQuad - 1) / kQuad;

@@ -46,13 +46,15 @@ struct QueryDigits {
 
 // One side of a tile as it meets some rows: its keys from `begin` to `end`. Values of int4 have a
 // multiple of kScaleDims dimensions. Meanwhile the groups of `ahead`, unless it is null, are
-// fetched, each while the one of the same number is multiplied.
+// fetched, each while the one of the same number is multiplied; or else, if it `fetches_stretch`,
+// what lies kStretchAhead behind.
 struct IntegerSide {
   const TileSide& side;
   std::int32_t dim = 0;
   std::int32_t begin = 0;
   std::int32_t end = 0;
   const TileSide* ahead = nullptr;
+  bool fetches_stretch = false;
 };
 
 // What weights add up to: weights[r] += Σ_j weights[r][j], one by one, and

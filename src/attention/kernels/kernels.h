@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attention/kernels/processor.h"
 #include "heed/config.h"
 #include "heed/data_type.h"
 #include "heed/detail/tile_loop.h"
@@ -162,9 +163,8 @@ struct BasicPanelOptions {
   // Values are multiplied only by weights of keys that are seen: slower, and needed only where a
   // hidden value is not finite.
   bool guarded = false;
-  // Known to a panel of few rows alone: floats that lie behind each other are read from the first
-  // byte to the last, which not every processor does best.
-  bool reads_in_order = false;
+  // Known to a panel of few rows alone: how keys and values that lie behind each other are read.
+  Stretches stretches = Stretches::kGroupsInTurn;
   // Null where every weight is kept.
   const BasicDropoutRows<Real>* dropout = nullptr;
   // Known to a panel of few rows alone, which takes the place of score(), add_mask() and absorb()

@@ -62,15 +62,22 @@ struct TileSide {
   }
 };
 
-// Fetches into the second-level cache what lies 8 KiB behind bytes that are read in their order,
-// beyond their end too.
-HWY_INLINE void fetch_ahead(const std::byte* read, std::uintptr_t bytes) {
-  constexpr std::uintptr_t kAhead = 8192;
-  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(read) + kAhead;
-  for (std::uintptr_t line = first; line < first + bytes; line += 64) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): there may be no object that a pointer could reach.
-    __builtin_prefetch(reinterpret_cast<const void*>(line), 0, 2);
-  }
+// Fetches into the second-level cache the line that lies so many bytes behind one that is read,
+// whatever is there.
+HWY_INLINE void fetch_line(const std::byte* read, std::int64_t bytes) {
+  const auto line = reinterpret_cast<std::uintptr_t>(read) + static_cast<std::uintptr_t>(bytes);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): there may be no object that a pointer could reach.
+  __builtin_prefetch(reinterpret_cast<const void*>(line), 0, 2);
+}
+
+// How far behind what is read in its order lines are fetched: of keys that are rows, and of
+// Stretches::kInOrderFetched.
+constexpr std::int64_t kRowsAhead = 8192;
+constexpr std::int64_t kStretchAhead = 12288;
+
+// Fetches what lies kRowsAhead behind some bytes.
+HWY_INLINE void fetch_ahead(const std::byte* read, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += 64) fetch_line(read, kRowsAhead + at);
 }
 
 // Fetches one side of a tile into the second-level cache while the other is computed with, whatever
@@ -100,12 +107,18 @@ class Prefetch {
     if (!side.has_scales()) return;
     for (std::int32_t g = 0; g < side.num_groups(); ++g) side.fetch_scales<2>(g);
   }
-  // Of one stretch the beginning: what a processor needs to see that it is read in order. Nothing
-  // where the stretch goes on behind `reached`, up to which memory is read before.
-  static HWY_INLINE Prefetch beginning(const TileSide& side, const std::byte* reached,
-                                       std::int64_t steps) {
+  // Of a stretch that is read in its order meanwhile, what lies kStretchAhead behind it.
+  static HWY_INLINE Prefetch ahead(const TileSide& side, std::int64_t steps) {
     Prefetch result;
-    if (side.begin() == reached) return result;
+    result.groups_ = side.numbers.groups.data();
+    result.steps_ = steps;
+    result.take_stretch(side.end() - side.begin());
+    result.offset_ = kStretchAhead;
+    return result;
+  }
+  // Of one stretch the beginning: what a processor needs to see that it is read in order.
+  static HWY_INLINE Prefetch beginning(const TileSide& side, std::int64_t steps) {
+    Prefetch result;
     result.groups_ = side.numbers.groups.data();
     result.steps_ = steps;
     result.take_stretch(std::min<std::int64_t>(kBeginning * kLine, side.end() - side.begin()));
@@ -115,7 +128,7 @@ class Prefetch {
   // What belongs to one step.
   HWY_INLINE void step() {
     for (due_ += lines_; due_ > 0; due_ -= steps_) {
-      __builtin_prefetch(groups_[group_] + offset_, 0, 2);
+      fetch_line(groups_[group_], offset_);
       if (++group_ < num_groups_) continue;
       group_ = 0;
       offset_ += kLine;

@@ -1,5 +1,9 @@
 #include "attention/kernels/processor.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
 namespace heed::inline v0::kernels {
 
 namespace {
@@ -16,9 +20,29 @@ bool is_of_amd() {
 #endif
 }
 
+// The number of the generation of x86 processors of one maker; 0 of others.
+unsigned family() {
+#if defined(__x86_64__) || defined(__i386__)
+  unsigned version = 0;
+  unsigned other = 0;
+  if (__get_cpuid(1, &version, &other, &other, &other) == 0) return 0;
+  // Where the first field is full, a second one is added.
+  const unsigned base = version >> 8 & 0xf;
+  return base == 0xf ? base + (version >> 20 & 0xff) : base;
+#else
+  return 0;
+#endif
+}
+
 }  // namespace
 
-bool reads_stretches_best() { return is_of_amd(); }
+Stretches best_reading_of_stretches() {
+  constexpr unsigned kZen5 = 0x1a;
+  static const Stretches best = !is_of_amd()        ? Stretches::kGroupsInTurn
+                                : family() >= kZen5 ? Stretches::kInOrderFetched
+                                                    : Stretches::kInOrder;
+  return best;
+}
 
 bool multiplies_bfloat16_faster() {
 #if defined(__aarch64__)

@@ -1,11 +1,17 @@
 // What a processor does best where its instruction set does not tell.
 #pragma once
 
+#include <cstdint>
+
 namespace heed::inline v0::kernels {
 
-// Whether memory that lies in one stretch is read fastest from its first byte to its last, with few
-// lines asked for before. AMD's processors do so: docs/performance.md has the figures.
-bool reads_stretches_best();
+// How memory that lies in one stretch is read fastest. docs/performance.md has the figures.
+enum class Stretches : std::uint8_t {
+  kGroupsInTurn,   // several streams side by side, whose lines are fetched before
+  kInOrder,        // from the first byte to the last, with few lines fetched: AMD's
+  kInOrderFetched  // the same, with numbers of 8 and 16 bits fetched some way ahead: Zen 5
+};
+Stretches best_reading_of_stretches();
 
 // Whether pairs of bfloat16, where they can be multiplied at all, are multiplied faster than as
 // many floats: on a Zen 4 they take half the time, on an Intel of model 207 all of it. Arm's cores

@@ -78,13 +78,25 @@ struct RowsKernel {
   // What is fetched while keys are multiplied, and while values are added, in so many steps.
   HWY_INLINE Prefetch fetch_beside_keys(std::int64_t steps) const {
     if (kRowsInOrder) return Prefetch();
-    if (!kInOrder) return Prefetch(values_of(tile), options.reads_in_order, steps);
-    return Prefetch::beginning(values_of(tile), keys_of(tile).end(), steps);
+    return fetch_beside(keys_of(tile), values_of(tile), steps);
   }
   HWY_INLINE Prefetch fetch_beside_values(std::int64_t steps) const {
     if (kRowsInOrder || next == nullptr) return Prefetch();
-    if (!kInOrder) return Prefetch(keys_of(*next), options.reads_in_order, steps);
-    return Prefetch::beginning(keys_of(*next), values_of(tile).end(), steps);
+    return fetch_beside(values_of(tile), keys_of(*next), steps);
+  }
+  // While one side is read, of which another one is the next.
+  HWY_INLINE Prefetch fetch_beside(const TileSide& side, const TileSide& following,
+                                   std::int64_t steps) const {
+    if (!kInOrder) {
+      return Prefetch(following, options.stretches != Stretches::kGroupsInTurn, steps);
+    }
+    if (following.begin() != side.end()) return Prefetch::beginning(following, steps);
+    return fetches_stretch(side) ? Prefetch::ahead(side, steps) : Prefetch();
+  }
+  // Whether what is read in its order is fetched as well.
+  HWY_INLINE bool fetches_stretch(const TileSide& side) const {
+    return kInOrder && options.stretches == Stretches::kInOrderFetched &&
+           side.numbers.storage != KvStorage::kFloat32;
   }
 
   void attend() const {
@@ -206,7 +218,8 @@ struct RowsKernel {
     const TileSide values = values_of(tile);
     const QueryDigits query{panel.digits, panel.head_dim};
     panel.integers->multiply_keys(
-        {keys, panel.head_dim, begin, end, kInOrder || first_row != 0 ? nullptr : &values},
+        {keys, panel.head_dim, begin, end, kInOrder || first_row != 0 ? nullptr : &values,
+         fetches_stretch(keys)},
         query.from(first_row), kRows, weights);
     if (options.has_mask) return;
     for (int r = 0; r < kRows; ++r) {
@@ -462,7 +475,8 @@ struct RowsKernel {
     const bool fetches = !kInOrder && next != nullptr;
     const TileSide keys = keys_of(fetches ? *next : tile);
     panel.integers->add_values(
-        {values, panel.value_dim, begin, end, fetches ? &keys : nullptr}, weights, kRows,
+        {values, panel.value_dim, begin, end, fetches ? &keys : nullptr, fetches_stretch(values)},
+        weights, kRows,
         {state.sum + first_row, state.out + std::int64_t{first_row} * out_stride(panel),
          out_stride(panel)});
   }

@@ -368,11 +368,16 @@ TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
       stored_key.join();
       stored_value.join();
       for (const std::int32_t rows : row_counts()) {
-        RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
-                           random_ranges(rows, sizes.kv_len), value_dim);
-        attend_stored(in, stored_key, stored_value, {.reads_in_order = true});
-        ASSERT_EQ(in.difference(), "") << sizes.head_dim << " " << sizes.value_dim << " "
-                                       << sizes.kv_len << ", rows " << rows << ", storages " << i;
+        for (const kernels::Stretches stretches :
+             {kernels::Stretches::kInOrder, kernels::Stretches::kInOrderFetched}) {
+          RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
+                             random_ranges(rows, sizes.kv_len), value_dim);
+          attend_stored(in, stored_key, stored_value, {.stretches = stretches});
+          ASSERT_EQ(in.difference(), "")
+              << sizes.head_dim << " " << sizes.value_dim << " " << sizes.kv_len << ", rows "
+              << rows << ", storages " << i << ", fetched "
+              << (stretches == kernels::Stretches::kInOrderFetched);
+        }
       }
     }
   }
