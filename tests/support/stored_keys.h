@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "attention/kernels/stored_tile.h"
@@ -36,8 +37,11 @@ class StoredSide {
   }
 
   // Puts the groups behind each other.
-  void join() {
-    for (const auto& group : bytes_) joined_.insert(joined_.end(), group.begin(), group.end());
+  void join() { join({this}, bytes_.size()); }
+
+  // Puts those of both behind each other, a tile's keys before its values, as a cache has them.
+  static void join(StoredSide& key, StoredSide& value) {
+    join({&key, &value}, kernels::kTileKeys / kernels::kGroupKeys);
   }
 
   // As the kernel of few rows reads the positions of a tile.
@@ -50,9 +54,7 @@ class StoredSide {
       const auto i = static_cast<std::size_t>(key / kernels::kGroupKeys);
       const auto group = static_cast<std::size_t>((first_key + key) / kernels::kGroupKeys);
       numbers.groups[i] =
-          joined_.empty() ? bytes_[group].data()
-                          : joined_.data() +
-                                group * static_cast<std::size_t>(kernels::kGroupKeys * row_bytes());
+          joined_ == nullptr ? bytes_[group].data() : joined_->data() + offsets_[group];
       numbers.scales[i] = scales_[group].data();
     }
     return numbers;
@@ -62,6 +64,21 @@ class StoredSide {
   const Tensor<float>& stored() const { return stored_; }
 
  private:
+  // Puts the groups of some sides behind each other, so many of each in turn.
+  static void join(const std::vector<StoredSide*>& sides, std::size_t groups_in_turn) {
+    const auto joined = std::make_shared<std::vector<std::byte>>();
+    const std::size_t count = sides.front()->bytes_.size();
+    for (std::size_t first = 0; first < count; first += groups_in_turn) {
+      for (StoredSide* side : sides) {
+        for (std::size_t g = first; g < std::min(first + groups_in_turn, count); ++g) {
+          side->offsets_.push_back(joined->size());
+          joined->insert(joined->end(), side->bytes_[g].begin(), side->bytes_[g].end());
+        }
+      }
+    }
+    for (StoredSide* side : sides) side->joined_ = joined;
+  }
+
   std::int64_t row_bytes() const {
     switch (storage_) {
       case KvStorage::kFloat32:
@@ -163,7 +180,9 @@ class StoredSide {
   std::int64_t dim_;
   std::int64_t scale_dims_;
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<std::byte> joined_;  // all of bytes_, or nothing
+  // Where the groups lie behind each other, and where each begins; or nothing.
+  std::shared_ptr<const std::vector<std::byte>> joined_;
+  std::vector<std::size_t> offsets_;
   std::vector<std::vector<float>> scales_;
 };
 

@@ -57,8 +57,9 @@ struct Pass {
   }
 };
 
-// What a pass fetches while it is busy with a group: a line in each of so many steps, in their
-// order, of the group of the same number of a side that will be read, or what lies behind.
+// What a pass fetches while it is busy with a group, a line in each of so many steps, in their
+// order: the group of the same number of a side that will be read; or, where one pass reads all of
+// a stretch, a line of 64 bytes in each step, the lines kStretchAhead farther on.
 class LinesAhead {
  public:
   HWY_INLINE LinesAhead(const IntegerSide& in, const Pass& pass, std::int32_t steps)
@@ -68,7 +69,7 @@ class LinesAhead {
     first_ = bytes * pass.index;
     bytes_of_step_ = bytes / steps;
   }
-  // Where there is no such group, steps fetch what is there already.
+  // Where there is nothing to be fetched, steps fetch what is there already.
   HWY_INLINE void begin(std::int32_t group, const std::byte* there) {
     start_ = there;
     offset_ = 0;

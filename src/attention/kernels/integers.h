@@ -47,7 +47,7 @@ struct QueryDigits {
 // One side of a tile as it meets some rows: its keys from `begin` to `end`. Values of int4 have a
 // multiple of kScaleDims dimensions. Meanwhile the groups of `ahead`, unless it is null, are
 // fetched, each while the one of the same number is multiplied; or else, if it `fetches_stretch`,
-// what lies kStretchAhead behind.
+// what lies kStretchAhead farther on.
 struct IntegerSide {
   const TileSide& side;
   std::int32_t dim = 0;

@@ -62,7 +62,7 @@ struct TileSide {
   }
 };
 
-// Fetches into the second-level cache the line that lies so many bytes behind one that is read,
+// Fetches into the second-level cache the line so many bytes farther on than one that is read,
 // whatever is there.
 HWY_INLINE void fetch_line(const std::byte* read, std::int64_t bytes) {
   const auto line = reinterpret_cast<std::uintptr_t>(read) + static_cast<std::uintptr_t>(bytes);
@@ -70,12 +70,12 @@ HWY_INLINE void fetch_line(const std::byte* read, std::int64_t bytes) {
   __builtin_prefetch(reinterpret_cast<const void*>(line), 0, 2);
 }
 
-// How far behind what is read in its order lines are fetched: of keys that are rows, and of
-// Stretches::kInOrderFetched.
+// How many bytes farther on than what is read in its order lines are fetched: of rows of keys and
+// their values, and by Stretches::kInOrderFetched.
 constexpr std::int64_t kRowsAhead = 8192;
 constexpr std::int64_t kStretchAhead = 12288;
 
-// Fetches what lies kRowsAhead behind some bytes.
+// Fetches what lies kRowsAhead farther on than some bytes.
 HWY_INLINE void fetch_ahead(const std::byte* read, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += 64) fetch_line(read, kRowsAhead + at);
 }
@@ -107,8 +107,8 @@ class Prefetch {
     if (!side.has_scales()) return;
     for (std::int32_t g = 0; g < side.num_groups(); ++g) side.fetch_scales<2>(g);
   }
-  // Of a stretch that is read in its order meanwhile, what lies kStretchAhead behind it.
-  static HWY_INLINE Prefetch ahead(const TileSide& side, std::int64_t steps) {
+  // Of a stretch that is read in its order meanwhile, the same kStretchAhead farther on.
+  static HWY_INLINE Prefetch farther_on(const TileSide& side, std::int64_t steps) {
     Prefetch result;
     result.groups_ = side.numbers.groups.data();
     result.steps_ = steps;

@@ -9,7 +9,7 @@ namespace heed::inline v0::kernels {
 enum class Stretches : std::uint8_t {
   kGroupsInTurn,   // several streams side by side, whose lines are fetched before
   kInOrder,        // from the first byte to the last, with few lines fetched: AMD's
-  kInOrderFetched  // the same, with numbers of 8 and 16 bits fetched some way ahead: Zen 5
+  kInOrderFetched  // the same, with numbers of 8 and 16 bits fetched farther on: from Zen 5 on
 };
 Stretches best_reading_of_stretches();
 

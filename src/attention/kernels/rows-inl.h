@@ -91,7 +91,7 @@ struct RowsKernel {
       return Prefetch(following, options.stretches != Stretches::kGroupsInTurn, steps);
     }
     if (following.begin() != side.end()) return Prefetch::beginning(following, steps);
-    return fetches_stretch(side) ? Prefetch::ahead(side, steps) : Prefetch();
+    return fetches_stretch(side) ? Prefetch::farther_on(side, steps) : Prefetch();
   }
   // Whether what is read in its order is fetched as well.
   HWY_INLINE bool fetches_stretch(const TileSide& side) const {

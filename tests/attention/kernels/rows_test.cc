@@ -363,20 +363,25 @@ TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
     for (std::size_t i = 0; i < kJoined.size(); ++i) {
       const std::int32_t value_dim = stored_dim(kJoined[i].value, sizes.value_dim);
       const Tensor<float> value = normal<float>({sizes.kv_len, value_dim}, 2);
-      StoredSide stored_key(key, kJoined[i].key, kJoined[i].is_columns);
-      StoredSide stored_value(value, kJoined[i].value, false);
-      stored_key.join();
-      stored_value.join();
-      for (const std::int32_t rows : row_counts()) {
-        for (const kernels::Stretches stretches :
-             {kernels::Stretches::kInOrder, kernels::Stretches::kInOrderFetched}) {
-          RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
-                             random_ranges(rows, sizes.kv_len), value_dim);
-          attend_stored(in, stored_key, stored_value, {.stretches = stretches});
-          ASSERT_EQ(in.difference(), "")
-              << sizes.head_dim << " " << sizes.value_dim << " " << sizes.kv_len << ", rows "
-              << rows << ", storages " << i << ", fetched "
-              << (stretches == kernels::Stretches::kInOrderFetched);
+      for (const bool with_values : {false, true}) {
+        StoredSide stored_key(key, kJoined[i].key, kJoined[i].is_columns);
+        StoredSide stored_value(value, kJoined[i].value, false);
+        if (with_values) {
+          StoredSide::join(stored_key, stored_value);
+        } else {
+          stored_key.join();
+          stored_value.join();
+        }
+        for (const std::int32_t rows : row_counts()) {
+          for (const auto stretches :
+               {kernels::Stretches::kInOrder, kernels::Stretches::kInOrderFetched}) {
+            RowsCase<float> in(table(), queries(rows, sizes.head_dim, 1),
+                               random_ranges(rows, sizes.kv_len), value_dim);
+            attend_stored(in, stored_key, stored_value, {.stretches = stretches});
+            ASSERT_EQ(in.difference(), "")
+                << sizes.head_dim << " " << sizes.value_dim << " " << sizes.kv_len << ", rows "
+                << rows << ", storages " << i << ", with values " << with_values;
+          }
         }
       }
     }
