@@ -59,7 +59,7 @@ struct Pass {
 
 // What a pass fetches while it is busy with a group, a line in each of so many steps, in their
 // order: the group of the same number of a side that will be read; or, where one pass reads all of
-// a stretch, a line of 64 bytes in each step, the lines kStretchAhead farther on.
+// a stretch, a line in each step, the lines kStretchAhead farther on.
 class LinesAhead {
  public:
   HWY_INLINE LinesAhead(const IntegerSide& in, const Pass& pass, std::int32_t steps)
@@ -77,7 +77,7 @@ class LinesAhead {
     if (in_.ahead == nullptr) {
       if (!in_.fetches_stretch) return;
       offset_ = kStretchAhead;
-      step_ = kLine;
+      step_ = kLineBytes;
       return;
     }
     if (group >= in_.ahead->num_groups()) return;
@@ -92,8 +92,6 @@ class LinesAhead {
   }
 
  private:
-  static constexpr std::int64_t kLine = 64;
-
   const IntegerSide& in_;
   bool fetches_scales_;
   std::int64_t first_ = 0;

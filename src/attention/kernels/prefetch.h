@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "attention/kernels/processor.h"
 #include "attention/kernels/stored_tile.h"
 #include "hwy/base.h"
 
@@ -62,6 +63,8 @@ struct TileSide {
   }
 };
 
+constexpr std::int64_t kLineBytes = 64;
+
 // Fetches into the second-level cache the line so many bytes farther on than one that is read,
 // whatever is there.
 HWY_INLINE void fetch_line(const std::byte* read, std::int64_t bytes) {
@@ -77,7 +80,12 @@ constexpr std::int64_t kStretchAhead = 12288;
 
 // Fetches what lies kRowsAhead farther on than some bytes.
 HWY_INLINE void fetch_ahead(const std::byte* read, std::int64_t bytes) {
-  for (std::int64_t at = 0; at < bytes; at += 64) fetch_line(read, kRowsAhead + at);
+  for (std::int64_t at = 0; at < bytes; at += kLineBytes) fetch_line(read, kRowsAhead + at);
+}
+
+// Whether a side that is read in its order is fetched as well.
+HWY_INLINE bool fetches_stretch(const TileSide& side, Stretches stretches) {
+  return stretches == Stretches::kInOrderFetched && side.numbers.storage != KvStorage::kFloat32;
 }
 
 // Fetches one side of a tile into the second-level cache while the other is computed with, whatever
@@ -107,6 +115,33 @@ class Prefetch {
     if (!side.has_scales()) return;
     for (std::int32_t g = 0; g < side.num_groups(); ++g) side.fetch_scales<2>(g);
   }
+  // What is fetched while `side` is read, after which `following` comes; kInOrder if sides are
+  // stretches that are read from the first byte to the last.
+  template <bool kInOrder>
+  static HWY_INLINE Prefetch beside(const TileSide& side, const TileSide& following,
+                                    Stretches stretches, std::int64_t steps) {
+    if (!kInOrder) return Prefetch(following, stretches != Stretches::kGroupsInTurn, steps);
+    if (following.begin() != side.end()) return beginning(following, steps);
+    return fetches_stretch(side, stretches) ? farther_on(side, steps) : Prefetch();
+  }
+
+  // What belongs to one step.
+  HWY_INLINE void step() {
+    for (due_ += lines_; due_ > 0; due_ -= steps_) {
+      fetch_line(groups_[group_], offset_);
+      if (++group_ < num_groups_) continue;
+      group_ = 0;
+      offset_ += kLineBytes;
+      if (++line_ < row_lines_) continue;
+      line_ = 0;
+      row_ += row_stride_;
+      offset_ = row_;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kBeginning = 128;  // lines
+
   // Of a stretch that is read in its order meanwhile, the same kStretchAhead farther on.
   static HWY_INLINE Prefetch farther_on(const TileSide& side, std::int64_t steps) {
     Prefetch result;
@@ -121,29 +156,11 @@ class Prefetch {
     Prefetch result;
     result.groups_ = side.numbers.groups.data();
     result.steps_ = steps;
-    result.take_stretch(std::min<std::int64_t>(kBeginning * kLine, side.end() - side.begin()));
+    result.take_stretch(std::min<std::int64_t>(kBeginning * kLineBytes, side.end() - side.begin()));
     return result;
   }
 
-  // What belongs to one step.
-  HWY_INLINE void step() {
-    for (due_ += lines_; due_ > 0; due_ -= steps_) {
-      fetch_line(groups_[group_], offset_);
-      if (++group_ < num_groups_) continue;
-      group_ = 0;
-      offset_ += kLine;
-      if (++line_ < row_lines_) continue;
-      line_ = 0;
-      row_ += row_stride_;
-      offset_ = row_;
-    }
-  }
-
- private:
-  static constexpr std::int64_t kLine = 64;
-  static constexpr std::int64_t kBeginning = 128;  // lines
-
-  static std::int64_t lines_in(std::int64_t bytes) { return (bytes + kLine - 1) / kLine; }
+  static std::int64_t lines_in(std::int64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
 
   // So many bytes from the beginning of the first group on.
   HWY_INLINE void take_stretch(std::int64_t bytes) {

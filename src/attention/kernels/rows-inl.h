@@ -78,25 +78,11 @@ struct RowsKernel {
   // What is fetched while keys are multiplied, and while values are added, in so many steps.
   HWY_INLINE Prefetch fetch_beside_keys(std::int64_t steps) const {
     if (kRowsInOrder) return Prefetch();
-    return fetch_beside(keys_of(tile), values_of(tile), steps);
+    return Prefetch::beside<kInOrder>(keys_of(tile), values_of(tile), options.stretches, steps);
   }
   HWY_INLINE Prefetch fetch_beside_values(std::int64_t steps) const {
     if (kRowsInOrder || next == nullptr) return Prefetch();
-    return fetch_beside(values_of(tile), keys_of(*next), steps);
-  }
-  // While one side is read, of which another one is the next.
-  HWY_INLINE Prefetch fetch_beside(const TileSide& side, const TileSide& following,
-                                   std::int64_t steps) const {
-    if (!kInOrder) {
-      return Prefetch(following, options.stretches != Stretches::kGroupsInTurn, steps);
-    }
-    if (following.begin() != side.end()) return Prefetch::beginning(following, steps);
-    return fetches_stretch(side) ? Prefetch::farther_on(side, steps) : Prefetch();
-  }
-  // Whether what is read in its order is fetched as well.
-  HWY_INLINE bool fetches_stretch(const TileSide& side) const {
-    return kInOrder && options.stretches == Stretches::kInOrderFetched &&
-           side.numbers.storage != KvStorage::kFloat32;
+    return Prefetch::beside<kInOrder>(values_of(tile), keys_of(*next), options.stretches, steps);
   }
 
   void attend() const {
@@ -219,7 +205,7 @@ struct RowsKernel {
     const QueryDigits query{panel.digits, panel.head_dim};
     panel.integers->multiply_keys(
         {keys, panel.head_dim, begin, end, kInOrder || first_row != 0 ? nullptr : &values,
-         fetches_stretch(keys)},
+         kInOrder && fetches_stretch(keys, options.stretches)},
         query.from(first_row), kRows, weights);
     if (options.has_mask) return;
     for (int r = 0; r < kRows; ++r) {
@@ -475,7 +461,8 @@ struct RowsKernel {
     const bool fetches = !kInOrder && next != nullptr;
     const TileSide keys = keys_of(fetches ? *next : tile);
     panel.integers->add_values(
-        {values, panel.value_dim, begin, end, fetches ? &keys : nullptr, fetches_stretch(values)},
+        {values, panel.value_dim, begin, end, fetches ? &keys : nullptr,
+         kInOrder && fetches_stretch(values, options.stretches)},
         weights, kRows,
         {state.sum + first_row, state.out + std::int64_t{first_row} * out_stride(panel),
          out_stride(panel)});
