@@ -6,8 +6,10 @@ namespace heed::inline v0::engine {
 
 namespace {
 
-// What a tile is used for while it is in the cache, at most; on the way back panels keep more.
+// What a tile is used for while it is in the cache, at most: more, where it was copied for that; on
+// the way back panels keep more.
 constexpr std::int32_t kPanelsPerBlock = 8;
+constexpr std::int32_t kPanelsPerBlockOfCopies = 12;
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 
 // Blocks a thread should find, so that none waits long for another at the end.
@@ -184,7 +186,10 @@ std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int
 // The most panels of a forward block.
 template <class Real>
 std::int64_t most_panels(const Schedule<Real>& schedule) {
-  if (!schedule.table->multiplies_tiles()) return kPanelsPerBlock;
+  if (!schedule.table->multiplies_tiles()) {
+    const bool copies = schedule.copies_key() || schedule.copies_value();
+    return copies ? kPanelsPerBlockOfCopies : kPanelsPerBlock;
+  }
   // A query in pairs and two states.
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
                                    (schedule.head_dim / 2 + 2 * schedule.value_dim);
