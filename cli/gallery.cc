@@ -113,6 +113,7 @@ void check_is_replaceable(const fs::path& folder, const std::vector<std::string>
 }
 
 void write_gallery(const GalleryArguments& arguments) {
+  check_fonts();
   const auto pictures = chosen_pictures(arguments.only);
   const nlohmann::json times = read_times(arguments.times);
   const std::string ending = "." + arguments.format;

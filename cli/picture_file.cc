@@ -37,6 +37,10 @@ bool has(const Picture& picture, const std::string& ending) {
   return (is_figure(ending) || ending == ".html") && picture.figure != nullptr;
 }
 
+bool is_drawn(const Picture& picture, const std::string& ending) {
+  return is_figure(ending) || (ending == ".html" && picture.page == nullptr);
+}
+
 }  // namespace
 
 void add_picture_options(CLI::App& verb, PictureArguments& arguments,
@@ -81,9 +85,12 @@ std::string picture_endings(const Picture& picture) {
 }
 
 void check_picture(const std::string& option, const fs::path& path, const Picture& picture) {
-  if (has(picture, ending_of(path))) return;
-  throw UsageError(fmt::format("{}: '{}' does not end in {}, which choose the format", option,
-                               path.string(), picture_endings(picture)));
+  const std::string ending = ending_of(path);
+  if (!has(picture, ending)) {
+    throw UsageError(fmt::format("{}: '{}' does not end in {}, which choose the format", option,
+                                 path.string(), picture_endings(picture)));
+  }
+  if (is_drawn(picture, ending)) check_fonts();
 }
 
 void write_picture(OutputFiles& files, const std::string& option, const fs::path& path,

@@ -43,7 +43,8 @@ bool is_picture(const std::filesystem::path& path);
 // The endings of what `picture` has, for help and messages: ".png, .svg, .pdf or .json".
 std::string picture_endings(const Picture& picture);
 
-// Throws UsageError unless `picture` has what the path's ending names.
+// Throws UsageError unless `picture` has what the path's ending names, and std::runtime_error where
+// that is drawn and there is no font. For a verb to call before it computes.
 void check_picture(const std::string& option, const std::filesystem::path& path,
                    const Picture& picture);
 

@@ -113,6 +113,12 @@ void run_compare(const CLI::App& verb, CompareArguments& arguments) {
   check_given(settings);
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   const bool is_file = is_picture(arguments.out);
+  const ComparisonReport none;
+  if (is_file) {
+    check_picture(kCompareOut, arguments.out, picture_of(none));
+  } else {
+    check_fonts();
+  }
   OutputFiles file;
   if (is_file) file.reserve(kCompareOut, arguments.out);
   const fs::path folder = is_file ? fs::path() : new_folder(arguments);

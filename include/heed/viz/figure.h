@@ -108,11 +108,15 @@ enum class FigureFormat { kPng, kSvg, kPdf };
 /// @throws InvalidArgument for any other.
 HEED_API FigureFormat figure_format(const std::filesystem::path& path);
 
+/// For programs that compute for long before they draw.
+/// @throws std::runtime_error where fontconfig finds no font, as the functions below do.
+HEED_API void check_fonts();
+
 /// The file's bytes: the same for the same figure with the same fonts and versions of cairo and
 /// pango. PNG has two pixels per unit. In SVG, text is outlines: it needs no font of the viewer's,
 /// and the title stands beside for a screen reader.
 /// @throws InvalidArgument when a part does not fit its panel or the picture would be too large;
-/// std::runtime_error when the drawing library fails.
+/// std::runtime_error when the drawing library fails or the machine has no font.
 HEED_API std::string render_figure(const Figure& figure, FigureFormat format);
 
 /// One HTML file that needs nothing else: the figure as SVG and its numbers, as far as the figure

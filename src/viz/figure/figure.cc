@@ -146,6 +146,8 @@ FigureFormat figure_format(const std::filesystem::path& path) {
       fmt::format("figure_format: '{}' does not end in .png, .svg or .pdf", path.string()));
 }
 
+void check_fonts() { const Fonts fonts; }
+
 std::string render_figure(const Figure& figure, FigureFormat format) {
   const Fonts fonts;
   const FigurePlan plan = checked_plan(figure, fonts);

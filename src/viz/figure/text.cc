@@ -1,6 +1,8 @@
 #include "viz/figure/text.h"
 
 #include <cmath>
+#include <memory>
+#include <stdexcept>
 
 #include "io/unicode.h"
 
@@ -9,6 +11,19 @@ namespace {
 
 constexpr int kMaxColumns = 400;
 constexpr std::size_t kMaxBytes = 8192;
+
+struct FreeDescription {
+  void operator()(PangoFontDescription* font) const noexcept { pango_font_description_free(font); }
+};
+using FontDescription = std::unique_ptr<PangoFontDescription, FreeDescription>;
+
+FontDescription font_of(double size, bool is_bold) {
+  FontDescription font(pango_font_description_new());
+  pango_font_description_set_family_static(font.get(), "DejaVu Sans,sans-serif");
+  pango_font_description_set_absolute_size(font.get(), std::round(size * PANGO_SCALE));
+  pango_font_description_set_weight(font.get(), is_bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
+  return font;
+}
 
 }  // namespace
 
@@ -30,16 +45,21 @@ Fonts::Fonts()
   pango_cairo_context_set_resolution(context_.get(), 96);
   pango_context_set_round_glyph_positions(context_.get(), FALSE);
   pango_context_set_language(context_.get(), pango_language_from_string("en"));
+
+  // Pango would draw a box for each letter.
+  const TextStyle any;
+  const GObject<PangoFont> font(
+      pango_font_map_load_font(map_.get(), context_.get(), font_of(any.size, any.is_bold).get()));
+  if (font == nullptr) {
+    throw std::runtime_error(
+        "figures: fontconfig finds no font to write with; install one, such as DejaVu Sans "
+        "(Debian's fonts-dejavu-core); 'fc-list' lists those that it finds");
+  }
 }
 
 GObject<PangoLayout> Fonts::lay_out(std::string_view text, const TextStyle& style) const {
   GObject<PangoLayout> layout(pango_layout_new(context_.get()));
-  PangoFontDescription* font = pango_font_description_new();
-  pango_font_description_set_family_static(font, "DejaVu Sans,sans-serif");
-  pango_font_description_set_absolute_size(font, std::round(style.size * PANGO_SCALE));
-  pango_font_description_set_weight(font, style.is_bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
-  pango_layout_set_font_description(layout.get(), font);
-  pango_font_description_free(font);
+  pango_layout_set_font_description(layout.get(), font_of(style.size, style.is_bold).get());
   if (style.max_width > 0) {
     pango_layout_set_width(layout.get(),
                            static_cast<int>(std::ceil(style.max_width)) * PANGO_SCALE);

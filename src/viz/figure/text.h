@@ -39,6 +39,7 @@ std::string drawable(std::string_view text);
 // settings play a part.
 class Fonts {
  public:
+  // Throws std::runtime_error where there is no font at all.
   Fonts();
 
   GObject<PangoLayout> lay_out(std::string_view text, const TextStyle& style) const;
