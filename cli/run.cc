@@ -106,8 +106,8 @@ const AnyTensor& written(const RunArguments& arguments, const ArrayResult& resul
   return is_picture(arguments.out) ? result.weights : result.out;
 }
 
-void print_json(const RunArguments& arguments, const ArrayProblem& problem,
-                const ArrayResult& result, double seconds) {
+void print_result_json(const RunArguments& arguments, const ArrayProblem& problem,
+                       const ArrayResult& result, double seconds) {
   nlohmann::json json{{"query", description_of(arguments.query, problem.query.array)},
                       {"key", description_of(arguments.key, problem.key.array)},
                       {"value", description_of(arguments.value, problem.value.array)},
@@ -154,7 +154,7 @@ void run_attention(const RunArguments& arguments) {
   const ArrayResult result = attend(problem);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   write_files(arguments, problem, result, files);
-  const auto print = arguments.as_json ? print_json : print_summary;
+  const auto print = arguments.as_json ? print_result_json : print_summary;
   print(arguments, problem, result, elapsed.count());
 }
 

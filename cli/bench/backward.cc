@@ -60,31 +60,22 @@ class BackwardOperands {
 };
 
 template <class T>
-Outcome measure_backward_as(const ForwardCase& forward, int repetitions, Progress& progress) {
-  const Sampling sampling{.threads = forward.threads, .warmups = 2, .repetitions = repetitions};
-  const BackwardOperands<T> operands(forward);
-  Outcome outcome;
-  outcome.description = describe(forward);
-  outcome.operations = backward_operations(forward);
-  if (forward.path == "fused") {
-    const auto call = [&] { return operands.differentiate(); };
-    measure(sampling, call, progress, outcome);
-    return outcome;
-  }
-  // check() lets no other type come here.
+ReadyCase make_gradients_ready_as(const ForwardCase& forward) {
+  const auto operands = std::make_shared<BackwardOperands<T>>(forward);
+  // check() lets the reference have no other type.
   if constexpr (std::is_same_v<T, typename BackwardOperands<T>::Real>) {
-    const auto call = [&] { return operands.differentiate_by_reference(); };
-    measure(sampling, call, progress, outcome);
+    if (forward.path == "reference") {
+      return make_ready([operands] { return operands->differentiate_by_reference(); });
+    }
   }
-  return outcome;
+  return make_ready([operands] { return operands->differentiate(); });
 }
 
-Outcome measure_backward(const ForwardCase& forward, int repetitions, Progress& progress) {
-  Outcome outcome = with_dtype(forward, [&](auto number) {
-    return measure_backward_as<decltype(number)>(forward, repetitions, progress);
-  });
-  outcome.peak_factor = peak_factor(forward);
-  return outcome;
+ReadyCase make_backward_ready(const ForwardCase& forward) {
+  ReadyCase ready = with_dtype(
+      forward, [&](auto number) { return make_gradients_ready_as<decltype(number)>(forward); });
+  ready.outcome.operations = backward_operations(forward);
+  return ready;
 }
 
 }  // namespace
@@ -100,11 +91,7 @@ void add_bench_backward(CLI::App& bench) {
       "forward pass came before. GFLOP/s count 6 pairs head_dim for the scores and the\n"
       "gradients of query and key, and 4 pairs value_dim for those of weights and value.\n"
       "'extra bytes' is what one call had allocated at most beyond its result.");
-  verb->callback([arguments] {
-    report_cases("backward", *arguments, [&](const ForwardCase& forward, Progress& progress) {
-      return measure_backward(forward, arguments->repetitions, progress);
-    });
-  });
+  verb->callback([arguments] { report_cases("backward", *arguments, make_backward_ready); });
 }
 
 }  // namespace heed::cli

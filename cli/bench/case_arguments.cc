@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "arguments.h"
@@ -61,6 +62,58 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   return cases;
 }
 
+// An option whose values may take turns.
+struct TurnOption {
+  const char* name;
+  Names CaseArguments::*values;
+  std::string ForwardCase::*value;
+};
+constexpr TurnOption kTurnOptions[] = {
+    {"path", &CaseArguments::path, &ForwardCase::path},
+    {"dtype", &CaseArguments::dtype, &ForwardCase::dtype},
+    {"layout", &CaseArguments::layout, &ForwardCase::layout},
+    {"causal", &CaseArguments::causal, &ForwardCase::causal},
+    {"with", &CaseArguments::with, &ForwardCase::with},
+};
+
+// Cases that are measured in turn.
+using Turns = std::vector<ForwardCase>;
+
+// Those that differ in the option's value alone, together.
+std::vector<Turns> turns_of(const TurnOption& option, const std::vector<ForwardCase>& cases) {
+  std::vector<Turns> all;
+  for (const ForwardCase& one : cases) {
+    const auto are_alike = [&](const Turns& turns) {
+      ForwardCase like_one = turns.front();
+      like_one.*option.value = one.*option.value;
+      return like_one == one;
+    };
+    const auto turns = std::find_if(all.begin(), all.end(), are_alike);
+    if (turns == all.end()) {
+      all.push_back({one});
+    } else {
+      turns->push_back(one);
+    }
+  }
+  return all;
+}
+
+// Each case alone, unless --in-turn names an option.
+std::vector<Turns> turns_of(const CaseArguments& arguments, const std::vector<ForwardCase>& cases) {
+  for (const TurnOption& option : kTurnOptions) {
+    if (arguments.in_turn != option.name) continue;
+    if ((arguments.*option.values).size() == 1) {
+      throw UsageError(fmt::format(
+          "--in-turn {0}: --{0} has one value, '{1}', expected several that can take turns",
+          option.name, (arguments.*option.values).front()));
+    }
+    return turns_of(option, cases);
+  }
+  std::vector<Turns> all;
+  for (const ForwardCase& one : cases) all.push_back({one});
+  return all;
+}
+
 }  // namespace
 
 void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
@@ -112,21 +165,38 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
+  add_option(verb, "--in-turn", arguments.in_turn,
+             "Measure in turn what differs in this option alone, so that what disturbs one case "
+             "disturbs all: 'of first' is how many times as fast as the first it is")
+      ->check(CLI::IsMember({"path", "dtype", "layout", "causal", "with"}).description(""))
+      ->type_name("path|dtype|layout|causal|with");
   add_report_options(verb, arguments.report);
   add_flag(verb, "--samples", arguments.with_samples,
            "In JSON, also every repetition with its probes");
 }
 
 void report_cases(const char* verb, CaseArguments arguments,
-                  FunctionRef<Outcome(const ForwardCase&, Progress&)> measure) {
+                  ReadyCase (*make_ready)(const ForwardCase&)) {
   const ReportPrinter printer(arguments.report, verb);
   if (arguments.threads.empty()) arguments.threads = {num_threads()};
   const std::vector<ForwardCase> cases = cases_of(arguments);
   for (const ForwardCase& one : cases) check(one);
+  const std::vector<Turns> all_turns = turns_of(arguments, cases);
   std::vector<Outcome> outcomes;
   {
-    Progress progress(static_cast<int>(cases.size()));
-    for (const ForwardCase& one : cases) outcomes.push_back(measure(one, progress));
+    Progress progress(static_cast<int>(all_turns.size()));
+    for (const Turns& turns : all_turns) {
+      std::vector<ReadyCase> ready;
+      for (const ForwardCase& one : turns) {
+        ready.push_back(make_ready(one));
+        ready.back().outcome.description = describe(one);
+        ready.back().outcome.peak_factor = peak_factor(one);
+      }
+      const Sampling sampling{
+          .threads = turns.front().threads, .warmups = 2, .repetitions = arguments.repetitions};
+      measure(sampling, ready, progress);
+      for (ReadyCase& one : ready) outcomes.push_back(std::move(one.outcome));
+    }
   }
   const Samples samples = arguments.with_samples ? Samples::kIncluded : Samples::kLeftOut;
   printer.print(to_json(outcomes, samples),

@@ -21,6 +21,7 @@ struct CaseArguments {
   std::string window, mask;
   Numbers batch{1}, heads{8}, kv_heads, seq{1024}, kv_seq, head_dim{64}, value_dim, threads;
   int repetitions = 10;
+  std::string in_turn;  // one of the lists, or empty
   bool with_samples = false;
   ReportOptions report;
 };
@@ -35,8 +36,8 @@ void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, st
 void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes);
 
 // Measures every case, which must be one that attention would take, and prints the report of
-// `verb`.
+// `verb`. `make_ready` gives its call and how many operations that is.
 void report_cases(const char* verb, CaseArguments arguments,
-                  FunctionRef<Outcome(const ForwardCase&, Progress&)> measure);
+                  ReadyCase (*make_ready)(const ForwardCase&));
 
 }  // namespace heed::cli

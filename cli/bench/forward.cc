@@ -14,31 +14,23 @@ namespace heed::cli {
 namespace {
 
 template <class T>
-Outcome measure_forward_as(const ForwardCase& forward, int repetitions, Progress& progress) {
-  const Sampling sampling{.threads = forward.threads, .warmups = 2, .repetitions = repetitions};
-  Operands<T> operands(forward);
-  Outcome outcome;
-  outcome.description = describe(forward);
-  outcome.operations = operations(forward);
-  if (forward.path == "fused") {
-    measure(
-        sampling, [&] { return operands.attend(); }, progress, outcome);
-    return outcome;
-  }
-  // check() lets no other type come here.
+ReadyCase make_ready_as(const ForwardCase& forward) {
+  const auto operands = std::make_shared<Operands<T>>(forward);
+  // check() lets the reference have no other type.
   if constexpr (std::is_same_v<T, typename Operands<T>::Real>) {
-    const auto call = [&] { return operands.attend_by_reference(reference::Keep::kNothing).out; };
-    measure(sampling, call, progress, outcome);
+    if (forward.path == "reference") {
+      return make_ready(
+          [operands] { return operands->attend_by_reference(reference::Keep::kNothing).out; });
+    }
   }
-  return outcome;
+  return make_ready([operands] { return operands->attend(); });
 }
 
-Outcome measure_forward(const ForwardCase& forward, int repetitions, Progress& progress) {
-  Outcome outcome = with_dtype(forward, [&](auto number) {
-    return measure_forward_as<decltype(number)>(forward, repetitions, progress);
-  });
-  outcome.peak_factor = peak_factor(forward);
-  return outcome;
+ReadyCase make_forward_ready(const ForwardCase& forward) {
+  ReadyCase ready =
+      with_dtype(forward, [&](auto number) { return make_ready_as<decltype(number)>(forward); });
+  ready.outcome.operations = operations(forward);
+  return ready;
 }
 
 }  // namespace
@@ -54,11 +46,7 @@ void add_bench_forward(CLI::App& bench) {
       "for the scores and 2 pairs value_dim for the output, over the pairs of query and\n"
       "key that the mask lets through. 'extra bytes' is what one call had allocated at\n"
       "most beyond its output, counted in operator new.");
-  verb->callback([arguments] {
-    report_cases("forward", *arguments, [&](const ForwardCase& forward, Progress& progress) {
-      return measure_forward(forward, arguments->repetitions, progress);
-    });
-  });
+  verb->callback([arguments] { report_cases("forward", *arguments, make_forward_ready); });
 }
 
 }  // namespace heed::cli

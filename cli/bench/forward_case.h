@@ -26,6 +26,8 @@ struct ForwardCase {
   std::int64_t head_dim = 64;
   std::int64_t value_dim = 64;
   int threads = 1;
+
+  bool operator==(const ForwardCase&) const = default;
 };
 
 // Throws UsageError when attention would refuse the case, or cannot compute it yet.

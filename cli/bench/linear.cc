@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arguments.h"
@@ -121,7 +122,8 @@ class LinearComparison {
   template <class Call>
   void measure_method(const char* name, double operations_of_head, std::optional<double> error,
                       const Call& call) {
-    Outcome outcome;
+    ReadyCase ready = make_ready(call);
+    Outcome& outcome = ready.outcome;
     outcome.description = {{"method", name},
                            {"mask", case_.causal ? "causal" : "none"},
                            {"heads", case_.heads},
@@ -133,8 +135,7 @@ class LinearComparison {
     if (error) outcome.description["error"] = std::round(*error * 1e3) / 1e3;
     outcome.operations = operations_of_head * static_cast<double>(case_.heads);
     const Sampling sampling{.threads = case_.threads, .warmups = 1, .repetitions = repetitions_};
-    measure(sampling, call, progress_, outcome);
-    outcomes_.push_back(std::move(outcome));
+    outcomes_.push_back(measure(sampling, std::move(ready), progress_));
   }
 
   LinearCase case_;

@@ -48,16 +48,18 @@ Json outcome_json(const Outcome& outcome, const Rates& undisturbed) {
   const double peak = undisturbed.fma * outcome.peak_factor;
   const double median_rate = outcome.operations / timing.median_seconds;
   const double best_rate = outcome.operations / timing.best_seconds;
-  return {{"case", outcome.description},
-          {"median_ms", timing.median_seconds * 1e3},
-          {"best_ms", timing.best_seconds * 1e3},
-          {"gflops", median_rate / 1e9},
-          {"peak_gflops", peak / 1e9},
-          {"peak_share_median", median_rate / peak},
-          {"peak_share_best", best_rate / peak},
-          {"quiet", timing.quiet},
-          {"repetitions", timing.repetitions},
-          {"extra_bytes", outcome.extra_bytes}};
+  Json result{{"case", outcome.description},
+              {"median_ms", timing.median_seconds * 1e3},
+              {"best_ms", timing.best_seconds * 1e3},
+              {"gflops", median_rate / 1e9},
+              {"peak_gflops", peak / 1e9},
+              {"peak_share_median", median_rate / peak},
+              {"peak_share_best", best_rate / peak},
+              {"quiet", timing.quiet},
+              {"repetitions", timing.repetitions},
+              {"extra_bytes", outcome.extra_bytes}};
+  if (outcome.rate_over_first) result["rate_over_first"] = *outcome.rate_over_first;
+  return result;
 }
 
 std::string to_text(const Json& value) {
@@ -73,17 +75,21 @@ bool is_common(const Json& results, const std::string& name) {
 
 using Row = std::vector<std::string>;
 
+bool is_in_turn(const Json& result) { return result.contains("rate_over_first"); }
+
 Row measured_cells(const Json& result) {
   const auto number = [&](const char* name) { return result[name].get<double>(); };
   const auto share = [&](const char* name) { return fmt::format("{:.1f} %", 100 * number(name)); };
-  return {fmt::format("{:#.4g}", number("median_ms")),
-          fmt::format("{:#.4g}", number("best_ms")),
-          fmt::format("{:.1f}", number("gflops")),
-          fmt::format("{:.1f}", number("peak_gflops")),
-          share("peak_share_median"),
-          share("peak_share_best"),
-          quiet_cell(result),
-          result["extra_bytes"].dump()};
+  Row cells{fmt::format("{:#.4g}", number("median_ms")),
+            fmt::format("{:#.4g}", number("best_ms")),
+            fmt::format("{:.1f}", number("gflops")),
+            fmt::format("{:.1f}", number("peak_gflops")),
+            share("peak_share_median"),
+            share("peak_share_best"),
+            quiet_cell(result),
+            result["extra_bytes"].dump()};
+  if (is_in_turn(result)) cells.push_back(fmt::format("{:.3f}", number("rate_over_first")));
+  return cells;
 }
 
 const Row kMeasuredNames{"median ms", "best ms",    "GFLOP/s", "peak GFLOP/s",
@@ -190,6 +196,7 @@ std::string to_table(const Json& report) {
     rows.push_back(std::move(row));
   }
   header.insert(header.end(), kMeasuredNames.begin(), kMeasuredNames.end());
+  if (is_in_turn(results.front())) header.emplace_back("of first");
   rows.insert(rows.begin(), header);
   add_ratios(report, rows);
   return headline(report["machine"]) + wrap_text(common, 80) + '\n' + aligned(rows) +

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "arguments.h"
@@ -51,15 +52,15 @@ class ManualAttention {
 template <class Call>
 Outcome measure_method(const char* method, const ForwardCase& forward, const Call& call,
                        Progress& progress) {
-  Outcome outcome;
+  ReadyCase ready = make_ready([&call] { return call(); });
+  Outcome& outcome = ready.outcome;
   outcome.description = {{"method", method}};
   outcome.description.update(describe(forward));
   outcome.description.erase("path");
   outcome.operations = operations(forward);
   const Sampling sampling{
       .threads = forward.threads, .warmups = 5, .repetitions = 20, .seconds_per_repetition = 0};
-  measure(sampling, call, progress, outcome);
-  return outcome;
+  return measure(sampling, std::move(ready), progress);
 }
 
 double largest_difference(const Tensor<float>& a, FloatView b) {

@@ -140,6 +140,21 @@ TEST(BenchForward, ListsMakeEveryCombination) {
   EXPECT_EQ(cases.size(), 32U);
 }
 
+TEST(BenchForward, CasesThatDifferInOneOptionTakeTurns) {
+  const Arguments options{"--seq", "3,5", "--dtype", "float32,float16", "--in-turn", "dtype"};
+  const auto results = json_of(forward(options)).at("results");
+  ASSERT_EQ(results.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto& one = results.at(i);
+    EXPECT_EQ(one.at("case").at("seq"), i < 2 ? 3 : 5) << i;
+    EXPECT_EQ(one.at("case").at("dtype"), i % 2 == 0 ? "float32" : "float16") << i;
+    EXPECT_GT(one.at("rate_over_first"), 0.0) << i;
+  }
+  EXPECT_EQ(results.at(0).at("rate_over_first"), 1.0);
+  EXPECT_EQ(results.at(2).at("rate_over_first"), 1.0);
+  EXPECT_THAT(run_command(forward(options)).out, HasSubstr("extra bytes  of first\n"));
+}
+
 TEST(BenchForward, MeasuresEachOptionOnTheWayBackToo) {
   const std::string all =
       "none,softcap,score-mod,alibi,bias,sinks,dropout,clip,t5,shaw-keys,shaw,head-windows,exact";
@@ -231,6 +246,8 @@ TEST(BenchForward, ArgumentsThatMakeNoSenseAreRefused) {
   expect_usage_error({"--kv-seq", "3", "--causal", "square"}, "name the alignment");
   expect_usage_error({"--kv-seq", "3", "--window", "1,1"}, "sliding_window: q_len is ");
   expect_usage_error({"--dtype", "float16", "--path", "reference"}, "float32 and float64, not");
+  expect_usage_error({"--in-turn", "seq"}, "--in-turn: seq not in ");
+  expect_usage_error({"--in-turn", "dtype"}, "--dtype has one value, 'float32', expected several");
 }
 
 TEST(BenchForward, ALaterCaseThatIsRefusedIsRefusedBeforeAnyIsMeasured) {

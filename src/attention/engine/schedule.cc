@@ -6,20 +6,18 @@ namespace heed::inline v0::engine {
 
 namespace {
 
-// What a tile is used for while it is in the cache, at most: more, where it was copied for that; on
-// the way back panels keep more.
-constexpr std::int32_t kPanelsPerBlock = 8;
-constexpr std::int32_t kPanelsPerBlockOfCopies = 12;
+// The most panels of a block on the way back, where each keeps more.
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 
 // Blocks a thread should find, so that none waits long for another at the end.
 constexpr std::int64_t kBlocksPerThread = 4;
 
-// Of tiles of AMX, whose blocks turn their values first: more panels, but in all blocks together
-// not many more than this many bytes of them, so that a call's memory is kept for the next one.
-constexpr std::int32_t kFewestPanelsOfTiles = 8;
-constexpr std::int32_t kMostPanelsOfTiles = 32;
-constexpr std::int64_t kBytesOfTilePanels = 2 * 1024 * 1024;
+// Panels that use a tile while it is in the cache: the more, the less often tiles are read, copied
+// or turned into pairs. In all blocks together not many more than this many bytes of them, so that
+// a call's memory is kept for the next one.
+constexpr std::int32_t kFewestPanelsPerBlock = 8;
+constexpr std::int32_t kMostPanelsPerBlock = 32;
+constexpr std::int64_t kBytesOfPanels = 2 * 1024 * 1024;
 
 // What the panels of a backward block may take together, in bytes: a part of a second-level cache.
 constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;
@@ -183,18 +181,14 @@ std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int
   return most;
 }
 
-// The most panels of a forward block.
+// The most panels of a forward block, each with its query and two states.
 template <class Real>
 std::int64_t most_panels(const Schedule<Real>& schedule) {
-  if (!schedule.table->multiplies_tiles()) {
-    const bool copies = schedule.copies_key() || schedule.copies_value();
-    return copies ? kPanelsPerBlockOfCopies : kPanelsPerBlock;
-  }
-  // A query in pairs and two states.
-  const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
-                                   (schedule.head_dim / 2 + 2 * schedule.value_dim);
-  return std::clamp<std::int64_t>(kBytesOfTilePanels / (schedule.workers * panel_bytes),
-                                  kFewestPanelsOfTiles, kMostPanelsOfTiles);
+  const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) *
+                                   (schedule.packed_query_size() + 2 * schedule.out_size());
+  return std::clamp<std::int64_t>(
+      kBytesOfPanels / std::max<std::int64_t>(schedule.workers * panel_bytes, 1),
+      kFewestPanelsPerBlock, kMostPanelsPerBlock);
 }
 
 // Panels of a block, of `panels` that a key head has.

@@ -95,18 +95,6 @@ TEST_P(StagedTensors, RowsFarApartChangeNoBit) {
   EXPECT_FALSE(staged);
 }
 
-// What was copied is used by more panels than what is read where it lies.
-TEST_P(StagedTensors, MorePanelsShareACopiedTile) {
-  const auto panels_of = [&](const auto& of) {
-    const auto one = converted<std::decay_t<decltype(of)>>(normal<float>({1, 1, 1000, 16}, 1));
-    const AttentionShapes shapes = check_shapes("attention", one.view(), one.view(), one.view());
-    const auto request = check_request("attention", shapes, AttentionOptions{});
-    return engine::make_schedule(table(), request, Pass::kForward, 1).panels_per_block;
-  };
-  EXPECT_EQ(panels_of(float{}), 8);
-  EXPECT_EQ(panels_of(Float16{}), 12);
-}
-
 // Every one of the 65536 numbers, and NaN as NaN.
 TEST_P(StagedTensors, WidensEveryNumberExactly) {
   std::vector<std::uint16_t> bits(65536);
