@@ -105,6 +105,12 @@ def test_tables_of_what_heed_bench_printed(folder: Folder) -> None:
     ]
 
 
+def test_results_may_be_left_out(folder: Folder) -> None:
+    view = VIEW[:-1] + ', "without": {"mask": "none"}}'
+    folder.save(results(), f"<!-- table: one.json lengths {view} -->")
+    assert folder.table() == ["| ms | T = 5 |", "| --- | --: |", "| causal | 5.12 |"]
+
+
 def test_tables_of_what_python_heed_bench_printed(folder: Folder) -> None:
     def result(implementation: str, median: float, quiet: int) -> dict:
         case = {"name": "full", "threads": 1, "implementation": implementation}

@@ -12,10 +12,11 @@ constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 // Blocks a thread should find, so that none waits long for another at the end.
 constexpr std::int64_t kBlocksPerThread = 4;
 
-// Panels that use a tile while it is in the cache: the more, the less often tiles are read, copied
-// or turned into pairs. In all blocks together not many more than this many bytes of them, so that
-// a call's memory is kept for the next one.
-constexpr std::int32_t kFewestPanelsPerBlock = 8;
+// Panels that use a tile while it is in the cache. Where a block copies its tiles or turns them
+// into pairs: more of them, but in all blocks together not many more than this many bytes, so that
+// a call's memory is kept for the next one. Where it reads them in place, what more panels would
+// save their own memory takes from the cache.
+constexpr std::int32_t kPanelsPerBlock = 8;
 constexpr std::int32_t kMostPanelsPerBlock = 32;
 constexpr std::int64_t kBytesOfPanels = 2 * 1024 * 1024;
 
@@ -181,14 +182,16 @@ std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int
   return most;
 }
 
-// The most panels of a forward block, each with its query and two states.
+// The most panels of a forward block.
 template <class Real>
 std::int64_t most_panels(const Schedule<Real>& schedule) {
+  if (schedule.reads_in_place()) return kPanelsPerBlock;
+  // A query and two states.
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) *
                                    (schedule.packed_query_size() + 2 * schedule.out_size());
   return std::clamp<std::int64_t>(
-      kBytesOfPanels / std::max<std::int64_t>(schedule.workers * panel_bytes, 1),
-      kFewestPanelsPerBlock, kMostPanelsPerBlock);
+      kBytesOfPanels / std::max<std::int64_t>(schedule.workers * panel_bytes, 1), kPanelsPerBlock,
+      kMostPanelsPerBlock);
 }
 
 // Panels of a block, of `panels` that a key head has.

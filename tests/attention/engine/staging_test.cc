@@ -1,6 +1,7 @@
 // Tensors of other types and layouts become the floats they stand for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -93,6 +94,23 @@ TEST_P(StagedTensors, RowsFarApartChangeNoBit) {
   EXPECT_TRUE(
       same_bits(found, attend<float>(query, key, value, {.mask = sliding_window(90, 4)}, &staged)));
   EXPECT_FALSE(staged);
+}
+
+// Where tiles are copied more panels share each, as many as 2 MiB hold of those of all threads.
+TEST_P(StagedTensors, MorePanelsShareACopiedTile) {
+  const auto panels_of = [&](const auto& of, std::int64_t dim, int threads) {
+    const auto one = converted<std::decay_t<decltype(of)>>(normal<float>({1, 8, 2000, dim}, 1));
+    const AttentionShapes shapes = check_shapes("attention", one.view(), one.view(), one.view());
+    const auto request = check_request("attention", shapes, AttentionOptions{});
+    return engine::make_schedule(table(), request, Pass::kForward, threads).panels_per_block;
+  };
+  EXPECT_EQ(panels_of(float{}, 16, 1), 8);
+  EXPECT_EQ(panels_of(Float16{}, 16, 1), 32);
+  const std::int64_t bytes_of_panel = 4 * 3 * 200 * kernels::kPanelVectors * table().lanes;
+  for (const int threads : {1, 2}) {
+    EXPECT_EQ(panels_of(Float16{}, 200, threads),
+              std::clamp<std::int64_t>((2 << 20) / (threads * bytes_of_panel), 8, 32));
+  }
 }
 
 // Every one of the 65536 numbers, and NaN as NaN.
