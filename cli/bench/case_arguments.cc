@@ -12,6 +12,7 @@
 #include "bench/report.h"
 #include "heed/parallel.h"
 #include "mask_argument.h"
+#include "verbs.h"
 
 namespace heed::cli {
 
@@ -110,6 +111,7 @@ std::vector<Turns> turns_of(const CaseArguments& arguments, const std::vector<Fo
     return turns_of(option, cases);
   }
   std::vector<Turns> all;
+  all.reserve(cases.size());
   for (const ForwardCase& one : cases) all.push_back({one});
   return all;
 }
