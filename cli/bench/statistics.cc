@@ -33,20 +33,25 @@ Rates undisturbed_rates(const std::vector<Repetition>& repetitions) {
 }
 
 std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Rates& undisturbed) {
-  std::vector<double> rates;
-  rates.reserve(repetitions.size());
-  for (const Repetition& repetition : repetitions) {
-    rates.push_back(1 / repetition.before.read_seconds);
-  }
-  const double slowest_read = kReadFactor / undisturbed_rate(std::move(rates));
+  const auto slowest_read = [&](Probe Repetition::*probe) {
+    std::vector<double> rates;
+    rates.reserve(repetitions.size());
+    for (const Repetition& repetition : repetitions) {
+      rates.push_back(1 / (repetition.*probe).read_seconds);
+    }
+    return kReadFactor / undisturbed_rate(std::move(rates));
+  };
+  const double slowest_before = slowest_read(&Repetition::before);
+  const double slowest_after = slowest_read(&Repetition::after);
+  const auto is_quiet = [&](const Probe& probe, double slowest) {
+    return probe.rates.attention >= kRateShare * undisturbed.attention &&
+           probe.read_seconds <= slowest;
+  };
   std::vector<bool> quiet;
   for (const Repetition& repetition : repetitions) {
-    const auto is_quiet = [&](const Probe& probe) {
-      return probe.rates.attention >= kRateShare * undisturbed.attention &&
-             probe.read_seconds <= slowest_read;
-    };
-    quiet.push_back(repetition.waiting_share <= kWaitingShare && is_quiet(repetition.before) &&
-                    is_quiet(repetition.after));
+    quiet.push_back(repetition.waiting_share <= kWaitingShare &&
+                    is_quiet(repetition.before, slowest_before) &&
+                    is_quiet(repetition.after, slowest_after));
   }
   return quiet;
 }

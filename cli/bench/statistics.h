@@ -25,8 +25,9 @@ Rates undisturbed_rates(const std::vector<Repetition>& repetitions);
 
 // Which repetitions are quiet: threads waited for at most 1 % of the time, and both probes around
 // made at least 0.9 of the `undisturbed` calls of attention, and read in at most 1.3 times what
-// probes among these repetitions take undisturbed. How long a read takes depends on what the call
-// leaves in the caches, therefore it is compared with those around the same call alone.
+// probes take undisturbed before, or after, these repetitions. How long a read takes depends on
+// what a call leaves in the caches, and before a repetition another call may have run than after
+// it.
 std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Rates& undisturbed);
 
 // Of two in the middle, their mean. `numbers` is not empty.

@@ -93,6 +93,19 @@ Figure figure_of(const ModelExplanation& request, const models::Model& model,
   return draw_figure(tokens, shown_heads(request, tokens), note_of(layer), request.picture);
 }
 
+// Before a model is read.
+void check_file(const std::filesystem::path& path) {
+  if (is_picture(path)) {
+    check_picture(kModelOut, path,
+                  {.figure = [] { return Figure(); },
+                   .json = [] { return std::string(); },
+                   .page = [] { return std::string(); }});
+  } else if (path.extension() != ".npy") {
+    throw UsageError(fmt::format("{}: '{}' does not end in .png, .svg, .pdf, .html, .json or .npy",
+                                 kModelOut, path.string()));
+  }
+}
+
 void write_file(const ModelExplanation& request, const models::Model& model,
                 const inspect::ModelReading& reading) {
   OutputFiles files;
@@ -103,13 +116,10 @@ void write_file(const ModelExplanation& request, const models::Model& model,
                   {.figure = [&] { return figure_of(request, model, reading); },
                    .json = [&] { return weights_json(request, model, reading); },
                    .page = [&] { return model_page(model, reading); }});
-  } else if (path.extension() == ".npy") {
+  } else {
     const Tensor<float> weights = all_weights(request, reading);
     files.write(kModelOut,
                 [&](const io::ByteSink& sink) { io::write_npy_stream(weights.view(), sink); });
-  } else {
-    throw UsageError(fmt::format("{}: '{}' does not end in .png, .svg, .pdf, .html, .json or .npy",
-                                 kModelOut, request.out));
   }
   files.commit();
 }
@@ -137,6 +147,7 @@ void print_layer(const ModelExplanation& request, const models::Model& model,
 }  // namespace
 
 void explain_model(const ModelExplanation& request) {
+  if (!request.out.empty()) check_file(request.out);
   const models::Model model = models::load(request.model);
   check_index("--layer", request.layer, model.config().num_layers);
   check_index("--head", request.head, model.config().num_heads);

@@ -84,6 +84,8 @@ TEST(TrainedModelVerbs, ExplainRefusesWhatDoesNotGoTogether) {
                  "--head is 3, the model has 0 to 2");
   expect_refused({"explain", "--layer", "1", kText}, 2, "--layer goes with --model");
   expect_refused({"explain", "--model", "/nowhere", kText}, 1, "/nowhere");
+  expect_refused({"explain", "--model", "/nowhere", "--out", "a.gif", kText}, 2,
+                 "--out: 'a.gif' does not end in .png, .svg, .pdf, .html, .json or .npy");
 }
 
 TEST(TrainedModelVerbs, EmbedSaysWhichTextsAreClose) {

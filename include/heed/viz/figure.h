@@ -108,8 +108,8 @@ enum class FigureFormat { kPng, kSvg, kPdf };
 /// @throws InvalidArgument for any other.
 HEED_API FigureFormat figure_format(const std::filesystem::path& path);
 
-/// For programs that compute for long before they draw.
-/// @throws std::runtime_error where fontconfig finds no font, as the functions below do.
+/// Looks for a font to draw with, for programs that compute for long before they draw.
+/// @throws std::runtime_error where fontconfig finds none, as the functions below do.
 HEED_API void check_fonts();
 
 /// The file's bytes: the same for the same figure with the same fonts and versions of cairo and

@@ -6,9 +6,6 @@ namespace heed::inline v0::engine {
 
 namespace {
 
-// The most panels of a block on the way back, where each keeps more.
-constexpr std::int32_t kPanelsPerBackwardBlock = 4;
-
 // Blocks a thread should find, so that none waits long for another at the end.
 constexpr std::int64_t kBlocksPerThread = 4;
 
@@ -20,7 +17,10 @@ constexpr std::int32_t kPanelsPerBlock = 8;
 constexpr std::int32_t kMostPanelsPerBlock = 32;
 constexpr std::int64_t kBytesOfPanels = 2 * 1024 * 1024;
 
-// What the panels of a backward block may take together, in bytes: a part of a second-level cache.
+// The same on the way back, where panels keep more; in place, those of a block take a part of a
+// second-level cache.
+constexpr std::int32_t kPanelsPerBackwardBlock = 4;
+constexpr std::int32_t kMostPanelsPerBackwardBlock = 12;
 constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;
 
 // Work for which waking another thread pays, some ten microseconds: in multiply-adds, and in
@@ -184,8 +184,8 @@ std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int
 
 // The most panels of a forward block.
 template <class Real>
-std::int64_t most_panels(const Schedule<Real>& schedule) {
-  if (schedule.reads_in_place()) return kPanelsPerBlock;
+std::int64_t most_panels(const Schedule<Real>& schedule, Pass pass) {
+  if (pass != Pass::kForward || !schedule.makes_tiles()) return kPanelsPerBlock;
   // A query and two states.
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) *
                                    (schedule.packed_query_size() + 2 * schedule.out_size());
@@ -194,19 +194,26 @@ std::int64_t most_panels(const Schedule<Real>& schedule) {
       kMostPanelsPerBlock);
 }
 
+// The most panels of a block on the way back. More were not measured with tiles of AMX.
+template <class Real>
+std::int64_t most_backward_panels(const Schedule<Real>& schedule) {
+  const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
+                                   (3 * schedule.head_dim + 2 * schedule.value_dim + 1);
+  if (schedule.makes_tiles() && !schedule.table->multiplies_tiles()) {
+    return std::clamp<std::int64_t>(kBytesOfPanels / (schedule.workers * panel_bytes), 1,
+                                    kMostPanelsPerBackwardBlock);
+  }
+  return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1, kPanelsPerBackwardBlock);
+}
+
 // Panels of a block, of `panels` that a key head has.
 template <class Real>
 std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int64_t panels,
                              std::int64_t all_panels) {
-  if (pass == Pass::kBackward) {
-    // Where several threads take part, forward blocks are small; here a thread has a head to
-    // itself.
-    const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
-                                     (3 * schedule.head_dim + 2 * schedule.value_dim + 1);
-    return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1,
-                                    std::min<std::int64_t>(panels, kPanelsPerBackwardBlock));
-  }
-  const std::int64_t most = std::min(panels, most_panels(schedule));
+  // Where several threads take part, forward blocks are small; on the way back a thread has a head
+  // to itself.
+  if (pass == Pass::kBackward) return std::min(panels, most_backward_panels(schedule));
+  const std::int64_t most = std::min(panels, most_panels(schedule, pass));
   if (schedule.workers == 1) return most;
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
   return std::clamp<std::int64_t>(fair, 1, most);

@@ -100,6 +100,8 @@ struct Schedule {
   bool has_quantised_values() const { return kernels::is_quantised(value_storage); }
   bool copies_key() const { return stages_key && !has_few_rows && !has_quantised_keys(); }
   bool copies_value() const { return stages_value && !has_few_rows && !has_quantised_values(); }
+  // Whether a block makes its tiles before it multiplies them.
+  bool makes_tiles() const { return copies_key() || copies_value() || stages_pairs; }
   // Whether a panel's query becomes numbers before it is packed.
   bool widens_query() const { return converts_query && !stages_pairs; }
   // Numbers of a panel's query, or pairs.

@@ -96,21 +96,40 @@ TEST_P(StagedTensors, RowsFarApartChangeNoBit) {
   EXPECT_FALSE(staged);
 }
 
-// Where tiles are copied more panels share each, as many as 2 MiB hold of those of all threads.
+// Where tiles are copied more panels share each, as many as 2 MiB hold of those of all threads: not
+// where weights are computed, of which panels keep more, and not of quantised keys, which nobody
+// copies.
 TEST_P(StagedTensors, MorePanelsShareACopiedTile) {
-  const auto panels_of = [&](const auto& of, std::int64_t dim, int threads) {
+  const auto request_of = [](const auto& of, std::int64_t dim,
+                             const AttentionOptions& options = {}) {
     const auto one = converted<std::decay_t<decltype(of)>>(normal<float>({1, 8, 2000, dim}, 1));
-    const AttentionShapes shapes = check_shapes("attention", one.view(), one.view(), one.view());
-    const auto request = check_request("attention", shapes, AttentionOptions{});
-    return engine::make_schedule(table(), request, Pass::kForward, threads).panels_per_block;
+    return check_request("attention", check_shapes("attention", one.view(), one.view(), one.view()),
+                         options);
   };
-  EXPECT_EQ(panels_of(float{}, 16, 1), 8);
-  EXPECT_EQ(panels_of(Float16{}, 16, 1), 32);
+  const auto panels_of = [&](const auto& request, Pass pass = Pass::kForward, int threads = 1) {
+    return engine::make_schedule(table(), request, pass, threads).panels_per_block;
+  };
+  const auto in_place = request_of(float{}, 16);
+  EXPECT_EQ(panels_of(in_place), 8);
+  EXPECT_EQ(panels_of(in_place, Pass::kBackward), 4);
+  const auto copied = request_of(Float16{}, 16);
+  EXPECT_EQ(panels_of(copied), 32);
+  EXPECT_EQ(panels_of(copied, Pass::kBackward), 12);
+  EXPECT_EQ(panels_of(copied, Pass::kWeights), 8);
+
+  const auto large = request_of(Float16{}, 200);
   const std::int64_t bytes_of_panel = 4 * 3 * 200 * kernels::kPanelVectors * table().lanes;
   for (const int threads : {1, 2}) {
-    EXPECT_EQ(panels_of(Float16{}, 200, threads),
+    EXPECT_EQ(panels_of(large, Pass::kForward, threads),
               std::clamp<std::int64_t>((2 << 20) / (threads * bytes_of_panel), 8, 32));
   }
+
+  auto quantised = request_of(float{}, 16, {.softcap = 5});
+  quantised.has_key_source = true;
+  quantised.key_storage = quantised.value_storage = KvStorage::kInt8;
+  EXPECT_EQ(panels_of(quantised), 8);
+  quantised.value_storage = KvStorage::kFloat16;
+  EXPECT_EQ(panels_of(quantised), 32);
 }
 
 // Every one of the 65536 numbers, and NaN as NaN.
