@@ -48,6 +48,7 @@ std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Ra
            probe.read_seconds <= slowest;
   };
   std::vector<bool> quiet;
+  quiet.reserve(repetitions.size());
   for (const Repetition& repetition : repetitions) {
     quiet.push_back(repetition.waiting_share <= kWaitingShare &&
                     is_quiet(repetition.before, slowest_before) &&
