@@ -167,11 +167,13 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
+  Names in_turn;
+  for (const TurnOption& option : kTurnOptions) in_turn.emplace_back(option.name);
   add_option(verb, "--in-turn", arguments.in_turn,
              "Measure in turn what differs in this option alone, so that what disturbs one case "
              "disturbs all: 'of first' is how many times as fast as the first it is")
-      ->check(CLI::IsMember({"path", "dtype", "layout", "causal", "with"}).description(""))
-      ->type_name("path|dtype|layout|causal|with");
+      ->check(CLI::IsMember(in_turn).description(""))
+      ->type_name(fmt::format("{}", fmt::join(in_turn, "|")));
   add_report_options(verb, arguments.report);
   add_flag(verb, "--samples", arguments.with_samples,
            "In JSON, also every repetition with its probes");
