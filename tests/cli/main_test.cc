@@ -3,7 +3,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "heed/config.h"
 #include "support/child.h"
@@ -19,6 +22,7 @@ using testing::Not;
 using testing::StartsWith;
 using testing_support::Child;
 using testing_support::run_command;
+using testing_support::TemporaryFolder;
 
 TEST(Command, VersionGoesToStdout) {
   const auto result = run_command({"--version"});
@@ -41,6 +45,27 @@ TEST(Command, NeedsLittleMemoryToStart) {
     });
     EXPECT_EQ(command.finish().exit_code, 0) << megabytes << " MiB";
   }
+}
+
+TEST(Command, WithoutFontsNothingIsComputedThatIsToBeDrawn) {
+  const TemporaryFolder folder;
+  const std::string configuration = folder / "fonts.conf";
+  std::ofstream(configuration) << "<fontconfig></fontconfig>";
+  const std::string out = folder / "out";
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"mask", "causal", "--seq", "4", "--out", out + ".svg"},
+           {"mask", "causal", "--seq", "4", "--out", out + ".html"},
+           {"explain", "--model", "/nowhere", "--out", out + ".png", "A sentence"},
+           {"compare", "--out", out},
+           {"compare", "positions", "--out", out + ".svg"},
+           {"gallery", out}}) {
+    const auto result = run_command(arguments, {{"FONTCONFIG_FILE", configuration}});
+    EXPECT_EQ(result.exit_code, 1) << arguments[0];
+    EXPECT_EQ(result.out, "") << arguments[0];
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("finds no font to write with"), HasSubstr("fonts-dejavu-core")));
+  }
+  EXPECT_EQ(folder.num_files(), 1U) << "the configuration alone";
 }
 
 TEST(Command, HelpNamesEveryVerbAndGivesExamples) {

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -118,22 +116,6 @@ TEST(MaskCommand, DrawsAPicture) {
   EXPECT_THAT(read_text(folder / "m.svg"),
               AllOf(HasSubstr("<title>sliding_window(4, 4) | global_tokens(2)</title>"),
                     HasSubstr("fill=\"#ffffff\""), HasSubstr("</svg>")));
-}
-
-TEST(MaskCommand, DrawsNothingWithoutFonts) {
-  const TemporaryFolder folder;
-  const std::string configuration = folder / "fonts.conf";
-  std::ofstream(configuration) << "<fontconfig></fontconfig>";
-  for (const char* name : {"mask.svg", "mask.html"}) {
-    const std::string out = folder / name;
-    const CommandResult result = run_command({"mask", "causal", "--seq", "4", "--out", out},
-                                             {{"FONTCONFIG_FILE", configuration}});
-    EXPECT_EQ(result.exit_code, 1);
-    EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err,
-                AllOf(HasSubstr("finds no font to write with"), HasSubstr("fonts-dejavu-core")));
-    EXPECT_FALSE(std::filesystem::exists(out)) << name;
-  }
 }
 
 // The page has the cells in words.

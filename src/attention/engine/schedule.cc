@@ -199,11 +199,11 @@ template <class Real>
 std::int64_t most_backward_panels(const Schedule<Real>& schedule) {
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
                                    (3 * schedule.head_dim + 2 * schedule.value_dim + 1);
-  if (schedule.makes_tiles() && !schedule.table->multiplies_tiles()) {
-    return std::clamp<std::int64_t>(kBytesOfPanels / (schedule.workers * panel_bytes), 1,
-                                    kMostPanelsPerBackwardBlock);
-  }
-  return std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1, kPanelsPerBackwardBlock);
+  const std::int64_t in_place =
+      std::clamp<std::int64_t>(kBackwardBlockBytes / panel_bytes, 1, kPanelsPerBackwardBlock);
+  if (!schedule.makes_tiles() || schedule.table->multiplies_tiles()) return in_place;
+  return std::clamp<std::int64_t>(kBytesOfPanels / (schedule.workers * panel_bytes), in_place,
+                                  kMostPanelsPerBackwardBlock);
 }
 
 // Panels of a block, of `panels` that a key head has.

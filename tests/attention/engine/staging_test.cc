@@ -123,6 +123,8 @@ TEST_P(StagedTensors, MorePanelsShareACopiedTile) {
     EXPECT_EQ(panels_of(large, Pass::kForward, threads),
               std::clamp<std::int64_t>((2 << 20) / (threads * bytes_of_panel), 8, 32));
   }
+  EXPECT_EQ(panels_of(large, Pass::kBackward, 64),
+            panels_of(request_of(float{}, 200), Pass::kBackward, 64));
 
   auto quantised = request_of(float{}, 16, {.softcap = 5});
   quantised.has_key_source = true;
