@@ -33,7 +33,7 @@ void throw_range(const char* function, std::int64_t begin, std::int64_t end, std
 
 void throw_index(const char* function, std::int64_t index, std::int64_t extent) {
   throw InvalidArgument(
-      fmt::format("{}: index is {}, expected 0 to {}", function, index, extent - 1));
+      fmt::format("{}: index is {}, but the extent is {}", function, index, extent));
 }
 
 void throw_permutation(const Shape& shape, std::span<const int> order) {

@@ -134,9 +134,14 @@ TEST(BlockMask, RefusesNumbersThatContradictEachOther) {
       },
       "row_begin[2] is 2, expected at least");
   refused([](BlockLayout& l) { l.row_begin = {0, -1, 2, 3}; }, "row_begin[1] is -1");
-  refused([](BlockLayout& l) { l.columns[2] = 3; }, "columns[2] is 3, expected 0 to 2");
+  refused([](BlockLayout& l) { l.columns[2] = 3; },
+          "columns[2] is 3, but there are 3 blocks of keys");
   refused([](BlockLayout& l) { l.columns[0] = -1; }, "columns[0] is -1");
-  refused([](BlockLayout& l) { l.columns = {1, 1, 1}; }, "columns[1] is 1, expected 2 to 2");
+  refused(
+      [](BlockLayout& l) {
+        l.columns = {1, 1, 1};
+      },
+      "columns[0] is 1 and columns[1] is 1, expected columns that rise");
   refused([](BlockLayout& l) { l.partial.pop_back(); }, "partial has 2 numbers but columns 3");
   const Tensor<float> added({5, 8});
   EXPECT_THAT(([&] { Mask::blocks(small_layout(), Mask::additive(added)); }),

@@ -202,7 +202,7 @@ TEST(Lines, SpeakInSeveralGlyphs) {
   EXPECT_THAT(to_lines(causal(), lengths(2, 2), kCheckGlyphs), ElementsAre("✓ ✗", "✓ ✓"));
   EXPECT_THAT(to_lines(causal(), lengths(2, 2), kBlockGlyphs), ElementsAre("█·", "██"));
   EXPECT_THAT(([] { to_lines(Mask(), lengths(2, 2), kHashGlyphs, 1); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr("batch is 1, expected 0 to 0")));
+              ThrowsMessage<InvalidArgument>(HasSubstr("batch is 1, but the shape has 1")));
 }
 
 TEST(Description, NamesEveryPart) {

@@ -45,7 +45,7 @@ def test_blocks_from_arrays() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"columns": np.array([0, 2, 3])}, "columns\\[2\\] is 3, expected 0 to 2"),
+        ({"columns": np.array([0, 2, 3])}, "columns\\[2\\] is 3, but there are 3 blocks of keys"),
         ({"columns": np.array([0, 2, 2**40])}, "columns holds 1099511627776, which is no block"),
         ({"columns": np.array([0.0, 2, 1])}, "columns is float64, expected int64 or int32"),
         ({"row_begin": np.array([[0, 2, 2, 3]])}, "row_begin has shape \\[1, 4\\], expected one dimension"),

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "attention/cache/hadamard.h"
@@ -21,19 +23,32 @@ constexpr const char* kAppend = "KvSequence::append";
 // Masks and score terms address positions with 32 bits.
 constexpr std::int64_t kMostPositions = std::numeric_limits<std::int32_t>::max();
 
-// [num_kv_heads, n, dim]
+// What a key or a value must be like: [num_kv_heads, n, dim], or with a 1 in front.
+struct Expected {
+  const char* name;
+  const char* dim_name;
+  std::int64_t heads;
+  std::optional<std::int64_t> n;  // that of the key, for values
+  std::int64_t dim;
+};
+
+// The view without the 1 in front.
 template <class T>
-TensorView<const T> checked(const char* name, TensorView<const T> view, std::int64_t heads,
-                            std::int64_t n, std::int64_t dim) {
-  const Shape expected{heads, n, dim};
-  if (view.rank() == 4 && view.extent(0) == 1) view = view.select(0, 0);
-  if (view.shape() != expected) {
-    throw InvalidArgument(fmt::format("{}: {} has shape {}, expected [num_kv_heads, n, dim] = {}",
-                                      kAppend, name, to_string(view.shape()), to_string(expected)));
+TensorView<const T> checked(TensorView<const T> given, const Expected& expected) {
+  const bool has_batch = given.rank() == 4 && given.extent(0) == 1;
+  const TensorView<const T> view = has_batch ? given.select(0, 0) : given;
+  if (view.rank() != 3 || view.extent(0) != expected.heads || view.extent(2) != expected.dim ||
+      view.extent(1) != expected.n.value_or(view.extent(1))) {
+    throw InvalidArgument(fmt::format(
+        "{}: {} has shape {}, expected [num_kv_heads, n, {}] = [{}, {}, {}]{}, or with a 1 in "
+        "front",
+        kAppend, expected.name, to_string(given.shape()), expected.dim_name, expected.heads,
+        expected.n ? fmt::format("{}", *expected.n) : "n", expected.dim,
+        expected.n ? " with the n of the key" : ""));
   }
-  if (dim > 1 && view.stride(-1) != 1) {
+  if (expected.dim > 1 && view.stride(-1) != 1) {
     throw InvalidArgument(fmt::format("{}: {} has stride {} in its innermost dimension, expected 1",
-                                      kAppend, name, view.stride(-1)));
+                                      kAppend, expected.name, view.stride(-1)));
   }
   return view;
 }
@@ -95,7 +110,7 @@ void check_length(const SequenceState& state, std::int64_t n) {
     throw InvalidArgument(fmt::format("{}: {} positions are appended, but max_append is {}",
                                       kAppend, n, state.bounds.max_append));
   }
-  if (state.length + n > kMostPositions) {
+  if (n > kMostPositions - state.length) {
     throw InvalidArgument(fmt::format("{}: {} positions and {} more are above {}", kAppend,
                                       state.length, n, kMostPositions));
   }
@@ -106,10 +121,12 @@ void check_length(const SequenceState& state, std::int64_t n) {
 template <class T>
 void SequenceState::append(TensorView<const T> key, TensorView<const T> value) {
   const PageLayout& layout = pool->layout();
-  const std::int64_t n = key.rank() >= 2 ? key.extent(-2) : 0;
-  NewRows<T> keys("key", checked("key", key, layout.num_kv_heads, n, layout.key.dim), layout.key);
-  NewRows<T> values("value", checked("value", value, layout.num_kv_heads, n, layout.value.dim),
-                    layout.value);
+  const std::int64_t heads = layout.num_kv_heads;
+  key = checked(key, {"key", "head_dim", heads, std::nullopt, layout.key.dim});
+  const std::int64_t n = key.extent(1);
+  value = checked(value, {"value", "value_dim", heads, n, layout.value.dim});
+  NewRows<T> keys("key", key, layout.key);
+  NewRows<T> values("value", value, layout.value);
   check_length(*this, n);
   keys.check_numbers(length);
   values.check_numbers(length);
@@ -140,6 +157,7 @@ void SequenceState::append(TensorView<const T> key, TensorView<const T> value) {
     }
   }
   length += n;
+  assert(is_consistent());
 }
 
 template void SequenceState::append(FloatView, FloatView);

@@ -18,8 +18,7 @@ Tensor<float> numbers(const SequenceState& state, const SideLayout& side) {
   float* to = result.data();
   for (std::int64_t h = 0; h < layout.num_kv_heads; ++h) {
     for (std::int64_t k = 0; k < state.length; ++k, to += side.dim) {
-      const bool is_gone = k >= state.bounds.sinks && k < state.gone_end;
-      if (is_gone) continue;
+      if (state.is_gone(k)) continue;
       const Page* const page = state.pages[k / layout.page_size];
       const std::int64_t slot = k % layout.page_size;
       load_rows(nullptr, side, page->part(h), {slot, slot + 1}, row.data());

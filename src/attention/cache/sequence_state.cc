@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "attention/cache/stored_rows.h"
 #include "heed/error.h"
@@ -10,6 +11,8 @@
 namespace heed::inline v0::detail {
 
 namespace {
+
+constexpr const char* kAccept = "KvSequence::accept";
 
 // No bound is larger, so that sums of them do not overflow.
 constexpr std::int64_t kMostBound = std::int64_t{1} << 32;
@@ -96,13 +99,16 @@ void SequenceState::truncate(const char* function, std::int64_t n) {
 }
 
 void SequenceState::drop_to(std::int64_t n) noexcept {
-  const std::int64_t end = pool->layout().pages(n);
-  while (pages.end() > end) {
-    pool->release(pages[pages.end() - 1]);
-    pages.pop();
-  }
+  pages.shrink(pool->layout().pages(n), [&](Page* page) { pool->release(page); });
   length = n;
   if (n <= bounds.sinks) gone_end = 0;
+  assert(is_consistent());
+}
+
+bool SequenceState::is_consistent() const {
+  const PageLayout& layout = pool->layout();
+  const std::int64_t first_kept = std::max(layout.pages(bounds.sinks), gone_end / layout.page_size);
+  return gone_end <= length && pages.end() == layout.pages(length) && pages.gap_end() == first_kept;
 }
 
 std::int64_t SequenceState::shared_pages(RowRange range) const {
@@ -131,33 +137,49 @@ void SequenceState::move_row(std::int64_t from, std::int64_t to) noexcept {
   }
 }
 
-void SequenceState::accept(std::int64_t num_nodes, std::span<const std::int64_t> path) {
-  constexpr const char* kFunction = "KvSequence::accept";
-  if (num_nodes < 0 || num_nodes > length) {
-    throw InvalidArgument(fmt::format("{}: num_nodes is {}, expected 0 to the length, {}",
-                                      kFunction, num_nodes, length));
-  }
-  std::int64_t before = -1;
-  std::int64_t stay = 0;  // nodes at the beginning that are where they belong
+std::int64_t SequenceState::check_path(std::int64_t num_nodes,
+                                       std::span<const std::int64_t> path) const {
+  const std::int64_t base = length - num_nodes;
+  std::int64_t stay = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] <= before || path[i] >= num_nodes) {
-      throw InvalidArgument(fmt::format("{}: path[{}] is {}, expected {} to {}", kFunction, i,
-                                        path[i], before + 1, num_nodes - 1));
+    const std::int64_t node = path[i];
+    if (node < 0 || node >= num_nodes) {
+      throw InvalidArgument(
+          fmt::format("{}: path[{}] is {}, {}", kAccept, i, node,
+                      num_nodes == 0 ? "but num_nodes is 0"
+                                     : fmt::format("expected a node, 0 to {}", num_nodes - 1)));
     }
-    before = path[i];
-    if (before == stay) ++stay;
+    if (i > 0 && node <= path[i - 1]) {
+      throw InvalidArgument(
+          fmt::format("{}: path[{}] is {} and path[{}] is {}, expected nodes that rise", kAccept,
+                      i - 1, path[i - 1], i, node));
+    }
+    const auto place = static_cast<std::int64_t>(i);
+    if (node == place) {
+      ++stay;
+    } else if (is_gone(base + node) || is_gone(base + place)) {
+      throw InvalidArgument(fmt::format(
+          "{}: path[{}] is {}: position {} becomes position {}, but positions {} to {} "
+          "are gone; rewind is {}",
+          kAccept, i, node, base + node, base + place, bounds.sinks, gone_end - 1, bounds.rewind));
+    }
+  }
+  return stay;
+}
+
+void SequenceState::accept(std::int64_t num_nodes, std::span<const std::int64_t> path) {
+  if (num_nodes < 0 || num_nodes > length) {
+    throw InvalidArgument(fmt::format("{}: num_nodes is {}, expected 0 to the length, {}", kAccept,
+                                      num_nodes, length));
   }
   const std::int64_t base = length - num_nodes;
   const std::int64_t end = base + static_cast<std::int64_t>(path.size());
-  check_truncation(kFunction, end);
-  if (has_gap() && base < gone_end && end > bounds.sinks) {
-    throw InvalidArgument(
-        fmt::format("{}: num_nodes is {}, but the first of these is gone", kFunction, num_nodes));
-  }
+  const std::int64_t stay = check_path(num_nodes, path);
+  check_truncation(kAccept, end);
   const PageLayout& layout = pool->layout();
   const RowRange written{(base + stay) / layout.page_size, layout.pages(end)};
   if (base + stay < end) {
-    pool->reserve(kFunction, shared_pages(written));
+    pool->reserve(kAccept, shared_pages(written));
     copy_shared_pages(written);
   }
   for (std::int64_t i = stay; base + i < end; ++i) {

@@ -13,6 +13,10 @@
 namespace heed::inline v0::detail {
 
 // Everything that changes a sequence checks and reserves first: where it throws, nothing changed.
+//
+// Always: gone_end ≤ length, pages.end() is the number of pages that `length` positions take, and
+// the gap of `pages` has those pages whose positions are all gone. So a page is there where one of
+// its positions is.
 struct SequenceState {
   // Throws InvalidArgument when a bound means nothing.
   SequenceState(const char* function, std::shared_ptr<PagePool> shared, const KvBounds& bounds);
@@ -37,6 +41,9 @@ struct SequenceState {
   }
   // What was in sinks ≤ k < gone_end is not there any more, unless this is empty.
   bool has_gap() const { return gone_end > bounds.sinks; }
+  bool is_gone(std::int64_t position) const {
+    return position >= bounds.sinks && position < gone_end;
+  }
 
   std::shared_ptr<PagePool> pool;
   KvBounds bounds;
@@ -45,7 +52,10 @@ struct SequenceState {
   std::int64_t gone_end = 0;
 
  private:
+  bool is_consistent() const;
   void check_truncation(const char* function, std::int64_t n) const;
+  // How many nodes at the beginning of an accepted path are where they belong.
+  std::int64_t check_path(std::int64_t num_nodes, std::span<const std::int64_t> path) const;
   // What gone_end becomes as the length becomes this.
   std::int64_t gone_end_at(std::int64_t new_length) const;
   void drop_to(std::int64_t n) noexcept;

@@ -52,15 +52,18 @@ void check_rows(const char* function, const BlockLayout& layout) {
 void check_columns(const char* function, const BlockLayout& layout) {
   const std::int64_t blocks = blocks_in(layout.kv_len, layout.kv_block);
   for (std::size_t row = 0; row + 1 < layout.row_begin.size(); ++row) {
-    std::int64_t least = 0;
-    for (auto i = static_cast<std::size_t>(layout.row_begin[row]);
-         i < static_cast<std::size_t>(layout.row_begin[row + 1]); ++i) {
-      if (layout.columns[i] < least || layout.columns[i] >= blocks) {
-        throw InvalidArgument(
-            fmt::format("{}: columns[{}] is {}, expected {} to {}: they rise in each row", function,
-                        i, layout.columns[i], least, blocks - 1));
+    const auto first = static_cast<std::size_t>(layout.row_begin[row]);
+    const auto end = static_cast<std::size_t>(layout.row_begin[row + 1]);
+    for (std::size_t i = first; i < end; ++i) {
+      if (layout.columns[i] < 0 || layout.columns[i] >= blocks) {
+        throw InvalidArgument(fmt::format("{}: columns[{}] is {}, but there are {} blocks of keys",
+                                          function, i, layout.columns[i], blocks));
       }
-      least = std::int64_t{layout.columns[i]} + 1;
+      if (i == first || layout.columns[i] > layout.columns[i - 1]) continue;
+      throw InvalidArgument(
+          fmt::format("{}: columns[{}] is {} and columns[{}] is {}, expected columns that rise in "
+                      "each row",
+                      function, i - 1, layout.columns[i - 1], i, layout.columns[i]));
     }
   }
 }

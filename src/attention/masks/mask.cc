@@ -117,7 +117,7 @@ class VisibleKeys {
 void check_index(const char* name, std::int64_t index, std::int64_t extent) {
   if (index < 0 || index >= extent) {
     throw InvalidArgument(
-        fmt::format("to_lines: {} is {}, expected 0 to {}", name, index, extent - 1));
+        fmt::format("to_lines: {} is {}, but the shape has {}", name, index, extent));
   }
 }
 

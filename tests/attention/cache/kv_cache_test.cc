@@ -336,9 +336,15 @@ TEST(KvCache, AcceptRefusesWhatIsNoPath) {
   EXPECT_THAT(accept(21, {}),
               ThrowsMessage<InvalidArgument>(
                   HasSubstr("KvSequence::accept: num_nodes is 21, expected 0 to the length, 20")));
-  EXPECT_THAT(accept(4, {1, 1}), ThrowsMessage<InvalidArgument>(HasSubstr(
-                                     "KvSequence::accept: path[1] is 1, expected 2 to 3")));
-  EXPECT_THAT(accept(4, {0, 4}), ThrowsMessage<InvalidArgument>(HasSubstr("path[1] is 4")));
+  const auto refused = [&](std::int64_t nodes, const std::vector<std::int64_t>& path,
+                           const char* text) {
+    EXPECT_THAT(accept(nodes, path), ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refused(4, {1, 1}, "KvSequence::accept: path[0] is 1 and path[1] is 1, expected nodes that rise");
+  refused(3, {2, 1}, "path[0] is 2 and path[1] is 1, expected nodes that rise");
+  refused(4, {0, 4}, "path[1] is 4, expected a node, 0 to 3");
+  refused(4, {-1}, "path[0] is -1, expected a node, 0 to 3");
+  refused(0, {0}, "path[0] is 0, but num_nodes is 0");
   EXPECT_EQ(sequence.length(), 20);
 }
 
@@ -406,6 +412,10 @@ TEST(KvCache, ABoundedSequenceSaysWhatIsGone) {
   EXPECT_EQ(sequence.length(), 100);
   sequence.truncate(91);
   EXPECT_EQ(sequence.length(), 91);
+  EXPECT_THAT([&] { sequence.accept(91, std::vector<std::int64_t>{50}); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("KvSequence::accept: path[0] is 50: position 50 becomes position 0, "
+                            "but positions 3 to 71 are gone; rewind is 5")));
   const KvTensors kept = sequence.dequantised();
   EXPECT_EQ(kept.key(0, 71, 0), 0);
   EXPECT_EQ(kept.key(0, 72, 0), tokens.key(0, 0, 72, 0));
@@ -511,10 +521,14 @@ TEST(KvCache, ArgumentsThatDoNotFitAreRefused) {
                 ThrowsMessage<InvalidArgument>(HasSubstr(text)));
     EXPECT_EQ(sequence.length(), 10);
   };
-  append(
-      {3, 1, kDim}, {2, 1, kValueDim},
-      "KvSequence::append: key has shape [3, 1, 24], expected [num_kv_heads, n, dim] = [2, 1, 24]");
-  append({2, 1, kDim}, {2, 2, kValueDim}, "value has shape [2, 2, 10]");
+  append({3, 1, kDim}, {2, 1, kValueDim},
+         "KvSequence::append: key has shape [3, 1, 24], expected [num_kv_heads, n, head_dim] = "
+         "[2, n, 24], or with a 1 in front");
+  append({1, 3, 1, kDim}, {1, 2, 1, kValueDim}, "key has shape [1, 3, 1, 24]");
+  append({2, 1, kDim}, {2, 2, kValueDim},
+         "value has shape [2, 2, 10], expected [num_kv_heads, n, value_dim] = [2, 1, 10] with the "
+         "n of the key");
+  append({1, 2, 1, kDim}, {1, 2, 1, kDim}, "value has shape [1, 2, 1, 24]");
   append({2, 1, kDim}, {2, 1, kDim}, "value has shape [2, 1, 24]");
   append({2, 2, 1, kDim}, {2, 2, 1, kValueDim}, "key has shape [2, 2, 1, 24]");
   append({kDim}, {kValueDim}, "key has shape [24]");

@@ -33,13 +33,63 @@ inline std::vector<float> stored(KvStorage storage, std::vector<float> row) {
   return row;
 }
 
+// Which positions a sequence has, and to where it may go back.
+class ModelLength {
+ public:
+  explicit ModelLength(const KvBounds& bounds) : bounds_(bounds) {}
+
+  std::int64_t length() const { return length_; }
+  bool is_bounded() const { return bounds_.window != kUnbounded; }
+  bool has_gap() const { return gone_end_ > bounds_.sinks; }
+  bool is_gone(std::int64_t position) const {
+    return position >= bounds_.sinks && position < gone_end_;
+  }
+  bool keeps_for(std::int64_t position) const {
+    return !has_gap() || position - bounds_.window + 1 >= gone_end_;
+  }
+  bool can_truncate(std::int64_t n) const { return n <= bounds_.sinks || keeps_for(n); }
+  // Every number of positions that may be kept.
+  std::vector<std::int64_t> ends() const {
+    std::vector<std::int64_t> all;
+    for (std::int64_t n = 0; n <= length_; ++n) {
+      if (can_truncate(n)) all.push_back(n);
+    }
+    return all;
+  }
+  bool can_accept(std::int64_t nodes, const std::vector<std::int64_t>& path) const {
+    const std::int64_t base = length_ - nodes;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const auto to = base + static_cast<std::int64_t>(i);
+      const std::int64_t from = base + path[i];
+      if (from != to && (is_gone(from) || is_gone(to))) return false;
+    }
+    return can_truncate(base + std::ssize(path));
+  }
+
+  void append(std::int64_t n) {
+    length_ += n;
+    if (is_bounded()) gone_end_ = std::max(gone_end_, length_ - capacity());
+  }
+  void truncate(std::int64_t n) {
+    length_ = n;
+    if (n <= bounds_.sinks) gone_end_ = 0;
+  }
+
+ private:
+  std::int64_t capacity() const { return bounds_.window + bounds_.max_append - 1 + bounds_.rewind; }
+
+  KvBounds bounds_;
+  std::int64_t length_ = 0;
+  std::int64_t gone_end_ = 0;
+};
+
 class ModelSequence {
  public:
   ModelSequence(const KvConfig& config, const KvBounds& bounds)
-      : config_(config), bounds_(bounds) {}
+      : config_(config), bounds_(bounds), state_(bounds) {}
 
-  std::int64_t length() const { return static_cast<std::int64_t>(positions_.size()); }
-  std::int64_t gone_end() const { return gone_end_; }
+  std::int64_t length() const { return state_.length(); }
+  const ModelLength& state() const { return state_; }
 
   // key [heads, n, head_dim], value [heads, n, value_dim]
   void append(FloatView key, FloatView value) {
@@ -51,30 +101,19 @@ class ModelSequence {
       }
       positions_.push_back(position);
     }
-    if (is_bounded()) gone_end_ = std::max(gone_end_, length() - capacity());
+    state_.append(key.extent(1));
   }
-  bool keeps_for(std::int64_t position) const {
-    return gone_end_ <= bounds_.sinks || position - bounds_.window + 1 >= gone_end_;
-  }
-  bool can_truncate(std::int64_t n) const { return n <= bounds_.sinks || keeps_for(n); }
   void truncate(std::int64_t n) {
     positions_.resize(static_cast<std::size_t>(n));
-    if (n <= bounds_.sinks) gone_end_ = 0;
-  }
-  bool can_accept(std::int64_t nodes, const std::vector<std::int64_t>& path) const {
-    const std::int64_t end = length() - nodes + static_cast<std::int64_t>(path.size());
-    return can_truncate(end) &&
-           (gone_end_ <= bounds_.sinks || end <= bounds_.sinks || length() - nodes >= gone_end_);
+    state_.truncate(n);
   }
   void accept(std::int64_t nodes, const std::vector<std::int64_t>& path) {
-    std::vector<Position> kept;
-    kept.reserve(path.size());
     const std::int64_t base = length() - nodes;
-    for (const std::int64_t node : path) {
-      kept.push_back(positions_[static_cast<std::size_t>(base + node)]);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      positions_[static_cast<std::size_t>(base) + i] =
+          positions_[static_cast<std::size_t>(base + path[i])];
     }
-    truncate(base);
-    positions_.insert(positions_.end(), kept.begin(), kept.end());
+    truncate(base + std::ssize(path));
   }
 
   // [1, num_kv_heads, length, dim]
@@ -84,7 +123,7 @@ class ModelSequence {
   // The options of attention() that are attend()'s.
   AttentionOptions options(AttentionOptions options, std::int64_t num_queries) const {
     options.query_offset = length() - num_queries;
-    if (is_bounded()) {
+    if (state_.is_bounded()) {
       const std::int64_t sinks = bounds_.sinks;
       const std::int64_t window = bounds_.window;
       options.mask =
@@ -102,8 +141,6 @@ class ModelSequence {
     std::vector<float> value;
   };
 
-  bool is_bounded() const { return bounds_.window != kUnbounded; }
-  std::int64_t capacity() const { return bounds_.window + bounds_.max_append - 1 + bounds_.rewind; }
   static void add(KvStorage storage, FloatView row, std::vector<float>& to) {
     std::vector<float> numbers;
     for (std::int64_t d = 0; d < row.extent(0); ++d) numbers.push_back(row(d));
@@ -123,8 +160,8 @@ class ModelSequence {
 
   KvConfig config_;
   KvBounds bounds_;
+  ModelLength state_;
   std::vector<Position> positions_;
-  std::int64_t gone_end_ = 0;
 };
 
 }  // namespace heed::testing_support

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attention/cache/drawn_cache.h"
 #include "attention/cache/model.h"
 #include "attention/kernels/stored_tile.h"
 #include "heed/kv_cache.h"
@@ -16,15 +18,14 @@
 namespace heed {
 namespace {
 
+using testing_support::Bounded;
+using testing_support::draw_bounds;
+using testing_support::draw_config;
+using testing_support::draw_end;
+using testing_support::drawn;
 using testing_support::ModelSequence;
 using testing_support::normal;
 using testing_support::same_bits;
-
-// From the whole range, however early it is in a run of RapidCheck.
-template <class T>
-T drawn(T begin, T end) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(begin, end));
-}
 
 // A sequence, what it should be, and every token as it was given.
 struct Pair {
@@ -36,20 +37,21 @@ struct Pair {
 // What sequences of one pool go through; each step is drawn when its turn comes.
 class Life {
  public:
-  explicit Life(std::int64_t most_pages)
-      : config_(draw_config(most_pages)),
+  Life(std::int64_t most_pages, Bounded bounded)
+      : bounded_(bounded),
+        config_(draw_config(most_pages)),
         as_given_(config_),
         group_(drawn<std::int64_t>(1, 4)),
         pool_(config_) {
     as_given_.key_storage = as_given_.value_storage = KvStorage::kFloat32;
-    add(draw_bounds());
+    add(draw_bounds(config_, bounded_));
   }
 
   void step() {
     Pair& pair = pairs_[drawn<std::size_t>(0, pairs_.size())];
     switch (drawn<int>(0, 12)) {
       case 0:
-        return add(draw_bounds());
+        return add(draw_bounds(config_, bounded_));
       case 1:
         return fork(pair);
       case 2:
@@ -105,27 +107,6 @@ class Life {
   }
 
  private:
-  static KvConfig draw_config(std::int64_t most_pages) {
-    const auto storage = [] {
-      return *rc::gen::element(KvStorage::kFloat32, KvStorage::kFloat32, KvStorage::kFloat16,
-                               KvStorage::kBFloat16, KvStorage::kInt8, KvStorage::kInt4);
-    };
-    return {.num_kv_heads = drawn<std::int64_t>(1, 4),
-            .head_dim = *rc::gen::element<std::int64_t>(1, 3, 8, 16, 33),
-            .value_dim = *rc::gen::element<std::int64_t>(1, 4, 17, 32),
-            .key_storage = storage(),
-            .value_storage = storage(),
-            .page_size = *rc::gen::element<std::int64_t>(16, 32, 64, 128),
-            .max_pages = drawn<std::int64_t>(most_pages / 10, most_pages)};
-  }
-  static KvBounds draw_bounds() {
-    if (drawn<int>(0, 2) > 0) return {};
-    return {.window = drawn<std::int64_t>(1, 40),
-            .sinks = *rc::gen::element<std::int64_t>(0, 1, 5, 16, 20),
-            .max_append = drawn<std::int64_t>(1, 30),
-            .rewind = drawn<std::int64_t>(0, 20)};
-  }
-
   bool is_quantised() const {
     return kernels::is_quantised(config_.key_storage) ||
            kernels::is_quantised(config_.value_storage);
@@ -170,32 +151,29 @@ class Life {
   }
 
   void fork(const Pair& pair) {
-    const std::int64_t n = drawn<std::int64_t>(0, pair.expected.length() + 1);
+    const std::int64_t n = draw_end(pair.expected.state(), config_.page_size);
     try {
       KvSequence fork = pair.found.fork(n);
-      RC_ASSERT(pair.expected.can_truncate(n));
+      RC_ASSERT(pair.expected.state().can_truncate(n));
       Pair copy{std::move(fork), pair.expected, pair.given};
       copy.expected.truncate(n);
       copy.given.truncate(n);
       pairs_.push_back(std::move(copy));
     } catch (const InvalidArgument&) {
-      RC_ASSERT(!pair.expected.can_truncate(n));
+      RC_ASSERT(!pair.expected.state().can_truncate(n));
     }
   }
 
   void truncate(Pair& pair) {
-    const std::int64_t length = pair.expected.length();
-    const std::int64_t back = drawn<std::int64_t>(0, 30);
-    const std::int64_t n = back == 0   ? 0
-                           : back < 20 ? std::max<std::int64_t>(length - back, 0)
-                                       : drawn<std::int64_t>(0, length + 1);
+    const std::int64_t n =
+        drawn<int>(0, 20) == 0 ? 0 : draw_end(pair.expected.state(), config_.page_size);
     try {
       n == 0 ? pair.found.reset() : pair.found.truncate(n);
-      RC_ASSERT(pair.expected.can_truncate(n));
+      RC_ASSERT(pair.expected.state().can_truncate(n));
       pair.expected.truncate(n);
       pair.given.truncate(n);
     } catch (const InvalidArgument&) {
-      RC_ASSERT(!pair.expected.can_truncate(n));
+      RC_ASSERT(!pair.expected.state().can_truncate(n));
     }
   }
 
@@ -209,12 +187,12 @@ class Life {
     try {
       pair.found.accept(nodes, path);
     } catch (const InvalidArgument&) {
-      RC_ASSERT(!pair.expected.can_accept(nodes, path));
+      RC_ASSERT(!pair.expected.state().can_accept(nodes, path));
       return;
     } catch (const OutOfPages&) {
       return;
     }
-    RC_ASSERT(pair.expected.can_accept(nodes, path));
+    RC_ASSERT(pair.expected.state().can_accept(nodes, path));
     pair.expected.accept(nodes, path);
     pair.given.accept(nodes, path);
   }
@@ -240,7 +218,7 @@ class Life {
     const auto query =
         normal<float>({1, group_ * config_.num_kv_heads, n, config_.head_dim}, ++seed_);
     const AttentionOptions options = draw_options();
-    const bool can = n == 0 || pair.expected.keeps_for(pair.expected.length() - n);
+    const bool can = n == 0 || pair.expected.state().keeps_for(pair.expected.length() - n);
     try {
       const auto found = attend_with_lse(query, pair.found, options);
       RC_ASSERT(can);
@@ -259,7 +237,7 @@ class Life {
     for (const Pair& pair : pairs_) {
       const std::int64_t n =
           drawn<std::int64_t>(0, std::min<std::int64_t>(pair.expected.length(), 20) + 1);
-      if (n > 0 && !pair.expected.keeps_for(pair.expected.length() - n)) continue;
+      if (n > 0 && !pair.expected.state().keeps_for(pair.expected.length() - n)) continue;
       sequences.push_back(&pair.found);
       asked.push_back(&pair);
       boundaries.push_back(boundaries.back() + n);
@@ -295,21 +273,23 @@ class Life {
     return attend_with_lse(query, sequence, all);
   }
 
-  // Of the last twenty positions, which are there.
-  void check_stored(const Pair& pair) const {
+  // Every position that is kept; 0 where it is gone.
+  static void check_stored(const Pair& pair) {
     const KvTensors found = pair.found.dequantised();
-    const Tensor<float> key = pair.expected.key();
-    const Tensor<float> value = pair.expected.value();
-    const std::int64_t begin =
-        std::max({pair.expected.gone_end(), pair.expected.length() - 20, std::int64_t{0}});
-    const auto last = [begin](const auto& all) {
-      const auto three = all.rank() == 4 ? all.view().select(0, 0) : all.view();
-      return to_tensor(three.slice(1, begin, three.extent(1)));
-    };
-    RC_ASSERT(same_bits(last(found.key), last(key)));
-    RC_ASSERT(same_bits(last(found.value), last(value)));
+    check_side(pair, found.key, pair.expected.key());
+    check_side(pair, found.value, pair.expected.value());
+  }
+  static void check_side(const Pair& pair, const Tensor<float>& found, Tensor<float> expected) {
+    for (std::int64_t k = 0; k < pair.expected.length(); ++k) {
+      if (!pair.expected.state().is_gone(k)) continue;
+      for (std::int64_t h = 0; h < expected.extent(1); ++h) {
+        std::fill_n(&expected(0, h, k, 0), expected.extent(3), 0.0F);
+      }
+    }
+    RC_ASSERT(same_bits(found, std::move(expected).reshaped(found.shape())));
   }
 
+  Bounded bounded_;
   KvConfig config_;
   KvConfig as_given_;
   std::int64_t group_;
@@ -319,20 +299,28 @@ class Life {
   std::uint32_t seed_ = 0;
 };
 
+void check_life(std::int64_t most_pages, Bounded bounded) {
+  Life life(most_pages, bounded);
+  const int steps = drawn<int>(1, 60);
+  for (int i = 0; i < steps; ++i) {
+    life.step();
+    life.check();
+  }
+}
+
 TEST(KvCacheProperties, LivesOfSequences) {
-  EXPECT_TRUE(rc::check("sequences are vectors of positions", [] {
-    Life life(40);
-    const int steps = drawn<int>(1, 60);
-    for (int i = 0; i < steps; ++i) {
-      life.step();
-      life.check();
-    }
-  }));
+  EXPECT_TRUE(
+      rc::check("sequences are vectors of positions", [] { check_life(40, Bounded::kSome); }));
+}
+
+TEST(KvCacheProperties, LivesOfSequencesThatForget) {
+  EXPECT_TRUE(
+      rc::check("sequences are vectors of positions", [] { check_life(40, Bounded::kAll); }));
 }
 
 TEST(KvCacheProperties, LivesOfSequencesThatShareLongBeginnings) {
   EXPECT_TRUE(rc::check("sequences are vectors of positions", [] {
-    Life life(1000);
+    Life life(1000, Bounded::kSome);
     life.begin_long();
     const int steps = drawn<int>(1, 12);
     for (int i = 0; i < steps; ++i) life.step_of_long_ones();
