@@ -251,8 +251,9 @@ def share_threads(is_shared: bool = True) -> bool:
     """Whether heed computes on PyTorch's threads, as it does once heed.torch is imported, or on its own. Returns whether it does.
 
     Threads of both look out for more work for a while before they sleep, and in a model, where the two take turns, would keep
-    each other's processors. Calls from other threads than the one that imported heed.torch, or called this last, and those of
-    forked processes are computed on heed's own threads; so are all where PyTorch was built without OpenMP.
+    each other's processors. Calls from other threads than the one that imported heed.torch, or called this last, are computed
+    on heed's own threads; so are all where PyTorch was built without OpenMP. A process that forks ends the threads that OpenMP
+    keeps for it, so that PyTorch's loops and heed's run in the child; both make new ones.
 
     >>> heed.torch.share_threads(False)
     False

@@ -26,6 +26,7 @@ struct OpenMp {
   void (*parallel)(void (*body)(void*), void* data, unsigned num_threads, unsigned flags);
   int (*max_threads)();
   int (*thread_num)();
+  int (*pause)(int kind);  // ends the threads kept for the one that calls; null before OpenMP 5
 };
 
 // That of PyTorch, if PyTorch is loaded and computes by one: a process may have several.
@@ -40,16 +41,33 @@ std::optional<OpenMp> openmp_of_torch() {
   const bool has_all = find("GOMP_parallel", found.parallel) &&
                        find("omp_get_max_threads", found.max_threads) &&
                        find("omp_get_thread_num", found.thread_num);
+  find("omp_pause_resource_all", found.pause);
   ::dlclose(torch);
   if (!has_all) return std::nullopt;
   return found;
 }
 
-// Whether this process was forked from one that had the module.
-std::atomic<bool> is_child = false;
-
 // OpenMP keeps threads for each thread that enters a region, and does not notice that a forked
-// process has none of them: the loops of one thread of one process run on it, others on heed's own.
+// process has none of them: it would wait for them in every loop, PyTorch's own among these. So a
+// process forks without them, and both make new ones.
+std::atomic<int (*)(int kind)> pause_openmp = nullptr;
+constexpr int kPauseSoft = 1;  // of OpenMP's omp_pause_resource_t
+
+// Whether this process was forked from one that kept its threads.
+std::atomic<bool> lacks_threads = false;
+std::atomic<bool> forks_without_threads = false;
+
+void before_fork() {
+  const auto pause = pause_openmp.load();
+  forks_without_threads = pause != nullptr && pause(kPauseSoft) == 0;
+}
+
+void after_fork_in_child() {
+  if (!forks_without_threads) lacks_threads = true;
+}
+
+// For each thread that enters a region OpenMP keeps others: the loops of one thread run on them,
+// those of others on heed's own.
 class TorchThreads final : public Executor {
  public:
   explicit TorchThreads(const OpenMp& openmp) : openmp_(openmp) {}
@@ -60,7 +78,7 @@ class TorchThreads final : public Executor {
     // As many as PyTorch's regions have: OpenMP ends the threads that a smaller one leaves out, and
     // the process where it cannot start those of a larger one.
     const int all = openmp_.max_threads();
-    if (is_child || std::this_thread::get_id() != thread_ || count > all) {
+    if (lacks_threads || std::this_thread::get_id() != thread_ || count > all) {
       return default_executor().run(count, work);
     }
     Region region{work, openmp_, count};
@@ -86,6 +104,7 @@ class TorchThreads final : public Executor {
 // Whether heed's loops run on PyTorch's threads from now on, where the calling thread starts them.
 bool share_torch_threads(bool is_shared) {
   const auto openmp = is_shared ? openmp_of_torch() : std::nullopt;
+  if (openmp) pause_openmp = openmp->pause;
   set_executor(openmp ? std::make_shared<TorchThreads>(*openmp) : nullptr);
   return openmp.has_value();
 }
@@ -93,7 +112,7 @@ bool share_torch_threads(bool is_shared) {
 }  // namespace
 
 void bind_torch_threads(nb::module_& module) {
-  ::pthread_atfork(nullptr, nullptr, [] { is_child = true; });
+  ::pthread_atfork(&before_fork, nullptr, &after_fork_in_child);
   module.def("share_torch_threads", &share_torch_threads, nb::arg("is_shared"));
 }
 

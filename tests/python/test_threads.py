@@ -145,7 +145,7 @@ def test_a_forked_process_computes() -> None:
 
 
 SHARED = """
-import os, threading, torch, heed.torch
+import os, signal, threading, torch, heed.torch
 
 torch.set_num_threads(2)
 query = torch.randn(1, 8, 512, 64)
@@ -173,11 +173,23 @@ thread = threading.Thread(target=lambda: found.append(attend()))
 thread.start()
 thread.join()
 assert torch.equal(found[0], expected), "another thread"
-# PyTorch's own loops would hang there.
-child = os.fork()
-if child == 0:
-    os._exit(0 if attend().numpy().tobytes() == expected.numpy().tobytes() else 1)
-assert os.waitpid(child, 0)[1] == 0, "a forked process"
+
+
+def gradient():
+    # Of a loss that PyTorch's own loops compute, too.
+    leaf = query.clone().requires_grad_()
+    heed.torch.scaled_dot_product_attention(leaf, leaf, leaf, is_causal=True).square().sum().backward()
+    return leaf.grad
+
+
+slope = gradient()
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if torch.equal(attend(), expected) and torch.equal(gradient(), slope) else 1)
+    assert os.waitpid(child, 0)[1] == 0, "a forked process"
+    assert torch.equal(gradient(), slope), "after a fork"
 for number in (1, 2, 3, 2):
     torch.set_num_threads(number)
     assert torch.equal(attend(), expected), "another number of threads"
