@@ -12,8 +12,8 @@
 #include "arguments.h"
 #include "heed/error.h"
 #include "heed/viz/terminal.h"
+#include "input_text.h"
 #include "io/npy_stream.h"
-#include "io/text_file.h"
 #include "models/trained_model.h"
 #include "number_lists.h"
 #include "output_files.h"
@@ -35,9 +35,9 @@ struct EmbedArguments {
   bool as_json = false;
 };
 
-// The lines of a file that hold something.
+// The lines of a file, or of standard input, that hold something.
 std::vector<std::string> lines_of(const std::string& path) {
-  const std::string text = io::read_text_file(path);
+  const std::string text = read_input(path);
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -95,7 +95,7 @@ void print_neighbours(const std::vector<std::string>& texts, FloatView vectors) 
 
 void run_embed(const EmbedArguments& arguments) {
   if (arguments.texts.empty() == arguments.file.empty()) {
-    throw UsageError("expected either texts or --file");
+    throw UsageError("expected either texts or --file (--file - reads standard input)");
   }
   const std::filesystem::path out = arguments.out;
   if (!arguments.out.empty() && out.extension() != ".npy") {
@@ -132,7 +132,7 @@ void add_embed(CLI::App& command) {
              "A folder of transformers or sentence-transformers, or a GGUF file")
       ->required()
       ->type_name("PATH");
-  add_option(*verb, "--file", arguments->file, "The texts are the lines of this file")
+  add_option(*verb, "--file", arguments->file, "The texts are the lines of this file; -: of standard input")
       ->type_name("FILE");
   add_option(*verb, kEmbedOut, arguments->out, "Also write the vectors as a .npy file")
       ->type_name("FILE");

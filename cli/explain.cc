@@ -1,6 +1,5 @@
 // heed explain: attention on the user's own sentence.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "heed/inspect/sentence.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
+#include "input_text.h"
 #include "mask_argument.h"
 #include "models/explain_model.h"
 #include "sentence_files.h"
@@ -117,7 +117,7 @@ void explain_with_model(const CLI::App& verb, const ExplainArguments& arguments)
     throw UsageError(fmt::format("{} does not go with --model, whose heads are trained", option));
   }
   explain_model({.model = arguments.model,
-                 .text = fmt::format("{}", fmt::join(arguments.words, " ")),
+                 .text = read_words(arguments.words),
                  .pair = arguments.pair,
                  .layer = arguments.layer,
                  .head = arguments.head,
@@ -133,7 +133,7 @@ void explain(const CLI::App& verb, const ExplainArguments& arguments) {
   }
   const SentenceSettings settings = checked_settings(arguments);
   if (!arguments.out.empty()) check_ending(arguments.out);
-  const std::string sentence = fmt::format("{}", fmt::join(arguments.words, " "));
+  const std::string sentence = read_words(arguments.words);
   const SentenceAttention attention = attend(sentence, settings);
   if (!arguments.out.empty()) {
     write_sentence(arguments.out, attention, chosen_heads(attention, arguments.head),
@@ -154,7 +154,7 @@ void add_explain(CLI::App& command) {
   auto arguments = std::make_shared<ExplainArguments>();
   SentenceSettings& settings = arguments->settings;
   add_option(*verb, "SENTENCE", arguments->words,
-             "1 to 512 words of any script; after -- where it starts with a hyphen")
+             "1 to 512 words of any script; after -- where it starts with a hyphen; -: standard input")
       ->required();
   add_option(*verb, "--heads", settings.num_heads, "How many heads attend side by side: 1 to 64")
       ->capture_default_str();

@@ -1,6 +1,5 @@
 // heed generate: a trained language model writes.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "heed/kv_storage.h"
 #include "heed/models/character_model.h"
 #include "heed/viz/terminal.h"
+#include "input_text.h"
 #include "models/trained_model.h"
 #include "models/write_text.h"
 #include "train/settings.h"
@@ -27,7 +27,7 @@ namespace {
 struct GenerateArguments {
   std::string model;
   std::vector<std::string> words;  // of the prompt
-  std::string prompt = "The ";
+  std::string prompt = "The ";  // also the default, where nothing is sent to standard input
   models::TextSampling sampling;
   std::int64_t beam = 0;  // 0: characters are drawn
   // Of models that `heed train` has not made.
@@ -37,11 +37,14 @@ struct GenerateArguments {
   bool is_chat = false;
   std::string cache = "float32";
   bool as_json = false;
-
-  std::string text() const {
-    return words.empty() ? prompt : fmt::format("{}", fmt::join(words, " "));
-  }
 };
+
+// The prompt: given, or sent to standard input.
+std::string prompt_of(const CLI::App& verb, const GenerateArguments& arguments) {
+  if (!arguments.words.empty()) return read_words(arguments.words);
+  const bool is_given = verb.count("--prompt") > 0;
+  return read_words({is_given || !has_standard_input() ? arguments.prompt : kStandardInput});
+}
 
 constexpr const char* kOptionsOfTrainedModels[] = {"--top-k", "--top-p", "--stop", "--chat",
                                                    "--cache"};
@@ -81,10 +84,11 @@ void print_text(std::string_view text) {
   }
 }
 
-std::string text_written(const models::CharacterModel& saved, const GenerateArguments& arguments) {
+std::string text_written(const models::CharacterModel& saved, const std::string& prompt,
+                         const GenerateArguments& arguments) {
   const models::TextSampling& sampling = arguments.sampling;
-  if (arguments.beam == 0) return models::continue_text(saved, arguments.text(), sampling);
-  return models::likeliest_text(saved, arguments.text(),
+  if (arguments.beam == 0) return models::continue_text(saved, prompt, sampling);
+  return models::likeliest_text(saved, prompt,
                                 {.beam = arguments.beam, .tokens = sampling.tokens});
 }
 
@@ -102,7 +106,7 @@ void write_with_trained_model(const CLI::App& verb, const GenerateArguments& arg
     throw UsageError("--beam goes with models that `heed train lm` has saved");
   }
   TextRequest request{.model = arguments.model,
-                      .prompt = arguments.text(),
+                      .prompt = prompt_of(verb, arguments),
                       .is_chat = arguments.is_chat,
                       .options = {},
                       .as_json = arguments.as_json};
@@ -125,12 +129,13 @@ void run_generate(const CLI::App& verb, const GenerateArguments& arguments) {
                     arguments.model));
   }
   const models::CharacterModel saved = models::load_character_model(arguments.model, kOptionNames);
-  const std::string text = text_written(saved, arguments);
+  const std::string prompt = prompt_of(verb, arguments);
+  const std::string text = text_written(saved, prompt, arguments);
   if (arguments.as_json) {
-    std::cout << nlohmann::json{{"prompt", arguments.text()}, {"text", text}}.dump(-1, ' ', true)
+    std::cout << nlohmann::json{{"prompt", prompt}, {"text", text}}.dump(-1, ' ', true)
               << '\n';
   } else {
-    print_text(arguments.text() + text);
+    print_text(prompt + text);
   }
 }
 
@@ -141,7 +146,8 @@ void add_generate(CLI::App& command) {
   const auto arguments = std::make_shared<GenerateArguments>();
   models::TextSampling& sampling = arguments->sampling;
   add_option(*verb, "PROMPT", arguments->words,
-             "What to go on from; after -- where it starts with a hyphen");
+             "What to go on from; after -- where it starts with a hyphen; -, or nothing where something is "
+             "sent there: standard input");
   add_option(*verb, "--model", arguments->model,
              "What `heed train lm --save` named, a folder of transformers (config.json, "
              "model.safetensors, tokenizer.json), or a GGUF file")
@@ -185,7 +191,8 @@ void add_generate(CLI::App& command) {
   verb->footer(
       "Examples:\n"
       "  heed generate --model story --prompt \"The lighthouse\"\n"
-      "  heed generate --model SmolLM2.gguf --chat \"Why is the sky blue?\"");
+      "  heed generate --model SmolLM2.gguf --chat \"Why is the sky blue?\"\n"
+      "  heed generate --model SmolLM2.gguf < beginning.txt");
   verb->callback([verb, arguments] { run_generate(*verb, *arguments); });
 }
 

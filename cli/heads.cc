@@ -20,7 +20,7 @@
 #include "heed/inspect/model_heads.h"
 #include "heed/models/model.h"
 #include "heed/tasks/shipped_text.h"
-#include "io/text_file.h"
+#include "input_text.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "translation/writing_progress.h"
@@ -127,7 +127,7 @@ std::vector<inspect::ModelText> read_pieces(const models::Model& model,
 
 std::vector<std::string> pieces_of(const HeadsArguments& arguments) {
   const std::string file =
-      arguments.text_file.empty() ? std::string() : io::read_text_file(arguments.text_file);
+      arguments.text_file.empty() ? std::string() : read_input(arguments.text_file);
   std::vector<std::string> pieces =
       text_pieces(arguments.text_file.empty() ? tasks::shipped_text() : std::string_view(file),
                   arguments.is_pair ? kPieceBytes / 2 : kPieceBytes, arguments.pieces);
@@ -219,7 +219,7 @@ void add_heads_options(CLI::App& verb, HeadsArguments& arguments) {
       ->type_name("PATH")
       ->required();
   add_option(verb, "--text", arguments.text_file,
-             "What it reads, in paragraphs; without it a story that heed brings")
+             "What it reads, in paragraphs (-: standard input); without it a story that heed brings")
       ->type_name("FILE");
   add_option(verb, "--pieces", arguments.pieces,
              "How many pieces of the text, of some 200 tokens each: 1 to 1000")

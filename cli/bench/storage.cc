@@ -22,7 +22,7 @@
 #include "heed/random.h"
 #include "heed/tasks/shipped_text.h"
 #include "heed/train/text_loss.h"
-#include "io/text_file.h"
+#include "input_text.h"
 #include "train/settings.h"
 
 namespace heed::cli {
@@ -120,7 +120,7 @@ struct Piece {
 std::vector<Piece> pieces_of(const models::CharacterModel& saved, const std::string& text_file) {
   const bool is_shipped = text_file.empty();
   const train::HeldOutText text(saved.characters, is_shipped ? std::string(tasks::shipped_text())
-                                                             : io::read_text_file(text_file));
+                                                             : read_input(text_file));
   const train::Ids ids = is_shipped ? text.held_out() : train::Ids(text.ids);
   const auto length = static_cast<std::size_t>(saved.config.context);
   std::vector<Piece> pieces;

@@ -14,13 +14,19 @@ std::string_view without_margins(std::string_view text) {
   return end == std::string_view::npos ? std::string_view() : text.substr(begin, end + 1 - begin);
 }
 
-// The paragraph that a text begins with, and the rest.
+// The paragraph that a text begins with, and the rest. Nothing is looked at twice.
 std::string_view take_paragraph(std::string_view& text) {
-  const std::size_t lf = text.find("\n\n");
-  const std::size_t crlf = text.find("\r\n\r\n");
-  const std::size_t end = std::min({lf, crlf, text.size()});
+  std::size_t end = text.size();
+  std::size_t margin = 0;
+  for (std::size_t lf = text.find('\n'); lf != std::string_view::npos; lf = text.find('\n', lf + 1)) {
+    const bool is_crlf = lf > 0 && text[lf - 1] == '\r' && text.substr(lf).starts_with("\n\r\n");
+    if (!is_crlf && !text.substr(lf).starts_with("\n\n")) continue;
+    end = is_crlf ? lf - 1 : lf;
+    margin = is_crlf ? 4 : 2;
+    break;
+  }
   const std::string_view paragraph = text.substr(0, end);
-  text.remove_prefix(std::min(end + (crlf < lf ? 4U : 2U), text.size()));
+  text.remove_prefix(end + margin);
   return without_margins(paragraph);
 }
 

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "heed/cancellation.h"
 #include "heed/viz/terminal.h"
 #include "models/trained_model.h"
 #include "train/interrupt.h"
@@ -58,18 +60,31 @@ std::vector<std::int64_t> prompt_ids(const models::Model& model, const TextReque
     return tokenizer.ids(request.prompt, {.parse_special_tokens = false});
   }
   const text::ChatMessage message{"user", request.prompt};
-  const std::string chat = tokenizer.apply_chat_template(std::span(&message, 1));
-  return tokenizer.ids(chat, {.add_special_tokens = false});
+  return tokenizer.encode_chat(std::span(&message, 1)).ids;
 }
+
+// Stops the reading of a prompt once a signal was noted. What is written is not stopped within a
+// token.
+class StopOnSignal final : public Cancellation {
+ public:
+  void poll() noexcept override {
+    if (!has_text && InterruptGuard::signal() != 0) request();
+  }
+  std::atomic<bool> has_text = false;
+};
 
 }  // namespace
 
-void write_text(TextRequest request) {
+void write_text(TextRequest request) try {
   const models::Model model = models::load(request.model);
   const std::vector<std::int64_t> prompt = prompt_ids(model, request);
+  models::check_generate(model, prompt, request.options);
   const InterruptGuard guard;
+  StopOnSignal stop;
+  const CancellationScope scope(&stop);
   const bool is_shown = !request.as_json;
   request.options.on_text = [&](std::string_view piece) {
+    stop.has_text = true;
     if (is_shown) print_piece(piece);
     return InterruptGuard::signal() == 0;
   };
@@ -84,6 +99,9 @@ void write_text(TextRequest request) {
   if (InterruptGuard::signal() != 0) {
     throw Interrupted(InterruptGuard::signal(), "interrupted; the text so far is above");
   }
+} catch (const Cancelled&) {
+  if (!request.as_json) std::cout << std::endl;
+  throw Interrupted(InterruptGuard::signal(), "interrupted while it read the prompt");
 }
 
 }  // namespace heed::cli

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
-__all__ = ["Generated", "Model", "load"]
+__all__ = ["ChatPrompt", "Generated", "Model", "load"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,18 @@ class Generated:
     reason: str
     prefill_seconds: float
     decode_seconds: float
+
+
+class ChatPrompt(str):
+    """A conversation as the text that a model was trained on, and its ids. Where a model takes a text it takes the ids of this
+    one: they begin as the template says, and what a message says is never a special token."""
+
+    ids: list[int]
+
+    def __new__(cls, text: str, ids: Sequence[int]) -> ChatPrompt:
+        prompt = super().__new__(cls, text)
+        prompt.ids = list(ids)
+        return prompt
 
 
 class Model:
@@ -54,6 +66,8 @@ class Model:
         return self._model.num_bytes
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
+        if isinstance(text, ChatPrompt) and pair is None:
+            return list(text.ids)
         return self._model.encode(text, pair, add_special_tokens)[0]
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
@@ -63,9 +77,11 @@ class Model:
         """The tokens of a text as people should see them."""
         return [self._model.label(i) for i in self._ids(text, pair)[0]]
 
-    def chat_prompt(self, messages: Sequence[tuple[str, str]]) -> str:
-        """(role, content) of each message as the text that the model was trained on."""
-        return self._model.chat_prompt([(str(role), str(content)) for role, content in messages])
+    def chat_prompt(self, messages: Sequence[tuple[str, str]], *, add_generation_prompt: bool = True) -> ChatPrompt:
+        """(role, content) of each message as the model's own template writes them, with the beginning of the answer at the end:
+        for generate()."""
+        conversation = [(str(role), str(content)) for role, content in messages]
+        return ChatPrompt(*self._model.chat_prompt(conversation, add_generation_prompt))
 
     def forward(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
         """Hidden states after the last layer and norm, float32 [tokens, hidden_size]."""
@@ -106,7 +122,8 @@ class Model:
         cache: str = "float32",
         on_text: Callable[[str], bool | None] | None = None,
     ) -> Generated:
-        """Goes on after a prompt. on_text is called with each piece of the text; False ends it."""
+        """Goes on after a prompt: a text, ids, or what chat_prompt() gives. on_text is called with each piece of the text; False
+        ends it. The text is what follows the prompt's, with the space before its first word."""
         options = {
             "max_tokens": max_tokens,
             "temperature": float(temperature),
@@ -120,6 +137,8 @@ class Model:
         return Generated(**self._model.generate(self._ids(prompt, None)[0], options))
 
     def _ids(self, text: str | Sequence[int], pair: str | None) -> tuple[list[int], list[int]]:
+        if isinstance(text, ChatPrompt) and pair is None:
+            return text.ids, []
         if isinstance(text, str):
             ids, type_ids = self._model.encode(text, pair, True)
             return ids, type_ids if any(type_ids) else []

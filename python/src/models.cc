@@ -172,11 +172,15 @@ nb::object embed(const Model& model, const std::vector<std::string>& texts) {
   return to_object(without_lock([&] { return model.embed(texts); }), Library::kNumpy);
 }
 
-std::string chat_prompt(const Model& model,
-                        const std::vector<std::pair<std::string, std::string>>& messages) {
+// The text of a conversation and its ids.
+nb::tuple chat_prompt(const Model& model,
+                      const std::vector<std::pair<std::string, std::string>>& messages,
+                      bool add_generation_prompt) {
   std::vector<text::ChatMessage> chat;
   for (const auto& [role, content] : messages) chat.push_back({role, content});
-  return model.tokenizer().apply_chat_template(chat);
+  const text::ChatOptions options{.add_generation_prompt = add_generation_prompt};
+  return nb::make_tuple(model.tokenizer().apply_chat_template(chat, options),
+                        model.tokenizer().encode_chat(chat, options).ids);
 }
 
 }  // namespace
@@ -197,7 +201,8 @@ void bind_models(nb::module_& module) {
           },
           nb::arg("ids"), nb::arg("skip_special_tokens") = true)
       .def("label", [](const Model& model, std::int64_t id) { return model.tokenizer().label(id); })
-      .def("chat_prompt", &chat_prompt, nb::arg("messages"))
+      .def("chat_prompt", &chat_prompt, nb::arg("messages"),
+           nb::arg("add_generation_prompt") = true)
       .def("forward", &forward)
       .def("hidden_states", &hidden_states)
       .def("attentions", &attentions)

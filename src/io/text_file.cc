@@ -19,31 +19,46 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
 
-}  // namespace
+[[noreturn]] void refuse_text(const std::filesystem::path& path, std::string_view reason) {
+  throw IoError(fmt::format("cannot read '{}': {}", path.string(), reason));
+}
 
-std::string read_text_file(const std::filesystem::path& path) {
-  const auto refuse = [&path](std::string_view reason) {
-    throw IoError(fmt::format("cannot read '{}': {}", path.string(), reason));
-  };
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw_io_error("read", path, errno);
-  if (S_ISDIR(status.st_mode)) refuse("it is a directory");
-  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) refuse("neither a file nor a pipe");
-  const std::string too_long = fmt::format("it has more than {} bytes", kMaxTextBytes);
-  if (status.st_size > kMaxTextBytes) refuse(too_long);
+void check_text_size(std::int64_t size, const std::filesystem::path& path) {
+  if (size > kMaxTextBytes) {
+    refuse_text(path, fmt::format("it has more than {} bytes", kMaxTextBytes));
+  }
+}
+
+// All that is left of an open file, of which `size` bytes are expected.
+std::string read_to_end(int file, std::size_t size, const std::filesystem::path& path) {
   std::string text;
-  text.reserve(static_cast<std::size_t>(status.st_size));
+  text.reserve(size);
   std::vector<char> block(kBlockBytes);
   while (true) {
-    const ssize_t count = ::read(file.get(), block.data(), block.size());
+    const ssize_t count = ::read(file, block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw_io_error("read", path, errno);
     if (count == 0) return text;
     text.append(block.data(), static_cast<std::size_t>(count));
-    if (static_cast<std::int64_t>(text.size()) > kMaxTextBytes) refuse(too_long);
+    check_text_size(static_cast<std::int64_t>(text.size()), path);
   }
 }
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw_io_error("read", path, errno);
+  if (S_ISDIR(status.st_mode)) refuse_text(path, "it is a directory");
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
+    refuse_text(path, "neither a file nor a pipe");
+  }
+  check_text_size(status.st_size, path);
+  return read_to_end(file.get(), static_cast<std::size_t>(status.st_size), path);
+}
+
+std::string read_standard_input() { return read_to_end(STDIN_FILENO, 0, "standard input"); }
 
 std::string read_whole_file(const std::filesystem::path& path, std::string_view kind,
                             std::int64_t max_bytes) {

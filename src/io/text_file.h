@@ -17,6 +17,10 @@ inline constexpr std::int64_t kMaxTextBytes = std::int64_t{1} << 30;
 // than kMaxTextBytes or cannot be read.
 HEED_API std::string read_text_file(const std::filesystem::path& path);
 
+// Of standard input, until it ends. Throws IoError when it has more than kMaxTextBytes or cannot be
+// read.
+HEED_API std::string read_standard_input();
+
 // Of a regular file, as it lies in a model's folder: never waits for a pipe. Throws FormatError
 // when it has more than `max_bytes`, naming `kind`, what such files are ("an index"); IoError when
 // it is no regular file or cannot be read.

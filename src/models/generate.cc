@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "heed/cancellation.h"
 #include "heed/error.h"
+#include "text/literal_matcher.h"
 
 namespace heed::inline v0::models {
 
@@ -31,82 +35,99 @@ std::size_t whole_characters(std::string_view text) {
   return text.size();
 }
 
-// The text of the tokens so far, and how much of it may be shown.
+// Ends a text before the first of some texts that is complete.
+class StopFinder {
+ public:
+  explicit StopFinder(const std::vector<std::string>& stop) {
+    for (const std::string& text : stop) matchers_.push_back({text::LiteralMatcher(text), 0});
+  }
+
+  // Looks at one more byte. Whether it completes a stop text; of several, the longest.
+  bool take(char byte) {
+    std::size_t longest = 0;
+    held_ = 0;
+    for (auto& [matcher, state] : matchers_) {
+      state = matcher.after(state, byte);
+      held_ = std::max(held_, state);
+      if (state == matcher.pattern().size()) longest = std::max(longest, state);
+    }
+    if (longest > 0) held_ = longest;
+    return longest > 0;
+  }
+  // How many of the last bytes are the stop text, or may be the beginning of one.
+  std::size_t held() const noexcept { return held_; }
+
+ private:
+  struct Progress {
+    text::LiteralMatcher matcher;
+    std::size_t state;
+  };
+  std::vector<Progress> matchers_;
+  std::size_t held_ = 0;
+};
+
+// The text so far, and how much of it was shown.
 class Text {
  public:
-  Text(const text::Tokenizer& tokenizer, const GenerateOptions& options)
-      : tokenizer_(tokenizer), options_(options) {}
+  Text(const text::Tokenizer& tokenizer, std::span<const std::int64_t> prompt,
+       const GenerateOptions& options)
+      : tokenizer_(tokenizer), stops_(options.stop), on_text_(options.on_text) {
+    stream_ = tokenizer.stream(known(prompt));
+  }
 
-  // Takes the tokens, of which the last is new. Whether the text goes on.
-  bool add(std::span<const std::int64_t> ids) {
-    text_ = tokenizer_.decode(ids);
-    if (cut_at_stop()) {
-      reason_ = EndReason::kStopText;
-      show(text_.size());
-      return false;
-    }
-    return show(std::min(whole_characters(text_), before_beginning_of_stop()));
+  // Whether the text goes on behind the token. A model may have more tokens than its tokenizer
+  // knows: these stand for no text.
+  bool add(std::int64_t id) {
+    if (id >= tokenizer_.vocab_size()) return true;
+    return append(stream_->add(id)) &&
+           show(std::min(text_.size() - stops_.held(), whole_characters(text_)));
   }
   // Shows what is left.
-  void finish() { show(text_.size()); }
+  void finish() {
+    if (reason_ != EndReason::kMaxTokens || !append(stream_->finish())) return;
+    show(text_.size());
+  }
 
+  // Why the text does not go on; kMaxTokens: it does.
   EndReason reason() const noexcept { return reason_; }
   std::string take() { return std::move(text_); }
 
  private:
-  bool cut_at_stop() {
-    std::size_t first = std::string::npos;
-    for (const std::string& stop : options_.stop) {
-      first = std::min(first, text_.find(stop, std::min(shown_, text_.size())));
+  std::vector<std::int64_t> known(std::span<const std::int64_t> ids) const {
+    std::vector<std::int64_t> result;
+    std::copy_if(ids.begin(), ids.end(), std::back_inserter(result),
+                 [&](std::int64_t id) { return id >= 0 && id < tokenizer_.vocab_size(); });
+    return result;
+  }
+
+  bool append(std::string_view piece) {
+    for (const char byte : piece) {
+      text_ += byte;
+      if (!stops_.take(byte)) continue;
+      text_.resize(text_.size() - stops_.held());
+      show(text_.size());
+      reason_ = EndReason::kStopText;
+      return false;
     }
-    if (first == std::string::npos) return false;
-    text_.resize(first);
     return true;
   }
 
-  // Where the longest beginning of a stop text stands at the end: it may be completed.
-  std::size_t before_beginning_of_stop() const {
-    std::size_t end = text_.size();
-    for (const std::string& stop : options_.stop) {
-      for (std::size_t length = std::min(stop.size() - 1, text_.size()); length > 0; --length) {
-        if (!text_.ends_with(std::string_view(stop).substr(0, length))) continue;
-        end = std::min(end, text_.size() - length);
-        break;
-      }
-    }
-    return end;
-  }
-
   bool show(std::size_t end) {
-    if (end <= shown_ || !options_.on_text) return true;
-    const bool goes_on = options_.on_text(std::string_view(text_).substr(shown_, end - shown_));
+    if (end <= shown_ || !on_text_) return true;
+    const bool goes_on = on_text_(std::string_view(text_).substr(shown_, end - shown_));
     shown_ = end;
     if (!goes_on) reason_ = EndReason::kCaller;
     return goes_on;
   }
 
   const text::Tokenizer& tokenizer_;
-  const GenerateOptions& options_;
+  StopFinder stops_;
+  const std::function<bool(std::string_view)>& on_text_;
+  std::unique_ptr<text::DecodeStream> stream_;
   std::string text_;
   std::size_t shown_ = 0;  // bytes
   EndReason reason_ = EndReason::kMaxTokens;
 };
-
-void check(const Model& model, std::span<const std::int64_t> prompt,
-           const GenerateOptions& options) {
-  if (!model.config().is_causal() || !model.has_head()) {
-    throw InvalidArgument(fmt::format("generate: a model of architecture {} does not write",
-                                      model.config().architecture));
-  }
-  if (prompt.empty()) throw InvalidArgument("generate: prompt has no tokens, expected at least 1");
-  if (options.max_tokens < 0) {
-    throw InvalidArgument(
-        fmt::format("generate: max_tokens is {}, expected at least 0", options.max_tokens));
-  }
-  for (const std::string& stop : options.stop) {
-    if (stop.empty()) throw InvalidArgument("generate: a stop text is empty");
-  }
-}
 
 // Of a model that ends texts by several tokens, each.
 bool is_end(const Model& model, std::int64_t id) {
@@ -138,12 +159,35 @@ std::string_view to_string(EndReason reason) {
   return "caller";
 }
 
+void check_generate(const Model& model, std::span<const std::int64_t> prompt,
+                    const GenerateOptions& options) {
+  if (!model.config().is_causal() || !model.has_head()) {
+    throw InvalidArgument(fmt::format("generate: a model of architecture {} does not write",
+                                      model.config().architecture));
+  }
+  if (prompt.empty()) throw InvalidArgument("generate: prompt has no tokens, expected at least 1");
+  const auto length = static_cast<std::int64_t>(prompt.size());
+  if (length > model.config().max_positions) {
+    throw InvalidArgument(
+        fmt::format("generate: the prompt has {} tokens, the model's positions are {}: give a "
+                    "shorter one",
+                    length, model.config().max_positions));
+  }
+  if (options.max_tokens < 0) {
+    throw InvalidArgument(
+        fmt::format("generate: max_tokens is {}, expected at least 0", options.max_tokens));
+  }
+  for (const std::string& stop : options.stop) {
+    if (stop.empty()) throw InvalidArgument("generate: a stop text is empty");
+  }
+}
+
 Generated generate(const Model& model, std::span<const std::int64_t> prompt,
                    const GenerateOptions& options) {
-  check(model, prompt, options);
+  check_generate(model, prompt, options);
   Generated result{.prompt_tokens = static_cast<std::int64_t>(prompt.size())};
   TorchGenerator random(options.seed);
-  Text text(model.tokenizer(), options);
+  Text text(model.tokenizer(), prompt, options);
   nn::Past past = model.make_past(options.past);
   const Clock::time_point start = Clock::now();
   Tensor<float> hidden = last_row(model.forward(prompt, past));
@@ -159,10 +203,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
       break;
     }
     result.ids.push_back(id);
-    if (!text.add(result.ids)) {
-      result.reason = text.reason();
-      break;
-    }
+    if (!text.add(id)) break;
     if (past.length() >= model.config().max_positions) {
       result.reason = EndReason::kContextFull;
       break;
@@ -171,6 +212,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   }
   result.decode_seconds = seconds_since(decode);
   text.finish();
+  if (text.reason() != EndReason::kMaxTokens) result.reason = text.reason();
   result.text = text.take();
   return result;
 }

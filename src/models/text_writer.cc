@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "heed/error.h"
@@ -33,6 +34,16 @@ std::vector<std::int32_t> short_ids(const text::Tokenizer& tokenizer, std::strin
   std::vector<std::int32_t> ids;
   for (const std::int64_t id : tokenizer.ids(text)) ids.push_back(static_cast<std::int32_t>(id));
   return ids;
+}
+
+// What the ids behind a prompt stand for.
+std::string text_behind(const text::Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
+                        const std::vector<std::int64_t>& ids) {
+  const std::vector<std::int64_t> context(prompt.begin(), prompt.end());
+  const std::unique_ptr<text::DecodeStream> stream = tokenizer.stream(context);
+  std::string text;
+  for (const std::int64_t id : ids) text += stream->add(id);
+  return text += stream->finish();
 }
 
 }  // namespace
@@ -110,12 +121,14 @@ std::vector<std::int64_t> likeliest_text(CausalTransformer& model,
 
 std::string continue_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
                           std::string_view prompt, const TextSampling& sampling) {
-  return tokenizer.decode(continue_text(model, short_ids(tokenizer, prompt), sampling));
+  const std::vector<std::int32_t> ids = short_ids(tokenizer, prompt);
+  return text_behind(tokenizer, ids, continue_text(model, ids, sampling));
 }
 
 std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
                            std::string_view prompt, const TextBeam& search) {
-  return tokenizer.decode(likeliest_text(model, short_ids(tokenizer, prompt), search));
+  const std::vector<std::int32_t> ids = short_ids(tokenizer, prompt);
+  return text_behind(tokenizer, ids, likeliest_text(model, ids, search));
 }
 
 }  // namespace heed::inline v0::models

@@ -13,6 +13,7 @@
 #include "io/text_file.h"
 #include "io/unicode.h"
 #include "text/check_utf8.h"
+#include "text/joined_stream.h"
 
 namespace heed::inline v0::tasks {
 
@@ -234,6 +235,17 @@ std::string Vocabulary::decode(std::span<const std::int64_t> ids,
     shown.push_back(token(id));
   }
   return join_units(shown, units_);
+}
+
+std::unique_ptr<text::DecodeStream> Vocabulary::stream(std::span<const std::int64_t> context,
+                                                       const text::DecodeOptions& options) const {
+  const auto piece = [this, options, has_text = false](std::int64_t id) mutable {
+    const std::string text = decode({&id, 1}, options);
+    if (text.empty()) return text;
+    const bool is_parted = std::exchange(has_text, true) && units_ == Units::kWords;
+    return is_parted ? ' ' + text : text;
+  };
+  return text::after_context(std::make_unique<text::JoinedStream>(piece), context);
 }
 
 std::string Vocabulary::to_json() const {

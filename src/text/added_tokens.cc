@@ -65,9 +65,10 @@ const AddedToken* AddedTokenFinder::longest(std::string_view text, std::size_t a
   return best;
 }
 
-std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, bool finds_special) const {
+std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, Passed passed) const {
   std::vector<AddedMatch> matches;
   std::size_t done = 0;
+  std::size_t spaces_end = 0;  // where the white space ends that a token took last
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     const AddedToken* token =
@@ -77,16 +78,20 @@ std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, bool finds
       continue;
     }
     Span span{at, end};
-    at = end;
-    if (token->is_special && !finds_special) continue;
-    if (token->is_word && !is_between_words(text, span)) continue;
-    span.begin = std::max(span.begin, done);
-    if (token->strips_left) span.begin = skip_spaces_left(text, span.begin, done);
-    if (token->strips_right) span.end = skip_spaces_right(text, span.end);
+    const std::size_t skipped = token->is_special ? passed(span) : 0;
+    at = skipped > 0 ? at + std::min(skipped, end - at) : end;
+    if (skipped > 0 || (token->is_word && !is_between_words(text, span))) continue;
+    if (token->strips_left && done < span.end) {
+      span.begin = std::max(skip_spaces_left(text, span.begin, done), done);
+    }
+    if (token->strips_right) {
+      // Within white space that was walked through before, it ends where that did.
+      if (span.end >= spaces_end) spaces_end = skip_spaces_right(text, span.end);
+      span.end = spaces_end;
+    }
     if (done < span.begin) matches.push_back({{done, span.begin}, nullptr});
     matches.push_back({span, token});
     done = span.end;
-    at = span.end;
   }
   if (done < text.size()) matches.push_back({{done, text.size()}, nullptr});
   return matches;

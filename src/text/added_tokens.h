@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "heed/function_ref.h"
 #include "text/normalizers.h"
 #include "text/split_patterns.h"
 
@@ -37,9 +38,12 @@ class AddedTokenFinder {
 
   // `pattern` is what is looked for. The token must outlive the finder.
   void add(const AddedToken& token, std::string_view pattern);
-  // All of a text, which is valid UTF-8, in its order. Special tokens are left alone where
-  // `finds_special` is false.
-  std::vector<AddedMatch> find(std::string_view text, bool finds_special) const;
+  // How many bytes of a special token that stands there are passed over; 0: it is found.
+  using Passed = FunctionRef<std::size_t(Span)>;
+
+  // All of a text, which is valid UTF-8, in its order. As in the library that writes these tokens,
+  // white space that a token takes may be the beginning of the next token, which then has it too.
+  std::vector<AddedMatch> find(std::string_view text, Passed passed) const;
 
  private:
   using Node = std::uint32_t;

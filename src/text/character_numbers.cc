@@ -6,6 +6,7 @@
 #include "heed/text/characters.h"
 #include "heed/viz/terminal.h"
 #include "text/check_utf8.h"
+#include "text/joined_stream.h"
 
 namespace heed::inline v0::text {
 
@@ -76,13 +77,17 @@ std::vector<std::int32_t> Characters::short_ids(std::string_view text) const {
 }
 
 std::string Characters::decode(std::span<const std::int64_t> ids,
-                               const DecodeOptions& /*options*/) const {
-  std::string text;
-  for (const std::int64_t id : ids) {
+                               const DecodeOptions& options) const {
+  return decode_by(*stream({}, options), ids);
+}
+
+std::unique_ptr<DecodeStream> Characters::stream(std::span<const std::int64_t> context,
+                                                 const DecodeOptions& /*options*/) const {
+  const auto piece = [this](std::int64_t id) {
     check_id("Characters::decode", id);
-    text += (*this)[id];
-  }
-  return text;
+    return (*this)[id];
+  };
+  return after_context(std::make_unique<JoinedStream>(piece), context);
 }
 
 std::string Characters::token(std::int64_t id) const {

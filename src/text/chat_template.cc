@@ -2,43 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "heed/error.h"
 #include "io/printable.h"
 #include "io/unicode.h"
 #include "text/code_points.h"
+#include "text/known_templates.h"
 
 namespace heed::inline v0::text {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-// The system message that a ChatML template has between its tokens, e.g.
-// '<|im_start|>system\nYou are …<|im_end|>\n': in a string of Jinja the line break may be written
-// as \n.
-std::optional<std::string> default_system_of(std::string_view jinja) {
-  constexpr std::array<std::string_view, 2> kBegins{"<|im_start|>system\n",
-                                                    "<|im_start|>system\\n"};
-  for (const std::string_view begin : kBegins) {
-    std::size_t found = jinja.find(begin);
-    for (; found != std::string_view::npos; found = jinja.find(begin, found + 1)) {
-      const std::size_t from = found + begin.size();
-      const std::size_t end = jinja.find("<|im_end|>", from);
-      if (end == std::string_view::npos) continue;
-      const std::string_view text = jinja.substr(from, end - from);
-      if (!text.empty() && text.find_first_of("'\"{}+\\") == std::string_view::npos) {
-        return std::string(text);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 // Python's str.strip().
-std::string_view trimmed(std::string_view text) {
+std::string_view stripped(std::string_view text) {
   const auto is_blank = [](char32_t value) {
     return is_space(value) || (value >= 0x1C && value <= 0x1F);
   };
@@ -51,79 +28,91 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-void check_message(const ChatMessage& message) {
-  constexpr const char* kFunction = "Tokenizer::apply_chat_template";
+void check_message(const char* function, const ChatMessage& message) {
   if (message.role != "system" && message.role != "user" && message.role != "assistant") {
     throw InvalidArgument(
-        fmt::format("{}: a message has the role '{}', expected system, user or assistant",
-                    kFunction, io::printable(message.role)));
+        fmt::format("{}: a message has the role '{}', expected system, user or assistant", function,
+                    io::printable(message.role)));
   }
   if (const auto offset = unicode::find_invalid(message.content)) {
     throw InvalidArgument(fmt::format("{}: the content of a message is not valid UTF-8 at byte {}",
-                                      kFunction, *offset));
+                                      function, *offset));
   }
 }
 
-std::string render_chat_ml(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
-  const auto written = [](std::string_view role, std::string_view content) {
-    return fmt::format("<|im_start|>{}\n{}<|im_end|>\n", role, content);
-  };
-  std::string text;
-  const bool says_system = !messages.empty() && messages.front().role == "system";
-  if (chat.default_system && !messages.empty() && !says_system) {
-    text += written("system", *chat.default_system);
+void check_known(const char* function, const ChatTemplate& chat) {
+  if (chat.kind == ChatTemplate::Kind::kNone) {
+    throw InvalidArgument(fmt::format("{}: the tokenizer has no template", function));
   }
-  for (const ChatMessage& message : messages) text += written(message.role, message.content);
-  return text + "<|im_start|>assistant\n";
+  if (chat.kind == ChatTemplate::Kind::kUnknown) {
+    throw InvalidArgument(fmt::format(
+        "{}: the tokenizer's template {}; heed renders ChatML and the templates of SmolLM2, Qwen2, "
+        "Qwen2.5, Llama 3, TinyLlama and Zephyr, each as it was published: for another one give "
+        "the conversation as a text, in the words that the model expects",
+        function, chat.problem));
+  }
 }
 
-std::string render_llama3(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
-  std::string text = messages.empty() ? "" : chat.begin;
-  for (const ChatMessage& message : messages) {
-    text += fmt::format("<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>", message.role,
-                        trimmed(message.content));
-  }
-  return text + "<|start_header_id|>assistant<|end_header_id|>\n\n";
+// The token that a template puts before all, if it begins so; the rest is left.
+bool takes_begin(std::string_view& jinja) {
+  constexpr std::array<std::string_view, 4> kWays{"{{bos_token}}", "{{ bos_token }}",
+                                                  "{{- bos_token }}", "{{- bos_token -}}"};
+  const auto* const way = std::find_if(kWays.begin(), kWays.end(), [&](std::string_view begin) {
+    return jinja.starts_with(begin);
+  });
+  if (way == kWays.end()) return false;
+  jinja.remove_prefix(way->size());
+  return true;
 }
 
 }  // namespace
 
-ChatTemplate recognise_template(std::string_view jinja, std::string_view begin) {
+ChatTemplate recognise_template(std::string_view jinja, const ChatTokens& tokens) {
+  const std::string normalised = normalised_template(jinja);
+  std::string_view rest = normalised;
   ChatTemplate chat;
-  chat.kind = ChatTemplate::Kind::kUnknown;
-  // What these templates do with messages beyond writing them down is not known here.
-  const bool is_plain = !contains(jinja, "<think>") && !contains(jinja, "strftime");
-  if (is_plain && contains(jinja, "<|im_start|>") && contains(jinja, "<|im_end|>") &&
-      !contains(jinja, "trim") && !contains(jinja, "strip")) {
-    chat.kind = ChatTemplate::Kind::kChatMl;
-    chat.default_system = default_system_of(jinja);
-  } else if (is_plain && contains(jinja, "<|start_header_id|>") && contains(jinja, "<|eot_id|>") &&
-             contains(jinja, "| trim") && !contains(jinja, "Cutting Knowledge Date")) {
-    chat.kind = ChatTemplate::Kind::kLlama3;
-    chat.begin = begin;
-  } else {
-    chat.problem = io::printable(jinja);
+  if (takes_begin(rest)) chat.begin = tokens.begin;
+  if (auto format = known_format(rest, tokens.end)) {
+    chat.kind = ChatTemplate::Kind::kKnown;
+    chat.format = std::move(*format);
+    if (chat.format.begins) chat.begin += tokens.begin;
+    return chat;
   }
+  chat.kind = ChatTemplate::Kind::kUnknown;
+  const std::string_view family = family_of_template(rest);
+  chat.problem = fmt::format("{}, which begins '{}'",
+                             family.empty() ? "is none that heed knows"
+                                            : fmt::format("looks like {}, which heed lacks", family),
+                             io::printable(jinja));
   return chat;
 }
 
-std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
-  constexpr const char* kFunction = "Tokenizer::apply_chat_template";
-  for (const ChatMessage& message : messages) check_message(message);
-  switch (chat.kind) {
-    case ChatTemplate::Kind::kChatMl:
-      return render_chat_ml(chat, messages);
-    case ChatTemplate::Kind::kLlama3:
-      return render_llama3(chat, messages);
-    case ChatTemplate::Kind::kUnknown:
-      throw InvalidArgument(fmt::format(
-          "{}: the tokenizer has a template that heed does not know, which begins '{}'; "
-          "it knows ChatML and Llama 3",
-          kFunction, chat.problem));
-    case ChatTemplate::Kind::kNone:
-      break;
+RenderedChat render(const char* function, const ChatTemplate& chat,
+                    std::span<const ChatMessage> messages, const ChatOptions& options) {
+  check_known(function, chat);
+  if (messages.empty()) {
+    throw InvalidArgument(fmt::format("{}: there are no messages, expected at least 1", function));
   }
-  throw InvalidArgument(fmt::format("{}: the tokenizer has no template", kFunction));
+  for (const ChatMessage& message : messages) check_message(function, message);
+  const ChatFormat& format = chat.format;
+  RenderedChat rendered{chat.begin, {}};
+  std::string& text = rendered.text;
+  const auto begin_message = [&](std::string_view role) {
+    text.append(format.before_role).append(role).append(format.before_content);
+  };
+  if (format.default_system && messages.front().role != "system") {
+    begin_message("system");
+    text.append(*format.default_system).append(format.behind_content);
+  }
+  for (const auto& [role, content] : messages) {
+    begin_message(role);
+    const std::size_t begin = text.size();
+    text += format.trims ? stripped(content) : std::string_view(content);
+    if (begin < text.size()) rendered.contents.push_back({begin, text.size()});
+    text += format.behind_content;
+  }
+  if (options.add_generation_prompt || format.always_prompts) begin_message("assistant");
+  return rendered;
 }
 
 }  // namespace heed::inline v0::text

@@ -1,33 +1,57 @@
-// Templates of conversations. Files give them in Jinja, a programming language; heed knows the ones
-// below by what they contain and renders them itself.
+// Templates of conversations. Files give them in Jinja, a programming language; heed knows whole
+// templates, as they were published, and renders these itself.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "heed/text/tokenizer.h"
+#include "text/split_patterns.h"
 
 namespace heed::inline v0::text {
+
+// How the messages of a conversation are written, one behind the other: before_role, the role,
+// before_content, the content, behind_content.
+struct ChatFormat {
+  bool begins = false;                        // with the token that begins texts
+  std::optional<std::string> default_system;  // said first unless the conversation says another
+  std::string before_role;
+  std::string before_content;
+  std::string behind_content;
+  bool trims = false;            // white space around contents goes
+  bool always_prompts = false;   // the answer's beginning stands at the end in any case
+};
+
+// Tokens that templates name.
+struct ChatTokens {
+  std::string begin;  // bos_token
+  std::string end;    // eos_token
+};
 
 struct ChatTemplate {
   enum class Kind {
     kNone,     // the files have no template
     kUnknown,  // one that heed does not know
-    kChatMl,   // <|im_start|>role\n…<|im_end|>\n
-    kLlama3,   // <|start_header_id|>role<|end_header_id|>\n\n…<|eot_id|>
+    kKnown,
   } kind = Kind::kNone;
-  std::optional<std::string> default_system;  // said first unless the conversation says another
-  std::string begin;                          // the token before all
-  std::string problem;                        // why the template is not known
+  std::string begin;  // the text before all
+  ChatFormat format;
+  std::string problem;  // why the template is not known
 };
 
-// `begin` is the text of the token that begins texts.
-ChatTemplate recognise_template(std::string_view jinja, std::string_view begin);
+// A conversation as a text, and where in it the contents of messages stand.
+struct RenderedChat {
+  std::string text;
+  std::vector<Span> contents;  // of those that are not empty, in their order
+};
 
-// The conversation with the beginning of the assistant's answer.
-// Throws InvalidArgument as Tokenizer::apply_chat_template() says.
-std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages);
+ChatTemplate recognise_template(std::string_view jinja, const ChatTokens& tokens);
+
+// Throws InvalidArgument, in the name of `function`, as Tokenizer::apply_chat_template() says.
+RenderedChat render(const char* function, const ChatTemplate& chat,
+                    std::span<const ChatMessage> messages, const ChatOptions& options);
 
 }  // namespace heed::inline v0::text

@@ -1,45 +1,123 @@
 #include "text/decoders.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "io/unicode.h"
 #include "text/byte_level.h"
+#include "text/literal_matcher.h"
 
 namespace heed::inline v0::text {
 namespace {
 
-void replace_each(std::string& text, std::string_view pattern, std::string_view content) {
-  std::string result;
-  std::size_t done = 0;
-  std::size_t found = text.find(pattern);
-  if (found == std::string::npos) return;
-  for (; found != std::string::npos; found = text.find(pattern, done)) {
-    result.append(text, done, found - done).append(content);
-    done = found + pattern.size();
-  }
-  text = result.append(text, done);
+template <class Step, class... Arguments>
+Decoder decoder_of(const Arguments&... arguments) {
+  return {[arguments...] { return std::make_unique<Step>(arguments...); }};
 }
 
-// In the order, and with the spelling, of the library that models are decoded with.
-void clean_english(std::string& text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReplacements{
-      {{" .", "."},
-       {" ?", "?"},
-       {" !", "!"},
-       {" ,", ","},
-       {" ' ", "'"},
-       {" n't", "n't"},
-       {" 'm", "'m"},
-       {" do not", " don't"},
-       {" 's", "'s"},
-       {" 've", "'ve"},
-       {" 're", "'re"}}};
-  for (const auto& [pattern, content] : kReplacements) replace_each(text, pattern, content);
-}
+// Knows each part as a whole.
+class WholePartStep : public DecodeStep {
+ public:
+  void write(std::string_view bytes) final { part_ += bytes; }
+  void end_part() final {
+    take_part(part_);
+    part_.clear();
+  }
+
+ protected:
+  virtual void take_part(const std::string& part) = 0;
+
+ private:
+  std::string part_;
+};
+
+// Writes ' ' before a part that is not the first.
+class SpacingStep : public DecodeStep {
+ public:
+  void write(std::string_view bytes) override {
+    begin_part();
+    next().write(bytes);
+  }
+  void end_part() override {
+    begin_part();
+    has_begun_ = false;
+    is_first_ = false;
+    next().end_part();
+  }
+
+ private:
+  void begin_part() {
+    if (!has_begun_ && !is_first_) next().write(" ");
+    has_begun_ = true;
+  }
+
+  bool is_first_ = true;
+  bool has_begun_ = false;  // the part
+};
+
+class WordPieceStep : public DecodeStep {
+ public:
+  explicit WordPieceStep(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  void write(std::string_view bytes) override {
+    if (is_decided_) {
+      next().write(bytes);
+      return;
+    }
+    begin_ += bytes;
+    if (begin_.size() >= prefix_.size()) decide();
+  }
+  void end_part() override {
+    if (!is_decided_) decide();
+    is_decided_ = false;
+    next().end_part();
+  }
+
+ private:
+  // What the beginning of a part, of which enough is known, becomes.
+  void decide() {
+    const std::string_view begin = begin_;
+    if (!is_first_ && begin.starts_with(prefix_)) {
+      next().write(begin.substr(prefix_.size()));
+    } else {
+      if (!is_first_) next().write(" ");
+      next().write(begin);
+    }
+    begin_.clear();
+    is_first_ = false;
+    is_decided_ = true;
+  }
+
+  std::string prefix_;
+  std::string begin_;
+  bool is_first_ = true;
+  bool is_decided_ = false;
+};
+
+class FuseStep : public DecodeStep {
+ public:
+  void end_part() override {}
+  void finish() override {
+    next().end_part();
+    next().finish();
+  }
+};
+
+class ByteLevelStep final : public WholePartStep {
+ public:
+  void finish() override {
+    next().end_part();
+    next().finish();
+  }
+
+ protected:
+  void take_part(const std::string& part) override {
+    next().write(bytes_of_visible(part).value_or(part));
+  }
+};
 
 // The byte of "<0x0A>".
 std::optional<char> byte_of(std::string_view token) {
@@ -54,81 +132,189 @@ std::optional<char> byte_of(std::string_view token) {
   return static_cast<char>(byte);
 }
 
+class ByteFallbackStep final : public WholePartStep {
+ public:
+  void finish() override {
+    write_bytes();
+    next().finish();
+  }
+
+ protected:
+  void take_part(const std::string& part) override {
+    if (const auto byte = byte_of(part)) {
+      bytes_ += *byte;
+      return;
+    }
+    write_bytes();
+    write_part(part);
+  }
+
+ private:
+  void write_bytes() {
+    constexpr std::string_view kReplacement = "\uFFFD";
+    if (unicode::find_invalid(bytes_)) {
+      for (std::size_t i = 0; i < bytes_.size(); ++i) write_part(kReplacement);
+    } else if (!bytes_.empty()) {
+      write_part(bytes_);
+    }
+    bytes_.clear();
+  }
+
+  std::string bytes_;
+};
+
+// Tells where a pattern stands in each part, from left to right.
+class LiteralStep : public DecodeStep {
+ public:
+  explicit LiteralStep(std::string pattern) : matcher_(std::move(pattern)) {}
+
+  void write(std::string_view bytes) final {
+    const std::string_view pattern = matcher_.pattern();
+    for (const char byte : bytes) {
+      const std::size_t after = matcher_.after(state_, byte);
+      if (after == pattern.size()) {
+        take_match();
+        state_ = 0;
+        continue;
+      }
+      // Of the bytes that were held back and this one, all but the last `after` are no match.
+      const std::size_t count = state_ + 1 - after;
+      if (count > 0) take_other(pattern.substr(0, std::min(count, state_)));
+      if (count > state_) take_other({&byte, 1});
+      state_ = after;
+    }
+    hand_on();
+  }
+  void end_part() final {
+    if (state_ > 0) take_other(std::string_view(matcher_.pattern()).substr(0, state_));
+    state_ = 0;
+    take_end();
+    hand_on();
+    next().end_part();
+  }
+
+ protected:
+  virtual void take_match() = 0;
+  virtual void take_other(std::string_view bytes) = 0;
+  virtual void take_end() = 0;
+  const std::string& pattern() const noexcept { return matcher_.pattern(); }
+  std::string known_;  // of the part, to be handed on
+
+ private:
+  void hand_on() {
+    if (!known_.empty()) next().write(known_);
+    known_.clear();
+  }
+
+  LiteralMatcher matcher_;
+  std::size_t state_ = 0;
+};
+
+class ReplacingStep final : public LiteralStep {
+ public:
+  ReplacingStep(std::string pattern, std::string content)
+      : LiteralStep(std::move(pattern)), content_(std::move(content)) {}
+
+ protected:
+  void take_match() override { known_ += content_; }
+  void take_other(std::string_view bytes) override { known_ += bytes; }
+  void take_end() override {}
+
+ private:
+  std::string content_;
+};
+
+class StrippingStep final : public LiteralStep {
+ public:
+  explicit StrippingStep(const StripDecoder& strip)
+      : LiteralStep(strip.character), strip_(strip), left_(strip.begin) {}
+
+ protected:
+  void take_match() override {
+    if (left_ > 0) {
+      --left_;
+    } else if (held_ < strip_.end) {
+      ++held_;
+    } else {
+      known_ += pattern();
+    }
+  }
+  void take_other(std::string_view bytes) override {
+    left_ = 0;
+    for (; held_ > 0; --held_) known_ += pattern();
+    known_ += bytes;
+  }
+  void take_end() override {
+    held_ = 0;
+    left_ = strip_.begin;
+  }
+
+ private:
+  StripDecoder strip_;
+  std::int64_t left_;      // to be taken from the beginning of the part
+  std::int64_t held_ = 0;  // at its end, which may be the part's
+};
+
+// In the order, and with the spelling, of the library that models are decoded with.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kEnglish{
+    {{" .", "."},
+     {" ?", "?"},
+     {" !", "!"},
+     {" ,", ","},
+     {" ' ", "'"},
+     {" n't", "n't"},
+     {" 'm", "'m"},
+     {" do not", " don't"},
+     {" 's", "'s"},
+     {" 've", "'ve"},
+     {" 're", "'re"}}};
+
 }  // namespace
 
-TokenTexts decode_word_piece(TokenTexts tokens, const std::string& prefix, bool cleans) {
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::string& token = tokens[i];
-    if (i > 0 && token.starts_with(prefix)) {
-      token.erase(0, prefix.size());
-    } else if (i > 0) {
-      token.insert(0, " ");
-    }
-    if (cleans) clean_english(token);
-  }
-  return tokens;
-}
-
-TokenTexts decode_byte_level(const TokenTexts& tokens) {
-  std::string text;
-  for (const std::string& token : tokens) text += bytes_of_visible(token).value_or(token);
-  return {text};
-}
-
-TokenTexts decode_byte_fallback(const TokenTexts& tokens) {
-  constexpr std::string_view kReplacement = "\uFFFD";
-  TokenTexts result;
-  std::string bytes;
-  const auto finish = [&] {
-    if (unicode::find_invalid(bytes)) {
-      result.insert(result.end(), bytes.size(), std::string(kReplacement));
-    } else if (!bytes.empty()) {
-      result.push_back(bytes);
-    }
-    bytes.clear();
-  };
-  for (const std::string& token : tokens) {
-    if (const auto byte = byte_of(token)) {
-      bytes += *byte;
-    } else {
-      finish();
-      result.push_back(token);
+Decoder word_piece_decoder(const std::string& prefix, bool cleans) {
+  std::vector<Decoder> decoders{decoder_of<WordPieceStep>(prefix)};
+  if (cleans) {
+    for (const auto& [pattern, content] : kEnglish) {
+      decoders.push_back(replacing_decoder(std::string(pattern), std::string(content)));
     }
   }
-  finish();
-  return result;
+  return decoders_of(decoders);
 }
 
-TokenTexts decode_replaced(TokenTexts tokens, const std::string& pattern,
-                           const std::string& content) {
-  for (std::string& token : tokens) replace_each(token, pattern, content);
-  return tokens;
+Decoder byte_level_decoder() { return decoder_of<ByteLevelStep>(); }
+
+Decoder byte_fallback_decoder() { return decoder_of<ByteFallbackStep>(); }
+
+Decoder replacing_decoder(const std::string& pattern, const std::string& content) {
+  return decoder_of<ReplacingStep>(pattern, content);
 }
 
-TokenTexts decode_fused(const TokenTexts& tokens) {
-  std::string text;
-  for (const std::string& token : tokens) text += token;
-  return {text};
+Decoder fusing_decoder() { return decoder_of<FuseStep>(); }
+
+Decoder stripping_decoder(const StripDecoder& strip) { return decoder_of<StrippingStep>(strip); }
+
+Decoder spacing_decoder() { return decoder_of<SpacingStep>(); }
+
+Decoder decoders_of(const std::vector<Decoder>& decoders) {
+  Decoder all;
+  for (const Decoder& decoder : decoders) all.insert(all.end(), decoder.begin(), decoder.end());
+  return all;
 }
 
-TokenTexts decode_stripped(TokenTexts tokens, const StripDecoder& strip) {
-  const std::string_view character = strip.character;
-  for (std::string& token : tokens) {
-    std::string_view kept = token;
-    for (std::int64_t i = 0; i < strip.begin && kept.starts_with(character); ++i) {
-      kept.remove_prefix(character.size());
-    }
-    for (std::int64_t i = 0; i < strip.end && kept.ends_with(character); ++i) {
-      kept.remove_suffix(character.size());
-    }
-    token = std::string(kept);
+Decoding::Decoding(const Decoder& decoder) : text_(std::make_unique<Text>()) {
+  for (const auto& make : decoder) steps_.push_back(make());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i]->hand_on_to(i + 1 < steps_.size() ? static_cast<PartSink&>(*steps_[i + 1]) : *text_);
   }
-  return tokens;
 }
 
-TokenTexts decode_spaced(TokenTexts tokens) {
-  for (std::size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, " ");
-  return tokens;
+void Decoding::add(std::string_view token) {
+  first().write(token);
+  first().end_part();
 }
+
+std::string Decoding::take() { return text_->take(); }
+
+std::string Decoding::Text::take() { return std::exchange(bytes_, {}); }
 
 }  // namespace heed::inline v0::text

@@ -40,4 +40,7 @@ std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file);
 // that stand around texts or have well-known names. Sets the template.
 void apply_config(PipelineParts& parts, const TokenizerConfig& config);
 
+// The tokens with roles as templates of conversations know them.
+ChatTokens chat_tokens(const PipelineParts& parts);
+
 }  // namespace heed::inline v0::text

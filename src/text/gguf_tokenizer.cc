@@ -181,7 +181,7 @@ bool add_byte_level(const GgufFile& file, PipelineParts& parts) {
                                                   read_gguf_merges(file, *parts.tokens), options);
   parts.normalizer = std::move(recipe.normalizer);
   parts.pre_tokenizer = std::move(recipe.split);
-  parts.decoder = decode_byte_level;
+  parts.decoder = byte_level_decoder();
   return recipe.adds_begin;
 }
 
@@ -196,11 +196,10 @@ Normalizer marking_spaces(bool has_first) {
 }
 
 Decoder spaces_from_marks(bool has_first) {
-  return [has_first](TokenTexts tokens) {
-    tokens =
-        decode_fused(decode_byte_fallback(decode_replaced(std::move(tokens), kSpaceMark, " ")));
-    return has_first ? decode_stripped(std::move(tokens), {" ", 1, 0}) : tokens;
-  };
+  std::vector<Decoder> steps{replacing_decoder(kSpaceMark, " "), byte_fallback_decoder(),
+                             fusing_decoder()};
+  if (has_first) steps.push_back(stripping_decoder({" ", 1, 0}));
+  return decoders_of(steps);
 }
 
 // What SentencePiece does with a text before it is split.
@@ -268,8 +267,7 @@ std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file) {
   parts.framing = read_gguf_framing(file, parts.special, adds_begin);
   if (file.contains("tokenizer.chat_template")) {
     parts.chat =
-        recognise_template(file.string("tokenizer.chat_template"),
-                           parts.special.begin ? parts.tokens->token(*parts.special.begin) : "");
+        recognise_template(file.string("tokenizer.chat_template"), chat_tokens(parts));
   }
   return make_pipeline(std::move(parts));
 }

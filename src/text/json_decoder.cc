@@ -1,5 +1,4 @@
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "text/code_points.h"
@@ -13,10 +12,7 @@ using io::JsonPart;
 Decoder read_sequence_of_decoders(const JsonPart& part) {
   std::vector<Decoder> steps;
   for (const JsonPart& step : part.at("decoders").items()) steps.push_back(read_decoder(step));
-  return [steps = std::move(steps)](TokenTexts tokens) {
-    for (const Decoder& step : steps) tokens = step(std::move(tokens));
-    return tokens;
-  };
+  return decoders_of(steps);
 }
 
 std::int64_t read_count(const JsonPart& part) {
@@ -27,10 +23,8 @@ std::int64_t read_count(const JsonPart& part) {
 Decoder read_strip(const JsonPart& part) {
   const JsonPart content = part.at("content");
   if (count_characters(content.string()) != 1) content.fail(" is not one character");
-  return [strip = StripDecoder{content.string(), read_count(part.at("start")),
-                               read_count(part.at("stop"))}](TokenTexts tokens) {
-    return decode_stripped(std::move(tokens), strip);
-  };
+  return stripping_decoder(
+      {content.string(), read_count(part.at("start")), read_count(part.at("stop"))});
 }
 
 }  // namespace
@@ -38,18 +32,16 @@ Decoder read_strip(const JsonPart& part) {
 Decoder read_decoder(const JsonPart& part) {
   const JsonPart type = part.at("type");
   const std::string& name = type.string();
-  if (name == "ByteLevel") return decode_byte_level;
-  if (name == "ByteFallback") return decode_byte_fallback;
-  if (name == "Fuse") return decode_fused;
+  if (name == "ByteLevel") return byte_level_decoder();
+  if (name == "ByteFallback") return byte_fallback_decoder();
+  if (name == "Fuse") return fusing_decoder();
   if (name == "Strip") return read_strip(part);
   if (name == "Sequence") return read_sequence_of_decoders(part);
   if (name == "WordPiece") {
-    return [prefix = part.string_or("prefix", "##"), cleans = part.boolean_or("cleanup", true)](
-               TokenTexts tokens) { return decode_word_piece(std::move(tokens), prefix, cleans); };
+    return word_piece_decoder(part.string_or("prefix", "##"), part.boolean_or("cleanup", true));
   }
   if (name == "Replace") {
-    return [pattern = read_literal(part.at("pattern")), content = part.at("content").string()](
-               TokenTexts tokens) { return decode_replaced(std::move(tokens), pattern, content); };
+    return replacing_decoder(read_literal(part.at("pattern")), part.at("content").string());
   }
   fail_unknown(type);
 }

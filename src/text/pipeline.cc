@@ -1,10 +1,12 @@
 #include "text/pipeline.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "io/unicode.h"
 #include "text/check_utf8.h"
+#include "text/joined_stream.h"
 
 namespace heed::inline v0::text {
 namespace {
@@ -19,6 +21,18 @@ std::string visible_label(std::string_view text) {
   std::string label;
   for (std::size_t i = 0; i < text.size(); ++i) label += "␣";
   return label;
+}
+
+TextRange range_of(Span span) {
+  return {static_cast<std::int64_t>(span.begin), static_cast<std::int64_t>(span.end)};
+}
+
+// Whether a range shares no byte with the spans, which lie in their order.
+bool is_outside(TextRange range, const std::vector<Span>& spans) {
+  const auto behind = std::upper_bound(
+      spans.begin(), spans.end(), range.begin,
+      [](std::int64_t begin, Span span) { return begin < static_cast<std::int64_t>(span.end); });
+  return behind == spans.end() || range.end <= static_cast<std::int64_t>(behind->begin);
 }
 
 class Pipeline : public Tokenizer {
@@ -57,13 +71,12 @@ class Pipeline : public Tokenizer {
 
   std::string decode(std::span<const std::int64_t> ids,
                      const DecodeOptions& options) const override {
-    TokenTexts tokens;
-    for (const std::int64_t id : ids) {
-      check_id("Tokenizer::decode", id);
-      if (options.skip_special_tokens && special(id)) continue;
-      tokens.push_back(parts_.tokens->token(id));
-    }
-    return decode_fused(parts_.decoder(std::move(tokens))).front();
+    return decode_by(*stream({}, options), ids);
+  }
+
+  std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context,
+                                       const DecodeOptions& options) const override {
+    return after_context(std::make_unique<Stream>(*this, options), context);
   }
 
   std::string token(std::int64_t id) const override {
@@ -79,7 +92,10 @@ class Pipeline : public Tokenizer {
     if (!prefix.empty() && token.size() > prefix.size() && token.starts_with(prefix)) {
       return unicode::legible(token.substr(prefix.size()));
     }
-    return visible_label(decode_fused(parts_.decoder({std::string(token)})).front());
+    Decoding decoding(parts_.decoder);
+    decoding.add(token);
+    decoding.finish();
+    return visible_label(decoding.take());
   }
 
   std::optional<std::int64_t> id(std::string_view token) const override {
@@ -93,31 +109,76 @@ class Pipeline : public Tokenizer {
 
   const SpecialTokens& special_tokens() const override { return parts_.special; }
 
-  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
-    return render(parts_.chat, messages);
+  std::string apply_chat_template(std::span<const ChatMessage> messages,
+                                  const ChatOptions& options) const override {
+    return render("Tokenizer::apply_chat_template", parts_.chat, messages, options).text;
+  }
+
+  Encoding encode_chat(std::span<const ChatMessage> messages,
+                       const ChatOptions& options) const override {
+    const RenderedChat chat =
+        render("Tokenizer::encode_chat", parts_.chat, messages, options);
+    const auto passed = [&](TextRange range) -> std::size_t {
+      return is_outside(range, chat.contents) ? 0 : 1;
+    };
+    return framed(parts_.framing.single, encode_text(chat.text, passed), nullptr, false);
   }
 
  private:
+  class Stream final : public DecodeStream {
+   public:
+    Stream(const Pipeline& tokenizer, const DecodeOptions& options)
+        : tokenizer_(tokenizer), options_(options), decoding_(tokenizer.parts_.decoder) {}
+
+    std::string add(std::int64_t id) override {
+      tokenizer_.check_id("Tokenizer::decode", id);
+      if (options_.skip_special_tokens && tokenizer_.special(id)) return {};
+      decoding_.add(tokenizer_.parts_.tokens->token(id));
+      return decoding_.take();
+    }
+    std::string finish() override {
+      decoding_.finish();
+      return decoding_.take();
+    }
+
+   private:
+    const Pipeline& tokenizer_;
+    DecodeOptions options_;
+    Decoding decoding_;
+  };
+
+  // How many bytes of a special token that stands at a range of the text are passed over; 0: it is
+  // that token.
+  using Passed = FunctionRef<std::size_t(TextRange)>;
+
   bool special(std::int64_t id) const { return is_special_[static_cast<std::size_t>(id)]; }
 
   // Without the tokens around it.
-  Encoding encode_text(std::string_view text, const EncodeOptions& options) const {
+  Encoding encode_text(std::string_view text, Passed passed) const {
     Encoding encoding;
-    for (const auto& [span, token] : raw_.find(text, options.parse_special_tokens)) {
+    const auto passed_in_text = [&](Span span) { return passed(range_of(span)); };
+    for (const auto& [span, token] : raw_.find(text, passed_in_text)) {
       AlignedText part(text.substr(span.begin, span.end - span.begin), span.begin);
       if (token != nullptr) {
         append(encoding, token->id, part.bytes(), part.origin(0, part.size()));
         continue;
       }
       if (parts_.normalizer) part = parts_.normalizer(std::move(part));
-      encode_normalized(encoding, part, options);
+      encode_normalized(encoding, part, passed);
     }
     return encoding;
   }
+  Encoding encode_text(std::string_view text, const EncodeOptions& options) const {
+    return encode_text(text, [&](TextRange /*range*/) -> std::size_t {
+      return options.parse_special_tokens ? 0 : std::string_view::npos;
+    });
+  }
 
-  void encode_normalized(Encoding& encoding, const AlignedText& text,
-                         const EncodeOptions& options) const {
-    for (const auto& [span, token] : normalized_.find(text.bytes(), options.parse_special_tokens)) {
+  void encode_normalized(Encoding& encoding, const AlignedText& text, Passed passed) const {
+    const auto passed_in_original = [&](Span span) {
+      return passed(text.origin(span.begin, span.end));
+    };
+    for (const auto& [span, token] : normalized_.find(text.bytes(), passed_in_original)) {
       if (token != nullptr) {
         append(encoding, token->id, text.bytes().substr(span.begin, span.end - span.begin),
                text.origin(span.begin, span.end));

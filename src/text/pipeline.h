@@ -27,7 +27,7 @@ struct PipelineParts {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   Framing framing;
-  Decoder decoder = decode_spaced;
+  Decoder decoder = spacing_decoder();
   std::string continuing_prefix;  // "##" of WordPiece, which labels leave out
   SpecialTokens special;
   ChatTemplate chat;

@@ -2,12 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "heed/error.h"
 #include "io/unicode.h"
 
 namespace heed::inline v0::text {
 
+namespace {
+
+// Of a tokenizer of which nothing is known: any id may change the text of those before it.
+class WholeStream final : public DecodeStream {
+ public:
+  WholeStream(const Tokenizer& tokenizer, std::span<const std::int64_t> context,
+              const DecodeOptions& options)
+      : tokenizer_(tokenizer),
+        options_(options),
+        ids_(context.begin(), context.end()),
+        context_(tokenizer.decode(context, options)) {}
+
+  std::string add(std::int64_t id) override {
+    if (id < 0 || id >= tokenizer_.vocab_size()) tokenizer_.decode({&id, 1}, options_);
+    ids_.push_back(id);
+    return {};
+  }
+  std::string finish() override {
+    const std::string text = tokenizer_.decode(ids_, options_);
+    const auto end = std::mismatch(context_.begin(), context_.end(), text.begin(), text.end());
+    return {end.second, text.end()};
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  DecodeOptions options_;
+  std::vector<std::int64_t> ids_;
+  std::string context_;
+};
+
+}  // namespace
+
+DecodeStream::~DecodeStream() = default;
+
 Tokenizer::~Tokenizer() = default;
+
+std::unique_ptr<DecodeStream> Tokenizer::stream(std::span<const std::int64_t> context,
+                                                const DecodeOptions& options) const {
+  return std::make_unique<WholeStream>(*this, context, options);
+}
 
 Encoding Tokenizer::encode_pair(std::string_view, std::string_view, const EncodeOptions&) const {
   throw InvalidArgument("Tokenizer::encode_pair: this tokenizer has no form for pairs");
@@ -25,8 +66,13 @@ const SpecialTokens& Tokenizer::special_tokens() const {
   return none;
 }
 
-std::string Tokenizer::apply_chat_template(std::span<const ChatMessage>) const {
+std::string Tokenizer::apply_chat_template(std::span<const ChatMessage>,
+                                           const ChatOptions&) const {
   throw InvalidArgument("Tokenizer::apply_chat_template: the tokenizer has no template");
+}
+
+Encoding Tokenizer::encode_chat(std::span<const ChatMessage>, const ChatOptions&) const {
+  throw InvalidArgument("Tokenizer::encode_chat: the tokenizer has no template");
 }
 
 std::vector<std::int64_t> Tokenizer::ids(std::string_view text,

@@ -80,6 +80,13 @@ TokenizerConfig parse_tokenizer_config(std::string_view text, const std::string&
   return config;
 }
 
+ChatTokens chat_tokens(const PipelineParts& parts) {
+  const auto text_of = [&](const std::optional<std::int64_t>& id) {
+    return id ? parts.tokens->token(*id) : std::string();
+  };
+  return {text_of(parts.special.begin), text_of(parts.special.end)};
+}
+
 void apply_config(PipelineParts& parts, const TokenizerConfig& config) {
   const auto choose = [&](std::optional<std::int64_t>& role, const std::optional<std::string>& said,
                           std::optional<std::int64_t> otherwise) {
@@ -97,8 +104,7 @@ void apply_config(PipelineParts& parts, const TokenizerConfig& config) {
   choose(special.mask, config.mask, special_id(parts, {"[MASK]", "<mask>"}));
   choose(special.unknown, config.unknown, std::nullopt);
   if (!config.chat_template) return;
-  parts.chat = recognise_template(*config.chat_template,
-                                  special.begin ? parts.tokens->token(*special.begin) : "");
+  parts.chat = recognise_template(*config.chat_template, chat_tokens(parts));
 }
 
 }  // namespace heed::inline v0::text

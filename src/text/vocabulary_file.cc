@@ -81,9 +81,7 @@ std::unique_ptr<const Tokenizer> tokenizer_from_vocabulary(std::string_view text
     return normalize_bert(std::move(normalized), bert);
   };
   parts.pre_tokenizer = split_bert;
-  parts.decoder = [](TokenTexts tokens) {
-    return decode_word_piece(std::move(tokens), "##", true);
-  };
+  parts.decoder = word_piece_decoder("##", true);
   parts.continuing_prefix = options.prefix;
   parts.special.unknown = options.unknown;
   parts.model = std::make_unique<const WordPiece>(*parts.tokens, options);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "heed/error.h"
 #include "io/unicode.h"
 #include "text/check_utf8.h"
+#include "text/joined_stream.h"
 
 namespace heed::inline v0 {
 
@@ -139,12 +141,20 @@ Encoding WordTokenizer::encode(std::string_view text, const EncodeOptions& /*opt
 }
 
 std::string WordTokenizer::decode(std::span<const std::int64_t> ids,
-                                  const DecodeOptions& /*options*/) const {
-  for (const std::int64_t id : ids) check_id("WordTokenizer::decode", id);
-  std::string text;
-  for (const std::int64_t id : ids) text += token(id);
-  const bool has_imagined_space = !ids.empty() && ids.front() >= kNumBytes && text.front() == ' ';
-  return has_imagined_space ? text.substr(1) : text;
+                                  const DecodeOptions& options) const {
+  return decode_by(*stream({}, options), ids);
+}
+
+std::unique_ptr<DecodeStream> WordTokenizer::stream(std::span<const std::int64_t> context,
+                                                    const DecodeOptions& /*options*/) const {
+  const auto piece = [this, is_first = true](std::int64_t id) mutable {
+    check_id("WordTokenizer::decode", id);
+    std::string text = token(id);
+    const bool has_imagined_space =
+        std::exchange(is_first, false) && id >= kNumBytes && text.front() == ' ';
+    return has_imagined_space ? text.substr(1) : text;
+  };
+  return after_context(std::make_unique<JoinedStream>(piece), context);
 }
 
 std::int64_t WordTokenizer::vocab_size() const {

@@ -1,12 +1,17 @@
 // The verbs that take a trained model, on small ones with random weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "heed/io/npy.h"
+#include "support/child.h"
 #include "support/command.h"
 #include "support/tiny_model.h"
 
@@ -117,6 +122,107 @@ TEST(TrainedModelVerbs, GenerateWritesATextAndSaysHowFast) {
   const nlohmann::json text = nlohmann::json::parse(json.out);
   EXPECT_EQ(text.at("prompt"), "w1 w2");
   EXPECT_LE(text.at("token_ids").size(), 5U);
+}
+
+// What is sent to standard input.
+class Input {
+ public:
+  explicit Input(const std::string& text) { std::ofstream(path()) << text; }
+  std::string path() const { return folder_ / "in"; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST(TrainedModelVerbs, GenerateReadsItsPromptFromStandardInput) {
+  const TinyModel llama(models::Family::kLlama);
+  const std::string path = llama.folder();
+  const Input input("w1 w2\nw3\r\n");
+  const std::vector<std::string> plain{"generate", "--model", path, "--tokens", "2", "--json"};
+  const auto prompt = [&](std::vector<std::string> more, const std::string& in) {
+    std::vector<std::string> arguments = plain;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const CommandResult result = run_command(arguments, {}, "", in);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out).at("prompt").get<std::string>();
+  };
+  EXPECT_EQ(prompt({}, input.path()), "w1 w2\nw3");
+  EXPECT_EQ(prompt({"-"}, input.path()), "w1 w2\nw3");
+  EXPECT_EQ(prompt({"--prompt", "-"}, input.path()), "w1 w2\nw3");
+  EXPECT_EQ(prompt({"w5"}, input.path()), "w5");
+  EXPECT_EQ(prompt({"--prompt", "w5"}, input.path()), "w5");
+  EXPECT_EQ(prompt({}, "/dev/null"), "The ");
+  const CommandResult empty = run_command(plain, {}, "", Input("\n").path());
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_THAT(empty.err, HasSubstr("standard input is empty, expected a text"));
+}
+
+TEST(TrainedModelVerbs, OthersReadStandardInputToo) {
+  const TinyModel bert(models::Family::kBert);
+  const std::string path = bert.folder();
+  const CommandResult embedded = run_command({"embed", "--model", path, "--file", "-", "--json"},
+                                             {}, "", Input("w1 w2\r\n\nw3").path());
+  EXPECT_EQ(nlohmann::json::parse(embedded.out).at("texts"),
+            (std::vector<std::string>{"w1 w2", "w3"}));
+  const CommandResult explained =
+      run_command({"explain", "--model", path, "--json", "-"}, {}, "", Input("w5 w4\n").path());
+  EXPECT_EQ(nlohmann::json::parse(explained.out).at("token_ids"),
+            (std::vector<std::int64_t>{1, 9, 8, 2}));
+  const CommandResult heads =
+      run_command({"heads", "--model", path, "--text", "-", "--random", "10", "--json"}, {}, "",
+                  Input("w1 w2 w3 w4\n\nw5 w6\n").path());
+  EXPECT_EQ(heads.exit_code, 0) << heads.err;
+}
+
+TEST(TrainedModelVerbs, GenerateShowsNoPromptThatItCannotRead) {
+  const TinyModel llama(models::Family::kLlama);
+  std::string text;
+  for (int i = 0; i < 70; ++i) text += "w1 ";
+  const CommandResult result = run_command({"generate", "--model", llama.folder(), text});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("the prompt has 72 tokens, the model's positions are 64"));
+}
+
+TEST(TrainedModelVerbs, GenerateFramesAMessageWhoseWordsAreNoSpecialTokens) {
+  const TinyModel llama(models::Family::kLlama);
+  llama.write("tokenizer_config.json", R"({"chat_template":
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"})");
+  const std::vector<std::string> plain{"generate", "--model", llama.folder(), "--chat",
+                                       "--tokens", "1",       "--json"};
+  const auto num_tokens = [&](const std::string& message) {
+    std::vector<std::string> arguments = plain;
+    arguments.push_back(message);
+    const CommandResult result = run_command(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out).at("prompt_tokens").get<int>();
+  };
+  // "[SEP]" is a special token: here it is "[", "SEP" and "]".
+  EXPECT_EQ(num_tokens("w1 [SEP]"), num_tokens("w1") + 3);
+}
+
+// A prompt that would be read for many minutes.
+TEST(TrainedModelVerbs, CtrlCEndsTheReadingOfAPrompt) {
+  const TinyModel llama(models::Family::kLlama);
+  nlohmann::json config = nlohmann::json::parse(llama.read("config.json"));
+  config["max_position_embeddings"] = 1'000'000;
+  llama.write("config.json", config.dump());
+  std::string text;
+  for (int i = 0; i < 400'000; ++i) text += "w1 ";
+  const Input input(text);
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  std::ofstream(out).flush();
+  testing_support::Child child({"generate", "--model", llama.folder()}, [&] {
+    testing_support::detail::read_from(input.path());
+    testing_support::detail::redirect(STDOUT_FILENO, out);
+  });
+  // It shows the prompt when it begins to read it.
+  for (int i = 0; i < 60'000 && std::filesystem::file_size(out) == 0; ++i) ::usleep(1000);
+  child.send(SIGINT);
+  const CommandResult result = child.finish();
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_THAT(result.err, HasSubstr("interrupted while it read the prompt"));
 }
 
 TEST(TrainedModelVerbs, GenerateRefusesWhatDoesNotGoTogether) {

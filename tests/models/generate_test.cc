@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "heed/cancellation.h"
 #include "heed/error.h"
+#include "heed/parallel.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
 
@@ -142,7 +146,7 @@ TEST_F(Generation, WritesTheLikeliestTokens) {
     EXPECT_EQ(std::max_element(last, last + 40) - last, id);
     ids.push_back(id);
   }
-  EXPECT_EQ(text.text, model_.tokenizer().decode(text.ids));
+  EXPECT_EQ(model_.tokenizer().decode(prompt) + text.text, model_.tokenizer().decode(ids));
   EXPECT_EQ(text.prompt_tokens, 2);
 }
 
@@ -172,6 +176,106 @@ TEST_F(Generation, ShowsTheTextAsItComesAndStopsWhereItIsTold) {
   EXPECT_EQ(once.ids.size(), 1U);
 }
 
+// 40 tokens, among them bytes, as of models made with SentencePiece.
+std::string fallback_tokenizer(std::size_t num_tokens = 40) {
+  std::string json = R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true}],
+      "decoder": {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+        {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+      "model": {"type": "BPE", "byte_fallback": true, "merges": [], "vocab": {"<s>": 0)";
+  const std::vector<std::string> first{"▁", "a", "▁b", "ab", "<0xE7>", "<0x8C>", "<0xAB>", "猫"};
+  for (std::size_t i = 1; i < num_tokens; ++i) {
+    const std::string token = i <= first.size() ? first[i - 1] : "▁t" + std::to_string(i);
+    json += ", \"" + token + "\": " + std::to_string(i);
+  }
+  return json + "}}}";
+}
+
+std::string joined_pieces(const models::Model& model, const std::vector<std::int64_t>& prompt,
+                          GenerateOptions options) {
+  std::string shown;
+  options.on_text = [&](std::string_view piece) {
+    shown += piece;
+    return true;
+  };
+  EXPECT_EQ(generate(model, prompt, options).text, shown);
+  return shown;
+}
+
+TEST_F(Generation, TheTextIsThatOfAllTokensAfterThePrompts) {
+  files_.write("tokenizer.json", fallback_tokenizer());
+  const models::Model model = models::load(files_.folder());
+  const std::vector<std::int64_t> prompt{0, 3};
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const GenerateOptions options{
+        .max_tokens = 40, .sampling = {.temperature = 9}, .seed = seed};
+    const models::Generated whole = generate(model, prompt, options);
+    std::vector<std::int64_t> ids = prompt;
+    ids.insert(ids.end(), whole.ids.begin(), whole.ids.end());
+    EXPECT_EQ("b" + whole.text, model.tokenizer().decode(ids));
+    EXPECT_EQ(joined_pieces(model, prompt, options), whole.text);
+  }
+}
+
+// However tokens cut them.
+TEST_F(Generation, StopTextsAreFoundAcrossTokens) {
+  files_.write("tokenizer.json", fallback_tokenizer());
+  const models::Model model = models::load(files_.folder());
+  const std::vector<std::int64_t> prompt{0, 3};
+  GenerateOptions options{.max_tokens = 40, .sampling = {.temperature = 9}, .seed = 4};
+  const std::string whole = generate(model, prompt, options).text;
+  ASSERT_GT(whole.size(), 40U);
+  for (std::size_t begin = 0; begin + 9 < whole.size(); ++begin) {
+    for (const std::size_t size : {1, 4, 9}) {
+      options.stop = {"no such text", whole.substr(begin, size)};
+      EXPECT_EQ(joined_pieces(model, prompt, options), whole.substr(0, whole.find(options.stop[1])));
+    }
+  }
+  // Of two that begin at different places the one that is complete first ends the text.
+  options.stop = {whole.substr(2, 9), whole.substr(4, 2)};
+  EXPECT_EQ(joined_pieces(model, prompt, options), whole.substr(0, whole.find(options.stop[1])));
+}
+
+TEST_F(Generation, TokensThatTheTokenizerLacksStandForNoText) {
+  files_.write("tokenizer.json", fallback_tokenizer(9));
+  const models::Model model = models::load(files_.folder());
+  const models::Generated text =
+      generate(model, std::vector<std::int64_t>{20, 3}, {.max_tokens = 30, .sampling = {9}});
+  EXPECT_GT(*std::max_element(text.ids.begin(), text.ids.end()), 8);
+  std::vector<std::int64_t> known{3};
+  std::copy_if(text.ids.begin(), text.ids.end(), std::back_inserter(known),
+               [](std::int64_t id) { return id < 9; });
+  EXPECT_EQ("b" + text.text, model.tokenizer().decode(known));
+}
+
+// Asks to stop when it was looked at so often.
+class StopAt final : public Cancellation {
+ public:
+  explicit StopAt(int poll) : left_(poll) {}
+  void poll() noexcept override {
+    if (--left_ == 0) request();
+  }
+  int left() const { return left_; }
+
+ private:
+  std::atomic<int> left_;
+};
+
+TEST_F(Generation, StopsWhileThePromptIsRead) {
+  const ThreadLimit one(1);
+  const std::vector<std::int64_t> prompt(60, 5);
+  StopAt never(1'000'000);
+  {
+    const CancellationScope scope(&never);
+    generate(model_, prompt, {.max_tokens = 0});
+  }
+  const int polls = 1'000'000 - never.left();
+  EXPECT_GE(polls, 10) << "it hardly ever looks";
+  StopAt halfway(polls / 2);
+  const CancellationScope scope(&halfway);
+  EXPECT_THROW(generate(model_, prompt, {.max_tokens = 0}), Cancelled);
+}
+
 TEST_F(Generation, EndsWhereTheModelsPositionsEnd) {
   const std::vector<std::int64_t> prompt(62, 5);
   GenerateOptions options{.sampling = {.temperature = 3}, .seed = 1};
@@ -192,6 +296,10 @@ TEST_F(Generation, RefusesWhatMeansNothing) {
   const std::vector<std::int64_t> nothing;
   EXPECT_THAT([&] { generate(model_, nothing); },
               testing::ThrowsMessage<InvalidArgument>(HasSubstr("prompt has no tokens")));
+  const std::vector<std::int64_t> longest(65, 5);
+  EXPECT_THAT([&] { check_generate(model_, longest, {}); },
+              testing::ThrowsMessage<InvalidArgument>(
+                  HasSubstr("the prompt has 65 tokens, the model's positions are 64")));
   EXPECT_THAT([&] { generate(model_, "w1", {.max_tokens = -1}); },
               testing::ThrowsMessage<InvalidArgument>(HasSubstr("max_tokens is -1")));
   EXPECT_THAT([&] { generate(model_, "w1", {.stop = {""}}); },

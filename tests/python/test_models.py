@@ -140,7 +140,8 @@ def test_greedy_texts(pair, cache: str) -> None:
         result = model.generate(ids, max_tokens=20, cache=cache, on_text=pieces.append)
         assert result.ids == written[0, len(ids) :].tolist()[: len(result.ids)]
         assert len(result.ids) == 20 or result.reason == "end_token"
-        assert "".join(pieces) == result.text == model.decode(result.ids)
+        assert "".join(pieces) == result.text
+        assert model.decode(ids) + result.text == model.decode(ids + result.ids)
 
 
 def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
@@ -329,4 +330,6 @@ def test_smol_lm_answers_in_its_template(smol_lm) -> None:
     expected = tokenizer.apply_chat_template(
         [{"role": role, "content": content} for role, content in messages], tokenize=False, add_generation_prompt=True
     )
-    assert model.chat_prompt(messages) == expected
+    prompt = model.chat_prompt(messages)
+    assert prompt == expected
+    assert model.encode(prompt) == tokenizer(expected, add_special_tokens=False)["input_ids"]

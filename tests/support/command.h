@@ -100,13 +100,13 @@ inline void read_from(const std::string& path) {
 // `in` the file that it reads from.
 inline CommandResult run_command(const std::vector<std::string>& arguments,
                                  const Environment& environment = {}, std::string out = "",
-                                 const std::string& in = "") {
+                                 const std::string& in = "/dev/null") {
   const TemporaryFolder folder;
   if (out.empty()) out = folder / "out";
   const std::string err = folder / "err";
   const pid_t child = ::fork();
   if (child == 0) {
-    if (!in.empty()) detail::read_from(in);
+    detail::read_from(in);
     detail::redirect(STDOUT_FILENO, out);
     detail::redirect(STDERR_FILENO, err);
     detail::become_command(arguments, environment);

@@ -32,7 +32,8 @@ struct GenerateOptions {
   std::int64_t max_tokens = 100;
   Sampling sampling = {};
   std::uint64_t seed = 0;
-  std::vector<std::string> stop = {};  ///< the text ends before the first of these
+  /// The text ends as soon as one of these stands in it, and before it.
+  std::vector<std::string> stop = {};
   PastOptions past = {};
   /// Called with each piece of the text as it comes, in whole characters; false ends the text.
   std::function<bool(std::string_view piece)> on_text = {};
@@ -47,6 +48,8 @@ HEED_API std::string_view to_string(EndReason reason);
 /// A text that was written.
 struct Generated {
   std::vector<std::int64_t> ids = {};  ///< without the token that ended it
+  /// What follows the prompt's text, as Tokenizer::stream() gives it: with the space before its
+  /// first word.
   std::string text = {};
   EndReason reason = EndReason::kMaxTokens;
   std::int64_t prompt_tokens = 0;
@@ -54,7 +57,9 @@ struct Generated {
   double decode_seconds = 0;   ///< from there to the end
 };
 
-/// Goes on after the tokens of a prompt.
+/// Goes on after the tokens of a prompt. A token that the tokenizer does not know, for a model may
+/// have more than its tokenizer, stands for no text. Cancelled (heed/cancellation.h) it stops within
+/// milliseconds, while it reads the prompt too.
 /// @throws InvalidArgument when the model is not causal or has no head, the prompt is empty or does
 /// not fit into the model's positions, or an option means nothing.
 HEED_API Generated generate(const Model& model, std::span<const std::int64_t> prompt,
@@ -62,5 +67,8 @@ HEED_API Generated generate(const Model& model, std::span<const std::int64_t> pr
 /// The same of a text. @throws InvalidArgument also when it is not valid UTF-8.
 HEED_API Generated generate(const Model& model, std::string_view prompt,
                             const GenerateOptions& options = {});
+/// What generate() checks before it reads the prompt. @throws InvalidArgument as generate().
+HEED_API void check_generate(const Model& model, std::span<const std::int64_t> prompt,
+                             const GenerateOptions& options);
 
 }  // namespace heed::inline v0::models

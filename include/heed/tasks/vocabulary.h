@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,9 @@ class HEED_API Vocabulary final : public text::Tokenizer {
   /// are left out if special tokens are to be skipped; what is unknown is "<unk>".
   std::string decode(std::span<const std::int64_t> ids,
                      const text::DecodeOptions& options = {}) const override;
+  std::unique_ptr<text::DecodeStream> stream(
+      std::span<const std::int64_t> context = {},
+      const text::DecodeOptions& options = {}) const override;
   std::string token(std::int64_t id) const override;
   std::optional<std::int64_t> id(std::string_view token) const override;
   bool is_special(std::int64_t id) const override;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,8 @@ class HEED_API Characters final : public Tokenizer {
   std::vector<std::int32_t> short_ids(std::string_view text) const;
   std::string decode(std::span<const std::int64_t> ids,
                      const DecodeOptions& options = {}) const override;
+  std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context = {},
+                                       const DecodeOptions& options = {}) const override;
   std::string token(std::int64_t id) const override;
   std::optional<std::int64_t> id(std::string_view token) const override;
 

@@ -68,6 +68,35 @@ struct ChatMessage {
   std::string content;
 };
 
+/// How a conversation becomes a text.
+struct ChatOptions {
+  /// Whether the beginning of the assistant's answer stands at its end. Templates that end with it
+  /// in any case keep it.
+  bool add_generation_prompt = true;
+};
+
+/// Ids that become a text one by one, while a model writes them: Tokenizer::stream() makes it.
+///
+///     std::string text;
+///     for (const std::int64_t id : ids) text += stream->add(id);
+///     text += stream->finish();  // decode(ids)
+class HEED_API DecodeStream {
+ public:
+  virtual ~DecodeStream();
+  DecodeStream(const DecodeStream&) = delete;
+  DecodeStream& operator=(const DecodeStream&) = delete;
+
+  /// What is certain of the text with this id and was not before: no id that follows changes it.
+  /// It may be nothing, and it may end within a character.
+  /// @throws InvalidArgument when the id is not in [0, vocab_size()).
+  virtual std::string add(std::int64_t id) = 0;
+  /// The rest of the text. No id may be added afterwards.
+  virtual std::string finish() = 0;
+
+ protected:
+  DecodeStream() = default;
+};
+
 /// Splits texts into tokens and numbers them. Immutable: any number of threads may use one.
 class HEED_API Tokenizer {
  public:
@@ -85,6 +114,13 @@ class HEED_API Tokenizer {
   /// UTF-8. @throws InvalidArgument when an id is not in [0, vocab_size()).
   virtual std::string decode(std::span<const std::int64_t> ids,
                              const DecodeOptions& options = {}) const = 0;
+  /// decode() one id at a time, in a time that does not grow with the text: what the stream gives,
+  /// put together, is what decode() gives of `context` and the ids behind it, without what was
+  /// certain of `context` alone. So the text of a model goes on where its prompt ended: " world"
+  /// after "Hello". The tokenizer must outlive the stream.
+  /// @throws InvalidArgument when an id of the context is not in [0, vocab_size()).
+  virtual std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context = {},
+                                               const DecodeOptions& options = {}) const;
   /// The token as its file writes it: "##ing", "Ġthe".
   /// @throws InvalidArgument when id is not in [0, vocab_size()).
   virtual std::string token(std::int64_t id) const = 0;
@@ -98,11 +134,18 @@ class HEED_API Tokenizer {
   virtual bool is_special(std::int64_t id) const;
   virtual const SpecialTokens& special_tokens() const;
 
-  /// A conversation as the text that the model was trained on, with the beginning of the
-  /// assistant's answer at its end.
-  /// @throws InvalidArgument when the tokenizer has no template, or one that heed does not know,
-  /// or a role that the template refuses.
-  virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const;
+  /// A conversation as the text that the model was trained on. Encoded as a text, what a message
+  /// says may become special tokens: encode_chat() is for models.
+  /// @throws InvalidArgument when the tokenizer has no template, or one that heed does not know, or
+  /// there are no messages, or one has a role that the template refuses.
+  virtual std::string apply_chat_template(std::span<const ChatMessage> messages,
+                                          const ChatOptions& options = {}) const;
+  /// The tokens of that text. Those of the template are special tokens, the messages are texts of
+  /// strangers: "<|im_end|>" in one is encoded as any other characters. Nothing is put around it,
+  /// for the template has the token that begins texts. @throws InvalidArgument as
+  /// apply_chat_template().
+  virtual Encoding encode_chat(std::span<const ChatMessage> messages,
+                               const ChatOptions& options = {}) const;
 
   /// encode().ids. @throws InvalidArgument as encode().
   std::vector<std::int64_t> ids(std::string_view text, const EncodeOptions& options = {}) const;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,8 @@ class HEED_API WordTokenizer final : public Tokenizer {
   /// bytes give these bytes, whether or not they make valid UTF-8.
   std::string decode(std::span<const std::int64_t> ids,
                      const DecodeOptions& options = {}) const override;
+  std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context = {},
+                                       const DecodeOptions& options = {}) const override;
   /// The bytes that `id` stands for, with the attached space: " cat".
   std::string token(std::int64_t id) const override;
   /// "cat": no attached space, spaces of a whitespace run as ␣, control characters and bytes

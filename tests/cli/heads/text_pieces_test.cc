@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace heed::cli {
 namespace {
 
@@ -23,6 +25,15 @@ TEST(TextPieces, NoMoreThanSoMany) {
 TEST(TextPieces, WhiteSpaceAroundParagraphsIsLeftOut) {
   EXPECT_THAT(text_pieces("\n\n\n  aa \n\n\n\n\t\n\nbb\n", 1, 9), ElementsAre("aa", "bb"));
   EXPECT_THAT(text_pieces("aa\r\n\r\nbb\r\n", 1, 9), ElementsAre("aa", "bb"));
+}
+
+// A reader that looked through the rest of the text for each paragraph would take minutes.
+TEST(TextPieces, TakeATimeThatGrowsAsTheTextDoes) {
+  const std::size_t count = 3'000'000;
+  EXPECT_THAT(text_pieces(std::string(count, '\n') + "a", 1, 9), ElementsAre("a"));
+  std::string lines;
+  for (std::size_t i = 0; i < count; i += 3) lines += "a\n\n";
+  EXPECT_EQ(text_pieces(lines, 1, 2'000'000).size(), count / 3);
 }
 
 TEST(TextPieces, OfNothing) {

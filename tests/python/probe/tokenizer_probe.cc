@@ -2,7 +2,8 @@
 // answers it in a line:
 //   {"text": …, "pair": …, "special": true, "parse": true}  {"ids": …, "ranges": …, "types": …}
 //   {"ids": […], "skip": true}                              {"bytes": "68656c6c6f"}
-//   {"messages": [["user", "Hello"], …]}                    {"text": …}
+//   {"ids": […], "skip": true, "context": […]}              {"bytes": …}, id by id behind others
+//   {"messages": [["user", "Hello"], …], "prompt": true}    {"text": …, "ids": …} or {"error": …}
 //   {"about": true}                                         {"size": …, "special": …, "roles": …}
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/error.h"
 #include "heed/text/tokenizer.h"
 
 namespace {
@@ -33,10 +35,21 @@ json encoded(const heed::text::Tokenizer& tokenizer, const json& request) {
   return {{"ids", encoding.ids}, {"ranges", ranges}, {"types", encoding.type_ids}};
 }
 
+std::string streamed(const heed::text::Tokenizer& tokenizer, const Ids& context, const Ids& ids,
+                     const heed::text::DecodeOptions& options) {
+  const auto stream = tokenizer.stream(context, options);
+  std::string text;
+  for (const std::int64_t id : ids) text += stream->add(id);
+  return text += stream->finish();
+}
+
 json decoded(const heed::text::Tokenizer& tokenizer, const json& request) {
   std::string hexadecimal;
-  const std::string bytes =
-      tokenizer.decode(request.at("ids").get<Ids>(), {request.value("skip", true)});
+  const heed::text::DecodeOptions options{request.value("skip", true)};
+  const Ids ids = request.at("ids").get<Ids>();
+  const std::string bytes = request.contains("context")
+                                ? streamed(tokenizer, request.at("context").get<Ids>(), ids, options)
+                                : tokenizer.decode(ids, options);
   for (const char byte : bytes) {
     hexadecimal += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
@@ -46,7 +59,13 @@ json decoded(const heed::text::Tokenizer& tokenizer, const json& request) {
 json rendered(const heed::text::Tokenizer& tokenizer, const json& request) {
   std::vector<heed::text::ChatMessage> messages;
   for (const json& message : request.at("messages")) messages.push_back({message[0], message[1]});
-  return {{"text", tokenizer.apply_chat_template(messages)}};
+  const heed::text::ChatOptions options{.add_generation_prompt = request.value("prompt", true)};
+  try {
+    return {{"text", tokenizer.apply_chat_template(messages, options)},
+            {"ids", tokenizer.encode_chat(messages, options).ids}};
+  } catch (const heed::InvalidArgument& error) {
+    return {{"error", error.what()}};
+  }
 }
 
 json described(const heed::text::Tokenizer& tokenizer) {

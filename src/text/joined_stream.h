@@ -1,0 +1,43 @@
+// Streams of tokenizers whose texts are those of their tokens, one behind the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "heed/text/tokenizer.h"
+
+namespace heed::inline v0::text {
+
+class JoinedStream final : public DecodeStream {
+ public:
+  // The text of a token. It may have a state.
+  using Piece = std::function<std::string(std::int64_t id)>;
+
+  explicit JoinedStream(Piece piece) : piece_(std::move(piece)) {}
+
+  std::string add(std::int64_t id) override { return piece_(id); }
+  std::string finish() override { return {}; }
+
+ private:
+  Piece piece_;
+};
+
+// All that a stream gives of the ids.
+inline std::string decode_by(DecodeStream& stream, std::span<const std::int64_t> ids) {
+  std::string text;
+  for (const std::int64_t id : ids) text += stream.add(id);
+  return text += stream.finish();
+}
+
+// The stream behind a context.
+inline std::unique_ptr<DecodeStream> after_context(std::unique_ptr<DecodeStream> stream,
+                                            std::span<const std::int64_t> context) {
+  for (const std::int64_t id : context) stream->add(id);
+  return stream;
+}
+
+}  // namespace heed::inline v0::text
