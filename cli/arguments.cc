@@ -1,12 +1,15 @@
 #include "arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
+#include "core/closest_name.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -69,6 +72,16 @@ std::vector<std::string> split_list(const std::string& list) {
     }
   }
   return parts;
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  const auto check = [names = std::move(names)](const std::string& given) -> std::string {
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    if (std::ranges::find(known, given) != known.end()) return "";
+    return fmt::format("'{}' is none of {}{}", given, fmt::join(names, ", "),
+                       heed::detail::did_you_mean(given, known));
+  };
+  return {check, ""};
 }
 
 }  // namespace detail

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace heed::cli {
@@ -49,7 +51,27 @@ constexpr const char* type_name() {
 
 std::vector<std::string> split_list(const std::string& list);
 
+CLI::Validator one_of(std::vector<std::string> names);
+
 }  // namespace detail
+
+// The check of an option that takes one of `names`, the keys of a map or a list of texts; its
+// message lists them and suggests the one that was meant.
+template <class Names>
+CLI::Validator one_of(const Names& names) {
+  std::vector<std::string> list;
+  for (const auto& name : names) {
+    if constexpr (requires { name.first; }) {
+      list.emplace_back(name.first);
+    } else {
+      list.emplace_back(name);
+    }
+  }
+  return detail::one_of(std::move(list));
+}
+inline CLI::Validator one_of(std::initializer_list<const char*> names) {
+  return detail::one_of({names.begin(), names.end()});
+}
 
 // An option that takes a value, or an argument without a name, which may be empty: it is what is
 // worked on. `value` is an integer, a double, a text, or an optional or vector of these.

@@ -17,6 +17,7 @@
 #include "heed/inspect/saved_model.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
+#include "models/trained_model.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "train/settings.h"
@@ -33,8 +34,7 @@ struct DiagnoseArguments {
   bool has_layers = false;  // in front of what weights have
   std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> query_lengths;
-  std::string causal;
-  std::string window;
+  std::string mask;
   bool as_json = false;
   std::string out;
   PictureArguments picture;
@@ -85,7 +85,7 @@ inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const
   DiagnosticsOptions options{arguments.query_lengths, arguments.lengths};
   // In self-attention queries and keys are the same tokens.
   if (options.q_lengths.empty() && is_square) options.q_lengths = arguments.lengths;
-  const Mask mask = parse_causal_and_window(arguments.causal, arguments.window);
+  const Mask mask = arguments.mask.empty() ? Mask() : parse_mask("--mask", arguments.mask);
   Tensor<float> first;
   if (weights.extent(0) > 0) first = to_float(AnyTensor(to_tensor(weights.select(0, 0))));
   return {name, weight_diagnostics(weights, mask, options), std::move(first)};
@@ -93,8 +93,7 @@ inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const
 
 // Whether nothing is ever looked at that comes later, which nobody said would be so.
 bool looks_causal(const DiagnoseArguments& arguments, DoubleView weights) {
-  if (!arguments.causal.empty() || weights.extent(2) != weights.extent(3) ||
-      weights.extent(3) < 2) {
+  if (!arguments.mask.empty() || weights.extent(2) != weights.extent(3) || weights.extent(3) < 2) {
     return false;
   }
   for (std::int64_t b = 0; b < weights.extent(0); ++b) {
@@ -165,6 +164,7 @@ nlohmann::json json_of(const inspect::MeasuredLayer& layer) {
 }
 
 void diagnose_model(const DiagnoseArguments& arguments) {
+  refuse_trained(arguments.model);
   const inspect::ModelMeasurement measured =
       inspect::measure_model(arguments.model, arguments.input, kOptionNames);
   nlohmann::json json{{"model", arguments.model},
@@ -229,8 +229,8 @@ void diagnose_weights(const DiagnoseArguments& arguments) {
         {sanitize_for_terminal(layers.front().name), layers.front().diagnostics});
   }
   if (is_causal) {
-    std::cout << "\nAll weights on later keys are 0: if a causal mask made them so, say --causal\n"
-                 "square, for entropies are relative to the number of keys that were visible.\n";
+    std::cout << "\nAll weights on later keys are 0: if a causal mask made them so, say --mask\n"
+                 "causal, for entropies are relative to the number of keys that were visible.\n";
   }
   if (!are_listed && arguments.lengths.empty() && arrays.front().extent(0) > 1) {
     std::cout
@@ -261,13 +261,8 @@ void add_weight_options(CLI::App& verb, DiagnoseArguments& arguments) {
       ->type_name("N,...")
       ->group(kWeights)
       ->needs("--weights");
-  add_option(verb, "--causal", arguments.causal, "The mask that was used, as in `heed run`")
-      ->check(CLI::IsMember(kAlignmentNames).description(""))
-      ->type_name("top-left|bottom-right|square")
-      ->group(kWeights)
-      ->needs("--weights");
-  add_option(verb, "--window", arguments.window, "The window that was used, as in `heed run`")
-      ->type_name("LEFT,RIGHT")
+  add_option(verb, "--mask", arguments.mask, fmt::format("The mask that was used: {}", kMaskHelp))
+      ->type_name("MASK")
       ->group(kWeights)
       ->needs("--weights");
 }

@@ -105,7 +105,7 @@ void run_embed(const EmbedArguments& arguments) {
       arguments.file.empty() ? arguments.texts : lines_of(arguments.file);
   OutputFiles files;
   if (!arguments.out.empty()) files.reserve(kEmbedOut, out);
-  const Tensor<float> vectors = models::load(arguments.model).embed(texts);
+  const Tensor<float> vectors = load_trained(arguments.model).embed(texts);
   if (!arguments.out.empty()) {
     files.write(kEmbedOut,
                 [&](const io::ByteSink& sink) { io::write_npy_stream(vectors.view(), sink); });

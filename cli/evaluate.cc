@@ -116,7 +116,7 @@ void add_evaluate(CLI::App& command) {
   add_model_option(*verb, arguments->model);
   add_option(*verb, "--split", arguments->split,
              "Which part of what it was trained on: test, if not given")
-      ->check(CLI::IsMember({"validation", "test"}).description(""))
+      ->check(one_of({"validation", "test"}))
       ->type_name("validation|test");
   add_parallel_option(*verb, arguments->files);
   add_beam_option(*verb, arguments->beam);

@@ -52,7 +52,11 @@ SentenceSettings checked_settings(const ExplainArguments& arguments) {
   SentenceSettings settings = arguments.settings;
   check_range("--heads", static_cast<double>(settings.num_heads), 1, kMaxSentenceHeads);
   check_range("--d-model", static_cast<double>(settings.d_model), 2, kMaxDModel);
-  check_range("--temperature", settings.temperature, kMinTemperature, kMaxTemperature);
+  if (settings.temperature != 0 &&
+      (settings.temperature < kMinTemperature || settings.temperature > kMaxTemperature)) {
+    throw UsageError(fmt::format("--temperature is {}, expected 0, or {} to {}",
+                                 settings.temperature, kMinTemperature, kMaxTemperature));
+  }
   settings.has_positions = !arguments.no_position;
   settings.mask = parse_mask("--mask", arguments.mask);
   if (settings.d_model % settings.num_heads != 0) {
@@ -93,15 +97,24 @@ std::vector<std::int64_t> chosen_heads(const SentenceAttention& attention,
   return head ? std::vector<std::int64_t>{*head} : all_heads(attention);
 }
 
+std::string summary_of(const SentenceAttention& attention, const TerminalStyle& style) {
+  const std::int64_t count = attention.num_tokens();
+  return wrap_text(fmt::format("{} token{}; {}", count, count == 1 ? "" : "s",
+                               describe_settings(attention.settings)),
+                   style.width);
+}
+
+// With what was computed in a file, the file is where to look.
+void print_written(const SentenceAttention& attention, const std::string& path) {
+  const TerminalStyle style = detect_terminal(STDOUT_FILENO);
+  std::cout << summary_of(attention, style) << wrote(path);
+}
+
 void print_explanation(const SentenceAttention& attention, std::optional<std::int64_t> head) {
   const TerminalStyle style = detect_terminal(STDOUT_FILENO);
   const auto heads = chosen_heads(attention, head);
   const bool is_long = attention.num_tokens() > kMaxDrawnTokens;
-  std::cout << wrap_text(fmt::format("{} token{}; {}", attention.num_tokens(),
-                                     attention.num_tokens() == 1 ? "" : "s",
-                                     describe_settings(attention.settings)),
-                         style.width)
-            << '\n'
+  std::cout << summary_of(attention, style) << '\n'
             << (is_long ? "" : draw_tokens(attention, style) + '\n')
             << draw_heads(attention, heads, style) << '\n'
             << wrap_text(describe_reading(attention, style), style.width);
@@ -141,6 +154,8 @@ void explain(const CLI::App& verb, const ExplainArguments& arguments) {
   }
   if (arguments.as_json) {
     std::cout << to_json(attention);
+  } else if (!arguments.out.empty()) {
+    print_written(attention, arguments.out);
   } else {
     print_explanation(attention, arguments.head);
   }
@@ -164,11 +179,12 @@ void add_explain(CLI::App& command) {
              "Draws the parameters: 0 to 4294967295, as torch.manual_seed")
       ->check(CLI::Range(std::numeric_limits<std::uint32_t>::max()).description(""))
       ->capture_default_str();
-  add_option(*verb, "--mask", arguments->mask,
-             fmt::format("Which tokens see which: {}", kMaskNames))
+  add_option(*verb, "--mask", arguments->mask, fmt::format("Which tokens see which: {}", kMaskHelp))
       ->capture_default_str();
-  add_option(*verb, "--temperature", settings.temperature,
-             "Divides the scores: below 1 sharpens the weights, above 1 evens them out")
+  add_option(
+      *verb, "--temperature", settings.temperature,
+      "Divides the scores: below 1 sharpens the weights, above 1 evens them out; 0 leaves each "
+      "row its largest")
       ->capture_default_str();
   add_flag(*verb, "--no-position", arguments->no_position,
            "Do not tell attention where in the sentence a token stands");
@@ -188,7 +204,7 @@ void add_explain(CLI::App& command) {
       "Example:\n"
       "  heed explain \"Time flies like an arrow\" --head 1 \\\n"
       "               --mask \"causal & sliding_window(2, 0)\"\n"
-      "  heed explain \"Time flies like an arrow\" --out arrow.svg --scale per-row\n"
+      "  heed explain \"Time flies like an arrow\" --out arrow.svg --color-scale per-row\n"
       "  heed explain --model all-MiniLM-L6-v2 \"Time flies like an arrow\" --out arrow.html");
   verb->callback([verb, arguments] { explain(*verb, *arguments); });
 }

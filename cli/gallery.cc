@@ -164,7 +164,7 @@ void add_gallery(CLI::App& command) {
   add_option(*verb, "--format", arguments->format,
              "What the pictures are written as; a page (html) has their numbers in tables "
              "beside them")
-      ->check(CLI::IsMember({"svg", "png", "pdf", "html"}).description(""))
+      ->check(one_of({"svg", "png", "pdf", "html"}))
       ->type_name("svg|png|pdf|html")
       ->capture_default_str();
   add_list(*verb, "--only", arguments->only, {},

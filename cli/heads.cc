@@ -21,6 +21,7 @@
 #include "heed/models/model.h"
 #include "heed/tasks/shipped_text.h"
 #include "input_text.h"
+#include "models/trained_model.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "translation/writing_progress.h"
@@ -153,6 +154,17 @@ class LateProgress {
   std::optional<WritingProgress> progress_;
 };
 
+// Throws UsageError where --ablate names a head that the model does not have.
+void check_heads(const HeadsArguments& arguments, const models::ModelConfig& config) {
+  if (arguments.ablate.empty() || !is_list_of_heads(arguments.ablate)) return;
+  for (const models::HeadIndex& head : parse_heads(arguments.ablate)) {
+    if (head.layer < config.num_layers && head.head < config.num_heads) continue;
+    throw UsageError(fmt::format("--ablate: there is no head {}.{}, the model has 0.0 to {}.{}",
+                                 head.layer, head.head, config.num_layers - 1,
+                                 config.num_heads - 1));
+  }
+}
+
 inspect::HeadScores score(const models::Model& model, const HeadsArguments& arguments,
                           const std::vector<std::string>& pieces) {
   LateProgress progress("layers of texts read");
@@ -192,7 +204,8 @@ void run_heads(const HeadsArguments& arguments) {
   OutputFiles files;
   if (!arguments.out.empty()) files.reserve(kHeadsOut, arguments.out);
   const std::vector<std::string> pieces = pieces_of(arguments);
-  const models::Model model = models::load(arguments.model);
+  const models::Model model = load_trained(arguments.model);
+  check_heads(arguments, model.config());
   HeadReport report;
   report.model = arguments.model;
   report.config = model.config();

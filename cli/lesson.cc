@@ -7,10 +7,12 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "arguments.h"
+#include "core/closest_name.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "verbs.h"
@@ -39,33 +41,12 @@ std::string list_of_lessons() {
   return text;
 }
 
-// How many characters must be changed, inserted or removed to turn one word into another
-// (Levenshtein's distance).
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= from.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= to.size(); ++j) {
-      const std::size_t changed = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 // "Did you mean …? " where some lesson is called nearly so; empty where none is.
 std::string suggestion(std::string_view name) {
-  const auto lessons = learn::all_lessons();
-  const auto distance = [name](const learn::Lesson& lesson) {
-    return edit_distance(name, lesson.name);
-  };
-  const auto nearest = std::min_element(
-      lessons.begin(), lessons.end(),
-      [&](const learn::Lesson& a, const learn::Lesson& b) { return distance(a) < distance(b); });
-  const std::size_t allowed = std::max<std::size_t>(1, nearest->name.size() / 3);
-  if (distance(*nearest) > allowed) return "";
-  return fmt::format("Did you mean \"{}\"? ", nearest->name);
+  std::vector<std::string_view> names;
+  for (const learn::Lesson& lesson : learn::all_lessons()) names.emplace_back(lesson.name);
+  const std::string_view closest = heed::detail::closest_name(name, names);
+  return closest.empty() ? "" : fmt::format("Did you mean \"{}\"? ", closest);
 }
 
 const learn::Lesson& find_lesson(const std::string& name) {

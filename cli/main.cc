@@ -1,7 +1,6 @@
 // heed: attention on the command line.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
@@ -24,6 +23,7 @@
 #include "output_files.h"
 #include "ranks.h"
 #include "train/interrupt.h"
+#include "usage.h"
 #include "verbs.h"
 
 // OpenBLAS asks itself this, before main(), how many threads it is to start. It needs none: heed
@@ -47,7 +47,7 @@ constexpr const char* kExamples =
     "  heed demo                                watch attention work on one sentence\n"
     "  heed explain \"Time flies like an arrow\"  the same with your words\n"
     "  heed serve                               play with it in a browser\n"
-    "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --causal square\n"
+    "  heed run --query q.npy --key k.npy --value v.npy --out o.npy --mask causal\n"
     "                                           compute it on your own arrays\n"
     "  heed lesson softmax                      learn it, step by step\n"
     "  heed train lm --save story               train a model of text, and let it write:\n"
@@ -117,9 +117,8 @@ void check_verbs(const CLI::App& command, int argc, char** argv) {
     for (const CLI::App* known : app->get_subcommands({})) names.push_back(known->get_name());
     if (verb.rfind('-', 0) == 0) return;
     if (std::find(names.begin(), names.end(), verb) == names.end()) {
-      throw heed::cli::UsageError(fmt::format("there is no verb '{}'; the verbs {}are {}", verb,
-                                              i == 1 ? "" : fmt::format("of '{}' ", argv[i - 1]),
-                                              fmt::join(names, ", ")));
+      throw heed::cli::UsageError(
+          heed::cli::unknown_verb(verb, app == &command ? nullptr : app, names));
     }
     app = app->get_subcommand(verb);
   }
@@ -151,7 +150,7 @@ int run(CLI::App& command, int argc, char** argv) {
   } catch (const CLI::Success& request) {
     command.exit(request);  // --help or --version
   } catch (const CLI::ParseError& error) {
-    return report_usage(command, error.what());
+    return report_usage(command, heed::cli::describe_usage(command, error));
   }
   if (argc == 1) {
     std::cerr << command.help();

@@ -153,7 +153,9 @@ void show_mask(const MaskArguments& arguments) {
 void add_mask(CLI::App& command) {
   CLI::App* verb = command.add_subcommand("mask", "Show which query sees which key under a mask");
   auto arguments = std::make_shared<MaskArguments>();
-  add_option(*verb, "MASK", arguments->text, fmt::format("The mask: {}", kMaskNames))->required();
+  add_option(*verb, "MASK", arguments->text,
+             "The mask: one of those below, or several joined by & and |")
+      ->required();
   add_option(*verb, "--seq", arguments->seq,
              fmt::format("How many queries and keys: 1 to {}", kMaxMaskLength))
       ->capture_default_str();
@@ -167,6 +169,11 @@ void add_mask(CLI::App& command) {
   add_flag(*verb, "--dark", arguments->picture.is_dark, "Draw the picture on a dark ground");
   add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead");
   verb->footer(
+      "Masks, and which keys a query sees:\n" + mask_table() +
+      "\n"
+      "Those that depend on positions take one more argument where there are more keys than\n"
+      "queries: what stands at the same position, top_left (the first query and the first\n"
+      "key), bottom_right (the last ones) or offset(N), query 0 at key N.\n\n"
       "Example:\n"
       "  heed mask \"longformer(4, 2)\" --seq 32 --out longformer.svg\n"
       "  heed mask \"sliding_window(3, 0, bottom_right)\" --q-len 4 --kv-len 12");

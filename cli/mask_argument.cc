@@ -2,66 +2,31 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <optional>
+#include <sstream>
 
 #include "heed/error.h"
 #include "heed/mask_text.h"
+#include "heed/viz/layout.h"
 #include "verbs.h"
 
 namespace heed::cli {
 
-namespace {
-
-// The whole of `text` as a number from 0.
-std::optional<std::int64_t> parse_count(std::string_view text) {
-  std::int64_t count = -1;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc() || stopped != end || count < 0) return std::nullopt;
-  return count;
-}
-
-std::optional<std::int64_t> parse_side(std::string_view text) {
-  return text == "unbounded" || text == "inf" ? kUnbounded : parse_count(text);
-}
-
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
-}  // namespace
-
-WindowSides parse_window(std::string_view option, std::string_view sides) {
-  const std::size_t comma = std::min(sides.find(','), sides.size());
-  const auto left = parse_side(trimmed(sides.substr(0, comma)));
-  const auto right = parse_side(trimmed(sides.substr(std::min(comma + 1, sides.size()))));
-  if (!left || !right) {
-    throw UsageError(
-        fmt::format("{}: '{}' is not a window, expected LEFT,RIGHT: how many keys besides its own "
-                    "position a query sees on each side, from 0 to 'unbounded'",
-                    option, sides));
+std::string mask_table() {
+  constexpr std::size_t kNames = 30;  // columns; a longer name has a line of its own
+  constexpr int kShown = 80 - 2 - static_cast<int>(kNames);
+  std::string text;
+  for (const MaskSyntax& mask : mask_syntax()) {
+    std::string name = fmt::format("{}{}", mask.name, mask.arguments);
+    if (name.size() >= kNames) {
+      text += fmt::format("  {}\n", name);
+      name.clear();
+    }
+    std::istringstream lines(wrap_text(std::string(mask.shows), kShown));
+    for (std::string line; std::getline(lines, line); name.clear()) {
+      text += fmt::format("  {:<{}}{}\n", name, kNames, line);
+    }
   }
-  return {*left, *right};
-}
-
-Alignment parse_alignment(std::string_view name) {
-  if (name == "top-left") return Alignment::top_left();
-  if (name == "bottom-right") return Alignment::bottom_right();
-  return Alignment::square();
-}
-
-Mask parse_causal_and_window(std::string_view causal, std::string_view window) {
-  const Alignment alignment = parse_alignment(causal);
-  Mask mask;
-  if (!causal.empty()) mask = mask & heed::causal(alignment);
-  if (!window.empty()) {
-    const WindowSides sides = parse_window("--window", window);
-    mask = mask & sliding_window(sides.left, sides.right, alignment);
-  }
-  return mask;
+  return text;
 }
 
 Mask parse_mask(std::string_view option, std::string_view text) {

@@ -43,16 +43,15 @@ bool is_drawn(const Picture& picture, const std::string& ending) {
 
 }  // namespace
 
-void add_picture_options(CLI::App& verb, PictureArguments& arguments,
-                         const std::string& scale_option) {
-  add_option(verb, scale_option, arguments.scale,
+void add_picture_options(CLI::App& verb, PictureArguments& arguments) {
+  add_option(verb, "--color-scale", arguments.scale,
              "Colours of a picture: by weight, by its logarithm, or by its share of the row's "
              "largest")
-      ->check(CLI::IsMember(kScales).description(""))
+      ->check(one_of(kScales))
       ->type_name("linear|log|per-row")
       ->capture_default_str();
   add_option(verb, "--map", arguments.map, "The colours of a picture")
-      ->check(CLI::IsMember(kMaps).description(""))
+      ->check(one_of(kMaps))
       ->type_name("viridis|blues|ylorrd|greys")
       ->capture_default_str();
   add_flag(verb, "--hide-first", arguments.hides_first,

@@ -22,10 +22,8 @@ struct PictureArguments {
   Theme theme() const { return is_dark ? Theme::kDark : Theme::kLight; }
 };
 
-// Adds --scale, --map, --hide-first and --dark to a verb; one that has another --scale names it
-// otherwise.
-void add_picture_options(CLI::App& verb, PictureArguments& arguments,
-                         const std::string& scale_option = "--scale");
+// Adds --color-scale, --map, --hide-first and --dark to a verb.
+void add_picture_options(CLI::App& verb, PictureArguments& arguments);
 
 // The options of a figure of weights that the arguments name; the rest is the caller's.
 AttentionFigureOptions figure_options(const PictureArguments& arguments);

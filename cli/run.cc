@@ -1,6 +1,7 @@
 // heed run: attention on the user's own arrays.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "arguments.h"
 #include "array_attention.h"
@@ -27,8 +29,8 @@ namespace {
 struct RunArguments {
   std::string query, key, value, out;
   PictureArguments picture;
-  std::string causal, window;
-  std::string mask, mask_means;
+  std::vector<std::string> masks;
+  std::string mask_means;
   std::optional<double> scale;
   double softcap = 0;
   std::int64_t query_offset = 0;
@@ -36,28 +38,40 @@ struct RunArguments {
   bool as_json = false;
 };
 
+bool is_array(std::string_view mask) { return mask.ends_with(".npy"); }
+
+// The one mask that is an array; null where all are named.
+const std::string* array_of(const std::vector<std::string>& masks) {
+  const auto found = std::ranges::find_if(masks, is_array);
+  return found == masks.end() ? nullptr : &*found;
+}
+
 void check_usage(const RunArguments& arguments) {
-  const bool is_array = std::string_view(arguments.mask).ends_with(".npy");
-  if (is_array && arguments.mask_means.empty()) {
+  if (std::ranges::count_if(arguments.masks, is_array) > 1) {
+    throw UsageError("--mask names two arrays, expected one at most: join them in one file");
+  }
+  const bool has_array = array_of(arguments.masks) != nullptr;
+  if (has_array && arguments.mask_means.empty()) {
     throw UsageError(
         "--mask needs --mask-means: libraries disagree on what true means in a mask, so it is "
         "never guessed. allow: true or 1 may attend; block: true or 1 may not attend; additive: "
         "numbers that are added to the scores, -inf hides");
   }
-  if (arguments.mask.empty() && !arguments.mask_means.empty()) {
-    throw UsageError("--mask-means says how to read a --mask, but none is given");
+  if (!has_array && !arguments.mask_means.empty()) {
+    throw UsageError("--mask-means says how to read an array, but no --mask ends in .npy");
   }
 }
 
 ArrayProblem read_problem(const RunArguments& arguments) {
   ArrayProblem problem;
-  problem.mask = parse_causal_and_window(arguments.causal, arguments.window);
-  if (!arguments.mask_means.empty()) {
-    ArrayMask from_file = read_mask(arguments.mask, arguments.mask_means);
+  for (const std::string& mask : arguments.masks) {
+    if (!is_array(mask)) {
+      problem.mask = problem.mask & parse_mask("--mask", mask);
+      continue;
+    }
+    ArrayMask from_file = read_mask(mask, arguments.mask_means);
     problem.mask = problem.mask & from_file.mask;
     problem.bias = std::move(from_file.added);
-  } else if (!arguments.mask.empty()) {
-    problem.mask = problem.mask & parse_mask("--mask", arguments.mask);
   }
   problem.query = read_operand(arguments.query);
   problem.key = read_operand(arguments.key);
@@ -73,7 +87,7 @@ void reserve_files(const RunArguments& arguments, OutputFiles& files) {
   files.protect("--query", arguments.query);
   files.protect("--key", arguments.key);
   files.protect("--value", arguments.value);
-  if (!arguments.mask_means.empty()) files.protect("--mask", arguments.mask);
+  if (const std::string* array = array_of(arguments.masks)) files.protect("--mask", *array);
   files.reserve("--out", arguments.out);
   if (!arguments.weights.empty()) files.reserve("--weights", arguments.weights);
   if (!arguments.lse.empty()) files.reserve("--lse", arguments.lse);
@@ -183,23 +197,18 @@ void add_files(CLI::App& verb, RunArguments& arguments) {
 }
 
 void add_mask(CLI::App& verb, RunArguments& arguments) {
-  add_option(verb, "--causal", arguments.causal,
-             "A query sees no later key. What stands at the same position: the first query and "
-             "the first key (top-left), the last ones (bottom-right), or both (square)")
-      ->check(CLI::IsMember(kAlignmentNames).description(""))
-      ->type_name("top-left|bottom-right|square");
-  add_option(verb, "--window", arguments.window,
-             "A query sees so many keys on each side besides its own position; a side may be "
-             "'unbounded'")
-      ->type_name("LEFT,RIGHT");
-  add_option(verb, "--mask", arguments.mask,
-             "A mask by name, such as \"causal & sliding_window(2, 0)\", or, with --mask-means, an "
-             "array that broadcasts to the weights' shape")
-      ->type_name("MASK|FILE");
+  add_option(verb, "--mask", arguments.masks,
+             fmt::format("Which keys a query sees: {}; or, with --mask-means, a .npy file whose "
+                         "array broadcasts to the weights' shape. Given several times, all must "
+                         "allow a key",
+                         kMaskHelp))
+      ->type_name("MASK|FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_option(verb, "--mask-means", arguments.mask_means,
              "What the array says: true or 1 may attend (allow), true or 1 may not (block), "
              "or numbers added to the scores (additive)")
-      ->check(CLI::IsMember({"allow", "block", "additive"}).description(""))
+      ->check(one_of({"allow", "block", "additive"}))
       ->type_name("allow|block|additive");
 }
 
@@ -221,7 +230,7 @@ void add_run(CLI::App& command) {
   add_files(*verb, *arguments);
   add_mask(*verb, *arguments);
   add_numbers(*verb, *arguments);
-  add_picture_options(*verb, arguments->picture, "--color-scale");
+  add_picture_options(*verb, arguments->picture);
   add_flag(*verb, "--json", arguments->as_json, "Print one JSON object instead of the summary");
   verb->footer(
       "Example:\n"

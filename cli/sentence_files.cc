@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/inspect/explorer.h"
+#include "heed/viz/terminal.h"
 #include "io/npy_stream.h"
 #include "number_lists.h"
 #include "output_files.h"
@@ -20,12 +21,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOption = "--out";
 
-void write_arrays(const SentenceAttention& attention, const io::ByteSink& sink) {
-  const TensorView<const std::int64_t> ids(attention.token_ids.data(),
-                                           Shape{attention.num_tokens()});
-  io::write_npz_stream({{"weights", attention.weights.view()},
-                        {"visible", attention.visible.view()},
-                        {"token_ids", ids}},
+void write_arrays(const ExplanationFile& file, const io::ByteSink& sink) {
+  const TensorView<const std::int64_t> ids(file.token_ids.data(),
+                                           Shape{static_cast<std::int64_t>(file.token_ids.size())});
+  io::write_npz_stream({{"weights", file.weights}, {"visible", file.visible}, {"token_ids", ids}},
                        NpzCompression::kStored, sink);
 }
 
@@ -61,6 +60,10 @@ std::string to_json(const SentenceAttention& attention) {
   return json.dump(kOneLine, ' ', kAsciiOnly) + '\n';
 }
 
+std::string wrote(const fs::path& path) {
+  return fmt::format("Written: '{}'\n", sanitize_for_terminal(path.string()));
+}
+
 void check_ending(const fs::path& path) {
   const std::string ending = path.extension().string();
   for (const char* known : {".npy", ".npz", ".txt"}) {
@@ -74,31 +77,39 @@ void check_ending(const fs::path& path) {
                                path.string(), kSentenceEndings));
 }
 
-void write_sentence(const fs::path& path, const SentenceAttention& attention,
-                    const std::vector<std::int64_t>& heads, const PictureArguments& arguments) {
+void write_explanation(const fs::path& path, const ExplanationFile& file) {
   check_ending(path);
   const std::string ending = path.extension().string();
   OutputFiles files;
   files.reserve(kOption, path);
   if (is_picture(path)) {
-    write_picture(
-        files, kOption, path,
-        {.figure =
-             [&] { return draw_figure(attention, heads, note_of(attention.settings), arguments); },
-         .json = [&] { return to_json(attention); },
-         .page =
-             [&] {
-               return explorer_page({{explorer_example(), inspect::to_explorer(attention)}});
-             }});
+    write_picture(files, kOption, path, file.picture);
   } else if (ending == ".txt") {
-    files.write_text(kOption, picture(attention));
+    files.write_text(kOption, file.text());
   } else {
     files.write(kOption, [&](const io::ByteSink& sink) {
-      if (ending == ".npz") return write_arrays(attention, sink);
-      io::write_npy_stream(attention.weights.view(), sink);
+      if (ending == ".npz") return write_arrays(file, sink);
+      io::write_npy_stream(file.weights, sink);
     });
   }
   files.commit();
+}
+
+void write_sentence(const fs::path& path, const SentenceAttention& attention,
+                    const std::vector<std::int64_t>& heads, const PictureArguments& arguments) {
+  const auto figure = [&] {
+    return draw_figure(attention, heads, note_of(attention.settings), arguments);
+  };
+  const auto page = [&] {
+    return explorer_page({{explorer_example(), inspect::to_explorer(attention)}});
+  };
+  write_explanation(
+      path,
+      {.picture = {.figure = figure, .json = [&] { return to_json(attention); }, .page = page},
+       .text = [&] { return picture(attention); },
+       .weights = attention.weights.view(),
+       .visible = attention.visible.view(),
+       .token_ids = attention.token_ids});
 }
 
 }  // namespace heed::cli

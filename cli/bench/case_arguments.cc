@@ -57,7 +57,6 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   each_or(arguments.kv_seq,
           [](ForwardCase& c, std::int64_t n) { c.kv_len = n == 0 ? c.q_len : n; });
   for (ForwardCase& forward : cases) {
-    forward.window = arguments.window;
     forward.mask = arguments.mask;
   }
   return cases;
@@ -126,7 +125,7 @@ void add_names(CLI::App& verb, const std::string& option, Names& names, const Na
   const bool fits = type.size() <= kMostLetters;
   const std::string text =
       fits ? help : fmt::format("{}. Names: {}", help, fmt::join(allowed, ", "));
-  add_list(verb, option, names, CLI::IsMember(allowed), text)->type_name(fits ? type : "NAME");
+  add_list(verb, option, names, one_of(allowed), text)->type_name(fits ? type : "NAME");
 }
 
 void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, std::int64_t most,
@@ -146,13 +145,8 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
   add_numbers(verb, "--kv-seq", arguments.kv_seq, kMost, "How many keys; as many as queries");
   add_numbers(verb, "--head-dim", arguments.head_dim, 65536, "64");
   add_numbers(verb, "--value-dim", arguments.value_dim, 65536, "As head_dim");
-  Names causal = kAlignmentNames;
-  causal.insert(causal.begin(), "none");
-  add_names(verb, "--causal", arguments.causal, causal, "A query sees no later key; none");
-  add_option(verb, "--window", arguments.window,
-             "A query sees so many keys on each side besides its own position; a side may "
-             "be 'unbounded'")
-      ->type_name("LEFT,RIGHT");
+  add_names(verb, "--causal", arguments.causal, kCausalNames,
+            "A query sees no later key, aligned as masks are; none");
   add_option(verb, "--mask", arguments.mask,
              "A mask by name, which has to allow a key too: \"bigbird(64, 3, 2, 3, 0)\"")
       ->type_name("MASK");
@@ -172,7 +166,7 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
   add_option(verb, "--in-turn", arguments.in_turn,
              "Measure in turn what differs in this option alone, so that what disturbs one case "
              "disturbs all: 'of first' is how many times as fast as the first it is")
-      ->check(CLI::IsMember(in_turn).description(""))
+      ->check(one_of(in_turn))
       ->type_name(fmt::format("{}", fmt::join(in_turn, "|")));
   add_report_options(verb, arguments.report);
   add_flag(verb, "--samples", arguments.with_samples,

@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 // Each list makes as many cases as it has entries, in all combinations.
 struct CaseArguments {
   Names path{"fused"}, dtype{"float32"}, layout{"bhtd"}, causal{"none"}, with{"none"};
-  std::string window, mask;
+  std::string mask;
   Numbers batch{1}, heads{8}, kv_heads, seq{1024}, kv_seq, head_dim{64}, value_dim, threads;
   int repetitions = 10;
   std::string in_turn;  // one of the lists, or empty

@@ -36,12 +36,14 @@ void check(const ForwardCase& forward) {
   try {
     visible_pairs(forward);
   } catch (const InvalidArgument& error) {
-    throw UsageError(fmt::format("--causal, --window or --mask: {}", error.what()));
+    throw UsageError(fmt::format("--causal or --mask: {}", error.what()));
   }
 }
 
 Mask mask_of(const ForwardCase& forward) {
-  const Mask mask = parse_causal_and_window(forward.causal, forward.window);
+  const Mask mask = forward.causal.empty()
+                        ? Mask()
+                        : parse_mask("--causal", fmt::format("causal({})", forward.causal));
   return forward.mask.empty() ? mask : mask & parse_mask("--mask", forward.mask);
 }
 

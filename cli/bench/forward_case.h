@@ -4,18 +4,21 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "heed/half.h"
 #include "heed/mask.h"
 
 namespace heed::cli {
 
+// What `causal` may be: none, or the alignment of the mask.
+inline const std::vector<std::string> kCausalNames{"none", "square", "top_left", "bottom_right"};
+
 struct ForwardCase {
   std::string path = "fused";
   std::string dtype = "float32";
   std::string layout = "bhtd";
   std::string causal;         // empty: not causal
-  std::string window;         // "LEFT,RIGHT" or empty
   std::string mask;           // as heed::parse_mask reads it, or empty
   std::string with = "none";  // one of kCaseOptionNames
   std::int64_t batch = 1;

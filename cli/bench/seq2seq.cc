@@ -135,7 +135,7 @@ void add_bench_seq2seq(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "seq2seq", "A step of training of sequence-to-sequence models: tokens a second");
   const auto arguments = std::make_shared<Seq2SeqArguments>();
-  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(train::kAttentionNames),
+  add_list(*verb, "--attention", arguments->attentions, one_of(train::kAttentionNames),
            "Which kinds, joined by commas; all")
       ->type_name("NAMES");
   const auto add = [&](const std::string& name, auto& value, auto most, const std::string& text) {

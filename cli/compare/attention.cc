@@ -13,6 +13,7 @@
 #include "compare/compare_verbs.h"
 #include "heed/parallel.h"
 #include "io/folder.h"
+#include "markdown_text.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "train/session.h"
@@ -125,7 +126,7 @@ void run_compare(const CLI::App& verb, CompareArguments& arguments) {
   const tasks::Corpus corpus = train::make_corpus(settings.corpus, arguments.files);
   const ComparisonReport report =
       compare(settings, corpus, arguments.attentions, folder, arguments.sentences);
-  std::cout << to_markdown(report);
+  std::cout << for_stdout(to_markdown(report));
   if (is_file) {
     write_picture(file, kCompareOut, arguments.out, picture_of(report));
     return file.commit();
@@ -148,7 +149,7 @@ void add_compare_attention(CLI::App& compare) {
                  ", for the report's picture or numbers alone: no model is kept")
       ->required()
       ->type_name("DIR|FILE");
-  add_list(*verb, "--attention", arguments->attentions, CLI::IsMember(train::kAttentionNames),
+  add_list(*verb, "--attention", arguments->attentions, one_of(train::kAttentionNames),
            "Which kinds, joined by commas; all")
       ->type_name("NAMES");
   add_corpus_options(*verb, settings.corpus);

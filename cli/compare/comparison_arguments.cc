@@ -8,6 +8,7 @@
 #include "heed/parallel.h"
 #include "heed/tasks/shipped_text.h"
 #include "input_text.h"
+#include "markdown_text.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "train/session.h"
@@ -65,7 +66,7 @@ void run_comparison(const ComparisonArguments& arguments,
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   const Compared compared = arguments.text.empty() ? compare(tasks::shipped_text())
                                                    : compare(read_input(arguments.text));
-  std::cout << (arguments.as_json ? compared.json.dump() + '\n' : compared.markdown);
+  std::cout << (arguments.as_json ? compared.json.dump() + '\n' : for_stdout(compared.markdown));
   if (arguments.out.empty()) return;
   write_picture(files, kComparisonOut, arguments.out, picture_of_comparison(compared, theme));
   files.commit();

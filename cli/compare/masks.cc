@@ -77,7 +77,7 @@ void add_compare_masks(CLI::App& compare) {
                                   "What models learn that see only some of the earlier tokens");
   const auto arguments = std::make_shared<MasksArguments>();
   MasksSettings& settings = arguments->settings;
-  add_list(*verb, "--kinds", settings.kinds, CLI::IsMember(attention_kind_names()),
+  add_list(*verb, "--kinds", settings.kinds, one_of(attention_kind_names()),
            fmt::format("Which kinds, joined by commas; all: {}",
                        fmt::join(attention_kind_names(), ", ")))
       ->type_name("NAMES");
@@ -89,7 +89,7 @@ void add_compare_masks(CLI::App& compare) {
   add_option(*verb, "--positions", settings.model.positions,
              "How the models know where a token stands")
       ->capture_default_str()
-      ->check(CLI::IsMember(models::position_names()).description(""))
+      ->check(one_of(models::position_names()))
       ->type_name(fmt::format("{}", fmt::join(models::position_names(), "|")));
   add_comparison_arguments(*verb, arguments->common);
   add_steps(*verb, settings, arguments->common);

@@ -54,7 +54,7 @@ void add_compare_positions(CLI::App& compare) {
                                   "How far each kind of positions reaches beyond training");
   const auto arguments = std::make_shared<PositionsArguments>();
   PositionsSettings& settings = arguments->settings;
-  add_list(*verb, "--positions", settings.positions, CLI::IsMember(models::position_names()),
+  add_list(*verb, "--positions", settings.positions, one_of(models::position_names()),
            fmt::format("Which kinds, joined by commas; all: {}",
                        fmt::join(models::position_names(), ", ")))
       ->type_name("NAMES");

@@ -12,20 +12,17 @@
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
-#include "io/npy_stream.h"
 #include "models/model_page.h"
 #include "models/trained_model.h"
 #include "number_lists.h"
-#include "output_files.h"
 #include "sentence_figure.h"
+#include "sentence_files.h"
 #include "sentence_picture.h"
 #include "verbs.h"
 
 namespace heed::cli {
 
 namespace {
-
-constexpr const char* kModelOut = "--out";
 
 void check_index(const char* option, std::optional<std::int64_t> index, std::int64_t count) {
   if (!index || (*index >= 0 && *index < count)) return;
@@ -93,35 +90,25 @@ Figure figure_of(const ModelExplanation& request, const models::Model& model,
   return draw_figure(tokens, shown_heads(request, tokens), note_of(layer), request.picture);
 }
 
-// Before a model is read.
-void check_file(const std::filesystem::path& path) {
-  if (is_picture(path)) {
-    check_picture(kModelOut, path,
-                  {.figure = [] { return Figure(); },
-                   .json = [] { return std::string(); },
-                   .page = [] { return std::string(); }});
-  } else if (path.extension() != ".npy") {
-    throw UsageError(fmt::format("{}: '{}' does not end in .png, .svg, .pdf, .html, .json or .npy",
-                                 kModelOut, path.string()));
-  }
+// The layer and heads that are shown, in plain characters.
+std::string text_of_layer(const ModelExplanation& request, const inspect::ModelReading& reading) {
+  const TerminalStyle plain;
+  const inspect::AttendedTokens tokens = reading.tokens_of(shown_layer(request, reading));
+  return draw_tokens(tokens, plain) + '\n' +
+         draw_heads(tokens, shown_heads(request, tokens), plain);
 }
 
 void write_file(const ModelExplanation& request, const models::Model& model,
                 const inspect::ModelReading& reading) {
-  OutputFiles files;
-  files.reserve(kModelOut, request.out);
-  const std::filesystem::path path = request.out;
-  if (is_picture(path)) {
-    write_picture(files, kModelOut, path,
-                  {.figure = [&] { return figure_of(request, model, reading); },
-                   .json = [&] { return weights_json(request, model, reading); },
-                   .page = [&] { return model_page(model, reading); }});
-  } else {
-    const Tensor<float> weights = all_weights(request, reading);
-    files.write(kModelOut,
-                [&](const io::ByteSink& sink) { io::write_npy_stream(weights.view(), sink); });
-  }
-  files.commit();
+  const Tensor<float> weights = all_weights(request, reading);
+  write_explanation(request.out,
+                    {.picture = {.figure = [&] { return figure_of(request, model, reading); },
+                                 .json = [&] { return weights_json(request, model, reading); },
+                                 .page = [&] { return model_page(model, reading); }},
+                     .text = [&] { return text_of_layer(request, reading); },
+                     .weights = weights.view(),
+                     .visible = reading.visible.view(),
+                     .token_ids = reading.input.tokens.ids});
 }
 
 void print_layer(const ModelExplanation& request, const models::Model& model,
@@ -135,8 +122,12 @@ void print_layer(const ModelExplanation& request, const models::Model& model,
                    fmt::format("{}. {} tokens; layer {} of 0 to {}{}.", describe_model(model),
                                tokens.num_tokens(), layer, model.config().num_layers - 1, more),
                    style.width)
-            << '\n'
-            << (tokens.num_tokens() > kMaxDrawnTokens ? "" : draw_tokens(tokens, style) + '\n')
+            << '\n';
+  if (!request.out.empty()) {
+    std::cout << wrote(request.out);
+    return;
+  }
+  std::cout << (tokens.num_tokens() > kMaxDrawnTokens ? "" : draw_tokens(tokens, style) + '\n')
             << draw_heads(tokens, shown_heads(request, tokens), style) << '\n'
             << wrap_text(
                    "A row is the token that asks, a column a token that is listened to, and each "
@@ -147,8 +138,8 @@ void print_layer(const ModelExplanation& request, const models::Model& model,
 }  // namespace
 
 void explain_model(const ModelExplanation& request) {
-  if (!request.out.empty()) check_file(request.out);
-  const models::Model model = models::load(request.model);
+  if (!request.out.empty()) check_ending(request.out);
+  const models::Model model = load_trained(request.model);
   check_index("--layer", request.layer, model.config().num_layers);
   check_index("--head", request.head, model.config().num_heads);
   const inspect::ModelReading reading = inspect::read_layers(model, request.text, request.pair);

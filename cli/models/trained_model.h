@@ -12,6 +12,14 @@ namespace heed::cli {
 // what `heed train` saves.
 bool is_trained_model(const std::filesystem::path& path);
 
+// models::load() of what --model names. Throws std::runtime_error where nothing is there, or what
+// `heed train` saved, saying what to do.
+models::Model load_trained(const std::filesystem::path& path);
+
+// For a verb that reads what `heed train` saves: throws std::runtime_error where somebody else
+// trained it, naming the verbs that read it.
+void refuse_trained(const std::filesystem::path& path);
+
 // "LlamaForCausalLM, 30 layers of 9 heads, 134.5 million parameters in 98 MB".
 std::string describe_model(const models::Model& model);
 

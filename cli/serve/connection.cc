@@ -19,9 +19,9 @@ constexpr std::size_t kReadBytes = 16 * 1024;
 // Whether a call that gave −1 would have had to wait.
 bool would_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-HttpAnswer guarded(const HttpHandler& handler, const HttpRequest& request) {
+HttpAnswer guarded(const HttpService& service, const HttpRequest& request) {
   try {
-    return handler(request);
+    return service.answer(request);
   } catch (const std::exception&) {
     return error_answer(kInternalError, "this request could not be answered");
   }
@@ -39,15 +39,31 @@ void Connection::enter(State state, std::chrono::milliseconds time) {
   deadline_ = Clock::now() + time;
 }
 
-short Connection::events() const { return state_ == State::kWriting ? POLLOUT : POLLIN; }
+// Of a connection that waits nothing but its end, which poll() always tells.
+short Connection::events() const {
+  if (state_ == State::kWaiting) return 0;
+  return state_ == State::kWriting ? POLLOUT : POLLIN;
+}
 
-void Connection::proceed(const HttpHandler& handler) {
-  if (state_ == State::kReading) read(handler);
+void Connection::proceed(const HttpService& service) {
+  if (state_ == State::kReading) read(service);
   if (state_ == State::kWriting) write();
   if (state_ == State::kClosing) drain();
 }
 
+void Connection::take_turn(const HttpService& service) {
+  answer(guarded(service, reader_.request()));
+  write();
+}
+
+void Connection::turn_away() {
+  answer(error_answer(kServiceUnavailable,
+                      "too many requests are being computed: try again in a few seconds"));
+  write();
+}
+
 void Connection::expire() {
+  if (state_ == State::kWaiting) return turn_away();
   if (state_ != State::kReading) {
     state_ = State::kDone;
     return;
@@ -56,12 +72,14 @@ void Connection::expire() {
   write();
 }
 
-void Connection::read(const HttpHandler& handler) {
+void Connection::read(const HttpService& service) {
   std::array<char, kReadBytes> buffer;
   const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
   if (count == 0 || (count < 0 && !would_wait())) state_ = State::kDone;
   if (count <= 0 || !reader_.take({buffer.data(), static_cast<std::size_t>(count)})) return;
-  answer(reader_.refusal() ? *reader_.refusal() : guarded(handler, reader_.request()));
+  if (reader_.refusal()) return answer(*reader_.refusal());
+  if (service.is_expensive(reader_.request())) return enter(State::kWaiting, times_.turn);
+  answer(guarded(service, reader_.request()));
 }
 
 void Connection::answer(HttpAnswer answer) {

@@ -11,11 +11,17 @@
 
 namespace heed::cli {
 
-using HttpHandler = std::function<HttpAnswer(const HttpRequest&)>;
+// What answers requests. An answer that takes long to compute is expensive: its connection waits
+// until it is its turn, and everybody else is answered first.
+struct HttpService {
+  std::function<HttpAnswer(const HttpRequest&)> answer;
+  std::function<bool(const HttpRequest&)> is_expensive = [](const HttpRequest&) { return false; };
+};
 
 // How long a client may take, whatever it does meanwhile.
 struct ConnectionTimes {
   std::chrono::milliseconds request{10'000};  // until its request is whole
+  std::chrono::milliseconds turn{20'000};     // from then until an expensive answer is computed
   std::chrono::milliseconds answer{20'000};   // from then until it has taken the answer
   std::chrono::milliseconds closing{2'000};   // from then until it closes, too
 };
@@ -25,7 +31,7 @@ class Connection {
   using Clock = std::chrono::steady_clock;
 
   // The order in which connections make place for new ones.
-  enum class State { kDone, kClosing, kReading, kWriting };
+  enum class State { kDone, kClosing, kReading, kWaiting, kWriting };
 
   // Takes a socket that does not block.
   Connection(io::FileDescriptor socket, const ConnectionTimes& times);
@@ -35,14 +41,22 @@ class Connection {
   int socket() const { return socket_.get(); }
   short events() const;  // what poll() is to wait for
 
-  // Goes on as far as the socket lets it. `handler` answers the request once it is whole.
-  void proceed(const HttpHandler& handler);
-  // The deadline has passed: a request that is not whole is answered with 408, all else ends.
+  // Goes on as far as the socket lets it. `service` answers the request once it is whole, unless
+  // that is expensive: then the connection waits.
+  void proceed(const HttpService& service);
+  // Answers a request that waits.
+  void take_turn(const HttpService& service);
+  // Answers a request that waits with 503: there are too many.
+  void turn_away();
+  // The poll() of a connection that waits found something: its client has gone.
+  void hang_up() { state_ = State::kDone; }
+  // The deadline has passed: a request that is not whole is answered with 408, one that waits with
+  // 503, all else ends.
   void expire();
 
  private:
   void enter(State state, std::chrono::milliseconds time);
-  void read(const HttpHandler& handler);
+  void read(const HttpService& service);
   void answer(HttpAnswer answer);
   void write();
   void drain();

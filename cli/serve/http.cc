@@ -25,8 +25,9 @@ constexpr std::string_view kSecurityHeaders =
     "Cache-Control: no-store\r\n";
 
 // Those on whose value something depends; two of them could be read in two ways.
-constexpr std::array<std::string_view, 6> kOnlyOnce{
-    "host", "origin", "content-type", "content-length", "transfer-encoding", "expect"};
+constexpr std::array<std::string_view, 7> kOnlyOnce{
+    "host",  "origin", "sec-fetch-site", "content-type", "content-length", "transfer-encoding",
+    "expect"};
 
 const char* reason_of(int status) {
   switch (status) {
@@ -54,6 +55,8 @@ const char* reason_of(int status) {
       return "Expectation Failed";
     case kHeadersTooLarge:
       return "Request Header Fields Too Large";
+    case kServiceUnavailable:
+      return "Service Unavailable";
     default:
       return "Internal Server Error";
   }
@@ -93,6 +96,11 @@ std::string in_lower_case(std::string_view text) {
 }
 
 }  // namespace
+
+bool HttpRequest::has(std::string_view name) const {
+  return std::any_of(headers.begin(), headers.end(),
+                     [name](const auto& header) { return header.first == name; });
+}
 
 std::string_view HttpRequest::header(std::string_view name) const {
   const auto found = std::find_if(headers.begin(), headers.end(),
@@ -189,13 +197,10 @@ void RequestReader::read_header(std::string_view line) {
 }
 
 void RequestReader::find_length() {
-  const auto has = [this](std::string_view name) {
-    return std::any_of(request_.headers.begin(), request_.headers.end(),
-                       [name](const auto& header) { return header.first == name; });
-  };
-  if (has("transfer-encoding")) return refuse(kLengthRequired, "expected a Content-Length");
-  if (has("expect")) return refuse(kExpectationFailed, "expected no header Expect");
-  if (!has("content-length")) return;
+  if (request_.has("transfer-encoding"))
+    return refuse(kLengthRequired, "expected a Content-Length");
+  if (request_.has("expect")) return refuse(kExpectationFailed, "expected no header Expect");
+  if (!request_.has("content-length")) return;
   const std::string_view digits = request_.header("content-length");
   const bool is_number = !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
   if (!is_number) return refuse(kBadRequest, "Content-Length is no number");

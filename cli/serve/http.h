@@ -25,6 +25,7 @@ enum HttpStatus {
   kExpectationFailed = 417,
   kHeadersTooLarge = 431,
   kInternalError = 500,
+  kServiceUnavailable = 503,
 };
 
 struct HttpRequest {
@@ -35,6 +36,7 @@ struct HttpRequest {
 
   // The value of a header, by its name in lower case; empty where there is none.
   std::string_view header(std::string_view name) const;
+  bool has(std::string_view name) const;
   // The target without what follows a question mark.
   std::string_view path() const;
 };

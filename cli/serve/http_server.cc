@@ -68,8 +68,8 @@ std::string url_of(const Address& address) {
                      address.port);
 }
 
-HttpServer::HttpServer(const Address& address, HttpHandler handler, const ConnectionTimes& times)
-    : listener_(listen_at(address)), handler_(std::move(handler)), times_(times) {
+HttpServer::HttpServer(const Address& address, HttpService service, const ConnectionTimes& times)
+    : listener_(listen_at(address)), service_(std::move(service)), times_(times) {
   if (listener_.get() < 0) {
     throw IoError(fmt::format(
         "cannot listen at {}: the address is not one of this machine, or the port is in "
@@ -89,32 +89,27 @@ int HttpServer::port() const {
 
 void HttpServer::run(int stop) {
   while (listener_.get() >= 0 || !connections_.empty()) {
-    wait(stop);
+    if (!wait(stop)) compute_one();
     remove_done();
   }
 }
 
-void HttpServer::wait(int stop) {
+bool HttpServer::wait(int stop) {
   // poll() passes over negative descriptors.
   std::vector<pollfd> polled{{listener_.get() < 0 ? -1 : stop, POLLIN, 0},
                              {listener_.get(), POLLIN, 0}};
-  auto nearest = Connection::Clock::time_point::max();
   for (const Connection& connection : connections_) {
     polled.push_back({connection.socket(), connection.events(), 0});
-    nearest = std::min(nearest, connection.deadline());
   }
-  int timeout = -1;
-  if (!connections_.empty()) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(nearest - Connection::Clock::now());
-    timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-  }
-  if (::poll(polled.data(), polled.size(), timeout) < 0) {
-    if (errno == EINTR) return;
+  const int num_ready = ::poll(polled.data(), polled.size(), milliseconds_to_wait());
+  if (num_ready < 0) {
+    if (errno == EINTR) return true;
     throw IoError("cannot wait for connections");
   }
   for (std::size_t i = 0; i < connections_.size(); ++i) {
-    if (polled[i + 2].revents != 0) connections_[i].proceed(handler_);
+    const bool waits = connections_[i].state() == Connection::State::kWaiting;
+    if (polled[i + 2].revents != 0 && waits) connections_[i].hang_up();
+    if (polled[i + 2].revents != 0 && !waits) connections_[i].proceed(service_);
     if (Connection::Clock::now() >= connections_[i].deadline()) connections_[i].expire();
   }
   if (polled[0].revents != 0) {
@@ -122,6 +117,31 @@ void HttpServer::wait(int stop) {
   } else if (polled[1].revents != 0) {
     accept_one();
   }
+  return num_ready > 0;
+}
+
+// Until the first deadline; not at all where an answer is to be computed.
+int HttpServer::milliseconds_to_wait() const {
+  if (connections_.empty()) return -1;
+  auto nearest = Connection::Clock::time_point::max();
+  for (const Connection& connection : connections_) {
+    if (connection.state() == Connection::State::kWaiting) return 0;
+    nearest = std::min(nearest, connection.deadline());
+  }
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(nearest - Connection::Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+// The request that has waited for longest. The youngest of too many are turned away.
+void HttpServer::compute_one() {
+  std::vector<Connection*> waiting;
+  for (Connection& connection : connections_) {
+    if (connection.state() == Connection::State::kWaiting) waiting.push_back(&connection);
+  }
+  std::ranges::stable_sort(waiting, {}, &Connection::deadline);
+  for (; waiting.size() > kMaxWaiting; waiting.pop_back()) waiting.back()->turn_away();
+  if (!waiting.empty()) waiting.front()->take_turn(service_);
 }
 
 // One at a time, between which those that are there go on.
@@ -132,7 +152,7 @@ void HttpServer::accept_one() {
   if (socket.get() >= 0) {
     connections_.emplace_back(std::move(socket), times_);
     // As a rule the request has come already.
-    connections_.back().proceed(handler_);
+    connections_.back().proceed(service_);
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
     if (connections_.empty()) throw IoError("cannot accept a connection: too many files are open");
     connections_.erase(connections_.begin());

@@ -111,8 +111,20 @@ bool is_own_host(std::string_view host_header, const Address& address) {
   return !is_loopback(own) && is_numeric_address(asked.host);
 }
 
-bool is_own_origin(std::string_view origin, std::string_view host_header) {
-  return origin.empty() || lower_case(origin) == "http://" + lower_case(host_header);
+bool is_own_origin(const HttpRequest& request) {
+  if (request.has("origin") &&
+      lower_case(request.header("origin")) != "http://" + lower_case(request.header("host"))) {
+    return false;
+  }
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!request.has("sec-fetch-site") || site == "same-origin" || site == "none") return true;
+  return request.path() == kPagePath && request.header("sec-fetch-mode") == "navigate" &&
+         request.header("sec-fetch-dest") == "document";
+}
+
+bool is_computed(const HttpRequest& request, const Address& address) {
+  return request.method == "POST" && request.path() == kAttentionPath &&
+         is_own_host(request.header("host"), address) && is_own_origin(request);
 }
 
 HttpAnswer answer_request(const HttpRequest& request, const Address& address,
@@ -121,7 +133,7 @@ HttpAnswer answer_request(const HttpRequest& request, const Address& address,
   if (!is_own_host(host, address)) {
     return error_answer(kForbidden, "the Host header does not name this server");
   }
-  if (!is_own_origin(request.header("origin"), host)) {
+  if (!is_own_origin(request)) {
     return error_answer(kForbidden, "the request comes from another site");
   }
   const bool is_page = request.path() == kPagePath;

@@ -16,8 +16,14 @@ namespace heed::cli {
 // addresses are allowed too, which nobody else's name can hide behind.
 bool is_own_host(std::string_view host_header, const Address& address);
 
-// Whether a request's Origin header, empty where there is none, is that of a page of this server.
-bool is_own_origin(std::string_view origin, std::string_view host_header);
+// Whether a request comes from a page of this server, or from no page: its Origin header, where it
+// has one, is that of the server, and where a browser says in Sec-Fetch-Site that another site
+// asks, it opens the page itself, as a link does.
+bool is_own_origin(const HttpRequest& request);
+
+// Whether the server at `address` computes a sentence to answer, instead of looking something up
+// or refusing.
+bool is_computed(const HttpRequest& request, const Address& address);
 
 // What the server at `address` answers: GET / is `page`, POST /api/attention takes a body
 // {"sentence": "…", "heads": 4, "seed": 0}, of which only the sentence must be there, and answers

@@ -37,10 +37,14 @@ void catch_signals() {
 
 ExplorerServer::ExplorerServer(Address address)
     : address_(std::move(address)),
-      server_(address_, [this, page = std::make_shared<const std::string>(explorer_page(
-                                   {{explorer_example()}, true}))](const HttpRequest& request) {
-        return answer_request(request, address_, page);
-      }) {
+      server_(address_,
+              {.answer =
+                   [this, page = std::make_shared<const std::string>(explorer_page(
+                              {{explorer_example()}, true}))](const HttpRequest& request) {
+                     return answer_request(request, address_, page);
+                   },
+               .is_expensive =
+                   [this](const HttpRequest& request) { return is_computed(request, address_); }}) {
   address_.port = server_.port();
 }
 

@@ -115,7 +115,7 @@ void add_train_copy(CLI::App& train) {
                       add_option(*verb, "--positions", arguments->positions,
                                  "How the model knows where a symbol stands")
                           ->capture_default_str()
-                          ->check(CLI::IsMember(models::position_names()).description(""))
+                          ->check(one_of(models::position_names()))
                           ->type_name(fmt::format("{}", fmt::join(models::position_names(), "|"))));
   exclude_from_resume(
       *verb, add_option(*verb, "--mask", arguments->mask,

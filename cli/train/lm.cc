@@ -121,7 +121,7 @@ void add_train_lm(CLI::App& train) {
     return option;
   };
   add("--positions", model.positions, "How the model knows where a character stands")
-      ->check(CLI::IsMember(models::position_names()).description(""))
+      ->check(one_of(models::position_names()))
       ->type_name(fmt::format("{}", fmt::join(models::position_names(), "|")));
   add("--mask", model.mask,
       "Which earlier characters are seen, by name: \"streaming(4, 32)\"; none: all of them")

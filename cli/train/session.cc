@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "arguments.h"
+#include "heed/error.h"
 #include "heed/io/safetensors.h"
 #include "heed/parallel.h"
 #include "models/settings_json.h"
@@ -55,9 +56,25 @@ void exclude_from_resume(CLI::App& verb, CLI::Option* option) {
   verb.get_option("--resume")->excludes(option);
 }
 
+namespace {
+
+void check_resumable(const train::RunFolder& folder) {
+  if (std::filesystem::exists(folder.checkpoint())) return;
+  throw IoError(
+      fmt::format("'{}' has no checkpoint, checkpoint.safetensors: a run that ended before its "
+                  "first one begins anew with its own command, --save in place of --resume",
+                  folder.path.string()));
+}
+
+}  // namespace
+
 train::RunFolder open_run(const TrainArguments& arguments) {
   if (arguments.threads > 0) set_num_threads(arguments.threads);
-  if (!arguments.resume.empty()) return {arguments.resume, true};
+  if (!arguments.resume.empty()) {
+    const train::RunFolder folder{arguments.resume, true};
+    on_first_rank([&] { check_resumable(folder); });
+    return folder;
+  }
   if (arguments.save.empty()) return {};
   on_first_rank([&] { train::new_run(arguments.save); });
   return {arguments.save};

@@ -97,7 +97,7 @@ void add_train_translate(CLI::App& train) {
   add_units_option(*verb, settings.corpus);
   add_option(*verb, "--attention", settings.model.attention, "How the decoder looks at the source")
       ->capture_default_str()
-      ->check(CLI::IsMember(train::kAttentionNames).description(""))
+      ->check(one_of(train::kAttentionNames))
       ->type_name("none|additive|dot|general|concat|multihead");
   add_size_options(*verb, settings.model);
   add_option(*verb, "--epochs", settings.epochs.epochs, "How often all examples are seen")

@@ -16,7 +16,7 @@ CLI::Option* add_name(CLI::App& verb, const std::string& option, std::string& va
                       const std::vector<std::string>& names, const std::string& text) {
   return add_option(verb, option, value, text)
       ->capture_default_str()
-      ->check(CLI::IsMember(names).description(""))
+      ->check(one_of(names))
       ->type_name(fmt::format("{}", fmt::join(names, "|")));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "heed/config.h"
 #include "heed/mask.h"
@@ -31,5 +32,16 @@ namespace heed::inline v0 {
 /// @throws InvalidArgument with the text and a caret below the character where it goes wrong. It
 /// may hold a mebibyte, 1000 named masks and parentheses 64 deep.
 HEED_API Mask parse_mask(std::string_view text);
+
+/// One mask as parse_mask() reads it, for help texts: "sliding_window", "(LEFT, RIGHT)", and which
+/// keys a query then sees. An alignment may follow the arguments of those that depend on positions.
+struct MaskSyntax {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view shows;
+};
+
+/// Every mask that parse_mask() knows by name.
+HEED_API std::vector<MaskSyntax> mask_syntax();
 
 }  // namespace heed::inline v0

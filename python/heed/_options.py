@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -33,16 +34,27 @@ class Options(TypedDict, total=False):
     precision: str
 
 
+_ALIGNMENTS = ("square", "top_left", "bottom_right")
+
+
+def _meant(causal: Any) -> str:
+    """The end of a message: what a misspelt causal= was most likely to be."""
+    if not isinstance(causal, str):
+        return ""
+    close = difflib.get_close_matches(causal.replace("-", "_"), (*_ALIGNMENTS, "causal"), 1)
+    return "" if not close else f"; did you mean {'True' if close[0] == 'causal' else repr(close[0])}?"
+
+
 def _alignment(function: str, causal: Any) -> str | None:
     """How causal= aligns queries and keys; None where it asks for nothing."""
-    if isinstance(causal, str):
+    if isinstance(causal, str) and causal in _ALIGNMENTS:
         return causal
     if causal is None or isinstance(causal, (bool, numpy.bool_)):
         return "square" if causal else None
     # 0 and 1 would be positions here, and truth values to most readers.
     raise ValueError(
         f'{function}: causal is {causal!r}, expected True, False, "top_left" or "bottom_right"; mask=heed.causal(n) '
-        "puts query 0 at key n"
+        f"puts query 0 at key n{_meant(causal)}"
     )
 
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include "heed/error.h"
@@ -40,10 +42,31 @@ Tensor<float> embed(const std::vector<std::int64_t>& token_ids, std::int64_t voc
   return add_positions(vectors, sinusoidal_encoding(num_tokens, settings.d_model));
 }
 
+// What the rows [..., keys] tend to as the temperature goes to 0: equal parts for their largest
+// weights, and 0 for a row that sees nothing, as before.
+void harden(Tensor<float>& weights) {
+  const auto all = weights.elements();
+  const auto keys = static_cast<std::size_t>(weights.extent(-1));
+  for (std::size_t row = 0; row < all.size(); row += keys) {
+    const auto cells = all.subspan(row, keys);
+    const float largest = *std::max_element(cells.begin(), cells.end());
+    if (largest == 0) continue;
+    const auto count = static_cast<float>(std::count(cells.begin(), cells.end(), largest));
+    for (float& cell : cells) cell = cell == largest ? 1 / count : 0;
+  }
+}
+
+void check_temperature(double temperature) {
+  if (std::isfinite(temperature) && temperature >= 0) return;
+  throw InvalidArgument(
+      fmt::format("temperature is {}, expected a finite number from 0", temperature));
+}
+
 }  // namespace
 
 SentenceAttention attend(const std::string& text, const SentenceSettings& settings) {
   SentenceAttention result;
+  check_temperature(settings.temperature);
   result.text = trimmed(text);
   result.settings = settings;
   const text::WordTokenizer tokenizer(result.text);
@@ -55,13 +78,15 @@ SentenceAttention attend(const std::string& text, const SentenceSettings& settin
   TorchGenerator generator(settings.seed);
   result.vectors = embed(result.token_ids, tokenizer.vocab_size(), settings, generator);
   result.parameters = attention_init(generator, settings.d_model, settings.d_model);
-  const double scale =
-      1 / (std::sqrt(static_cast<double>(settings.head_dim())) * settings.temperature);
+  const bool is_hard = settings.temperature == 0;
+  const double scale = 1 / (std::sqrt(static_cast<double>(settings.head_dim())) *
+                            (is_hard ? 1 : settings.temperature));
   const FloatView x = result.vectors.view().to_rank(3);
   auto attended = multi_head_attention(x, x, result.parameters, settings.num_heads,
                                        {.mask = settings.mask, .scale = static_cast<float>(scale)});
   result.weights =
       std::move(attended.weights).reshaped({settings.num_heads, num_tokens, num_tokens});
+  if (is_hard) harden(result.weights);
   result.visible = materialize_allow(settings.mask, {.q_len = num_tokens, .kv_len = num_tokens})
                        .reshaped({num_tokens, num_tokens});
   return result;

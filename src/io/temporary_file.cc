@@ -11,7 +11,6 @@
 #include <climits>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,7 +27,6 @@ constexpr std::string_view kOld = ".old";
 constexpr std::size_t kDigits = 16;
 // Of a file whose old contents are kept, for kBeginning, digits, '-' and kOld stand around it.
 constexpr std::size_t kLongestName = NAME_MAX - kBeginning.size() - kDigits - 1 - kOld.size();
-constexpr std::time_t kOldSeconds = 60 * 60;
 constexpr mode_t kOwnerOnly = 0600;
 
 [[noreturn]] void throw_system_error() { throw std::system_error(errno, std::generic_category()); }
@@ -45,12 +43,19 @@ bool is_random_name(std::string_view name, std::string_view ending) {
 // is nobody's.
 bool is_free(const FileDescriptor& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// Written to an hour ago at the latest, when whoever made it had its lock.
+// A regular file of this user that no process has open.
 bool is_left_over(const FileDescriptor& file) {
   struct stat status {};
   return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-         status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime > kOldSeconds &&
-         is_free(file);
+         status.st_uid == ::geteuid() && is_free(file);
+}
+
+// Locks a new file for as long as it is open. Another process may have swept it between its making
+// and its lock: then false, and it has no name any more.
+bool lock_new(const FileDescriptor& file) {
+  ::flock(file.get(), LOCK_EX);  // where it cannot be locked, sweeping cannot lock it either
+  struct stat status {};
+  return ::fstat(file.get(), &status) != 0 || status.st_nlink > 0;
 }
 
 using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
@@ -101,10 +106,9 @@ TemporaryFile::TemporaryFile(const fs::path& folder) : file_(-1) {
   do {
     path = folder / random_name(kTemporary);
     file_ = FileDescriptor(::open(path.c_str(), kFlags, kOwnerOnly));
-  } while (file_.get() < 0 && errno == EEXIST);
-  if (file_.get() < 0) throw_system_error();
+    if (file_.get() < 0 && errno != EEXIST) throw_system_error();
+  } while (file_.get() < 0 || !lock_new(file_));
   path_ = std::move(path);
-  ::flock(file_.get(), LOCK_EX | LOCK_NB);  // where it cannot be, sweeping cannot either
 }
 
 TemporaryFile::~TemporaryFile() {

@@ -38,9 +38,9 @@ class TemporaryFile {
   FileDescriptor file_;
 };
 
-// Removes temporary files of this user from a folder that no process has open and nobody has
-// written to for an hour. What cannot be looked at, or be locked, is left alone. Does nothing where
-// the folder is the one that this process swept last.
+// Removes temporary files of this user from a folder that no process has open. What cannot be
+// looked at, or be locked, is left alone. Does nothing where the folder is the one that this
+// process swept last.
 void sweep_temporary_files(const std::filesystem::path& folder) noexcept;
 
 // Removes the files that random_name(ending) named and on which nobody holds a lock: called once

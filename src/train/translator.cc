@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "heed/nn/state_file.h"
 #include "heed/random.h"
@@ -76,6 +79,18 @@ void check_length(const std::vector<std::int64_t>& ids, const std::string& text)
   if (ids.size() <= kMaxTokens) return;
   throw std::runtime_error(fmt::format("a text has {} tokens, expected at most {}: '{}…'",
                                        ids.size(), kMaxTokens, text.substr(0, 40)));
+}
+
+// A file that describes a translator.
+struct DescribedFile {
+  fs::path path;
+  std::string text;
+};
+
+// Whether the file is there with this text: a run that ended before its first checkpoint left it.
+bool is_there(const DescribedFile& file) {
+  std::error_code error;
+  return fs::is_regular_file(file.path, error) && io::read_text_file(file.path) == file.text;
 }
 
 void write_text(io::AtomicFile& file, std::string_view text) {
@@ -158,14 +173,19 @@ Translator new_translator(const TranslationSettings& settings, const tasks::Corp
 }
 
 void write_description(const fs::path& folder, const Translator& translator) {
+  const std::array<DescribedFile, 3> description{
+      {{folder / kSettingsFile, to_json(translator.settings).dump(2) + '\n'},
+       {folder / kSourceFile, translator.source.to_json()},
+       {folder / kTargetFile, translator.target.to_json()}}};
+  if (std::ranges::all_of(description, is_there)) return;
   io::refuse_existing(folder, {kSettingsFile, kSourceFile, kTargetFile});
-  io::AtomicFile settings(folder / kSettingsFile);
-  io::AtomicFile source(folder / kSourceFile);
-  io::AtomicFile target(folder / kTargetFile);
-  write_text(settings, to_json(translator.settings).dump(2) + '\n');
-  write_text(source, translator.source.to_json());
-  write_text(target, translator.target.to_json());
-  const std::array files{&settings, &source, &target};
+  std::vector<std::unique_ptr<io::AtomicFile>> owners;
+  std::vector<io::AtomicFile*> files;
+  for (const auto& [path, text] : description) {
+    owners.push_back(std::make_unique<io::AtomicFile>(path));
+    write_text(*owners.back(), text);
+    files.push_back(owners.back().get());
+  }
   io::AtomicFile::commit_all(files);
 }
 

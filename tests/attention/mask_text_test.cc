@@ -115,6 +115,27 @@ TEST(MaskText, ErrorsPointAtTheCharacter) {
   expect_refused("causal(\xc3\xa4)", "expected an argument, found '?', at character 8");
 }
 
+TEST(MaskText, AMisspeltNameGetsASuggestion) {
+  expect_refused("casual",
+                 "there is no mask 'casual' (did you mean 'causal'?), expected one of none");
+  expect_refused("sliding_windw(2, 0)", "(did you mean 'sliding_window'?)");
+  EXPECT_THAT([] { parse_mask("future"); },
+              ThrowsMessage<InvalidArgument>(testing::Not(HasSubstr("did you mean"))));
+}
+
+TEST(MaskText, EveryMaskOfTheTableIsRead) {
+  for (const MaskSyntax& mask : mask_syntax()) {
+    EXPECT_FALSE(mask.shows.empty());
+    try {
+      parse_mask(mask.name);
+      EXPECT_EQ(mask.arguments, "") << mask.name;
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), testing::Not(HasSubstr("there is no mask"))) << mask.name;
+      EXPECT_NE(mask.arguments, "") << mask.name;
+    }
+  }
+}
+
 TEST(MaskText, ArgumentsAreWhatTheMaskTakes) {
   expect_refused("sliding_window(2)",
                  "expected RIGHT, a number or 'unbounded' here, at character 17");

@@ -104,10 +104,12 @@ def test_own_hosts_are_allowed(server):
 
 
 def test_origins(server):
-    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{server.port}", f"http://127.0.0.1:{server.port}.evil.example"):
+    for origin in ("", "http://evil.example", "null", f"https://127.0.0.1:{server.port}", f"http://127.0.0.1:{server.port}.evil.example"):
         status, answer, _ = request(server, body=ask(), headers={"Origin": origin})
         assert status == 403 and "another site" in answer["error"]
     assert request(server, body=ask(), headers={"Origin": f"http://127.0.0.1:{server.port}"})[0] == 200
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        assert request(server, body=ask(), headers={"Sec-Fetch-Site": site})[0] == status
 
 
 @pytest.mark.parametrize("body, message", [

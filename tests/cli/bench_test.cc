@@ -103,18 +103,21 @@ TEST(BenchForward, CountsVisiblePairsOnly) {
   };
   const std::vector<Masked> masks{
       {5, 5, {"--causal", "square"}, causal()},
-      {5, 7, {"--causal", "top-left"}, causal_top_left()},
-      {7, 5, {"--causal", "bottom-right"}, causal_bottom_right()},
-      {7, 7, {"--window", "2,1"}, sliding_window(2, 1)},
-      {7, 7, {"--window", "unbounded,0"}, sliding_window(kUnbounded, 0)},
-      {1, 1, {"--window", "unbounded,unbounded"}, sliding_window(kUnbounded, kUnbounded)},
+      {5, 7, {"--causal", "top_left"}, causal_top_left()},
+      {7, 5, {"--causal", "bottom_right"}, causal_bottom_right()},
+      {7, 7, {"--mask", "sliding_window(2, 1)"}, sliding_window(2, 1)},
+      {7, 7, {"--mask", "sliding_window(unbounded, 0)"}, sliding_window(kUnbounded, 0)},
+      {1,
+       1,
+       {"--mask", "sliding_window(unbounded, unbounded)"},
+       sliding_window(kUnbounded, kUnbounded)},
       {3,
        11,
-       {"--causal", "bottom-right", "--window", "4,unbounded"},
+       {"--causal", "bottom_right", "--mask", "sliding_window(4, unbounded, bottom_right)"},
        causal_bottom_right() & sliding_window(4, kUnbounded, Alignment::bottom_right())},
       {11,
        3,
-       {"--causal", "top-left", "--window", "1,3"},
+       {"--causal", "top_left", "--mask", "sliding_window(1, 3, top_left)"},
        causal_top_left() & sliding_window(1, 3, Alignment::top_left())}};
   for (const Masked& masked : masks) {
     Arguments options{"--seq", std::to_string(masked.q_len), "--kv-seq",
@@ -241,10 +244,10 @@ TEST(BenchForward, ArgumentsThatMakeNoSenseAreRefused) {
   expect_usage_error({"--dtype", "int8"}, "int8");
   expect_usage_error({"--layout", "tbhd"}, "tbhd");
   expect_usage_error({"--causal", "left"}, "left");
-  expect_usage_error({"--window", "3"}, "--window: '3' is not a window");
   expect_usage_error({"--kv-heads", "3"}, "--heads is 2, expected a multiple of --kv-heads, 3");
   expect_usage_error({"--kv-seq", "3", "--causal", "square"}, "name the alignment");
-  expect_usage_error({"--kv-seq", "3", "--window", "1,1"}, "sliding_window: q_len is ");
+  expect_usage_error({"--kv-seq", "3", "--mask", "sliding_window(1, 1)"},
+                     "sliding_window: q_len is ");
   expect_usage_error({"--dtype", "float16", "--path", "reference"}, "float32 and float64, not");
   expect_usage_error({"--in-turn", "seq"}, "--in-turn: seq not in ");
   expect_usage_error({"--in-turn", "dtype"}, "--dtype has one value, 'float32', expected several");

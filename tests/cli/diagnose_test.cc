@@ -200,10 +200,10 @@ TEST_F(Diagnose, FiveAxesAreLayersAndSequences) {
 TEST_F(Diagnose, AsksAboutMasksThatWeightsSuggest) {
   write_npy(path("causal.npy"), Tensor<double>({3, 3}, {1, 0, 0, 0.5, 0.5, 0, 0.5, 0.25, 0.25}));
   const Arguments arguments{"diagnose", "--weights", path("causal.npy")};
-  EXPECT_THAT(run_command(arguments).out, HasSubstr("say --causal\nsquare"));
+  EXPECT_THAT(run_command(arguments).out, HasSubstr("say --mask\ncausal"));
   Arguments masked = arguments;
-  masked.insert(masked.end(), {"--causal", "square"});
-  EXPECT_THAT(run_command(masked).out, Not(HasSubstr("say --causal")));
+  masked.insert(masked.end(), {"--mask", "causal"});
+  EXPECT_THAT(run_command(masked).out, Not(HasSubstr("say --mask")));
   masked.emplace_back("--json");
   EXPECT_EQ(parsed(masked)["heads"][0]["rows"], 2);
 }

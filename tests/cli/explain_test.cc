@@ -209,6 +209,29 @@ TEST(Explain, WritesTheFormatThatTheEndingNames) {
   EXPECT_EQ(folder.num_files(), 5U);
 }
 
+TEST(Explain, BesideAFileItPrintsNoMatrices) {
+  const TemporaryFolder folder;
+  const auto result = run_command({"explain", kSentence, "--out", folder / "a.html"});
+  EXPECT_THAT(result.out, AllOf(StartsWith("6 tokens; 4 heads"), HasSubstr("a.html'\n"),
+                                Not(HasSubstr("Head 0"))));
+}
+
+TEST(Explain, AtTemperatureZeroARowHasItsLargestWeightAlone) {
+  const auto weights = weights_of({kSentence, "--temperature", "1"});
+  const auto hard = weights_of({kSentence, "--temperature", "0"});
+  for (std::size_t h = 0; h < weights.size(); ++h) {
+    for (std::size_t q = 0; q < weights[h].size(); ++q) {
+      const auto& row = weights[h][q];
+      const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        EXPECT_EQ(hard[h][q][k], static_cast<std::ptrdiff_t>(k) == largest ? 1 : 0);
+      }
+    }
+  }
+  const auto equal = weights_of({"no no", "--no-position", "--mask", "none", "--temperature", "0"});
+  EXPECT_EQ(equal[0][0], (std::vector<double>{0.5, 0.5}));
+}
+
 TEST(Explain, NothingIsWrittenOnError) {
   const TemporaryFolder folder;
   EXPECT_EQ(run_command({"explain", "caf\xe9", "--out", folder / "a.json"}).exit_code, 1);
@@ -226,7 +249,7 @@ TEST(Explain, RefusesSettingsThatMakeNoSense) {
   expect_explain_refuses({"--heads", "3"}, "--d-model is 64, expected a multiple of --heads, 3");
   expect_explain_refuses({"--heads", "3", "--d-model", "9"}, "expected an even number");
   expect_explain_refuses({"--head", "4"}, "--head is 4, expected 0 to 3");
-  expect_explain_refuses({"--temperature", "0"}, "--temperature is 0");
+  expect_explain_refuses({"--temperature", "-1"}, "--temperature is -1");
   expect_explain_refuses({"--temperature", "nan"}, "--temperature: 'nan' is not a finite number");
   expect_explain_refuses({"--seed", "-1"}, "--seed");
   expect_explain_refuses(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/config.h"
+#include "heed/mask_text.h"
 #include "support/child.h"
 #include "support/command.h"
 
@@ -154,6 +155,49 @@ TEST(Command, UnknownOptionIsAUsageErrorOfTheVerb) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(StartsWith("heed info: "), HasSubstr("--jsno"),
                                 HasSubstr("`heed info --help`")));
+}
+
+void expect_usage(const std::vector<std::string>& arguments, const std::string& message) {
+  const auto result = run_command(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr(message + '\n')) << arguments[0];
+}
+
+TEST(Command, WhatIsMisspeltGetsASuggestion) {
+  EXPECT_THAT(run_command({"explian", "a"}).err,
+              HasSubstr("no verb 'explian'; did you mean 'explain'? The verbs are demo, "));
+  EXPECT_THAT(run_command({"train", "ln"}).err,
+              HasSubstr("did you mean 'lm'? The verbs of 'train'"));
+  expect_usage({"info", "--jsno"},
+               "heed info: there is no option '--jsno'; did you mean '--json'?");
+  expect_usage({"explain", "a", "--head-dim=3"}, "there is no option '--head-dim'");
+  expect_usage({"explain", "a", "--tempratur=3"},
+               "there is no option '--tempratur'; did you mean '--temperature'?");
+  EXPECT_THAT(run_command({"mask", "casual"}).err, HasSubstr("(did you mean 'causal'?)"));
+}
+
+TEST(Command, OptionsOfOtherProgramsAreAnsweredByTheirNameHere) {
+  expect_usage(
+      {"explain", "a", "--causal"},
+      "there is no option '--causal': say --mask causal, or --mask \"causal(bottom_right)\"");
+  expect_usage({"diagnose", "--weights", "w.npy", "--window", "2,0"},
+               "there is no option '--window': say --mask \"sliding_window(LEFT, RIGHT)\"");
+  expect_usage({"explain", "a", "--scale", "log"},
+               "there is no option '--scale': say --color-scale for the colours of a picture");
+}
+
+TEST(Command, AllThatIsMissingIsNamedAtOnce) {
+  expect_usage({"run"}, "heed run: --query, --key, --value, --out are required");
+  expect_usage({"run", "--key", "k.npy", "--out", "o.npy"}, "--query, --value are required");
+  expect_usage({"explain"}, "SENTENCE is required");
+}
+
+TEST(Command, TheHelpOfMasksListsEveryMaskWithItsArguments) {
+  const std::string help = run_command({"mask", "--help"}).out;
+  for (const MaskSyntax& mask : mask_syntax()) {
+    EXPECT_THAT(help, HasSubstr("\n  " + std::string(mask.name) + std::string(mask.arguments)));
+  }
 }
 
 TEST(Command, ErrorsNeverCarryEscapeSequences) {

@@ -88,8 +88,9 @@ TEST_F(Run, WritesWhatTheLibraryComputes) {
   const auto key = normal<float>({2, 2, 7, 8}, 2);
   const auto value = normal<float>({2, 2, 7, 3}, 3);
   save(query, key, value);
-  expect_success({"--causal", "bottom-right", "--window", "2,unbounded", "--scale", "0.3",
-                  "--softcap", "2", "--weights", path("w.npy"), "--lse", path("l.npy")});
+  expect_success({"--mask", "causal(bottom_right)", "--mask",
+                  "sliding_window(2, unbounded, bottom_right)", "--scale", "0.3", "--softcap", "2",
+                  "--weights", path("w.npy"), "--lse", path("l.npy")});
   AttentionOptions options;
   options.mask = causal_bottom_right() & sliding_window(2, kUnbounded, Alignment::bottom_right());
   options.scale = 0.3F;
@@ -153,7 +154,7 @@ TEST_F(Run, AMaskMayBeGivenByName) {
   const Mask mask = causal() & (sliding_window(0, 0) | columns(2));
   EXPECT_TRUE(same_bits(load<float>("o.npy"),
                         computed(query, key, value, {.mask = mask}).out.reshaped({3, 5})));
-  const CommandResult result = run({"--causal", "square", "--mask", "columns(2)"});
+  const CommandResult result = run({"--mask", "causal", "--mask", "columns(2)"});
   EXPECT_THAT(result.out, HasSubstr("mask     causal & columns(2)\n"));
   expect_error(2, {"--mask", "causal & colums(2)"}, "at character 10\n  causal & colums(2)\n  ");
   expect_error(1, {"--mask", "key_lengths(4)"}, "lengths[0] is 4 but kv_len is 3");
@@ -189,7 +190,7 @@ TEST_F(Run, ReadsAMaskAsItIsToldTo) {
   const float hidden = -std::numeric_limits<float>::infinity();
   const Tensor<float> added({3}, {0.5F, hidden, -1});
   write_npy(path("m.npy"), added.view());
-  expect_success({"--mask", path("m.npy"), "--mask-means", "additive", "--causal", "square"});
+  expect_success({"--mask", path("m.npy"), "--mask-means", "additive", "--mask", "causal"});
   EXPECT_TRUE(same_bits(
       load<float>("o.npy"),
       computed(query, key, value, {.mask = causal() & Mask::additive(added)}).out.reshaped(shape)));
@@ -203,17 +204,17 @@ TEST_F(Run, AlignmentsAndOffsetsReachTheMask) {
     expect_success(all);
     return load<float>("w.npy")(1, 2) > 0;
   };
-  EXPECT_FALSE(second_sees_last({"--causal", "top-left"}));
-  EXPECT_TRUE(second_sees_last({"--causal", "bottom-right"}));
-  EXPECT_TRUE(second_sees_last({"--causal", "top-left", "--query-offset", "1"}));
-  EXPECT_TRUE(second_sees_last({"--window", "0,0", "--query-offset", "1"}));
-  expect_error(1, {"--causal", "square"}, "causal");
-  expect_error(1, {"--window", "1,0"}, "sliding_window");
+  EXPECT_FALSE(second_sees_last({"--mask", "causal(top_left)"}));
+  EXPECT_TRUE(second_sees_last({"--mask", "causal(bottom_right)"}));
+  EXPECT_TRUE(second_sees_last({"--mask", "causal(top_left)", "--query-offset", "1"}));
+  EXPECT_TRUE(second_sees_last({"--mask", "sliding_window(0, 0)", "--query-offset", "1"}));
+  expect_error(1, {"--mask", "causal"}, "causal");
+  expect_error(1, {"--mask", "sliding_window(1, 0)"}, "sliding_window");
 }
 
 TEST_F(Run, SummarisesOnStdout) {
   save_square();
-  const auto result = run({"--causal", "square", "--lse", path("l.npy")});
+  const auto result = run({"--mask", "causal", "--lse", path("l.npy")});
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("query    '" + path("q.npy") + "' [3, 4] float32\n"),
                     HasSubstr("mask     causal\n"), HasSubstr("scale    1/sqrt(head_dim)\n"),
@@ -252,7 +253,10 @@ TEST_F(Run, AMaskWithoutItsMeaningIsRefused) {
   save_square();
   write_npy(path("m.npy"), Tensor<bool>({3, 3}));
   expect_error(2, {"--mask", path("m.npy")}, "it is never guessed");
-  expect_error(2, {"--mask-means", "allow"}, "none is given");
+  expect_error(2, {"--mask-means", "allow"}, "no --mask ends in .npy");
+  expect_error(2, {"--mask-means", "allow", "--mask", "causal"}, "no --mask ends in .npy");
+  expect_error(2, {"--mask", path("m.npy"), "--mask-means", "allow", "--mask", path("n.npy")},
+               "--mask names two arrays");
   expect_error(2, {"--mask", path("m.npy"), "--mask-means", "hide"}, "hide");
 }
 
@@ -305,8 +309,8 @@ TEST_F(Run, NumbersThatMakeNoSenseAreRefused) {
   expect_error(2, {"--scale", "inf"}, "--scale: 'inf' is not a finite number");
   expect_error(1, {"--softcap", "-1"}, "softcap is -1");
   expect_error(2, {"--scale", "big"}, "big");
-  expect_error(2, {"--window", "1"}, "--window: '1' is not a window");
-  expect_error(2, {"--causal", "left"}, "{top-left,bottom-right,square}");
+  expect_error(2, {"--mask", "sliding_window(1)"}, "--mask: expected RIGHT, a number or");
+  expect_error(2, {"--mask", "causal(left)"}, "--mask: expected an alignment: square, top_left");
 }
 
 TEST_F(Run, TwoFilesMayNotBeOne) {
@@ -322,7 +326,7 @@ TEST_F(Run, AllOutputsOrNone) {
   expect_error(1, {"--weights", path("folder")}, "directory");
   expect_success();
   const auto before = testing_support::read_text(path("o.npy"));
-  expect_error(1, {"--causal", "square", "--softcap", "-1", "--lse", path("l.npy")}, "softcap");
+  expect_error(1, {"--mask", "causal", "--softcap", "-1", "--lse", path("l.npy")}, "softcap");
   EXPECT_EQ(testing_support::read_text(path("o.npy")), before);
 }
 

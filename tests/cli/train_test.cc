@@ -291,7 +291,8 @@ TEST_F(Train, MistakesAreUsageErrorsAndDataErrorsAreNot) {
   expect_error(2, {"train", "copy", "--lr", "-1"}, "--lr is -1");
   expect_error(2, {"train", "lm", "--d-model", "10", "--heads", "4"}, "a multiple of --heads");
   expect_error(2, {"train", "lm", "--d-model", "9", "--heads", "3"}, "an even number");
-  expect_error(2, {"train", "lm", "--positions", "some"}, "{none,sinusoidal,learned,rotary,");
+  expect_error(2, {"train", "lm", "--positions", "some"},
+               "'some' is none of none, sinusoidal, learned, rotary, ");
   expect_error(1, {"train", "lm", "--text", path("missing")}, "No such file");
   expect_error(1, {"train", "lm", "--text", path("")}, "directory");
   std::ofstream(path("short")) << "too short";
@@ -306,7 +307,10 @@ TEST_F(Train, AFolderHoldsOneRun) {
   expect_error(2, {"train", "lm", "--resume", path("lm"), "--save", path("x")}, "--resume");
   expect_error(2, {"train", "lm", "--resume", path("lm"), "--layers", "3"}, "--resume");
   expect_error(1, {"train", "copy", "--resume", path("lm")}, "is of `heed train lm`");
-  expect_error(1, {"train", "lm", "--resume", path("none")}, "No such file");
+  expect_error(
+      1, {"train", "lm", "--resume", path("none")},
+      "none' has no checkpoint, checkpoint.safetensors: a run that ended before its first one "
+      "begins anew");
   std::ofstream(path("other")) << std::string(500, 'x');
   expect_error(1, {"train", "lm", "--resume", path("lm"), "--text", path("other")},
                "was trained on another text");

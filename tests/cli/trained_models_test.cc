@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/io/npy.h"
+#include "heed/io/npz.h"
 #include "support/child.h"
 #include "support/command.h"
 #include "support/tiny_model.h"
@@ -60,14 +61,41 @@ TEST(TrainedModelVerbs, ExplainGivesAllWeightsAsNumbers) {
 TEST(TrainedModelVerbs, ExplainWritesFiles) {
   const TinyModel llama(models::Family::kLlama);
   const TemporaryFolder folder;
-  for (const char* name : {"a.svg", "a.html", "a.npy", "a.json"}) {
+  for (const char* name : {"a.svg", "a.html", "a.npy", "a.json", "a.npz", "a.txt"}) {
     const std::string path = folder / name;
     const CommandResult result =
         run_command({"explain", "--model", llama.folder(), "--out", path, kText});
     EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(HasSubstr(std::string(name) + "'\n"), Not(HasSubstr("Head 0"))));
   }
+  const auto arrays = read_npz(folder / "a.npz");
+  EXPECT_EQ(shape(arrays.at("weights")), (Shape{2, 4, 6, 6}));
+  EXPECT_EQ(shape(arrays.at("visible")), (Shape{6, 6}));
+  EXPECT_EQ(shape(arrays.at("token_ids")), (Shape{6}));
+  EXPECT_THAT(read_text(folder / "a.txt"), HasSubstr("Head 3"));
   EXPECT_EQ(shape(read_npy(folder / "a.npy")), (Shape{2, 4, 6, 6}));
   EXPECT_THAT(read_text(folder / "a.html"), HasSubstr("LlamaForCausalLM"));
+}
+
+// Each verb names the one that reads what it does not.
+TEST(TrainedModelVerbs, AModelOfAnotherKindOrNoneNamesWhatToDo) {
+  const TinyModel bert(models::Family::kBert);
+  const TemporaryFolder folder;
+  const std::string run = folder / "copy";
+  ASSERT_EQ(run_command({"train", "copy", "--steps", "1", "--d-model", "8", "--heads", "2",
+                         "--layers", "1", "--save", run})
+                .exit_code,
+            0);
+  expect_refused({"diagnose", "--model", bert.folder()}, 1, "`heed heads --model '");
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"explain", kText}, {"heads"}, {"embed", kText}}) {
+    std::vector<std::string> arguments = verb;
+    arguments.insert(arguments.end(), {"--model", "all-MiniLM-L6-v2"});
+    expect_refused(arguments, 1, "there is no 'all-MiniLM-L6-v2', expected a folder");
+    expect_refused(arguments, 1, "`make models`");
+    arguments.back() = run;
+    expect_refused(arguments, 1, "was saved by `heed train`");
+  }
 }
 
 TEST(TrainedModelVerbs, ExplainReadsPairs) {
@@ -89,8 +117,9 @@ TEST(TrainedModelVerbs, ExplainRefusesWhatDoesNotGoTogether) {
                  "--head is 3, the model has 0 to 2");
   expect_refused({"explain", "--layer", "1", kText}, 2, "--layer goes with --model");
   expect_refused({"explain", "--model", "/nowhere", kText}, 1, "/nowhere");
-  expect_refused({"explain", "--model", "/nowhere", "--out", "a.gif", kText}, 2,
-                 "--out: 'a.gif' does not end in .png, .svg, .pdf, .html, .json or .npy");
+  expect_refused(
+      {"explain", "--model", "/nowhere", "--out", "a.gif", kText}, 2,
+      "--out: 'a.gif' does not end in .png, .svg, .pdf, .html, .json, .npy, .npz or .txt");
 }
 
 TEST(TrainedModelVerbs, EmbedSaysWhichTextsAreClose) {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -95,6 +96,23 @@ class TrainedTranslator : public Translate {
 };
 std::unique_ptr<testing_support::TemporaryFolder> TrainedTranslator::shared;
 CommandResult TrainedTranslator::trained;
+
+// What a run leaves that was killed after its description and before its first checkpoint.
+TEST_F(Translate, ARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
+  ASSERT_EQ(run_command(tiny({"--save", path("run")})).exit_code, 0);
+  const std::string model = read_text(path("run/model.safetensors"));
+  for (const char* file : {"model.safetensors", "checkpoint.safetensors"}) {
+    std::filesystem::remove(path("run") + '/' + file);
+  }
+  const CommandResult resumed = run_command({"train", "translate", "--resume", path("run")});
+  EXPECT_EQ(resumed.exit_code, 1);
+  EXPECT_THAT(resumed.err, HasSubstr("has no checkpoint, checkpoint.safetensors"));
+  const CommandResult other = run_command(tiny({"--save", path("run"), "--max-length", "4"}));
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("holds 'settings.json' already"));
+  ASSERT_EQ(run_command(tiny({"--save", path("run")})).exit_code, 0);
+  EXPECT_EQ(read_text(path("run/model.safetensors")), model);
+}
 
 TEST_F(Translate, AKilledRunResumesToTheSameBits) {
   for (const std::string attention : {"additive", "multihead"}) {

@@ -129,9 +129,9 @@ TEST(Pictures, ExplainDrawsASentence) {
   const TemporaryFolder folder;
   for (const auto& [name, start] :
        {std::pair{"a.svg", "<?xml"}, {"a.png", "\x89PNG"}, {"a.pdf", "%PDF"}, {"a.json", "{"}}) {
-    const CommandResult result =
-        run_command({"explain", "<b>The cat</b> 猫 שלום 👩‍👩‍👧", "--out",
-                     folder / name, "--scale", "log", "--hide-first", "--dark", "--map", "greys"});
+    const CommandResult result = run_command(
+        {"explain", "<b>The cat</b> 猫 שלום 👩‍👩‍👧", "--out", folder / name,
+         "--color-scale", "log", "--hide-first", "--dark", "--map", "greys"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(read_text(folder / name), StartsWith(start));
   }
@@ -146,9 +146,9 @@ TEST(Pictures, ExplainDrawsOneHeadOrAll) {
 
 TEST(Pictures, OptionsAreChecked) {
   const TemporaryFolder folder;
-  CommandResult result = run_command({"explain", "a", "--scale", "cubic"});
+  CommandResult result = run_command({"explain", "a", "--color-scale", "cubic"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("--scale"));
+  EXPECT_THAT(result.err, HasSubstr("--color-scale"));
   result = run_command({"explain", "a", "--out", folder / "a.gif"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr(".png, .svg, .pdf"));
@@ -171,7 +171,7 @@ TEST(Pictures, RunDrawsTheWeightsOfItsArrays) {
   write_npy(folder / "x.npy", x.view());
   const auto run = [&](const std::string& out) {
     return run_command({"run", "--query", folder / "x.npy", "--key", folder / "x.npy", "--value",
-                        folder / "x.npy", "--out", out, "--causal", "square"});
+                        folder / "x.npy", "--out", out, "--mask", "causal"});
   };
   CommandResult result = run(folder / "w.svg");
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -197,7 +197,7 @@ TEST(Pictures, RunWritesThePageOfItsArrays) {
     const std::string text = read_text(folder / "p.html");
     return text.substr(text.find("id=\"data\""));
   };
-  EXPECT_THAT(page({"--causal", "bottom-right"}),
+  EXPECT_THAT(page({"--mask", "causal(bottom_right)"}),
               AllOf(HasSubstr(R"("keys":["key 0","key 1")"), HasSubstr(R"("numHeads":4)"),
                     HasSubstr("Batch entry 0 of 2."), HasSubstr(R"("query":)")));
   // A cap is not in the page's formula: it gets what was computed.

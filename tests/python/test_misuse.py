@@ -33,6 +33,17 @@ def test_causal_is_not_a_number(causal) -> None:
         heed.attention(X, X, X, causal=causal)
 
 
+@pytest.mark.parametrize(
+    ("causal", "meant"),
+    [("casual", "True"), ("causal", "True"), ("bottom-right", "'bottom_right'"), ("topleft", "'top_left'"), ("sideways", None)],
+)
+def test_a_misspelt_alignment_gets_a_suggestion(causal, meant) -> None:
+    expected = f"key n; did you mean {meant}\\?$" if meant else "key n$"
+    with pytest.raises(ValueError, match=expected) as refused:
+        heed.attention(X, X, X, causal=causal)
+    assert ("did you mean" in str(refused.value)) == (meant is not None)
+
+
 @pytest.mark.parametrize("alignment", [True, np.True_, None, 1.0, ["a"]], ids=repr)
 def test_an_alignment_is_not_a_truth_value(alignment) -> None:
     for make in (heed.causal, lambda alignment: heed.prefix(3, alignment), lambda alignment: heed.sliding_window(1, 1, alignment)):

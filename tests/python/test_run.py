@@ -89,14 +89,14 @@ def test_ranks_and_types(run: Run, dtype: str, leading: tuple[int, ...]) -> None
 def test_masks_of_positions(run: Run) -> None:
     arrays = draw()
     at, key = torch.arange(Q_LEN)[:, None], torch.arange(KV_LEN)
-    found = run(arrays, "--causal", "top-left")["out"]
+    found = run(arrays, "--mask", "causal(top_left)")["out"]
     assert_close(found, in_torch(arrays, is_causal=True))
-    found = run(arrays, "--causal", "bottom-right")["out"]
+    found = run(arrays, "--mask", "causal(bottom_right)")["out"]
     assert_close(found, in_torch(arrays, causal_lower_right(Q_LEN, KV_LEN)))
-    found = run(arrays, "--causal", "bottom-right", "--window", "2,0")["out"]
+    found = run(arrays, "--mask", "causal(bottom_right) & sliding_window(2, 0, bottom_right)")["out"]
     at = at + KV_LEN - Q_LEN
     assert_close(found, in_torch(arrays, (key <= at) & (key >= at - 2)))
-    found = run(arrays, "--causal", "square", "--query-offset", KV_LEN - Q_LEN)["out"]
+    found = run(arrays, "--mask", "causal", "--query-offset", KV_LEN - Q_LEN)["out"]
     assert_close(found, in_torch(arrays, key <= at))
 
 

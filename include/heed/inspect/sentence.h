@@ -20,7 +20,9 @@ struct SentenceSettings {
   std::int64_t d_model = 64;  ///< a multiple of num_heads; with positions even
   std::uint64_t seed = 0;     ///< draws embedding and parameters
   Mask mask = causal();
-  double temperature = 1;  ///< the scores are divided by it
+  /// The scores are divided by it. 0: all of a row's weight goes to its largest score, in equal
+  /// parts where there are several.
+  double temperature = 1;
   bool has_positions = true;
 
   std::int64_t head_dim() const { return d_model / num_heads; }

@@ -56,7 +56,8 @@ HEED_API Translator new_translator(const TranslationSettings& settings,
                                    const tasks::Corpus& corpus);
 
 /// Writes the description of a translator into its folder: settings.json, source_vocabulary.json
-/// and target_vocabulary.json, all of them or none. @throws IoError when one is there already.
+/// and target_vocabulary.json, all of them or none; nothing where they are there
+/// already, to the byte. @throws IoError when one is there with something else.
 HEED_API void write_description(const std::filesystem::path& folder, const Translator& translator);
 /// From the description, untrained. @param names what messages call settings
 /// @throws std::runtime_error when its files do not belong together; FormatError, IoError.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attention/masks/mask_reader.h"
+#include "core/closest_name.h"
 #include "heed/error.h"
 
 namespace heed::inline v0 {
@@ -92,25 +93,37 @@ Mask given_rows_of(MaskArguments& given) { return Mask::rows(given.ranges()); }
 struct NamedMask {
   std::string_view name;
   Mask (*make)(MaskArguments& given);
+  std::string_view arguments;
+  std::string_view shows;
 };
 
-constexpr NamedMask kNamedMasks[] = {{"causal", causal_of},
-                                     {"sliding_window", sliding_window_of},
-                                     {"prefix", of_one<prefix>},
-                                     {"global_tokens", of_one<global_tokens>},
-                                     {"strided", of_one<strided>},
-                                     {"columns", columns_of},
-                                     {"dilated", of_two<dilated>},
-                                     {"longformer", of_two<longformer>},
-                                     {"sparse_transformer", of_one<sparse_transformer>},
-                                     {"block_window", block_window_of},
-                                     {"random_blocks", random_blocks_of},
-                                     {"bigbird", bigbird_of},
-                                     {"streaming", streaming_of},
-                                     {"tree", tree_of},
-                                     {"documents", documents_of},
-                                     {"key_lengths", key_lengths_of},
-                                     {"rows", given_rows_of}};
+constexpr NamedMask kNamedMasks[] = {
+    {"causal", causal_of, "", "the keys up to the query's own position"},
+    {"sliding_window", sliding_window_of, "(LEFT, RIGHT)",
+     "so many keys on each side of its own position, or unbounded"},
+    {"prefix", of_one<prefix>, "(LENGTH)", "the first keys, and those up to its own position"},
+    {"global_tokens", of_one<global_tokens>, "(COUNT)",
+     "the first queries see all keys, and all queries the first keys"},
+    {"strided", of_one<strided>, "(STRIDE)", "the keys a multiple of STRIDE away"},
+    {"columns", columns_of, "(STRIDE)", "the last of each STRIDE keys"},
+    {"dilated", of_two<dilated>, "(WINDOW, STEP)",
+     "itself, and WINDOW keys on each side that stand STEP apart"},
+    {"longformer", of_two<longformer>, "(WINDOW, GLOBAL)",
+     "sliding_window(WINDOW, WINDOW) | global_tokens(GLOBAL)"},
+    {"sparse_transformer", of_one<sparse_transformer>, "(STRIDE)",
+     "causal: the last STRIDE keys, and of those before every STRIDE-th"},
+    {"block_window", block_window_of, "(LEFT, RIGHT, BLOCK)",
+     "its block of BLOCK positions, and so many on each side"},
+    {"random_blocks", random_blocks_of, "(COUNT, BLOCK, SEED[, past])",
+     "COUNT blocks of keys drawn at random for each block of queries"},
+    {"bigbird", bigbird_of, "(BLOCK, WINDOW, GLOBAL, RANDOM, SEED)",
+     "a window, global and random blocks"},
+    {"streaming", streaming_of, "(SINKS, WINDOW)", "the first SINKS keys and the last WINDOW"},
+    {"tree", tree_of, "(PARENT, ...)", "of the tokens in a tree its own ancestors"},
+    {"documents", documents_of, "(0, END, ...)", "the keys of its own document"},
+    {"key_lengths", key_lengths_of, "(LENGTH, ...)",
+     "the first LENGTH keys of each sequence: the rest is padding"},
+    {"rows", given_rows_of, "(BEGIN:END, ...)", "a range of keys for each query"}};
 
 // What descriptions show but no text says: what is made of tensors, layouts and functions.
 constexpr std::string_view kMadeOfMore[] = {"allow", "block", "additive", "blocks", "where"};
@@ -187,8 +200,11 @@ class MaskParser {
     }
     std::vector<std::string_view> names{"none"};
     for (const NamedMask& known : kNamedMasks) names.push_back(known.name);
-    reader_.refuse(place, fmt::format("there is no mask '{}', expected one of {}",
-                                      name.substr(0, 40), fmt::join(names, ", ")));
+    const std::string_view meant = detail::closest_name(name, names);
+    reader_.refuse(place,
+                   fmt::format("there is no mask '{}'{}, expected one of {}", name.substr(0, 40),
+                               meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant),
+                               fmt::join(names, ", ")));
   }
 
   MaskReader reader_;
@@ -196,6 +212,14 @@ class MaskParser {
 };
 
 }  // namespace
+
+std::vector<MaskSyntax> mask_syntax() {
+  std::vector<MaskSyntax> all{{"none", "", "every key"}};
+  for (const NamedMask& known : kNamedMasks) {
+    all.push_back({known.name, known.arguments, known.shows});
+  }
+  return all;
+}
 
 Mask parse_mask(std::string_view text) {
   if (text.size() > kMostText) {

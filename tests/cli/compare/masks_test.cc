@@ -202,7 +202,7 @@ void expect_refused(int exit_code, const Arguments& arguments, const std::string
 
 TEST(CompareMasks, NamesWhatIsWrong) {
   const TemporaryFolder folder;
-  expect_refused(2, tiny_masks({"--kinds", "some"}), "--kinds: some not in {full,local,");
+  expect_refused(2, tiny_masks({"--kinds", "some"}), "--kinds: 'some' is none of full, local, ");
   expect_refused(2, tiny_masks({"--parts", "1"}), "--parts");
   expect_refused(2, tiny_masks({"--seeds", "0"}), "--seeds is 0, expected 1 to 100");
   expect_refused(2, tiny_masks({"--questions", "5"}), "--questions is 5, expected 1 to 4");

@@ -143,7 +143,8 @@ TEST(ComparePositions, DrawsWhatItMeasured) {
 
 TEST(ComparePositions, NamesWhatIsWrong) {
   const TemporaryFolder folder;
-  expect_error(2, tiny({"--positions", "some"}), "--positions: some not in {none,sinusoidal,");
+  expect_error(2, tiny({"--positions", "some"}),
+               "--positions: 'some' is none of none, sinusoidal, ");
   expect_error(2, tiny({"--seeds", "0"}), "--seeds is 0, expected 1 to 100");
   expect_error(2, tiny({"--context", "300"}), "--context is 300, expected 2 to 256");
   expect_error(2, tiny({"--d-model", "9"}), "--d-model is 9, expected a multiple of --heads, 2");

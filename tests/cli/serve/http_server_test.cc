@@ -8,7 +8,9 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "bench/heap.h"
 #include "heed/error.h"
@@ -71,16 +73,14 @@ class Client {
 class RunningServer {
  public:
   explicit RunningServer(const ConnectionTimes& times, std::size_t filling = 0)
-      : server_(
-            {"127.0.0.1", 0},
-            [this, filling](const HttpRequest& request) {
-              ++num_answered_;
-              if (request.target == "/throw") throw std::runtime_error("no");
-              std::string body = request.target;
-              body.resize(body.size() + filling, '.');
-              return HttpAnswer{.body = std::make_shared<const std::string>(std::move(body))};
-            },
-            times) {
+      : server_({"127.0.0.1", 0}, {[this, filling](const HttpRequest& request) {
+                  ++num_answered_;
+                  if (request.target == "/throw") throw std::runtime_error("no");
+                  std::string body = request.target;
+                  body.resize(body.size() + filling, '.');
+                  return HttpAnswer{.body = std::make_shared<const std::string>(std::move(body))};
+                }},
+                times) {
     EXPECT_EQ(::pipe2(stop_, O_CLOEXEC), 0);
     thread_ = std::thread([this] { server_.run(stop_[0]); });
   }
@@ -110,7 +110,7 @@ class RunningServer {
   std::thread thread_;
 };
 
-constexpr ConnectionTimes kPatient{10min, 10min, 10min};
+constexpr ConnectionTimes kPatient{10min, 10min, 10min, 10min};
 
 TEST(HttpServer, AnswersOneRequestAConnection) {
   RunningServer server(kPatient);
@@ -220,16 +220,80 @@ TEST(HttpServer, StoppingDropsRequestsAndFinishesAnswers) {
   EXPECT_THAT(half.read(), IsEmpty());
 }
 
+// What is answered, in order. The first expensive answer is not ready until hurry() is called.
+class Kitchen {
+ public:
+  HttpService service() {
+    return {.answer = [this](const HttpRequest& request) { return cook(request.target); },
+            .is_expensive =
+                [](const HttpRequest& request) { return request.target.starts_with("/slow"); }};
+  }
+  void wait_for_first() {
+    while (!has_begun_) std::this_thread::yield();
+  }
+  void hurry() { is_hurried_ = true; }
+  const std::vector<std::string>& order() const { return order_; }
+
+ private:
+  HttpAnswer cook(const std::string& target) {
+    order_.push_back(target);
+    has_begun_ = true;
+    while (!is_hurried_) std::this_thread::yield();
+    return {.body = std::make_shared<const std::string>(target)};
+  }
+
+  std::atomic<bool> has_begun_ = false;
+  std::atomic<bool> is_hurried_ = false;
+  std::vector<std::string> order_;
+};
+
+std::string get(const std::string& target) {
+  return "GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n";
+}
+
+TEST(HttpServer, CheapRequestsDoNotWaitForExpensiveOnesWhichAreBounded) {
+  Kitchen kitchen;
+  HttpServer server({"127.0.0.1", 0}, kitchen.service(), kPatient);
+  int stop[2];
+  ASSERT_EQ(::pipe2(stop, O_CLOEXEC), 0);
+  std::thread thread([&] { server.run(stop[0]); });
+  Client first(server.port());
+  first.send(get("/slow"));
+  kitchen.wait_for_first();
+  constexpr std::size_t kMore = HttpServer::kMaxWaiting + 3;
+  std::vector<std::unique_ptr<Client>> more;
+  for (std::size_t i = 0; i < kMore; ++i) {
+    more.push_back(std::make_unique<Client>(server.port()));
+    more.back()->send(get("/slow/" + std::to_string(i)));
+  }
+  Client page(server.port());
+  page.send(get("/page"));
+  kitchen.hurry();
+  EXPECT_THAT(page.read(), HasSubstr("/page"));
+  for (std::size_t i = 0; i < kMore; ++i) {
+    EXPECT_THAT(more[i]->read(),
+                HasSubstr(i < HttpServer::kMaxWaiting ? "/slow/" + std::to_string(i)
+                                                      : std::string("503 Service Unavailable")));
+  }
+  EXPECT_EQ(::write(stop[1], "x", 1), 1);
+  thread.join();
+  ASSERT_EQ(kitchen.order().size(), 2 + HttpServer::kMaxWaiting);
+  EXPECT_EQ(kitchen.order()[1], "/page");
+  EXPECT_EQ(kitchen.order()[2], "/slow/0");
+  ::close(stop[0]);
+  ::close(stop[1]);
+}
+
 TEST(HttpServer, SaysWhereItCannotListen) {
-  const HttpServer first({"127.0.0.1", 0}, nullptr);
+  const HttpServer first({"127.0.0.1", 0}, {});
   EXPECT_THAT(
       [&] {
-        HttpServer({"127.0.0.1", first.port()}, nullptr);
+        HttpServer({"127.0.0.1", first.port()}, {});
       },
       ThrowsMessage<IoError>(HasSubstr(
           "cannot listen at http://127.0.0.1:" + std::to_string(first.port()) + "/: the address")));
-  EXPECT_THROW(HttpServer({"203.0.113.1", 0}, nullptr), IoError);  // nobody's address
-  EXPECT_THROW(HttpServer({"", 0}, nullptr), IoError);
+  EXPECT_THROW(HttpServer({"203.0.113.1", 0}, {}), IoError);  // nobody's address
+  EXPECT_THROW(HttpServer({"", 0}, {}), IoError);
   EXPECT_EQ(url_of({"::1", 80}), "http://[::1]:80/");
 }
 
