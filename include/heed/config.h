@@ -1,8 +1,24 @@
 /// Macros and version every public header stands on.
 #pragma once
 
+#include <version>
+
+// What changes how the containers of the standard library lie in memory. It is part of the symbol
+// of whatever the library exports, so that a program whose containers are others than the library's
+// does not link, and the linker's message says why:
+// `heed::v0::attention[abi:built_with_GLIBCXX_DEBUG]`.
+#if defined(_LIBCPP_VERSION)
+#define HEED_CONTAINERS abi_tag("built_with_libcxx")
+#elif defined(_GLIBCXX_DEBUG)
+#define HEED_CONTAINERS abi_tag("built_with_GLIBCXX_DEBUG")
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#define HEED_CONTAINERS abi_tag("built_with_GLIBCXX_USE_CXX11_ABI_0")
+#else
+#define HEED_CONTAINERS
+#endif
+
 /// Marks what the library exports; everything else is hidden.
-#define HEED_API __attribute__((visibility("default")))
+#define HEED_API __attribute__((visibility("default"), HEED_CONTAINERS))
 
 /// Says that what a function returns refers to the object it was called on: Clang then warns where
 /// that object ends before the result does (-Wdangling).

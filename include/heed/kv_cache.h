@@ -81,6 +81,8 @@ struct KvTensors {
   Tensor<float> value;  ///< [num_kv_heads, length, value_dim]
 };
 
+class HEED_API KvSequence;
+
 namespace detail {
 class PagePool;
 struct SequenceState;

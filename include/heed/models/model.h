@@ -122,7 +122,7 @@ class HEED_API Model {
   struct Parts;  ///< weights and tokenizer: what load() makes
 
  private:
-  friend Model load(const std::filesystem::path& path);
+  friend HEED_API Model load(const std::filesystem::path& path);
   explicit Model(std::shared_ptr<const Parts> parts);
 
   std::shared_ptr<const Parts> parts_;

@@ -87,7 +87,7 @@ struct ProjectedSource {
 };
 
 template <class T>
-class CausalAttention;
+class HEED_API CausalAttention;
 
 /// out = out_proj(merge_heads(attention(split_heads(q_proj(query)), …))), where heads are read and
 /// written as they lie in the projections: nothing is copied to split or to merge them.

@@ -1,0 +1,6 @@
+// A program of a user that may have been told to have other containers than the library.
+#include <heed/shape.h>
+
+#include <cstdio>
+
+int main() { std::puts(to_string(heed::Shape{2, 3}).c_str()); }
