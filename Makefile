@@ -1,12 +1,13 @@
 # Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build models gallery wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
+.PHONY: help demo test build install uninstall models gallery wheel test-wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
 install = @scripts/install-dependencies
 FUZZ_SECONDS ?= 60
 CASES ?= 10000
+PREFIX ?= /usr/local
 SEED ?= 0
 
 help: ## Say what there is to type
@@ -16,12 +17,22 @@ help: ## Say what there is to type
 demo: build ## Compute attention on a sentence and show it
 	$(say) 'running build/release/heed demo'
 	@build/release/heed demo
+	@scripts/say-where build/release/heed
 
 build: ## Build the command, build/release/heed
 	$(install) build
 	$(say) 'building build/release/heed'
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
+
+# DESTDIR, which CMake reads, is put before PREFIX: for those who make packages.
+install: build ## Install the command, the library, its headers and the licence below PREFIX (/usr/local)
+	$(say) 'installing heed below $(DESTDIR)$(PREFIX)'
+	@cmake --install build/release --prefix '$(PREFIX)' >/dev/null
+	@scripts/say-where '$(DESTDIR)$(PREFIX)/bin/heed'
+
+uninstall: ## Remove what make install installed
+	@cmake -D MANIFEST=build/release/install_manifest.txt -P cmake/HeedUninstall.cmake
 
 models: ## Fetch two trained models into build/models: a BERT for sentences and a small Llama that answers
 	$(install) python
@@ -32,11 +43,15 @@ gallery: build ## Draw the pictures of docs/gallery anew
 	@build/release/heed gallery docs/gallery --light
 
 wheel: ## Build the Python package, a wheel in dist/
-	$(install) build python
+	$(install) wheel
 	$(say) 'building the wheel'
+	@rm -f dist/heed-*.whl
 	@python3 -m venv build/wheel-venv
 	@build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist .
 	@scripts/inspect-wheel dist/heed-*.whl
+
+test-wheel: wheel ## Install the wheel where there is NumPy alone, and use every part of it
+	@scripts/test-wheel dist/heed-*.whl
 
 # With assertions, which the release preset compiles out: they check every index into a tensor.
 test: ## Build and run every test, the comparison with PyTorch and those in a browser among them
@@ -94,7 +109,7 @@ fuzz-coverage: ## Say which branches of the parsers the fuzz targets reach (afte
 differential: ## Hold CASES (10000) drawn problems and as many of each property to the reference, from SEED (0)
 	$(install) build test
 	$(say) 'building the tests'
-	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --preset release -DHEED_BUILD_TESTS=ON --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_tests
 	@HEED_DIFFERENTIAL_CASES=$(CASES) HEED_DIFFERENTIAL_SEED=$(SEED) \
 		RC_PARAMS='seed=$(SEED) max_success=$(CASES)' \

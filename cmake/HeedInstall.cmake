@@ -1,10 +1,12 @@
-# What `cmake --install` lays down: the library, its headers, and the files by which CMake and pkg-config find it.
+# What `cmake --install` lays down: the library, its headers and its licence, and the files by which CMake and pkg-config find
+# it. The command lays itself down. cmake/HeedUninstall.cmake takes everything away again.
 include(CMakePackageConfigHelpers)
 
 set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 install(TARGETS heed EXPORT heed-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/heed)
 install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION ${heed_package_dir})
 
 # A shared library has its dependencies inside; whoever links a static one needs them too.

@@ -32,11 +32,24 @@ add_test(NAME consumer.exported_symbols
     $<$<TARGET_EXISTS:heed_mpi>:${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libheed_mpi.so>)
 set_tests_properties(consumer.exported_symbols PROPERTIES FIXTURES_REQUIRED prefix_shared)
 
+# All that is installed, by `make install` too, and its end.
+add_test(NAME consumer.install
+  COMMAND ${consumer_source}/check-install ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
+    ${CMAKE_INSTALL_LIBDIR}/cmake/heed/heedConfig.cmake ${CMAKE_INSTALL_LIBDIR}/pkgconfig/heed.pc
+    ${CMAKE_INSTALL_INCLUDEDIR}/heed/heed.h ${CMAKE_INSTALL_DATADIR}/doc/heed/LICENSE
+    $<$<TARGET_EXISTS:heed_command>:${CMAKE_INSTALL_BINDIR}/heed>)
+# Each installation writes the list of its files.
+set_tests_properties(consumer.install consumer.install_static PROPERTIES RESOURCE_LOCK install_manifest)
+
 # No CMake at all.
 foreach(kind IN ITEMS static shared)
   add_test(NAME consumer.pkg_config_${kind}
     COMMAND ${consumer_source}/run-with-pkg-config ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
       ${PROJECT_BINARY_DIR}/consumer-pkg-config-${kind})
+  # Containers of another layout.
+  add_test(NAME consumer.containers_${kind}
+    COMMAND ${consumer_source}/check-containers ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
+      ${PROJECT_BINARY_DIR}/consumer-containers-${kind})
 endforeach()
 
 if(TARGET heed_mpi)
@@ -58,5 +71,6 @@ set_tests_properties(consumer.subdirectory PROPERTIES FIXTURES_SETUP build_share
 set_tests_properties(consumer.install_shared PROPERTIES
   FIXTURES_REQUIRED build_shared FIXTURES_SETUP prefix_shared)
 foreach(kind IN ITEMS static shared)
-  set_tests_properties(consumer.${kind} consumer.pkg_config_${kind} PROPERTIES FIXTURES_REQUIRED prefix_${kind})
+  set_tests_properties(consumer.${kind} consumer.pkg_config_${kind} consumer.containers_${kind}
+    PROPERTIES FIXTURES_REQUIRED prefix_${kind})
 endforeach()

@@ -1,0 +1,30 @@
+# Removes what `cmake --install` laid down last, and the folders of heed's own that are empty then. It wrote the list:
+# cmake -D MANIFEST=<build folder>/install_manifest.txt -P cmake/HeedUninstall.cmake
+#
+# DESTDIR in the environment is put before each path, as it was when installing.
+if(NOT EXISTS "${MANIFEST}")
+  message(FATAL_ERROR "${MANIFEST}, which lists what was installed, is not there: nothing was installed from this folder, "
+    "or it was cleaned since. Installing again writes the list.")
+endif()
+file(STRINGS "${MANIFEST}" files)
+set(count 0)
+foreach(file IN LISTS files)
+  set(file "$ENV{DESTDIR}${file}")
+  if(EXISTS "${file}" OR IS_SYMLINK "${file}")
+    file(REMOVE "${file}")
+    math(EXPR count "${count} + 1")
+  endif()
+  if(EXISTS "${file}")
+    message(FATAL_ERROR "${file} cannot be removed: this takes the rights with which it was installed")
+  endif()
+  get_filename_component(folder "${file}" DIRECTORY)
+  while(folder MATCHES "/heed(/|$)" AND IS_DIRECTORY "${folder}")
+    file(GLOB others "${folder}/*")
+    if(others)
+      break()
+    endif()
+    file(REMOVE_RECURSE "${folder}")
+    get_filename_component(folder "${folder}" DIRECTORY)
+  endwhile()
+endforeach()
+message(STATUS "removed ${count} files")
