@@ -1,111 +1,144 @@
-// Configurations of GGUF files.
+// Configurations of GGUF files. What their keys mean is what llama.cpp makes of them; a key that
+// asks for something that heed lacks is refused, and so is one that heed does not know.
+// Source: llama.cpp, llama_model::load_hparams and the files of each architecture beside it.
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "heed/error.h"
-#include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
+#include "io/gguf_keys.h"
 #include "models/config_checks.h"
+#include "models/gguf_rotary.h"
 
 namespace heed::inline v0::models {
 
 namespace {
 
-// The metadata of a model, whose keys begin with its architecture's name.
-class Metadata {
- public:
-  explicit Metadata(const GgufFile& file)
-      : file_(file), prefix_(file.string("general.architecture") + ".") {}
+using io::GgufKeys;
 
-  std::string architecture() const { return prefix_.substr(0, prefix_.size() - 1); }
-  bool contains(const char* key) const { return file_.contains(prefix_ + key); }
-  std::int64_t integer(const char* key) const { return file_.integer(prefix_ + key); }
-  std::int64_t integer(const char* key, std::int64_t otherwise) const {
-    return contains(key) ? integer(key) : otherwise;
-  }
-  double number(const char* key) const { return file_.number(prefix_ + key); }
-  double number(const char* key, double otherwise) const {
-    return contains(key) ? number(key) : otherwise;
-  }
-  std::string string(const char* key, const std::string& otherwise) const {
-    return contains(key) ? file_.string(prefix_ + key) : otherwise;
-  }
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw FormatError(file_.name(), 0, problem);
-  }
-
- private:
-  const GgufFile& file_;
-  std::string prefix_;
+// A key that files state though it changes nothing as long as it has this value.
+struct GgufIdleKey {
+  const char* name;
+  double value;
+  const char* reason;
 };
+constexpr const char* kNoExperts = "heed has no mixtures of experts";
+constexpr std::array kGgufIdleKeys{GgufIdleKey{"expert_count", 0, kNoExperts},
+                                   GgufIdleKey{"expert_used_count", 0, kNoExperts},
+                                   GgufIdleKey{"expert_shared_count", 0, kNoExperts},
+                                   GgufIdleKey{"expert_group_count", 0, kNoExperts},
+                                   GgufIdleKey{"expert_group_used_count", 0, kNoExperts}};
+
+// Keys that change nothing, whatever they say.
+struct GgufIgnoredKey {
+  const char* name;
+  const char* reason;
+};
+constexpr std::array kGgufIgnoredKeys{
+    GgufIgnoredKey{"attention.sliding_window", "these architectures have layers without a window"},
+    GgufIgnoredKey{"rope.scaling.finetuned", "how the model was trained"},
+    GgufIgnoredKey{"tensor_data_layout", "how the model was converted"},
+    GgufIgnoredKey{"attention.layer_norm_epsilon", "of norms that the architecture lacks"},
+    GgufIgnoredKey{"attention.layer_norm_rms_epsilon", "of norms that the architecture lacks"}};
+
+// The names that keys of other kinds of files begin with: adapters, encoders of images, statistics
+// of weights, and functions of other architectures. Names that llama.cpp does not have at all are
+// notes of whoever made the file.
+constexpr std::array kOtherFiles{"adapter.", "clip.", "imatrix.", "diffusion.", "xielu."};
+
+void check_kind_of_file(const GgufFile& file) {
+  GgufKeys general(file, "general.");
+  if (general.string("type", "model") != "model") {
+    general.fail("type", "'model': the file has something to use beside a model");
+  }
+  general.expect_number("quantization_version", 2, "quantised blocks are read in this layout");
+  for (const char* prefix : kOtherFiles) GgufKeys(file, prefix).refuse_others();
+}
+
+std::int64_t head_dim_of(GgufKeys& keys, const ModelConfig& config) {
+  constexpr const char* kHeads = "attention.head_count";
+  const bool is_said = keys.has("attention.key_length");
+  if (!is_said && config.hidden_size % config.num_heads != 0) {
+    keys.fail(kHeads, fmt::format("a divisor of {}, {}", keys.name_of("embedding_length"),
+                                  config.hidden_size));
+  }
+  const std::int64_t divided = config.hidden_size / config.num_heads;
+  const std::int64_t dim = is_said ? keys.size("attention.key_length") : divided;
+  keys.expect_number("attention.value_length", static_cast<double>(dim),
+                     "values are as long as keys");
+  if (config.family == Family::kLlama) return dim;
+  keys.expect_number("attention.key_length", static_cast<double>(divided),
+                     "the architecture's heads divide the embedding");
+  keys.expect_number("attention.head_count_kv", static_cast<double>(config.num_heads),
+                     "the architecture's heads share no keys");
+  return dim;
+}
 
 // The sizes that every architecture has.
-ModelConfig sizes_of(const Metadata& metadata, Family family) {
-  ModelConfig config{.family = family, .architecture = metadata.architecture()};
-  config.num_layers = metadata.integer("block_count");
-  config.hidden_size = metadata.integer("embedding_length");
-  config.intermediate_size = metadata.integer("feed_forward_length");
-  config.max_positions = metadata.integer("context_length");
-  config.num_heads = metadata.integer("attention.head_count");
-  config.num_kv_heads = metadata.integer("attention.head_count_kv", config.num_heads);
-  if (config.num_heads < 1 || config.hidden_size % config.num_heads != 0) {
-    metadata.fail(fmt::format("{} heads do not divide a hidden size of {}", config.num_heads,
-                              config.hidden_size));
+ModelConfig sizes_of(GgufKeys& keys, Family family) {
+  ModelConfig config{.family = family, .architecture = keys.file().string("general.architecture")};
+  config.num_layers = keys.size("block_count");
+  config.hidden_size = keys.size("embedding_length");
+  config.max_positions = keys.size("context_length");
+  config.intermediate_size = keys.size_in_layers("feed_forward_length", config.num_layers);
+  config.num_heads = keys.size_in_layers("attention.head_count", config.num_layers);
+  constexpr const char* kKeyHeads = "attention.head_count_kv";
+  config.num_kv_heads =
+      keys.has(kKeyHeads) ? keys.size_in_layers(kKeyHeads, config.num_layers) : config.num_heads;
+  if (config.num_heads % config.num_kv_heads != 0) {
+    keys.fail(kKeyHeads, fmt::format("a divisor of {}, {}", keys.name_of("attention.head_count"),
+                                     config.num_heads));
   }
-  config.head_dim = metadata.integer("attention.key_length", config.hidden_size / config.num_heads);
+  config.head_dim = head_dim_of(keys, config);
   return config;
 }
 
-RotaryScaling scaling_of(const Metadata& metadata, std::int64_t positions) {
-  const std::string type = metadata.string("rope.scaling.type", "none");
-  const std::int64_t original = metadata.integer("rope.scaling.original_context_length", positions);
-  if (type == "none") return {};
-  if (type == "linear") return LinearScaling{metadata.number("rope.scaling.factor")};
-  if (type == "yarn") {
-    return YarnScaling{.factor = metadata.number("rope.scaling.factor"),
-                       .original_max_len = original};
-  }
-  metadata.fail(fmt::format("rope.scaling.type is \"{}\", expected none, linear or yarn", type));
+double epsilon_of(GgufKeys& keys, const char* key) {
+  const double epsilon = keys.number(key);
+  if (!(epsilon >= 0 && std::isfinite(epsilon))) keys.fail(key, "a number, at least 0");
+  return epsilon;
 }
 
 // Files of the architecture "llama" hold the rows of query and key in the order in which
 // neighbours are turned together, others as transformers has them.
-ModelConfig llama_config(const Metadata& metadata, RotaryPairing pairing) {
-  ModelConfig config = sizes_of(metadata, Family::kLlama);
-  config.norm_epsilon = metadata.number("attention.layer_norm_rms_epsilon");
+ModelConfig llama_config(GgufKeys& keys, RotaryPairing pairing) {
+  ModelConfig config = sizes_of(keys, Family::kLlama);
+  config.norm_epsilon = epsilon_of(keys, "attention.layer_norm_rms_epsilon");
   config.activation = Activation::kSilu;
-  RotaryPositions rotary{.base = metadata.number("rope.freq_base", 10000)};
-  rotary.rotary_dim = metadata.integer("rope.dimension_count", config.head_dim);
-  rotary.pairing = pairing;
-  rotary.scaling = scaling_of(metadata, config.max_positions);
-  config.rotary = std::move(rotary);
-  if (metadata.contains("attention.sliding_window")) {
-    config.window = metadata.integer("attention.sliding_window");
-  }
+  config.rotary = read_gguf_rotary(keys, config);
+  config.rotary->pairing = pairing;
   return config;
 }
 
-ModelConfig config_of(const Metadata& metadata) {
-  const std::string architecture = metadata.architecture();
-  if (architecture == "llama") return llama_config(metadata, RotaryPairing::kNeighbours);
-  if (architecture == "qwen2") return llama_config(metadata, RotaryPairing::kHalves);
-  if (architecture == "gpt2") {
-    ModelConfig config = sizes_of(metadata, Family::kGpt2);
-    config.norm_epsilon = metadata.number("attention.layer_norm_epsilon");
-    config.activation = Activation::kGeluTanh;
-    return config;
-  }
-  if (architecture == "bert") {
-    ModelConfig config = sizes_of(metadata, Family::kBert);
-    config.norm_epsilon = metadata.number("attention.layer_norm_epsilon");
-    config.activation = Activation::kGelu;
-    return config;
-  }
-  metadata.fail(fmt::format("general.architecture is \"{}\", expected llama, qwen2, gpt2 or bert",
-                            architecture));
+ModelConfig layer_norm_config(GgufKeys& keys, Family family, Activation activation) {
+  ModelConfig config = sizes_of(keys, family);
+  config.norm_epsilon = epsilon_of(keys, "attention.layer_norm_epsilon");
+  config.activation = activation;
+  return config;
+}
+
+ModelConfig config_of(GgufKeys& keys) {
+  const std::string& architecture = keys.file().string("general.architecture");
+  if (architecture == "llama") return llama_config(keys, RotaryPairing::kNeighbours);
+  if (architecture == "qwen2") return llama_config(keys, RotaryPairing::kHalves);
+  if (architecture == "gpt2") return layer_norm_config(keys, Family::kGpt2, Activation::kGeluTanh);
+  if (architecture == "bert") return layer_norm_config(keys, Family::kBert, Activation::kGelu);
+  GgufKeys(keys.file(), "general.").fail("architecture", "llama, qwen2, gpt2 or bert");
+}
+
+// How one vector is made of a text's, in llama.cpp's numbers.
+std::optional<Pooling> pooling_of(GgufKeys& keys) {
+  constexpr const char* kKey = "pooling_type";
+  const std::int64_t type = keys.integer(kKey, 0);
+  if (type == 0) return std::nullopt;
+  if (type == 1) return Pooling{.kind = Pooling::Kind::kMean};
+  if (type == 2) return Pooling{.kind = Pooling::Kind::kFirstToken};
+  keys.fail(kKey, "0 (none), 1 (the mean) or 2 (the first token)");
 }
 
 std::int64_t rows_of(const GgufFile& file, const char* tensor) {
@@ -116,43 +149,47 @@ std::int64_t rows_of(const GgufFile& file, const char* tensor) {
   return found->second.shape[0];
 }
 
-constexpr const char* kDivisors = "rope_freqs.weight";
+// Sizes that the tensors decide, and what the file says of them.
+void read_table_sizes(GgufKeys& keys, ModelConfig& config) {
+  const GgufFile& file = keys.file();
+  config.vocab_size = rows_of(file, "token_embd.weight");
+  config.has_tied_head = !file.tensors().contains("output.weight");
+  keys.expect_number("vocab_size", static_cast<double>(config.vocab_size),
+                     "so many rows has token_embd.weight");
+  if (config.family != Family::kBert || !file.tensors().contains("token_types.weight")) return;
+  config.num_token_types = rows_of(file, "token_types.weight");
+  GgufKeys(file, "tokenizer.ggml.")
+      .expect_number("token_type_count", static_cast<double>(config.num_token_types),
+                     "so many rows has token_types.weight");
+}
 
-// Llama 3's scaling, computed by whoever made the file: the frequency of each pair is divided by
-// one of these numbers. Source: ggml, ggml_rope_ext (freq_factors).
-void read_divisors(const GgufFile& file, ModelConfig& config) {
-  if (!file.tensors().contains(kDivisors)) return;
-  const auto fail = [&](const std::string& problem) {
-    throw FormatError(file.name(), 0, fmt::format("tensor {} {}", kDivisors, problem));
-  };
-  if (!config.rotary) fail("scales rotary frequencies, which the architecture lacks");
-  const StoredTensor stored = Checkpoint::of(file).tensor(kDivisors);
-  const Shape expected{config.rotary->rotary_dim / 2};
-  if (stored.shape != expected) {
-    fail(fmt::format("has shape {}, expected {}", to_string(stored.shape), to_string(expected)));
+// All tokens behind which llama.cpp writes no more.
+std::vector<std::int64_t> end_ids_of(const GgufFile& file) {
+  GgufKeys keys(file, "tokenizer.ggml.");
+  std::vector<std::int64_t> ids;
+  for (const char* role : {"eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep"}) {
+    const std::string key = fmt::format("{}_token_id", role);
+    if (keys.has(key)) ids.push_back(keys.integer(key, 0));
   }
-  const Tensor<float> divisors = to_float(stored);
-  for (const float divisor : divisors.elements()) {
-    if (!(divisor > 0) || !std::isfinite(divisor)) {
-      fail(fmt::format("holds {}, expected positive numbers", divisor));
-    }
-    config.rotary->divisors.push_back(divisor);
-  }
+  return ids;
 }
 
 }  // namespace
 
 ModelConfig read_config(const GgufFile& file) {
-  ModelConfig config = config_of(Metadata(file));
-  config.vocab_size = rows_of(file, "token_embd.weight");
-  config.has_tied_head = !file.tensors().contains("output.weight");
-  if (config.family == Family::kBert && file.tensors().contains("token_types.weight")) {
-    config.num_token_types = rows_of(file, "token_types.weight");
-  }
+  check_kind_of_file(file);
+  GgufKeys keys(file, file.string("general.architecture") + ".");
+  ModelConfig config = config_of(keys);
+  config.pooling = pooling_of(keys);
+  keys.expect_flag("attention.causal", config.is_causal(),
+                   "heed's models of this architecture see no other tokens");
+  keys.expect_flag("use_parallel_residual", false, "the parts of a layer follow each other");
+  for (const auto& [name, value, reason] : kGgufIdleKeys) keys.expect_number(name, value, reason);
+  for (const auto& [name, reason] : kGgufIgnoredKeys) keys.ignore(name);
+  read_table_sizes(keys, config);
+  keys.refuse_others();
   read_divisors(file, config);
-  if (file.contains("tokenizer.ggml.eos_token_id")) {
-    config.end_ids.push_back(file.integer("tokenizer.ggml.eos_token_id"));
-  }
+  config.end_ids = end_ids_of(file);
   check_config(config, file.name());
   return config;
 }

@@ -131,6 +131,7 @@ class Pipeline : public Tokenizer {
         : tokenizer_(tokenizer), options_(options), decoding_(tokenizer.parts_.decoder) {}
 
     std::string add(std::int64_t id) override {
+      if (tokenizer_.is_silent(id)) return {};
       tokenizer_.check_id("Tokenizer::decode", id);
       if (options_.skip_special_tokens && tokenizer_.special(id)) return {};
       decoding_.add(tokenizer_.parts_.tokens->token(id));
@@ -152,6 +153,11 @@ class Pipeline : public Tokenizer {
   using Passed = FunctionRef<std::size_t(TextRange)>;
 
   bool special(std::int64_t id) const { return is_special_[static_cast<std::size_t>(id)]; }
+
+  // Models may have more ids than their tokenizer has tokens.
+  bool is_silent(std::int64_t id) const {
+    return id >= vocab_size() || std::binary_search(parts_.silent.begin(), parts_.silent.end(), id);
+  }
 
   // Without the tokens around it.
   Encoding encode_text(std::string_view text, Passed passed) const {

@@ -24,6 +24,7 @@ struct PipelineParts {
   std::unique_ptr<const TokenTable> tokens;
   std::unique_ptr<const Model> model;
   std::vector<AddedToken> added;
+  std::vector<std::int64_t> silent;  // tokens that stand for no text
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   Framing framing;

@@ -204,6 +204,39 @@ TEST_F(GgufModels, DivisorsThatMeanNothingAreRefused) {
   expect_refused({NAN, 1}, "holds nan, expected positive numbers");
 }
 
+// What a file says beside its weights: sizes and kinds in keys, of every type.
+TEST_F(GgufModels, KeysThatAreNotReadAreRefused) {
+  const auto refused = [&](const std::string& key, std::uint32_t type, const std::string& value,
+                           const std::string& problem) {
+    GgufBuilder file = converted_to_gguf(files_);
+    EXPECT_THAT([&] { opened(file.add(key, type, value)); },
+                ThrowsMessage<FormatError>(HasSubstr(key + " is " + problem)));
+  };
+  refused("llama.attention.scale", testing_support::kF32, raw(0.5F), "0.5, expected no such key");
+  refused("llama.logit_scale", testing_support::kBool, "\1", "true, expected no such key");
+  refused("llama.swiglu_clamp_exp", testing_support::kArray,
+          gguf_array(testing_support::kF32, 2, raw(1.F) + raw(2.F)),
+          "an array of 2 numbers, expected no such key");
+  refused("llama.expert_count", testing_support::kU32, raw(8U), "8, expected 0: heed has no");
+  refused("llama.rope.freq_base", testing_support::kF32, raw(1e-45F), "1.4");
+  refused("llama.attention.causal", testing_support::kBool, std::string(1, '\0'),
+          "false, expected true");
+  refused("llama.vocab_size", testing_support::kU32, raw(41U), "41, expected 40");
+  refused("general.type", testing_support::kText, gguf_text("adapter"),
+          "'adapter', expected 'model'");
+  refused("adapter.type", testing_support::kText, gguf_text("lora"), "'lora', expected no such");
+}
+
+TEST_F(GgufModels, KeysThatChangeNothingAreRead) {
+  const Inputs inputs = Inputs::of(std::vector<std::int64_t>{1, 7, 12, 7, 30, 39, 4, 12, 2});
+  const Tensor<float> expected = opened(file_).forward(inputs);
+  file_.add("general.name", testing_support::kU32, raw(1U))
+      .add("somebody.note", testing_support::kBool, "\1")
+      .add("llama.attention.sliding_window", testing_support::kU32, raw(3U))
+      .add("llama.rope.scaling.factor", testing_support::kF32, raw(0.F));
+  EXPECT_EQ(max_difference<float>(opened(file_).forward(inputs), expected), 0);
+}
+
 }  // namespace
 
 }  // namespace heed

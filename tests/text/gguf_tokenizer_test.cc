@@ -98,7 +98,28 @@ TEST(GgufTokenizer, HasRolesAndATemplate) {
             "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
+TEST(GgufTokenizer, UnusedTokensAndIdsBeyondTheLastStandForNoText) {
+  Vocabulary vocabulary = small_vocabulary();
+  vocabulary.tokens.emplace_back("[PAD261]");
+  vocabulary.types.push_back(5);
+  const std::string bytes = small_file("gpt-2", vocabulary).build();
+  const auto tokenizer = text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f"));
+  EXPECT_EQ(tokenizer->decode(std::vector<std::int64_t>{257, 261, 262, 1000, 259}), "the12");
+  EXPECT_EQ(tokenizer->token(261), "[PAD261]");
+  EXPECT_THAT(
+      [&] {
+        tokenizer->decode(std::vector<std::int64_t>{257, -1});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("the id is -1, expected 0 <= id < 262")));
+}
+
 TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
+  GgufBuilder unknown = small_file("gpt-2");
+  expect_gguf_refused(unknown.add("tokenizer.ggml.treatment", kText, gguf_text("x")),
+                      "tokenizer.ggml.treatment is 'x', expected no such key");
+  GgufBuilder stop = small_file("gpt-2");
+  expect_gguf_refused(stop.add("tokenizer.ggml.eot_token_id", kU32, raw(261U)),
+                      "tokenizer.ggml.eot_token_id is 261, expected 0 <= id < 261");
   expect_gguf_refused(small_file("x"), "tokenizer.ggml.pre is 'x', expected default, gpt-2");
   expect_gguf_refused(GgufBuilder().add("tokenizer.ggml.model", kText, gguf_text("t5")),
                       "tokenizer.ggml.model is 't5', expected gpt2 or llama");
@@ -206,10 +227,11 @@ TEST(GgufTokenizer, RefusesScoresThatMeanNothing) {
   expect_gguf_refused(few, "tokenizer.ggml.scores has 1 values for 2 tokens");
   GgufBuilder spaces = scored_file();
   spaces.add("tokenizer.ggml.remove_extra_whitespaces", kBool, std::string(1, '\1'));
-  expect_gguf_refused(spaces, "remove_extra_whitespaces is true, which heed lacks");
+  expect_gguf_refused(spaces, "tokenizer.ggml.remove_extra_whitespaces is true, expected false");
   GgufBuilder rules = scored_file();
   rules.add("tokenizer.ggml.precompiled_charsmap", kArray, gguf_array(kU8, 1, "x"));
-  expect_gguf_refused(rules, "precompiled_charsmap, which heed lacks");
+  expect_gguf_refused(
+      rules, "tokenizer.ggml.precompiled_charsmap is an array of 1 integers, expected no such key");
 }
 
 }  // namespace

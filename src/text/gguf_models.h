@@ -1,0 +1,32 @@
+// The two kinds of tokenizers that GGUF files hold.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/gguf_keys.h"
+#include "text/pipeline.h"
+
+namespace heed::inline v0::text {
+
+// ggml's types of tokens.
+enum GgufTokenType : std::int64_t {
+  kUndefinedToken,
+  kNormalToken,
+  kUnknownToken,
+  kControlToken,
+  kUserToken,
+  kUnusedToken,  // converters fill up with them what a model has more ids than tokens
+  kByteToken,
+};
+
+// The type of each token. Below, keys begin with "tokenizer.", and errors are FormatError.
+std::vector<std::int64_t> read_gguf_types(io::GgufKeys& keys, std::size_t num_tokens);
+
+// "gpt2": BPE over bytes. Says whether a text begins with a token unless the file says.
+bool add_byte_level(io::GgufKeys& keys, PipelineParts& parts);
+
+// "llama": SentencePiece's BPE over characters, with a token for each byte of those that it lacks.
+bool add_sentence_piece(io::GgufKeys& keys, PipelineParts& parts);
+
+}  // namespace heed::inline v0::text

@@ -1,0 +1,164 @@
+"""Small random models of transformers and the same as GGUF files, whose keys and tensors tests change."""
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import gguf
+import numpy as np
+import torch
+import transformers
+
+LAYERS = 2
+VOCABULARY = 40
+SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": LAYERS, "num_attention_heads": 4}
+DECODER = {**SIZES, "intermediate_size": 56, "num_key_value_heads": 2, "max_position_embeddings": 64}
+ENDS = {"eos_token_id": None, "bos_token_id": None, "pad_token_id": None}
+
+
+def make_llama() -> torch.nn.Module:
+    config = transformers.LlamaConfig(**DECODER, **ENDS, rms_norm_eps=1e-5)
+    return transformers.LlamaForCausalLM(config)
+
+
+def make_qwen2() -> torch.nn.Module:
+    config = transformers.Qwen2Config(**DECODER, **ENDS, rms_norm_eps=1e-5, rope_theta=10000.0)
+    return transformers.Qwen2ForCausalLM(config)
+
+
+def make_gpt2() -> torch.nn.Module:
+    sizes = {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": LAYERS, "n_head": 4, "n_positions": 64}
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ENDS))
+
+
+def make_bert() -> torch.nn.Module:
+    config = transformers.BertConfig(**SIZES, intermediate_size=56, max_position_embeddings=64)
+    return transformers.BertModel(config, add_pooling_layer=False)
+
+
+MODELS = {"llama": make_llama, "qwen2": make_qwen2, "gpt2": make_gpt2, "bert": make_bert}
+
+GENERAL = {
+    "block_count": LAYERS,
+    "context_length": 64,
+    "embedding_length": 32,
+    "attention.head_count": 4,
+}
+LLAMA = {
+    **GENERAL,
+    "feed_forward_length": 56,
+    "attention.head_count_kv": 2,
+    "attention.layer_norm_rms_epsilon": 1e-5,
+    "rope.dimension_count": 8,
+    "rope.freq_base": 10000.0,
+}
+KEYS = {
+    "llama": LLAMA,
+    "qwen2": LLAMA,
+    "gpt2": {**GENERAL, "feed_forward_length": 128, "attention.layer_norm_epsilon": 1e-5},
+    "bert": {
+        **GENERAL,
+        "feed_forward_length": 56,
+        "attention.layer_norm_epsilon": 1e-12,
+        "attention.causal": False,
+    },
+}
+
+
+def tokenizer_keys(tokens: int = VOCABULARY) -> dict[str, Any]:
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": [chr(ord("A") + i) for i in range(tokens - 1)] + ["AB"],
+        "tokenizer.ggml.token_type": [1] * tokens,
+        "tokenizer.ggml.merges": ["A B"],
+    }
+
+
+def with_neighbours(weight: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of query or key as files of the architecture "llama" have them."""
+    return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
+
+
+def tensors_of(architecture: str, model: torch.nn.Module) -> dict[str, np.ndarray]:
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture.upper()], LAYERS)
+    tensors = {}
+    for name, parameter in model.state_dict().items():
+        array = parameter.numpy()
+        if architecture == "gpt2" and ".c_" in name and array.ndim == 2:
+            array = array.T
+        if architecture == "llama" and "q_proj" in name:
+            array = with_neighbours(array, 4)
+        if architecture == "llama" and "k_proj" in name:
+            array = with_neighbours(array, 2)
+        found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert found is not None, name
+        if found == "output.weight" and architecture == "gpt2":
+            continue  # tied
+        tensors[found] = np.ascontiguousarray(array)
+    return tensors
+
+
+def type_of(value: Any) -> gguf.GGUFValueType:
+    if isinstance(value, list):
+        return gguf.GGUFValueType.ARRAY
+    kinds = {
+        bool: gguf.GGUFValueType.BOOL,
+        int: gguf.GGUFValueType.UINT32,
+        float: gguf.GGUFValueType.FLOAT32,
+        str: gguf.GGUFValueType.STRING,
+    }
+    return kinds[type(value)]
+
+
+@dataclasses.dataclass
+class GgufModel:
+    """A GGUF file of a random model: its keys without the architecture, and its tensors."""
+
+    architecture: str
+    folder: pathlib.Path
+
+    def __post_init__(self) -> None:
+        torch.manual_seed(0)
+        self.torch = MODELS[self.architecture]().eval()
+        generator = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for parameter in self.torch.parameters():
+                noise = torch.randn(parameter.shape, generator=generator)
+                parameter.copy_(noise * 0.3 if parameter.dim() > 1 else parameter + noise * 0.2)
+        self.keys = {f"{self.architecture}.{key}": value for key, value in KEYS[self.architecture].items()}
+        self.keys |= tokenizer_keys()
+        self.tensors = tensors_of(self.architecture, self.torch)
+
+    def write(self, keys: dict[str, Any] | None = None, tensors: dict[str, np.ndarray] | None = None) -> pathlib.Path:
+        """With these keys and tensors beside its own; None takes one away."""
+        path = self.folder / "model.gguf"
+        writer = gguf.GGUFWriter(path, self.architecture)
+        changed = {**self.keys, **(keys or {})}
+        architecture = changed.pop("general.architecture", None)
+        if architecture is not None:
+            writer.kv_data[0]["general.architecture"].value = architecture
+        for key, value in changed.items():
+            if isinstance(value, list):
+                writer.add_array(key, value)
+            elif value is not None:
+                writer.add_key_value(key, value, type_of(value))
+        for name, array in {**self.tensors, **(tensors or {})}.items():
+            if array is not None:
+                writer.add_tensor(name, array)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        return path
+
+    def expected(self, ids: list[int], **settings: Any) -> np.ndarray:
+        """Logits, or BERT's hidden states, of transformers with these settings of its configuration."""
+        model = self.torch
+        if settings:
+            config = type(model.config)(**{**model.config.to_dict(), **settings})
+            model = type(model)(config, **({"add_pooling_layer": False} if self.architecture == "bert" else {}))
+            model.load_state_dict(self.torch.state_dict())
+        with torch.no_grad():
+            found = model.eval()(torch.tensor([ids]))
+        return (found.last_hidden_state if self.architecture == "bert" else found.logits)[0].numpy()
