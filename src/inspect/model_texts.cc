@@ -59,9 +59,10 @@ std::vector<std::int64_t> words_among(const text::Tokenizer& tokenizer, std::int
   return ids;
 }
 
-// At least `length` tokens, if there are so many.
-std::vector<std::int64_t> candidates_of(const text::Tokenizer& tokenizer, std::int64_t length) {
-  const std::int64_t size = tokenizer.vocab_size();
+// At least `length` tokens, if there are so many, that the model knows.
+std::vector<std::int64_t> candidates_of(const models::Model& model, std::int64_t length) {
+  const text::Tokenizer& tokenizer = model.tokenizer();
+  const std::int64_t size = std::min(tokenizer.vocab_size(), model.config().vocab_size);
   std::vector<std::int64_t> ids = words_among(tokenizer, size / 4, size - size / 4);
   if (static_cast<std::int64_t>(ids.size()) >= length) return ids;
   return words_among(tokenizer, 0, size);
@@ -135,7 +136,7 @@ ModelText read_pair(const models::Model& model, std::string_view first, std::str
 }
 
 std::vector<ModelText> repeated_tokens(const models::Model& model, const RepeatedTokens& numbers) {
-  const std::vector<std::int64_t> candidates = candidates_of(model.tokenizer(), numbers.length);
+  const std::vector<std::int64_t> candidates = candidates_of(model, numbers.length);
   const Frame frame = frame_of(model);
   check_numbers(model, numbers, frame, static_cast<std::int64_t>(candidates.size()));
   TorchGenerator random(numbers.seed);

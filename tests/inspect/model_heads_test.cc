@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,6 +71,18 @@ TEST_F(ModelHeads, RepeatedTokensAreWordsThatRepeat) {
   EXPECT_NE(texts[0].tokens.ids, texts[1].tokens.ids);
   EXPECT_EQ(texts[0].tokens.ids, repeated_tokens(encoder_, kFew)[0].tokens.ids);
   EXPECT_EQ(texts[0].labels[3], "w" + std::to_string(texts[0].tokens.ids[3] - 4));
+}
+
+TEST_F(ModelHeads, RepeatedTokensAreKnownToTheModelToo) {
+  auto tokenizer = nlohmann::json::parse(decoder_files_.read("tokenizer.json"));
+  for (int id = 40; id < 400; ++id) {
+    tokenizer["model"]["vocab"]["w" + std::to_string(id - 4)] = id;
+  }
+  decoder_files_.write("tokenizer.json", tokenizer.dump());
+  const Model model = models::load(decoder_files_.folder());
+  for (const ModelText& text : repeated_tokens(model, kFew)) {
+    EXPECT_THAT(text.tokens.ids, testing::Each(testing::Lt(40)));
+  }
 }
 
 TEST_F(ModelHeads, RepeatedTokensSayWhatDoesNotFit) {

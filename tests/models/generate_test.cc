@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -290,6 +291,26 @@ TEST_F(Generation, TheSameSeedWritesTheSameText) {
   EXPECT_EQ(generate(model_, "w7", options).ids, a.ids);
   options.seed = 6;
   EXPECT_NE(generate(model_, "w7", options).ids, a.ids);
+}
+
+TEST_F(Generation, IdsWithoutATokenAreDrawnAndStandForNoText) {
+  auto tokenizer = nlohmann::json::parse(files_.read("tokenizer.json"));
+  auto& vocabulary = tokenizer["model"]["vocab"];
+  for (int id = 20; id < 40; ++id) vocabulary.erase("w" + std::to_string(id - 4));
+  files_.write("tokenizer.json", tokenizer.dump());
+  const models::Model model = models::load(files_.folder());
+  std::size_t num_unknown = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const GenerateOptions options{.max_tokens = 9, .sampling = {.temperature = 50}, .seed = seed};
+    const models::Generated text = generate(model, "w1 w2", options);
+    std::vector<std::int64_t> known;
+    std::copy_if(text.ids.begin(), text.ids.end(), std::back_inserter(known),
+                 [](std::int64_t id) { return id < 20; });
+    EXPECT_EQ(text.text, model.tokenizer().decode(known));
+    EXPECT_EQ(text.ids, generate(model_, "w1 w2", options).ids);
+    num_unknown += text.ids.size() - known.size();
+  }
+  EXPECT_GT(num_unknown, 5U);
 }
 
 TEST_F(Generation, RefusesWhatMeansNothing) {

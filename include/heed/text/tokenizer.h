@@ -110,8 +110,8 @@ class HEED_API Tokenizer {
   /// @throws InvalidArgument as encode(), and when the tokenizer has no form for pairs.
   virtual Encoding encode_pair(std::string_view first, std::string_view second,
                                const EncodeOptions& options = {}) const;
-  /// The text of ids. Of byte-level tokenizers exactly the bytes, whether or not they make valid
-  /// UTF-8. @throws InvalidArgument when an id is not in [0, vocab_size()).
+  /// The text of ids, of byte-level tokenizers exactly the bytes, valid UTF-8 or not. @throws
+  /// InvalidArgument when one is not in [0, vocab_size()); load_tokenizer()'s skip greater ones.
   virtual std::string decode(std::span<const std::int64_t> ids,
                              const DecodeOptions& options = {}) const = 0;
   /// decode() one id at a time, in a time that does not grow with the text: what the stream gives,
