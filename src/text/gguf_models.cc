@@ -9,11 +9,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "heed/error.h"
 #include "io/printable.h"
 #include "text/byte_pairs.h"
 #include "text/code_points.h"
+#include "text/decoders.h"
 #include "text/score_merges.h"
 
 namespace heed::inline v0::text {
