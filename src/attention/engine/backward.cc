@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/panel_gradients.h"
+#include "attention/engine/row_orders.h"
 #include "attention/engine/rows_ahead.h"
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"
@@ -42,7 +45,7 @@ struct BackwardWorkerMemory {
   BackwardWorkerMemory(const Schedule<Real>& schedule, Layout& layout)
       : staging(schedule, layout),
         scratch(schedule, layout),
-        panels(schedule, schedule.panels_per_block, layout) {}
+        panels(schedule, schedule.num_panels(), layout) {}
 };
 
 // What one thread works with.
@@ -54,8 +57,8 @@ class BackwardWorker {
       : schedule_(schedule),
         staging_(parts.staging.in(memory)),
         scratch_(parts.scratch.in(memory)) {
-    panels_.reserve(static_cast<std::size_t>(schedule.panels_per_block));
-    for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
+    panels_.reserve(static_cast<std::size_t>(schedule.num_panels()));
+    for (std::int64_t i = 0; i < schedule.num_panels(); ++i) {
       panels_.emplace_back(schedule, parts.panels.parts, parts.panels.at(memory, i));
     }
   }
@@ -93,10 +96,32 @@ class BackwardWorker {
       panels_[count++].place(task, panel);
     }
     const std::span panels(panels_.data(), count);
+    place_in_steps(task, block);
     add_tiles(task, schedule_, panels, staging_);
+    panels_in_steps_ = {};
     start(task, panels);
     for (const PanelGradients<Real>& some : panels) some.write(task.job, scratch_);
     for (const PanelGradients<Real>& some : panels) compute_exactly(task, some.lost_rows());
+  }
+
+  void place_in_steps(const PanelTask<Real>& task, const RowBlock& block) {
+    if (!schedule_.has_two_orders()) return;
+    orders_.emplace(schedule_, task.job.request(), block);
+    std::size_t count = 0;
+    PanelGradients<Real>* const panels = panels_.data() + schedule_.panels_per_block;
+    orders_->for_each_panel([&](const RowBlock& panel) { panels[count++].place(task, panel); });
+    panels_in_steps_ = {panels, count};
+  }
+
+  bool suits_steps(RowRange keys) const {
+    return !panels_in_steps_.empty() && orders_->suits_steps(keys);
+  }
+
+  // What the rows' queries have summed goes on in panels of the other order.
+  void move_sums(const PanelTask<Real>& task, std::span<PanelGradients<Real>> from,
+                 std::span<PanelGradients<Real>> to) {
+    start(task, to);
+    orders_->move_sums(from, to, to.data() == panels_in_steps_.data());
   }
 
   // In the order of rows, which is that of the sums of sinks.
@@ -131,23 +156,27 @@ class BackwardWorker {
   void add_tiles(const PanelTask<Real>& task, const Schedule<Real>& schedule,
                  std::span<PanelGradients<Real>> panels, const Staging<Real>& staging) {
     const RowRange all = task.job.request().keys();
+    std::span<PanelGradients<Real>> taken = panels;
     walk_tiles(panels, all, [&](RowRange keys) {
+      const auto suited = suits_steps(keys) ? panels_in_steps_ : panels;
+      if (suited.data() != taken.data()) move_sums(task, std::exchange(taken, suited), suited);
       auto tile = read(task, keys, staging);
       if (schedule.stages_pairs) put_pairs(schedule, SummedOverKeys::kKeys, tile, staging.pairs);
       const bool has_finite_keys = schedule.table->backward->has_finite_keys(
           tile, static_cast<std::int32_t>(schedule.head_dim));
       const std::int64_t following =
-          following_keys<Real, PanelGradients<Real>>(schedule, panels, {keys.end, all.end});
+          following_keys<Real, PanelGradients<Real>>(schedule, taken, {keys.end, all.end});
       ahead_.start_tile(following);
       const KernelScope<Real> scope(*schedule.table, schedule.runs_kernels_alone);
-      for (std::size_t p = 0; p < panels.size(); ++p) {
-        PanelGradients<Real>& panel = panels[p];
+      for (std::size_t p = 0; p < taken.size(); ++p) {
+        PanelGradients<Real>& panel = taken[p];
         if (!panel.rows().sees(tile)) continue;
-        if (schedule.fetches_rows) tile.fetched = rows_ahead(task, panels, p, tile);
-        start(task, panels.first(p + 1));
+        if (schedule.fetches_rows) tile.fetched = rows_ahead(task, taken, p, tile);
+        start(task, taken.first(p + 1));
         panel.add(tile, has_finite_keys, scratch_);
       }
     });
+    if (taken.data() != panels.data()) move_sums(task, taken, panels);
   }
 
   // What panel p is to fetch while it computes a tile, as on the way forward, but beside one
@@ -179,7 +208,10 @@ class BackwardWorker {
   const Schedule<Real>& schedule_;
   Staging<Real> staging_;
   GradientScratch<Real> scratch_;
-  std::vector<PanelGradients<Real>> panels_;
+  std::vector<PanelGradients<Real>> panels_;  // [num_panels()]: those in order come first
+  // Where a block is taken in two orders: the rows a step apart.
+  std::optional<RowOrders<Real>> orders_;
+  std::span<PanelGradients<Real>> panels_in_steps_;
   RowsAhead ahead_;
 };
 

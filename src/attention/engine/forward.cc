@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "attention/engine/exact_rows.h"
 #include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
+#include "attention/engine/row_orders.h"
 #include "attention/engine/rows_ahead.h"
 #include "attention/engine/running_softmax.h"
 #include "attention/engine/tile_walk.h"
@@ -95,8 +97,8 @@ struct WorkerMemory {
         rows(layout.add<Real>(schedule.panel_rows *
                               std::max(schedule.widens_query() ? schedule.head_dim : 0,
                                        schedule.converts_out ? schedule.value_dim : 0))),
-        panels(layout.add<RunningSoftmax<Real>>(schedule.panels_per_block)),
-        panel_memory(schedule, schedule.panels_per_block, layout) {}
+        panels(layout.add<RunningSoftmax<Real>>(schedule.num_panels())),
+        panel_memory(schedule, schedule.num_panels(), layout) {}
 };
 
 // What one thread does: one block of panels at a time.
@@ -112,7 +114,7 @@ class Worker {
         staged_rows_(parts.rows.in(memory)),
         panels_(parts.panels.in(memory)) {
     static_assert(std::is_trivially_destructible_v<RunningSoftmax<Real>>);
-    for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
+    for (std::int64_t i = 0; i < schedule.num_panels(); ++i) {
       std::construct_at(panels_ + i, schedule, parts.panel_memory.parts,
                         parts.panel_memory.at(memory, i));
     }
@@ -165,7 +167,18 @@ class Worker {
       panels_[count].start(item.job, panel, staged_rows_);
       first = panel.rows.end;
     }
+    start_in_steps(item);
     return {panels_, count};
+  }
+
+  void start_in_steps(const Item& item) {
+    if (!schedule_.has_two_orders()) return;
+    orders_.emplace(schedule_, *item.job.request, item.block);
+    std::size_t count = 0;
+    RunningSoftmax<Real>* const panels = panels_ + schedule_.panels_per_block;
+    orders_->for_each_panel(
+        [&](const RowBlock& panel) { panels[count++].start(item.job, panel, staged_rows_); });
+    panels_in_steps_ = {panels, count};
   }
 
   void resume(const Item& item, std::span<RunningSoftmax<Real>> panels) {
@@ -176,15 +189,38 @@ class Worker {
   void walk(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
     if (schedule_.has_few_rows) return walk_stored(item, panels, keys);
     std::int32_t count = 0;
+    std::span<RunningSoftmax<Real>> taken = panels;
+    const auto add = [&] {
+      if (count > 0) add_tiles(item, taken, std::exchange(count, 0));
+    };
     walk_tiles(panels, keys, [&](RowRange some) {
-      if (count == schedule_.tiles_together) {
-        add_tiles(item, panels, std::exchange(count, 0));
-      }
+      const auto suited = suits_steps(some) ? panels_in_steps_ : panels;
+      const bool is_other = suited.data() != taken.data();
+      if (is_other || count == tiles_together(taken)) add();
+      if (is_other) move_sums(std::exchange(taken, suited), suited, some);
       read_tile(item, some, count++);
       ahead_.start_tile(
-          following_keys<Real, RunningSoftmax<Real>>(schedule_, panels, {some.end, keys.end}));
+          following_keys<Real, RunningSoftmax<Real>>(schedule_, taken, {some.end, keys.end}));
     });
-    if (count > 0) add_tiles(item, panels, count);
+    add();
+    if (taken.data() != panels.data()) move_sums(taken, panels, {keys.end, keys.end});
+  }
+
+  // How many tiles a panel takes in a row: one where it may see all of their keys.
+  std::int32_t tiles_together(std::span<const RunningSoftmax<Real>> panels) const {
+    const bool are_in_order = panels.data() != panels_in_steps_.data();
+    return schedule_.has_two_orders() && are_in_order ? 1 : schedule_.tiles_together;
+  }
+
+  bool suits_steps(RowRange keys) const {
+    return !panels_in_steps_.empty() && orders_->suits_steps(keys);
+  }
+
+  // What rows have summed goes on in panels of the other order, with the next one of these keys.
+  void move_sums(std::span<RunningSoftmax<Real>> from, std::span<RunningSoftmax<Real>> to,
+                 RowRange next) {
+    RunningSoftmax<Real>::begin_moved(from, to, next.begin);
+    orders_->move_sums(from, to, to.data() == panels_in_steps_.data());
   }
 
   // Makes some keys and values tile i of those that are computed together.
@@ -257,6 +293,7 @@ class Worker {
   }
 
   void finish(const Item& item, std::span<RunningSoftmax<Real>> panels) {
+    panels_in_steps_ = {};
     for (RunningSoftmax<Real>& panel : panels) {
       if (item.job.continuation.leaves_states) {
         panel.leave(item.job.continuation.states);
@@ -292,7 +329,10 @@ class Worker {
   Staging<Real> staging_;
   ScoreScratch<Real> scratch_;
   Real* staged_rows_;
-  RunningSoftmax<Real>* panels_;                                    // [panels_per_block]
+  RunningSoftmax<Real>* panels_;  // [num_panels()]: those in order come first
+  // Where the block is taken in two orders: the rows a step apart.
+  std::optional<RowOrders<Real>> orders_;
+  std::span<RunningSoftmax<Real>> panels_in_steps_;
   std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
   // Of a chunk of keys, and the one that follows.
   std::array<kernels::StoredTile, kChunkKeys / kernels::kTileKeys + 1> stored_tiles_;

@@ -254,6 +254,17 @@ double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int3
 }
 
 template <class Real>
+void PanelGradients<Real>::take_row(std::int32_t r, const PanelGradients& from,
+                                    std::int32_t from_r) {
+  const std::int64_t width = rows_.width();
+  const std::int64_t from_width = from.rows_.width();
+  for (std::int64_t d = 0; d < schedule_.head_dim; ++d) {
+    grad_query_[d * width + r] =
+        from.is_started() ? from.grad_query_[d * from_width + from_r] : Real{0};
+  }
+}
+
+template <class Real>
 void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
                                const GradientScratch<Real>& scratch) {
   if (exact_ != nullptr || !changes_scores_) {

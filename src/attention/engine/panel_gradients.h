@@ -103,6 +103,10 @@ class PanelGradients {
   void start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
              const PanelWeights<Real>& weights, const GradientScratch<Real>& scratch);
 
+  // Row r goes on with what a row of another panel has summed for its query: both have started, or
+  // the other one has summed nothing.
+  void take_row(std::int32_t r, const PanelGradients& from, std::int32_t from_r);
+
   // Adds a tile of keys, all finite or not, which the rows visit.
   void add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
            const GradientScratch<Real>& scratch);

@@ -104,14 +104,58 @@ void RunningSoftmax<Real>::add_seen(std::span<const kernels::StoredTile> tiles,
 
 // The state is one of the chunk of keys that this one is in.
 template <class Real>
-void RunningSoftmax<Real>::enter_chunk_of(std::int32_t first_key) {
-  const std::int64_t chunk = first_key / kernels::kChunkKeys;
-  if (chunk != chunk_) {
-    end_chunk();
-    chunk_ = chunk;
-  }
+void RunningSoftmax<Real>::enter_chunk_of(std::int64_t first_key) {
+  end_chunks_before(first_key);
   if (!has_part_) begin_chunk();
   if (!rows_.is_packed()) rows_.pack(staged_rows_);
+}
+
+template <class Real>
+void RunningSoftmax<Real>::end_chunks_before(std::int64_t key) {
+  const std::int64_t chunk = key / kernels::kChunkKeys;
+  if (chunk == chunk_) return;
+  end_chunk();
+  chunk_ = chunk;
+}
+
+template <class Real>
+void RunningSoftmax<Real>::begin_moved(std::span<RunningSoftmax> from, std::span<RunningSoftmax> to,
+                                       std::int64_t key) {
+  bool has_part = false;
+  bool has_total = false;
+  for (RunningSoftmax& panel : from) {
+    panel.end_chunks_before(key);
+    has_part |= panel.has_part_;
+    has_total |= panel.has_total_;
+  }
+  for (RunningSoftmax& panel : to) {
+    panel.has_part_ = panel.has_total_ = false;
+    panel.chunk_ = key / kernels::kChunkKeys;
+    // One state serves where there is no other.
+    if (has_total) {
+      panel.begin_chunk();
+      panel.end_chunk();
+    }
+    if (has_part) panel.begin_chunk();
+  }
+}
+
+template <class Real>
+void RunningSoftmax<Real>::take_row(std::int32_t r, const RunningSoftmax& from,
+                                    std::int32_t from_r) {
+  const auto take = [&](const kernels::BasicPanelState<Real>& target,
+                        const kernels::BasicPanelState<Real>& source) {
+    target.minus_m[r] = source.minus_m[from_r];
+    target.threshold[r] = source.threshold[from_r];
+    target.sum[r] = source.sum[from_r];
+    const std::int64_t width = rows_.width();
+    const std::int64_t from_width = from.rows_.width();
+    for (std::int64_t d = 0; d < schedule_.value_dim; ++d) {
+      target.out[d * width + r] = source.out[d * from_width + from_r];
+    }
+  };
+  if (from.has_part_) take(part_, from.part_);
+  if (from.has_total_) take(total_, from.total_);
 }
 
 template <class Real>

@@ -93,6 +93,13 @@ class RunningSoftmax {
   void take_over(const SavedChunk<Real>& chunk);
   bool has_seen_chunk() const { return has_part_; }
 
+  // Before rows of some panels go on in others: ends the chunks of keys before the one that this
+  // key is in, and forgets what the other panels have summed.
+  static void begin_moved(std::span<RunningSoftmax> from, std::span<RunningSoftmax> to,
+                          std::int64_t key);
+  // After that: row r goes on with what a row of another panel has summed.
+  void take_row(std::int32_t r, const RunningSoftmax& from, std::int32_t from_r);
+
   // Begins with what the rows summed over earlier keys; leaves there what they have summed since.
   void resume(const RowStates<Real>& states);
   void leave(const RowStates<Real>& states);
@@ -132,7 +139,8 @@ class RunningSoftmax {
   void add_seen(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
                 const ScoreScratch<Real>& scratch);
   void begin_chunk();
-  void enter_chunk_of(std::int32_t first_key);
+  void enter_chunk_of(std::int64_t first_key);
+  void end_chunks_before(std::int64_t key);
   void reset(const kernels::BasicPanelState<Real>& state) const;
   Real* out_of(const kernels::BasicPanelState<Real>& state, std::int32_t r) const;
 

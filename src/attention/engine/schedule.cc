@@ -153,18 +153,34 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   return schedule;
 }
 
-// AMX multiplies a panel by a tile of keys so fast that loading the panel's query and sums anew for
-// each tile takes a noticeable part of the time: a panel takes several in a row. Not where tiles
-// are copied, for which there is memory for one, nor where functions of a user's run, between which
-// calls can be cancelled.
+// Whether keys that no row sees may be left out of what is multiplied.
 template <class Real>
-std::int32_t tiles_together(const Schedule<Real>& schedule, Pass pass) {
-  if (pass != Pass::kForward || !schedule.table->multiplies_tiles() || schedule.has_few_rows ||
-      schedule.stages_key || schedule.stages_value || !schedule.runs_kernels_alone) {
+bool may_leave_out_keys(const Schedule<Real>& schedule, const Request<Real>& request) {
+  return request.terms.empty() && !schedule.has_dropout && !request.mask.adds() &&
+         !schedule.table->multiplies_tiles();
+}
+
+// AMX multiplies a panel by a tile of keys so fast that loading the panel's query and sums anew for
+// each tile takes a noticeable part of the time: a panel takes several in a row. So it does of
+// tiles that rows a step apart see few keys of, until these are as many as a tile has. Not where
+// tiles are copied, for which there is memory for one, nor, of AMX, where functions of a user's
+// run, between which calls can be cancelled.
+template <class Real>
+std::int32_t tiles_together(const Schedule<Real>& schedule, const Request<Real>& request,
+                            Pass pass) {
+  if (pass != Pass::kForward || schedule.has_few_rows || schedule.stages_key ||
+      schedule.stages_value) {
     return 1;
   }
+  std::int64_t wanted = 1;
+  if (schedule.table->multiplies_tiles()) {
+    wanted = schedule.runs_kernels_alone ? kMostTilesTogether : 1;
+  } else if (may_leave_out_keys(schedule, request)) {
+    wanted = std::max(schedule.query_step(request), schedule.tile_step);
+  }
   const std::int64_t tiles = (schedule.kv_len - 1) / kernels::kTileKeys + 1;
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(tiles, 1, kMostTilesTogether));
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(std::min(tiles, wanted), 1, kMostTilesTogether));
 }
 
 // As many as there are in whole vectors, up to the most.
@@ -219,6 +235,44 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
   return std::clamp<std::int64_t>(fair, 1, most);
 }
 
+// The most rows of a block that has them in two orders.
+constexpr std::int64_t kMostRowsInTwoOrders = 2048;
+
+// How far apart rows stand that some tiles take together, where they take them so: 1 elsewhere. On
+// the way back no sum may tell which rows stand beside each other.
+template <class Real>
+std::int64_t step_of_tiles(const Schedule<Real>& schedule, const Request<Real>& request,
+                           Pass pass) {
+  const bool sums_in_any_order =
+      pass == Pass::kForward || (schedule.table->keys_together == 1 && !request.sinks);
+  const std::int64_t step = request.mask.query_step_of_tiles();
+  if (pass == Pass::kWeights || schedule.has_few_rows || request.query_step() > 1 ||
+      step >= request.num_queries() || !sums_in_any_order ||
+      !may_leave_out_keys(schedule, request)) {
+    return 1;
+  }
+  return step * request.heads_per_kv_head <= kMostRowsInTwoOrders ? step : 1;
+}
+
+// Makes blocks ones of rows in two orders: of as many rows as panels and threads want of each step.
+template <class Real>
+void take_two_orders(Schedule<Real>& schedule, const Request<Real>& request, std::int64_t step) {
+  const std::int64_t group = request.heads_per_kv_head;
+  const std::int64_t all_rows =
+      request.shape.batch * request.num_kv_heads() * request.rows_per_kv_head();
+  const std::int64_t fair =
+      schedule.workers == 1 ? all_rows : all_rows / (schedule.workers * kBlocksPerThread);
+  const std::int64_t most =
+      std::clamp<std::int64_t>(std::min(fair, kMostRowsInTwoOrders) / step, 1, schedule.panel_rows);
+  const std::int64_t rows = std::max<std::int64_t>(most / group, 1) * group;
+  // Lanes that stay empty cost what the others do.
+  if (2 * rows < schedule.table->lanes) return;
+  schedule.tile_step = step;
+  schedule.rows_per_step = rows;
+  schedule.panels_per_block =
+      static_cast<std::int32_t>(step * ((rows - 1) / schedule.panel_rows + 1));
+}
+
 }  // namespace
 
 template <class Real>
@@ -252,12 +306,14 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
       pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
   if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
   schedule.keeps_weights = keeps_weights(schedule, request, has_few_rows, pass);
-  schedule.tiles_together = tiles_together(schedule, pass);
   schedule.workers = static_cast<int>(
       std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   schedule.panels_per_block =
       divides_keys ? 1
                    : static_cast<std::int32_t>(panels_of_block(schedule, pass, panels, all_panels));
+  const std::int64_t tile_step = divides_keys ? 1 : step_of_tiles(schedule, request, pass);
+  if (tile_step > 1) take_two_orders(schedule, request, tile_step);
+  schedule.tiles_together = tiles_together(schedule, request, pass);
   return schedule;
 }
 
@@ -279,6 +335,7 @@ Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
   }
   exact.key_storage = exact.value_storage = KvStorage::kFloat32;
   exact.panels_per_block = 1;
+  exact.tile_step = 1;
   exact.tiles_together = 1;
   exact.keeps_scores = true;
   exact.key_chunks = 1;

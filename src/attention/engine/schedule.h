@@ -59,8 +59,12 @@ struct Schedule {
   // Queries that see alike are taken together, even where they are not neighbours, and without
   // others.
   bool groups_queries = false;
+  // Where that holds of some tiles alone, blocks have their rows in two orders (row_orders.h): this
+  // far apart, and as they follow each other. 1 elsewhere.
+  std::int64_t tile_step = 1;
+  std::int64_t rows_per_step = 0;  // of a block, in the first of these orders
   std::int32_t panel_rows = 0;
-  std::int32_t panels_per_block = 0;
+  std::int32_t panels_per_block = 0;  // in each order
   // Tiles of keys that a panel computes one after the other, before the next panel does: those that
   // follow each other, of one chunk or of two.
   std::int32_t tiles_together = 1;
@@ -77,7 +81,16 @@ struct Schedule {
   std::int64_t whole_vectors() const {
     return (panel_rows + table->lanes - 1) / table->lanes * std::int64_t{table->lanes};
   }
-  std::int64_t block_rows() const { return std::int64_t{panel_rows} * panels_per_block; }
+  // One panel has its rows in one order.
+  bool has_two_orders() const { return tile_step > 1 && panels_per_block > 1; }
+  // Of a worker.
+  std::int64_t num_panels() const {
+    return std::int64_t{panels_per_block} * (has_two_orders() ? 2 : 1);
+  }
+  std::int64_t block_rows() const {
+    return has_two_orders() ? tile_step * rows_per_step
+                            : std::int64_t{panel_rows} * panels_per_block;
+  }
   std::int64_t query_step(const Request<Real>& request) const {
     return groups_queries ? request.query_step() : 1;
   }

@@ -52,22 +52,27 @@ class Aligned : public MaskPart {
   }
   GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const final {
     const RowRange positions = rows.positions();
-    const std::int64_t moved = moved_by(shape, rows);
+    const std::int64_t moved = moved_by(shape, rows.batch);
     const RowRange of_first = range_at(positions.begin + moved);
     const RowRange of_last = range_at(positions.end - 1 + moved);
     return {{of_last.begin, of_first.end}, {of_first.begin, of_last.end}};
   }
+  bool may_show(const ScoreShape& shape, const QueryStretch& queries, RowRange keys) const final {
+    const std::int64_t moved = moved_by(shape, queries.batch);
+    return keys.begin < range_at(queries.positions.end - 1 + moved).end &&
+           keys.end > range_at(queries.positions.begin + moved).begin;
+  }
   void narrow(const ScoreShape& shape, const RowGroup& rows, RowRange* seen) const final {
-    const std::int64_t moved = moved_by(shape, rows);
+    const std::int64_t moved = moved_by(shape, rows.batch);
     for (std::int32_t r = 0; r < rows.num_rows; ++r) {
       seen[r] = seen[r] & range_at(rows.q_idx[r] + moved);
     }
   }
 
  private:
-  // How far the rows stand among the keys from where they stand among the queries.
-  std::int64_t moved_by(const ScoreShape& shape, const RowGroup& rows) const {
-    return alignment_.resolve(shape, rows.batch) - shape.query_offset[rows.batch];
+  // How far queries stand among the keys from where they stand in the call.
+  std::int64_t moved_by(const ScoreShape& shape, std::int64_t batch) const {
+    return alignment_.resolve(shape, batch) - shape.query_offset[batch];
   }
   // The range of a query that stands at `position`, whose ends do not fall as that grows; they may
   // lie beyond the keys.

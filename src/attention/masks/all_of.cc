@@ -114,6 +114,9 @@ void AllOf::see(const ScoreShape& shape, const RowGroup& rows, RowRange keys, Ke
   const GroupRanges found = ranges(shape, rows);
   if ((keys & found.of_all) == keys) {
     std::fill_n(seen, rows.num_rows, KeyBits::between(keys.begin - first, keys.end - first));
+  } else if (keys.begin >= found.of_any.end || keys.end <= found.of_any.begin) {
+    std::fill_n(seen, rows.num_rows, KeyBits());
+    return;
   } else {
     const std::int64_t offset = shape.query_offset[rows.batch];
     for (std::int32_t r = 0; r < rows.num_rows; ++r) {
@@ -125,15 +128,32 @@ void AllOf::see(const ScoreShape& shape, const RowGroup& rows, RowRange keys, Ke
 }
 
 std::int64_t AllOf::query_block() const {
-  for (const auto& part : parts_) {
-    if (part->query_block() > 1) return part->query_block();
-  }
-  return 1;
+  return first_above_one([](const MaskPart& part) { return part.query_block(); });
 }
 
 std::int64_t AllOf::query_step() const {
+  return first_above_one([](const MaskPart& part) { return part.query_step(); });
+}
+
+std::int64_t AllOf::query_step_of_tiles() const {
+  return first_above_one([](const MaskPart& part) { return part.query_step_of_tiles(); });
+}
+
+std::int64_t AllOf::key_step(const ScoreShape& shape, const QueryStretch& queries,
+                             RowRange keys) const {
+  return first_above_one([&](const MaskPart& part) { return part.key_step(shape, queries, keys); });
+}
+
+bool AllOf::may_show(const ScoreShape& shape, const QueryStretch& queries, RowRange keys) const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [&](const auto& part) { return part->may_show(shape, queries, keys); });
+}
+
+template <class Ask>
+std::int64_t AllOf::first_above_one(const Ask& ask) const {
   for (const auto& part : parts_) {
-    if (part->query_step() > 1) return part->query_step();
+    const std::int64_t answer = ask(*part);
+    if (answer > 1) return answer;
   }
   return 1;
 }

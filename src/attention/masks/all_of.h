@@ -46,6 +46,10 @@ class AllOf {
   // That of the first part that has one; 1 otherwise.
   std::int64_t query_step() const;
   // The same.
+  std::int64_t query_step_of_tiles() const;
+  std::int64_t key_step(const ScoreShape& shape, const QueryStretch& queries, RowRange keys) const;
+  bool may_show(const ScoreShape& shape, const QueryStretch& queries, RowRange keys) const;
+  // The same.
   std::int64_t query_block() const;
   // Takes what irregular parts hide out of seen[r].
   void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys, KeyBits* seen) const {
@@ -62,6 +66,10 @@ class AllOf {
   }
 
  private:
+  // The first part's answer that is more than 1; 1 otherwise.
+  template <class Ask>
+  std::int64_t first_above_one(const Ask& ask) const;
+
   std::vector<std::shared_ptr<const MaskPart>> parts_;
 };
 

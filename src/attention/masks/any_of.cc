@@ -20,6 +20,7 @@ namespace {
 using detail::AllOf;
 using detail::IrregularPart;
 using detail::KeyBits;
+using detail::QueryStretch;
 using detail::RowBits;
 using detail::RowGroup;
 using detail::ScoreIndex;
@@ -77,6 +78,29 @@ class AnyOf final : public IrregularPart {
       if (mask.query_block() > 1) return mask.query_block();
     }
     return 1;
+  }
+
+  std::int64_t query_step_of_tiles() const override {
+    for (const AllOf& mask : masks_) {
+      if (mask.query_step_of_tiles() > 1) return mask.query_step_of_tiles();
+    }
+    return 1;
+  }
+  // That of the one alternative that shows some of these keys.
+  std::int64_t key_step(const ScoreShape& shape, const QueryStretch& queries,
+                        RowRange keys) const override {
+    const AllOf* only = nullptr;
+    for (const AllOf& mask : masks_) {
+      if (!mask.may_show(shape, queries, keys)) continue;
+      if (only != nullptr) return 1;
+      only = &mask;
+    }
+    return only == nullptr ? 1 : only->key_step(shape, queries, keys);
+  }
+  bool may_show(const ScoreShape& shape, const QueryStretch& queries,
+                RowRange keys) const override {
+    return std::any_of(masks_.begin(), masks_.end(),
+                       [&](const AllOf& mask) { return mask.may_show(shape, queries, keys); });
   }
 
   void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,

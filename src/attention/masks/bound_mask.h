@@ -38,6 +38,10 @@ class BoundMask {
   }
   std::int64_t query_step() const { return query_step_; }
   std::int64_t query_block() const { return parts_.query_block(); }
+  std::int64_t query_step_of_tiles() const { return parts_.query_step_of_tiles(); }
+  std::int64_t key_step(const detail::QueryStretch& queries, RowRange keys) const {
+    return parts_.key_step(shape_, queries, keys);
+  }
 
   // What each of the rows sees of the keys of one tile, but for what an additive part hides.
   void see(const detail::RowGroup& rows, RowRange keys, detail::KeyBits* seen) const {

@@ -41,6 +41,12 @@ struct RowGroup {
   bool has_one_head() const { return num_rows == 1 || heads[0] == heads[1]; }
 };
 
+// Queries of one batch entry that follow each other, by their positions, which count query_offset.
+struct QueryStretch {
+  std::int64_t batch;
+  RowRange positions;
+};
+
 // Keys that lie in the ranges of all rows of a group, and keys outside of which no row's range has
 // any.
 struct GroupRanges {
@@ -101,6 +107,19 @@ class MaskPart {
   }
   // Queries that stand so many positions apart see alike: they are computed together.
   virtual std::int64_t query_step() const { return 1; }
+  // The same of some tiles alone, those of which key_step() says so.
+  virtual std::int64_t query_step_of_tiles() const { return query_step(); }
+  // Those of these queries that see the same one of some neighbouring keys stand multiples of so
+  // many positions apart: 1 where nothing is known.
+  virtual std::int64_t key_step(const ScoreShape& /*shape*/, const QueryStretch& /*queries*/,
+                                RowRange /*keys*/) const {
+    return query_step();
+  }
+  // Whether some of these queries may see some of these keys: true is always a right answer.
+  virtual bool may_show(const ScoreShape& /*shape*/, const QueryStretch& /*queries*/,
+                        RowRange /*keys*/) const {
+    return true;
+  }
   // So many queries, from a multiple of it on, see alike: no others are computed with them.
   virtual std::int64_t query_block() const { return 1; }
   // Takes the keys that the part hides out of seen[r], for each row of the group; the bits are

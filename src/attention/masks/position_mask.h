@@ -38,6 +38,11 @@ class PositionMask : public IrregularPart {
                                  RowRange keys) const final {
     return part().of_ranges(positions(shape, rows), keys);
   }
+  bool may_show(const ScoreShape& shape, const QueryStretch& queries, RowRange keys) const final {
+    const std::int64_t moved = shift(shape, queries.batch);
+    return part().of_ranges({queries.positions.begin + moved, queries.positions.end + moved},
+                            keys) != kernels::Visibility::kNone;
+  }
   GroupRanges ranges(const ScoreShape& shape, const RowGroup& /*rows*/) const override {
     return {{0, shape.kv_len}, {0, shape.kv_len}};
   }
