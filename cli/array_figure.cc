@@ -99,14 +99,13 @@ std::string explore(const ArrayProblem& problem, const ArrayResult& result) {
   sentence.note = fmt::format("What `heed run` computed.{}", shown_part(weights, shown));
   const Tensor<bool> all_visible = visible_keys(problem, weights.shape());
   const auto visible = all_visible.view().select(0, 0).slice(0, 0, shown);
-  if (problem.bias || problem.softcap != 0 || !is_same_in_all_heads(visible)) {
-    return explorer_page({{std::move(sentence)}});
-  }
+  if (!is_same_in_all_heads(visible)) return explorer_page({{std::move(sentence)}});
+  sentence.visible = to_tensor(visible.select(0, 0));
+  sentence.mask = problem.mask.description();
+  if (problem.bias || problem.softcap != 0) return explorer_page({{std::move(sentence)}});
   sentence.query = heads_of(problem.query, num_heads, shown);
   sentence.key = heads_of(problem.key, num_heads, shown);
   sentence.value = heads_of(problem.value, num_heads, shown);
-  sentence.visible = to_tensor(visible.select(0, 0));
-  sentence.mask = problem.mask.description();
   sentence.scale = problem.scale;
   return explorer_page({{std::move(sentence)}});
 }

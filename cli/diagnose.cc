@@ -1,5 +1,6 @@
 // heed diagnose: what the heads of a model have learned.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "heed/inspect/explorer.h"
 #include "heed/inspect/layer_text.h"
 #include "heed/inspect/saved_model.h"
+#include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
 #include "mask_argument.h"
 #include "models/trained_model.h"
@@ -41,6 +43,9 @@ struct DiagnoseArguments {
 };
 
 constexpr const char* kDiagnoseOut = "--out";
+constexpr const char* kLooksCausal =
+    "All weights on later keys are 0: if a causal mask made them so, say --mask causal, for "
+    "entropies are relative to the number of keys that were visible.";
 
 // What --out can be asked for.
 Picture known_pictures() {
@@ -88,7 +93,7 @@ inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const
   const Mask mask = arguments.mask.empty() ? Mask() : parse_mask("--mask", arguments.mask);
   Tensor<float> first;
   if (weights.extent(0) > 0) first = to_float(AnyTensor(to_tensor(weights.select(0, 0))));
-  return {name, weight_diagnostics(weights, mask, options), std::move(first)};
+  return {name, weight_diagnostics(weights, mask, options), std::move(first), mask};
 }
 
 // Whether nothing is ever looked at that comes later, which nobody said would be so.
@@ -144,8 +149,17 @@ Figure similarity_figure(const std::vector<inspect::MeasuredLayer>& layers,
   return figure;
 }
 
+// The tabs of a page; `remark` is what their notes say beside.
+std::vector<ExplorerSentence> sentences_of(const inspect::ModelMeasurement& measured,
+                                           const std::string& remark) {
+  std::vector<ExplorerSentence> sentences = inspect::to_explorer(measured);
+  if (remark.empty()) return sentences;
+  for (ExplorerSentence& sentence : sentences) sentence.note += ' ' + remark;
+  return sentences;
+}
+
 void write_picture_of(const inspect::ModelMeasurement& measured, const nlohmann::json& json,
-                      const DiagnoseArguments& arguments) {
+                      const DiagnoseArguments& arguments, const std::string& remark = "") {
   if (arguments.out.empty()) return;
   if (measured.layers.empty()) throw std::runtime_error("the model has no attention to draw");
   OutputFiles files;
@@ -153,7 +167,7 @@ void write_picture_of(const inspect::ModelMeasurement& measured, const nlohmann:
   write_picture(files, kDiagnoseOut, arguments.out,
                 {.figure = [&] { return similarity_figure(measured.layers, arguments.picture); },
                  .json = [&] { return dump(json); },
-                 .page = [&] { return explorer_page({inspect::to_explorer(measured)}); }});
+                 .page = [&] { return explorer_page({sentences_of(measured, remark)}); }});
   files.commit();
 }
 
@@ -216,7 +230,8 @@ void diagnose_weights(const DiagnoseArguments& arguments) {
       });
   nlohmann::json json = json_of(arguments, layers, are_listed);
   json["looks_causal"] = is_causal;
-  write_picture_of({.sequences = "the sequences in the file", .layers = layers}, json, arguments);
+  write_picture_of({.sequences = "the sequences in the file", .layers = layers}, json, arguments,
+                   is_causal ? kLooksCausal : "");
   if (arguments.as_json) {
     std::cout << dump(json);
     return;
@@ -229,8 +244,7 @@ void diagnose_weights(const DiagnoseArguments& arguments) {
         {sanitize_for_terminal(layers.front().name), layers.front().diagnostics});
   }
   if (is_causal) {
-    std::cout << "\nAll weights on later keys are 0: if a causal mask made them so, say --mask\n"
-                 "causal, for entropies are relative to the number of keys that were visible.\n";
+    std::cout << '\n' << wrap_text(kLooksCausal, detect_terminal(STDOUT_FILENO).width);
   }
   if (!are_listed && arguments.lengths.empty() && arrays.front().extent(0) > 1) {
     std::cout

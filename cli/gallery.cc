@@ -1,4 +1,4 @@
-// heed gallery: every picture of the tutorials, drawn.
+// heed gallery: every picture that explains attention, drawn.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -139,8 +139,13 @@ void write_gallery(const GalleryArguments& arguments) {
     for (const Theme theme : themes) {
       const std::string name = learn::picture_file(picture, theme, ending);
       const Figure figure = drawn_picture(picture, times, theme);
-      add(name, arguments.format == "html" ? figure_page(figure)
-                                           : render_figure(figure, figure_format(name)));
+      if (arguments.format != "html") {
+        add(name, render_figure(figure, figure_format(name)));
+      } else if (theme == Theme::kLight && themes.size() > 1) {
+        add(name, figure_page(figure, drawn_picture(picture, times, Theme::kDark)));
+      } else {
+        add(name, figure_page(figure));
+      }
     }
   }
   if (has_index) {
@@ -156,7 +161,7 @@ void write_gallery(const GalleryArguments& arguments) {
 }  // namespace
 
 void add_gallery(CLI::App& command) {
-  CLI::App* verb = command.add_subcommand("gallery", "Draw every picture of the tutorials");
+  CLI::App* verb = command.add_subcommand("gallery", "Draw the pictures that explain attention");
   auto arguments = std::make_shared<GalleryArguments>();
   CLI::Option* folder =
       add_option(*verb, "DIR", arguments->folder,

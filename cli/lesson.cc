@@ -1,7 +1,8 @@
-// heed lesson: the tutorials' demonstrations, step by step.
+// heed lesson: demonstrations, step by step.
 #include "lessons/lesson.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
@@ -13,6 +14,7 @@
 
 #include "arguments.h"
 #include "core/closest_name.h"
+#include "heed/viz/terminal.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "verbs.h"
@@ -85,8 +87,11 @@ void run_lesson(const learn::Lesson& lesson, const LessonArguments& arguments) {
     throw UsageError(fmt::format("--model: the lesson {} looks at no model", lesson.name));
   }
   const std::string option = "--out";
-  learn::Report report;
-  const Picture picture{.figure = [&] { return report.drawing()(arguments.picture.theme()); },
+  learn::Report report(detect_terminal(STDOUT_FILENO));
+  const auto draw = [&](Theme theme) { return [&, theme] { return report.drawing()(theme); }; };
+  const bool is_dark = arguments.picture.is_dark;
+  const Picture picture{.figure = draw(arguments.picture.theme()),
+                        .dark = is_dark ? std::function<Figure()>() : draw(Theme::kDark),
                         .json = [&] { return report.values().dump(2) + '\n'; }};
   OutputFiles files;
   // A lesson may take a while: what is wrong with the file is said first.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "io/unicode.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -41,6 +42,12 @@ bool is_drawn(const Picture& picture, const std::string& ending) {
   return is_figure(ending) || (ending == ".html" && picture.page == nullptr);
 }
 
+std::string page_of(const Picture& picture) {
+  if (picture.page) return picture.page();
+  return picture.dark ? figure_page(picture.figure(), picture.dark())
+                      : figure_page(picture.figure());
+}
+
 }  // namespace
 
 void add_picture_options(CLI::App& verb, PictureArguments& arguments) {
@@ -64,6 +71,13 @@ AttentionFigureOptions figure_options(const PictureArguments& arguments) {
           .scale = kScales.at(arguments.scale),
           .hides_first_key = arguments.hides_first,
           .theme = arguments.theme()};
+}
+
+std::string headline(std::string_view text) {
+  constexpr int kMostColumns = 72;
+  const std::string legible = unicode::legible(text);
+  const std::string_view start = unicode::prefix_of_columns(legible, kMostColumns);
+  return std::string(start) + (start.size() < legible.size() ? "…" : "");
 }
 
 bool is_picture(const fs::path& path) {
@@ -97,9 +111,7 @@ void write_picture(OutputFiles& files, const std::string& option, const fs::path
   check_picture(option, path, picture);
   const std::string ending = ending_of(path);
   if (ending == ".json") return files.write_text(option, picture.json());
-  if (ending == ".html") {
-    return files.write_text(option, picture.page ? picture.page() : figure_page(picture.figure()));
-  }
+  if (ending == ".html") return files.write_text(option, page_of(picture));
   files.write_text(option, render_figure(picture.figure(), figure_format(path)));
 }
 

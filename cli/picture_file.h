@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/figure.h"
@@ -28,9 +29,14 @@ void add_picture_options(CLI::App& verb, PictureArguments& arguments);
 // The options of a figure of weights that the arguments name; the rest is the caller's.
 AttentionFigureOptions figure_options(const PictureArguments& arguments);
 
+// A text as the title of a picture: itself, or of a long one the beginning. The tokens stand on the
+// axes.
+std::string headline(std::string_view text);
+
 // What a verb can write. What is empty it has not, and files with that ending are refused.
 struct Picture {
   std::function<Figure()> figure = {};     // .png, .svg, .pdf
+  std::function<Figure()> dark = {};       // the same on a dark ground, for a page that has both
   std::function<std::string()> json = {};  // .json: the numbers
   std::function<std::string()> page = {};  // .html: the page to play with; without it, the figure
 };

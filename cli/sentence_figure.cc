@@ -31,7 +31,7 @@ Figure draw_figure(const inspect::AttendedTokens& attention, const std::vector<s
   titles.reserve(heads.size());
   for (const std::int64_t head : heads) titles.push_back(fmt::format("Head {}", head));
   AttentionFigureOptions options = figure_options(arguments);
-  options.title = attention.text;
+  options.title = headline(attention.text);
   options.note = note;
   options.queries = attention.labels;
   options.keys = attention.labels;

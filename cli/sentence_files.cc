@@ -101,7 +101,7 @@ void write_sentence(const fs::path& path, const SentenceAttention& attention,
     return draw_figure(attention, heads, note_of(attention.settings), arguments);
   };
   const auto page = [&] {
-    return explorer_page({{explorer_example(), inspect::to_explorer(attention)}});
+    return explorer_page({{inspect::to_explorer(attention), explorer_example()}});
   };
   write_explanation(
       path,

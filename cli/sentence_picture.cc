@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "heed/viz/colormap.h"
 #include "heed/viz/layout.h"
 
 namespace heed::cli {
@@ -46,7 +47,8 @@ Arrangement arrange(const inspect::AttendedTokens& attention, int num_heads, int
 }
 
 // The end of the colour scale. Many tokens share the attention of one, and colours up to 1 would
-// all be dark: the scale then ends near the median of the rows' largest weights.
+// all be dark: the scale then ends near the median of the rows' largest weights, but not so early
+// that weights which are all alike look strong.
 float scale_end(const inspect::AttendedTokens& attention) {
   constexpr std::int64_t kFew = 10;
   const std::int64_t num_tokens = attention.num_tokens();
@@ -58,8 +60,9 @@ float scale_end(const inspect::AttendedTokens& attention) {
   }
   const auto median = largest.begin() + static_cast<std::ptrdiff_t>(largest.size() / 2);
   std::nth_element(largest.begin(), median, largest.end());
+  const float least = std::max(*median, least_scale_end(num_tokens));
   for (const float end : {0.01F, 0.02F, 0.05F, 0.1F, 0.2F, 0.5F}) {
-    if (*median <= end) return end;
+    if (least <= end) return end;
   }
   return 1;
 }

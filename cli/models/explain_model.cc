@@ -79,7 +79,7 @@ Figure figure_of(const ModelExplanation& request, const models::Model& model,
                  const inspect::ModelReading& reading) {
   if (!request.layer && !request.head) {
     AttentionFigureOptions options = figure_options(request.picture);
-    options.title = reading.text;
+    options.title = headline(reading.text);
     options.note =
         fmt::format("{}: a row is a layer, a column a head.", model.config().architecture);
     options.visible = reading.visible;
@@ -104,7 +104,7 @@ void write_file(const ModelExplanation& request, const models::Model& model,
   write_explanation(request.out,
                     {.picture = {.figure = [&] { return figure_of(request, model, reading); },
                                  .json = [&] { return weights_json(request, model, reading); },
-                                 .page = [&] { return model_page(model, reading); }},
+                                 .page = [&] { return model_page(request.model, model, reading); }},
                      .text = [&] { return text_of_layer(request, reading); },
                      .weights = weights.view(),
                      .visible = reading.visible.view(),

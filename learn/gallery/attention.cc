@@ -1,4 +1,4 @@
-// Pictures of attention weights that the tutorials compute.
+// Pictures of attention weights that PyTorch computes alike.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kQueryPosition = "Query Position (attending FROM)";
 constexpr const char* kKeyPosition = "Key Position (attending TO)";
-constexpr const char* kNoSeed = "The tutorial sets no seed here; these are PyTorch's numbers ";
+constexpr const char* kSeedZero = "PyTorch's numbers after manual_seed(0).";
 
 const std::vector<std::string> kWords{"The", "cat", "sat", "on", "the", "mat"};
 
@@ -64,10 +64,10 @@ Tensor<float> stacked(const Tensor<float>& first, const Tensor<float>& second) {
   return both;
 }
 
-// The notebook of the last pictures sets torch.manual_seed(42) once. From there on it draws Q, K
-// and V of its first example, a layer, and that layer's input.
-struct Notebook {
-  Notebook() {
+// What the last pictures draw after torch.manual_seed(42): Q, K and V of an example that is not
+// shown, a layer, and that layer's input.
+struct SeededLayer {
+  SeededLayer() {
     for (int i = 0; i < 3; ++i) generator.randn({1, 4, 8});
     layer = attention_init(generator, kEmbedDim, kEmbedDim);
     x = generator.randn({2, 10, kEmbedDim});
@@ -88,9 +88,9 @@ struct Notebook {
   Tensor<float> x;
 };
 
-constexpr const char* kNotebookNote =
-    "PyTorch's numbers after manual_seed(42), drawn in the notebook's order. It does not show its "
-    "layer: four linear maps with biases stand in.";
+constexpr const char* kSeededLayerNote =
+    "PyTorch's numbers after manual_seed(42) and three randn(1, 4, 8), of four linear maps with "
+    "biases.";
 
 Figure draw_pattern(const char* title, const Mask& mask, Theme theme) {
   const auto names = numbered_titles("Pos ", 4);
@@ -125,13 +125,12 @@ Figure draw_causal_heads(Theme theme) {
 }
 
 Figure draw_weights_of_four(Theme theme) {
-  return attention_figure(drawn_weights(0, 4, {}),
-                          {.title = "Attention weights of four tokens",
-                           .note = std::string(kNoSeed) + "after manual_seed(0).",
-                           .query_title = "query position",
-                           .key_title = "key position",
-                           .color_map = ColorMap::kBlues,
-                           .theme = theme});
+  return attention_figure(drawn_weights(0, 4, {}), {.title = "Attention weights of four tokens",
+                                                    .note = kSeedZero,
+                                                    .query_title = "query position",
+                                                    .key_title = "key position",
+                                                    .color_map = ColorMap::kBlues,
+                                                    .theme = theme});
 }
 
 Figure draw_bidirectional_and_causal(Theme theme) {
@@ -144,7 +143,7 @@ Figure draw_bidirectional_and_causal(Theme theme) {
     visible.data()[36 + i] = triangle.data()[i];
   }
   return attention_figure(both, {.title = "Bidirectional and causal attention",
-                                 .note = std::string(kNoSeed) + "after manual_seed(0).",
+                                 .note = kSeedZero,
                                  .queries = kWords,
                                  .keys = kWords,
                                  .panels = titles,
@@ -157,7 +156,7 @@ Figure draw_eight_heads(Theme theme) {
   const auto titles = numbered_titles("Head ", 8);
   return attention_figure(head_weights(0, {2, 10, 64}, 8, {}),
                           {.title = "Eight heads over ten tokens",
-                           .note = std::string(kNoSeed) + "after manual_seed(0).",
+                           .note = kSeedZero,
                            .query_title = "query position",
                            .key_title = "key position",
                            .panels = titles,
@@ -171,8 +170,8 @@ Figure draw_one_and_many_heads(Theme theme) {
   const std::vector<std::string> titles{"One head of 64 dimensions", "Mean of four heads of 8"};
   return attention_figure(stacked(single, example.mean),
                           {.title = "One head, and the mean of four",
-                           .note = "PyTorch's numbers after manual_seed(42) and the three "
-                                   "randn(1, 4, 8) that stand before the layers in the tutorial.",
+                           .note = "PyTorch's numbers after manual_seed(42) and three "
+                                   "randn(1, 4, 8) before the layers.",
                            .query_title = "query position",
                            .key_title = "key position",
                            .panels = titles,
@@ -191,10 +190,10 @@ Figure draw_with_causal_masking(Theme theme) {
 Figure draw_eight_causal_heads(Theme theme) {
   const auto titles = numbered_titles("Head ", 8, 1);
   const auto visible = causal_square(10);
-  const Notebook notebook;
-  return attention_figure(notebook.weights(notebook.x),
+  const SeededLayer layer;
+  return attention_figure(layer.weights(layer.x),
                           {.title = "Attention Patterns Across Different Heads",
-                           .note = kNotebookNote,
+                           .note = kSeededLayerNote,
                            .query_title = "Query Position",
                            .key_title = "Key Position",
                            .panels = titles,
@@ -210,14 +209,14 @@ Figure draw_sentence_head(Theme theme) {
   const auto ids = tokenizer.ids(text);
   const auto words = tokenizer.labels(ids);
   const auto length = static_cast<std::int64_t>(ids.size());
-  Notebook notebook;
+  SeededLayer layer;
   const auto table =
-      embedding_weight(notebook.generator, tokenizer.vocab_size(), Notebook::kEmbedDim);
-  const auto weights = notebook.weights(embedding({ids.data(), Shape{1, length}}, table));
+      embedding_weight(layer.generator, tokenizer.vocab_size(), SeededLayer::kEmbedDim);
+  const auto weights = layer.weights(embedding({ids.data(), Shape{1, length}}, table));
   const auto visible = causal_square(length);
   return attention_figure(weights.view().select(0, 0),
                           {.title = fmt::format("Attention Pattern for: \"{}\" (Head 1)", text),
-                           .note = kNotebookNote,
+                           .note = kSeededLayerNote,
                            .queries = words,
                            .keys = words,
                            .query_title = "Attending FROM",
@@ -236,8 +235,7 @@ Figure draw_running_example(Theme theme) {
   const auto visible = causal_square(4);
   return attention_figure(weights.view().select(0, 0).select(0, 0),
                           {.title = "Attention on \"I love AI !\"",
-                           .note = "PyTorch's numbers after manual_seed(0), as the tutorial prints "
-                                   "them.",
+                           .note = kSeedZero,
                            .queries = words,
                            .keys = words,
                            .visible = visible,

@@ -1,4 +1,4 @@
-// Pictures whose numbers a tutorial made up; each says so.
+// Pictures whose numbers are made up; each says so.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -13,7 +13,7 @@ namespace heed::learn {
 namespace {
 
 constexpr const char* kIllustrativeNote =
-    "Illustrative: the tutorial made these numbers up; nothing was measured or trained.";
+    "Illustrative: these numbers are made up; nothing was measured or trained.";
 
 const std::vector<std::string> kPaddedSentence{"The", "cat", "sat", "on",
                                                "the", "mat", ".",   "<pad>"};
@@ -62,8 +62,8 @@ Figure draw_bleu_against_length(Theme theme) {
                           Curve{"With Attention", lengths, {38, 37, 36, 35, 34, 33}, true}};
   return curves_figure(curves, {.title = "Translation Quality vs Sentence Length",
                                 .note = kIllustrativeNote,
-                                .x_title = "Source Sentence Length",
-                                .y_title = "BLEU Score",
+                                .x_title = "Source Sentence Length (words)",
+                                .y_title = "BLEU Score (0 to 100)",
                                 .theme = theme});
 }
 

@@ -7,8 +7,8 @@ namespace heed::learn {
 namespace {
 
 constexpr std::string_view kIntroduction =
-    "The pictures of the tutorials that heed grew from, and a few more. All but the illustrative "
-    "ones, whose numbers a tutorial made up, are drawn from what heed computes or measured.";
+    "Attention, drawn. All but the illustrative ones, whose numbers are made up, show what heed "
+    "computes or measured.";
 
 constexpr std::string_view kHtmlHead = R"(<!DOCTYPE html>
 <html lang="en">
@@ -28,15 +28,15 @@ constexpr std::string_view kHtmlHead = R"(<!DOCTYPE html>
 std::string_view describe(Origin origin) {
   switch (origin) {
     case Origin::kComputed:
-      return "Computed by heed from the tutorial's inputs.";
+      return "Computed by heed from inputs that PyTorch draws alike.";
     case Origin::kIllustrative:
-      return "Illustrative: the tutorial made the numbers up.";
+      return "Illustrative: the numbers are made up.";
     case Origin::kMeasured:
       return "Measured with heed, on the machine that the note names; not measured anew.";
     case Origin::kOwn:
       break;
   }
-  return "Computed by heed; no tutorial has it.";
+  return "Computed by heed.";
 }
 
 // The names and texts of pictures hold no more of HTML than these.

@@ -54,7 +54,7 @@ Figure draw_mask_digits(Theme theme) {
   std::vector<std::string> names;
   names.reserve(kPositions);
   for (int i = 0; i < kPositions; ++i) names.push_back("Pos " + std::to_string(i));
-  // The ends of the tutorial's map, red over yellow to green.
+  // The ends of a map from red over yellow to green.
   return mask_figure(causal_of_six(), {.title = "Causal Mask (1 = Masked, 0 = Visible)",
                                        .queries = names,
                                        .keys = names,
@@ -83,7 +83,7 @@ Figure draw_padding_mask(Theme theme) {
 Figure draw_positions_64(Theme theme) {
   return position_figure(
       sinusoidal_encoding(50, 64),
-      {.title = "Sinusoidal Positional Encoding (d=64)", .bar_title = "", .theme = theme});
+      {.title = "Sinusoidal Positional Encoding (d=64)", .bar_title = "Value", .theme = theme});
 }
 
 Figure draw_positions_128(Theme theme) {

@@ -37,8 +37,8 @@ Curve learning_curve(const char* name, const char* positions) {
 Figure times_figure(std::span<const Curve> curves, const std::string& note, Theme theme) {
   return curves_figure(curves, {.title = "Time against length",
                                 .note = note,
-                                .x_title = "tokens",
-                                .y_title = "milliseconds",
+                                .x_title = "length, tokens",
+                                .y_title = "time, ms",
                                 .has_log_x = true,
                                 .has_log_y = true,
                                 .theme = theme});
@@ -79,8 +79,8 @@ Figure draw_learning_curve(Theme theme) {
                .note = "One layer of four heads, trained as this was drawn, to repeat five "
                        "symbols of eight; the mean of each ten steps. A guess has ln 8 = "
                        "2.08.",
-               .x_title = "step",
-               .y_title = "loss (nats)",
+               .x_title = "training step",
+               .y_title = "loss, nats",
                .y_low = 0,
                .theme = theme});
 }

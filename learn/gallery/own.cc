@@ -1,4 +1,4 @@
-// Pictures that no tutorial has.
+// Pictures of heed's own inputs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -105,13 +105,14 @@ Figure draw_head_entropy(Theme theme) {
     for_each_element(weights.select(0, head), [&sum](float weight) {
       if (weight > 0) sum -= weight * std::log(weight);
     });
-    heads.push_back("head " + std::to_string(head));
+    heads.push_back(std::to_string(head));
     bars.heights.push_back(sum / static_cast<double>(weights.extent(1)));
   }
   return bars_figure(heads, std::array{bars},
                      {.title = "How widely each head looks",
                       .note = "The heads of the picture causal-heads.",
-                      .y_title = "nats",
+                      .x_title = "head",
+                      .y_title = "mean entropy, nats",
                       .theme = theme});
 }
 
@@ -127,7 +128,7 @@ Figure draw_operations(Theme theme) {
   }
   return curves_figure(std::array{recurrent, attention}, {.title = "Operations against length",
                                                           .note = "Counted, not timed: d = 512.",
-                                                          .x_title = "length n",
+                                                          .x_title = "length n, tokens",
                                                           .y_title = "operations",
                                                           .has_log_x = true,
                                                           .has_log_y = true,

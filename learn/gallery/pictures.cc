@@ -53,8 +53,8 @@ std::span<const GalleryPicture> all_pictures() {
                      "other way round.",
                      kComputed, draw_mask_digits},
       GalleryPicture{"causal-mask", "The causal mask",
-                     "The tutorial's legend calls white masked; in its colours, drawn here, black "
-                     "is.",
+                     "Black is masked. Read the legend before the colours: others write it the "
+                     "other way round.",
                      kComputed, draw_causal_mask},
       GalleryPicture{"padding-mask", "Padding masks of two sentences",
                      "Whole columns: nobody looks at padding.", kComputed, draw_padding_mask},
@@ -65,7 +65,7 @@ std::span<const GalleryPicture> all_pictures() {
                      "Words instead of positions. A model that is not trained knows no cats.",
                      kComputed, draw_sentence_head},
       GalleryPicture{"running-example", "I love AI !",
-                     "The weights that the tutorial prints, drawn.", kComputed,
+                     "The weights of the lesson running-example, drawn.", kComputed,
                      draw_running_example},
       GalleryPicture{"positions-64", "Sinusoidal positional encoding, 64 dimensions",
                      "Fast waves at the top, slow ones at the bottom.", kComputed,

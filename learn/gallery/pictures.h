@@ -1,4 +1,4 @@
-// The pictures of the tutorials, and a few more, each under its name. Lessons draw them too.
+// Pictures that explain attention, each under its name. Lessons draw them too.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ namespace heed::learn {
 
 // Where the numbers of a picture come from.
 enum class Origin {
-  kComputed,      // by heed, from the tutorial's inputs
-  kIllustrative,  // a tutorial made them up
-  kOwn,           // by heed; no tutorial has the picture
+  kComputed,      // by heed, from inputs that PyTorch draws alike: its weights are the same
+  kIllustrative,  // they are made up
+  kOwn,           // by heed, from inputs of its own
   kMeasured,      // times of a machine that the picture names
 };
 

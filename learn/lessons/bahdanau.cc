@@ -15,7 +15,7 @@ namespace bahdanau_lesson {
 
 void show_lookup(Report& report) {
   report.step("A look-up in the source");
-  report.paragraph("The tutorial's library, and what stands for it while a word X is translated:");
+  report.paragraph("A library, and what stands for it while a word X is translated:");
   report.say();
   report.say("  query    \"books about neural networks\"   the decoder's state s");
   report.say("  keys     the titles on the shelves       all encoder states h");
@@ -36,15 +36,15 @@ Bars show_by_hand(Report& report) {
   const Tensor<float> decoder({1, 2}, {0.5, -0.5});
   const nn::NoGrad no_grad;
   const auto [context, weights] = attention.forward(encoder, decoder);
-  report.say("W1 = W2 = identity, v = (1, 1), s = (0.5, −0.5), three encoder states h:");
+  report.paragraph("W1 = W2 = identity, v = (1, 1), s = (0.5, −0.5), three encoder states h:");
   report.say();
-  report.say("  {:>9}   {:>12}   {:>16}   {:>7}", "h", "h + s", "tanh(h + s)", "score");
+  report.say("  {:>8}   {:>12}   {:>18}   {:>7}", "h", "h + s", "tanh(h + s)", "score");
   std::vector<double> scores;
   for (std::int64_t i = 0; i < 3; ++i) {
     const double x = static_cast<double>(encoder(0, i, 0)) + 0.5;
     const double y = static_cast<double>(encoder(0, i, 1)) - 0.5;
     scores.push_back(std::tanh(x) + std::tanh(y));
-    report.say("  ({:>2}, {:>2})   ({:>4.1f}, {:>4.1f})   ({:>6.4f}, {:>6.4f})   {:>7.4f}",
+    report.say("  ({:>2}, {:>2})   ({:>4.1f}, {:>4.1f})   ({:>7.4f}, {:>7.4f})   {:>7.4f}",
                encoder(0, i, 0), encoder(0, i, 1), x, y, std::tanh(x), std::tanh(y), scores.back());
   }
   report.record("by_hand_scores", scores);
@@ -53,6 +53,12 @@ Bars show_by_hand(Report& report) {
   report.show("by_hand_context", "context = Σ weight · h:", context.value());
   const Tensor<float> shares = to_tensor(weights.value());
   return {"", {shares.elements().begin(), shares.elements().end()}};
+}
+
+Tensor<float> sum_of(FloatView weights) {
+  Tensor<float> sum({1});
+  for_each_element(weights, [&](float weight) { sum(0) += weight; });
+  return sum;
 }
 
 void show_layer(Report& report) {
@@ -77,10 +83,11 @@ void show_layer(Report& report) {
   report.record("weights", weights.value());
   report.record("context", context.value());
   report.say();
-  report.paragraph("The first sequence's weights, of a layer that has learned nothing (seed 0):");
-  const auto first = to_tensor(weights.value().select(0, 0)).reshaped({4, 5});
-  report.show("first_weights", "", first, 3);
-  report.show_row_sums("row_sums", weights.value());
+  const FloatView first = weights.value().select(0, 0);
+  report.show("first_weights",
+              "The first sequence's weights, of a layer that has learned nothing (seed 0):", first,
+              3);
+  report.show("first_sum", "Their sum:", sum_of(first));
 }
 
 // The largest score of a random source for a state, both `factor` times as large as usual.
@@ -138,11 +145,13 @@ Figure draw(const Bars& by_hand, const std::array<Curve, 2>& bounds, Theme theme
               {bars_figure(states, std::array{by_hand},
                            {.title = "by hand: weights for s = (0.5, −0.5)",
                             .x_title = "encoder state h",
+                            .y_title = "weight",
                             .y_low = 0,
                             .y_high = 1,
                             .theme = theme}),
                curves_figure(bounds, {.title = "the largest score as the states grow",
-                                      .x_title = "states times",
+                                      .x_title = "states multiplied by",
+                                      .y_title = "largest score",
                                       .has_log_x = true,
                                       .has_log_y = true,
                                       .theme = theme})},
@@ -150,7 +159,7 @@ Figure draw(const Bars& by_hand, const std::array<Curve, 2>& bounds, Theme theme
 }
 
 void teach(Report& report) {
-  report.say("score(h, s) = vᵀ tanh(W1 h + W2 s)");
+  report.paragraph("score(h, s) = vᵀ tanh(W1 h + W2 s)");
   report.say("weights = softmax(scores),  context = Σ weight · h");
   report.say();
   report.paragraph(

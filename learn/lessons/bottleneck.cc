@@ -71,15 +71,14 @@ void show_forgetting(Report& report) {
   report.record("influence", influence);
 }
 
-// What the tutorial draws: its own numbers, after research papers.
+// Made up, in the manner of research papers.
 constexpr std::array kIllustrativeLengths{10, 20, 30, 40, 50, 60};
 constexpr std::array kIllustrativeWithout{35, 32, 28, 22, 16, 12};
 constexpr std::array kIllustrativeWith{38, 37, 36, 35, 34, 33};
 
 void show_illustration(Report& report) {
   report.step("What is usually drawn: illustrative");
-  report.paragraph(
-      "The tutorial's curve of BLEU by sentence length, \"approximate\" by its own words:");
+  report.paragraph("Curves of BLEU by sentence length, made up:");
   report.say();
   report.say("  length               {:>5}", fmt::join(kIllustrativeLengths, " "));
   report.say("  without attention    {:>5}", fmt::join(kIllustrativeWithout, " "));
@@ -164,8 +163,8 @@ void teach(Report& report) {
                          {.title = "What one vector loses, by length",
                           .note = "Measured as this was drawn: words of up to 12 letters, "
                                   "spelled backwards; 200 that training never saw.",
-                          .x_title = "letters",
-                          .y_title = "BLEU",
+                          .x_title = "length of the source, letters",
+                          .y_title = "BLEU, 0 to 100",
                           .y_low = 0,
                           .theme = theme});
   });

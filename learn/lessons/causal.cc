@@ -18,8 +18,9 @@ using reference::Keep;
 
 constexpr std::int64_t kSeqLen = 4;
 constexpr double kVeryNegative = -1e9;
+constexpr int kDrawnDecimals = 3;
 
-// The tutorials' mask: a number added to the scores that shall not count, [seq_len, seq_len].
+// A mask as a number added to the scores that shall not count, [seq_len, seq_len].
 Tensor<double> additive(const Mask& mask, double added) {
   const Tensor<bool> hidden = materialize_block(mask, {.q_len = kSeqLen, .kv_len = kSeqLen});
   Tensor<double> result({kSeqLen, kSeqLen});
@@ -50,27 +51,29 @@ void add_a_very_negative_number(Report& report, const ScratchExample& example) {
 
   report.step("Scores, as in from-scratch, for 4 tokens");
   report.show("scores", "Q Kᵀ / √2:", result.scores, 2);
-  report.say("Everyone looks at everyone. But whoever is to guess the next word must not see");
-  report.say("it: row i may look at the columns 0 to i only.");
+  report.paragraph(
+      "Everyone looks at everyone. But whoever is to guess the next word must not see it: row i "
+      "may look at the columns 0 to i only.");
 
   report.step("Add a very negative number where a row must not look");
   report.show("added", "M:", added, 0);
   report.record("masked_scores", result.modified);
-  report.say("Scores with {:g} added above the diagonal:", kVeryNegative);
+  report.paragraph("Scores with {:g} added above the diagonal:", kVeryNegative);
   say_scientific(report, result.modified.view().select(0, 0).select(0, 0));
-  report.say("In the last column of rows 0 and 1 the score itself still shows.");
+  report.paragraph("In the last column of rows 0 and 1 the score itself still shows.");
 
   report.step("Softmax does the rest");
   report.show("weights", "Weights:", result.weights, 3);
   report.show("out", "weights V:", result.out);
-  report.say("exp(-10⁹) is 0 in every floating-point format. Row 0 is left with itself; row 3");
-  report.say("sees everything, so no weight of it changed.");
+  report.paragraph(
+      "exp(-10⁹) is 0 in every floating-point format. Row 0 is left with itself; row 3 sees "
+      "everything, so no weight of it changed.");
 }
 
 // Weights, and what an infinite mask would let be seen.
 DrawnMatrix drawn(const char* title, const Tensor<double>& weights, const Mask& mask) {
   return {.title = title,
-          .values = matrix_from(weights.view()),
+          .values = matrix_from(weights.view(), kDrawnDecimals),
           .visible = materialize_allow(mask, {.q_len = kSeqLen, .kv_len = kSeqLen})
                          .reshaped({kSeqLen, kSeqLen})};
 }
@@ -89,7 +92,7 @@ DrawnMatrix add_minus_infinity(Report& report, const ScratchExample& example) {
   report.show("infinity_scores", "Scores under causal():", masked.masked, 2);
   report.show("infinity_weights", "Weights:", masked.weights, 3);
   report.record("difference", difference);
-  report.say("The largest difference from the weights above is {}.", difference);
+  report.paragraph("The largest difference from the weights above is {}.", difference);
   return drawn("causal, by −1e9 or by −∞", masked.weights, causal());
 }
 
@@ -102,8 +105,9 @@ std::array<DrawnMatrix, 2> rows_that_see_nothing(Report& report, const ScratchEx
   const auto unmasked = attend(example, {});
 
   report.step("Where they differ: a row that sees nothing");
-  report.say("Let a token look at those before it, but not at itself. The first one then has");
-  report.say("nothing to look at:");
+  report.paragraph(
+      "Let a token look at those before it, but not at itself. The first one then has nothing to "
+      "look at:");
   for (const auto& line :
        to_lines(strictly_before, {.q_len = kSeqLen, .kv_len = kSeqLen}, kHashGlyphs)) {
     report.say("  {}", line);
@@ -114,11 +118,11 @@ std::array<DrawnMatrix, 2> rows_that_see_nothing(Report& report, const ScratchEx
   report.show("blind_number_out", "Output with -1e9 added:", numbers.out);
   report.show("blind_infinity_out", "Output with -inf:", infinities.out);
   report.record("unmasked_weights", unmasked.weights);
-  report.say("Rows 1 to 3 agree. In row 0, -1e9 was added to every score, and softmax only");
-  report.say("sees differences, so the mask cancels and the row looks at all the others, the");
-  report.say("future included. Nothing warns of it. With -inf the row has no weights at all,");
-  report.say("and heed defines its output as 0. (The bare formula would give 0 / 0 = NaN:");
-  report.say("`heed lesson masked-rows`.)");
+  report.paragraph(
+      "Rows 1 to 3 agree. In row 0, -1e9 was added to every score, and softmax only sees "
+      "differences, so the mask cancels and the row looks at all the others, the future included. "
+      "Nothing warns of it. With -inf the row has no weights at all, and heed defines its output "
+      "as 0. (The bare formula would give 0 / 0 = NaN: `heed lesson masked-rows`.)");
   std::array result{drawn("what is before, by −1e9", numbers.weights, strictly_before),
                     drawn("what is before, by −∞", infinities.weights, strictly_before)};
   // The number hides nothing from row 0, to which it was added everywhere.
@@ -127,9 +131,9 @@ std::array<DrawnMatrix, 2> rows_that_see_nothing(Report& report, const ScratchEx
 }
 
 void teach(Report& report) {
-  report.say("    attention(Q, K, V) = softmax(Q Kᵀ / √d_k + M) V");
+  report.say("    attention(Q, K, V) = softmax(Q Kᵀ / √dₖ + M) V");
   report.say();
-  report.say("M is 0 where a query may look, and something very negative where it may not.");
+  report.paragraph("M is 0 where a query may look, and something very negative where it may not.");
   const ScratchExample example(kSeqLen);
   add_a_very_negative_number(report, example);
   auto alike = add_minus_infinity(report, example);
@@ -140,7 +144,7 @@ void teach(Report& report) {
            "Hatched: hidden, of weight 0. Where row 0 sees nothing, −1e9 hides nothing from it, "
            "and it looks into the future.",
        .matrices = {std::move(alike), std::move(number), std::move(infinity)},
-       .decimals = 3}));
+       .decimals = kDrawnDecimals}));
 }
 
 }  // namespace causal_lesson

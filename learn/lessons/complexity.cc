@@ -17,7 +17,7 @@ void show_operations(Report& report) {
   constexpr std::int64_t kWidth = 512;
   const std::int64_t recurrent = checked_multiply(checked_multiply(kLength, kWidth), kWidth);
   const std::int64_t attended = checked_multiply(checked_multiply(kLength, kLength), kWidth);
-  report.say("A sequence of n = {} words of width d = {}:", kLength, kWidth);
+  report.paragraph("A sequence of n = {} words of width d = {}:", kLength, kWidth);
   report.say();
   report.say("  {:<22} {:<8} {:>12}   {}", "", "grows as", "operations", "path between words");
   report.say("  {:<22} {:<8} {:>12}   {}", "recurrent, in turn", "n · d²", grouped(recurrent),
@@ -27,9 +27,10 @@ void show_operations(Report& report) {
   report.record("recurrent_operations", recurrent);
   report.record("attention_operations", attended);
   report.say();
-  report.say("What to notice: attention does {:.1f} times the work, and each word's share waits",
-             static_cast<double>(attended) / static_cast<double>(recurrent));
-  report.say("for no other. A recurrent network takes {} steps one after another.", kLength);
+  report.paragraph(
+      "What to notice: attention does {:.1f} times the work, and each word's share waits for no "
+      "other. A recurrent network takes {} steps one after another.",
+      static_cast<double>(attended) / static_cast<double>(recurrent), kLength);
 }
 
 void show_memory(Report& report) {
@@ -44,10 +45,11 @@ void show_memory(Report& report) {
   report.record("entries", entries);
   report.record("bytes_per_layer", bytes);
   report.say();
-  report.say("Nobody has to keep them. An output needs its row of weights once, and of that");
-  report.say("row only log Σ exp(s) is worth keeping: {} bytes for the same layer. heed",
-             grouped(rows_only));
-  report.say("stores the table only for those who ask to see it.");
+  report.paragraph(
+      "Nobody has to keep them. An output needs its row of weights once, and of that row only log "
+      "Σ exp(s) is worth keeping: {} bytes for the same layer. heed stores the table only for "
+      "those who ask to see it.",
+      grouped(rows_only));
   report.record("lse_bytes", rows_only);
 }
 
@@ -87,7 +89,7 @@ void show_times(Report& report) {
 }
 
 void teach(Report& report) {
-  report.say("Attention compares every word with every other: n² pairs, d products each.");
+  report.paragraph("Attention compares every word with every other: n² pairs, d products each.");
   show_operations(report);
   show_memory(report);
   show_times(report);

@@ -20,9 +20,10 @@ void teach(Report& report) {
   std::ostringstream text;
   demonstrate_attention(text, kSeqLen, kEmbedDim, kNumHeads);
   report.say("{}", text.str());
-  report.say("What to notice: a sequence goes in and a sequence of the same shape comes");
-  report.say("out. In between, each head fills a table of its own, and each row of it says");
-  report.say("how one position shares out its attention: positive numbers that add up to 1.");
+  report.paragraph(
+      "What to notice: a sequence goes in and a sequence of the same shape comes out. In between, "
+      "each head fills a table of its own, and each row of it says how one position shares out its "
+      "attention: positive numbers that add up to 1.");
 
   set_seed(0);
   const auto parameters = attention_init(default_generator(), kEmbedDim, kEmbedDim);

@@ -19,8 +19,9 @@ void teach(Report& report) {
   std::ostringstream text;
   demonstrate_causal_attention(text, kSeqLen);
   report.say("{}", text.str());
-  report.say("What to notice: the mask decides who may be looked at, the scores decide how");
-  report.say("much. Position 0 has nobody but itself, so whatever its score, its weight is 1.");
+  report.paragraph(
+      "What to notice: the mask decides who may be looked at, the scores decide how much. Position "
+      "0 has nobody but itself, so whatever its score, its weight is 1.");
 
   set_seed(0);
   const Shape shape{1, 1, kSeqLen, kHeadDim};

@@ -76,7 +76,7 @@ void show_collapse(Report& report) {
   report.record("random_similarity", random.similarity);
   const auto drawn = [](const char* title, const AttentionDiagnostics& diagnostics) {
     return DrawnMatrix{.title = title,
-                       .values = matrix_from(diagnostics.similarity.view()),
+                       .values = matrix_from(diagnostics.similarity.view(), 2),
                        .query_title = "head",
                        .key_title = "head"};
   };
@@ -98,7 +98,7 @@ void show_collapse(Report& report) {
       "or a loss that asks for difference.");
 }
 
-// The tutorial's batch: two sequences of six, the end of each padding (0).
+// Two sequences of six, the end of each padding (0).
 void show_padding(Report& report) {
   report.step("Attention to padding: must be 0");
   const Tensor<std::int64_t> ids({2, 6}, {5, 3, 7, 2, 0, 0, 8, 1, 4, 6, 9, 0});
@@ -155,8 +155,8 @@ void show_memory(Report& report) {
   const Shape weights{12, 4096, 4096};
   const std::int64_t bytes = checked_multiply(weights.num_elements(), sizeof(float));
   report.paragraph(
-      "With n = 4096 and 12 heads in float32 the weights of a layer take {} bytes ({:.0f} MiB; the "
-      "tutorial says about 750 MB). All that is measured here is summed tile by tile: "
+      "With n = 4096 and 12 heads in float32 the weights of a layer take {} bytes ({:.0f} MiB). "
+      "All that is measured here is summed tile by tile: "
       "`attention_diagnostics` needs memory linear in n.",
       grouped(bytes), static_cast<double>(bytes) / (1 << 20));
   report.record("bytes", bytes);

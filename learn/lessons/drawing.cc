@@ -1,6 +1,10 @@
 #include "lessons/drawing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
 
 #include "heed/convert.h"
@@ -10,8 +14,10 @@ namespace heed::learn {
 
 namespace {
 
-constexpr std::int64_t kPlot = 336;  // the wanted width and height of the largest matrix
-constexpr std::int64_t kMinCell = 24;
+constexpr std::int64_t kPlot = 336;      // the wanted width and height of the largest matrix
+constexpr std::int64_t kRowWidth = 940;  // what the matrices next to each other have together
+constexpr std::int64_t kBeside = 56;     // a matrix's labels, and the gap to the next
+constexpr std::int64_t kMinCell = 12;
 constexpr std::int64_t kMaxCell = 56;
 
 template <class Real>
@@ -21,12 +27,19 @@ Tensor<float> matrix_from_any(TensorView<const Real> values) {
                                                               : values.shape());
 }
 
-std::int64_t cell_of(const std::vector<DrawnMatrix>& matrices) {
+std::int64_t columns_of(const MatricesPicture& picture) {
+  return picture.columns == 0 ? static_cast<std::int64_t>(picture.matrices.size())
+                              : picture.columns;
+}
+
+// The size of all cells: as large as the picture still fits a page.
+std::int64_t cell_of(const MatricesPicture& picture) {
   std::int64_t most = 1;
-  for (const DrawnMatrix& matrix : matrices) {
+  for (const DrawnMatrix& matrix : picture.matrices) {
     most = std::max({most, matrix.values.extent(0), matrix.values.extent(1)});
   }
-  return std::clamp(kPlot / most, kMinCell, kMaxCell);
+  const std::int64_t plot = std::min(kPlot, kRowWidth / columns_of(picture) - kBeside);
+  return std::clamp(plot / most, kMinCell, kMaxCell);
 }
 
 Panel draw_matrix(const DrawnMatrix& matrix, const MatricesPicture& picture, Theme theme) {
@@ -44,7 +57,7 @@ Panel draw_matrix(const DrawnMatrix& matrix, const MatricesPicture& picture, The
     options.scale_max = 1;
   }
   Panel panel = attention_figure(matrix.values, options).panels.front();
-  const std::int64_t cell = cell_of(picture.matrices);
+  const std::int64_t cell = cell_of(picture);
   panel.width = static_cast<int>(cell * matrix.values.extent(1));
   panel.height = static_cast<int>(cell * matrix.values.extent(0));
   panel.title = matrix.title;
@@ -54,18 +67,24 @@ Panel draw_matrix(const DrawnMatrix& matrix, const MatricesPicture& picture, The
 }  // namespace
 
 Tensor<float> matrix_from(FloatView values) { return matrix_from_any(values); }
-Tensor<float> matrix_from(DoubleView values) { return matrix_from_any(values); }
+Tensor<float> matrix_from(DoubleView values, int decimals) {
+  Tensor<double> rounded = to_tensor(values);
+  for (double& value : rounded.elements()) {
+    if (std::isfinite(value)) value = std::stod(fmt::format("{:.{}f}", value, decimals));
+  }
+  return matrix_from_any(DoubleView(rounded));
+}
 
 Drawing drawing_of(MatricesPicture picture) {
   return [picture = std::move(picture)](Theme theme) {
     Figure figure{.title = picture.title, .note = picture.note, .theme = theme};
     const auto count = static_cast<std::int64_t>(picture.matrices.size());
-    figure.columns = picture.columns == 0 ? count : picture.columns;
+    figure.columns = columns_of(picture);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto& matrix = picture.matrices[static_cast<std::size_t>(i)];
       Panel panel = draw_matrix(matrix, picture, theme);
       const bool ends_row = (i + 1) % figure.columns == 0 || i + 1 == count;
-      panel.color_bar->axis.label = picture.is_signed ? "" : picture.bar_title;
+      panel.color_bar->axis.label = matrix.bar_title.empty() ? picture.bar_title : matrix.bar_title;
       if (!picture.is_signed && !ends_row) panel.color_bar.reset();
       figure.panels.push_back(std::move(panel));
     }

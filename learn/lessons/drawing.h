@@ -11,9 +11,11 @@
 
 namespace heed::learn {
 
-// A matrix of float from any view whose leading extents are 1.
+// A matrix of float from any view whose leading extents are 1. Doubles are rounded to what a text
+// prints with so many decimals: rounded once more on the way to float, a tie could come out as
+// another digit.
 Tensor<float> matrix_from(FloatView values);
-Tensor<float> matrix_from(DoubleView values);
+Tensor<float> matrix_from(DoubleView values, int decimals);
 
 struct DrawnMatrix {
   std::string title;
@@ -22,15 +24,16 @@ struct DrawnMatrix {
   std::vector<std::string> keys = {};
   std::string query_title = "query";
   std::string key_title = "key";
-  Tensor<bool> visible = {};  // of the values' shape; empty: all is
+  std::string bar_title = "";  // what the numbers are; empty: what those of the picture are
+  Tensor<bool> visible = {};   // of the values' shape; empty: all is
 };
 
 struct MatricesPicture {
   std::string title;
   std::string note = {};
   std::vector<DrawnMatrix> matrices = {};
-  // Weights share one scale from 0 to 1. Numbers of both signs have one each, which ends at the
-  // largest.
+  // Weights share one scale from 0 to 1. Otherwise each matrix has its own, of both signs where it
+  // has both, which ends at the largest number.
   bool is_signed = false;
   std::int64_t columns = 0;  // 0: all matrices in a row
   int decimals = 2;

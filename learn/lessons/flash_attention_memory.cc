@@ -127,7 +127,7 @@ std::int64_t traffic_of_tiles(std::int64_t length, std::int64_t dim, std::int64_
 // A table; returns by how much the last two of its ratios differ at most.
 double show_traffic_of(Report& report, std::int64_t cache, std::span<const std::int64_t> dims) {
   constexpr std::int64_t kLong = 16384;
-  report.say("M = {} numbers ({} KiB of float32)", grouped(cache), cache * kFloat / 1024);
+  report.paragraph("M = {} numbers ({} KiB of float32)", grouped(cache), cache * kFloat / 1024);
   report.say();
   report.say("  {:>5} {:>7} {:>15} {:>15} {:>9} {:>9} {:>9}", "d", "d² / M", "matrices", "tiles",
              "N = 1024", "4096", kLong);

@@ -86,6 +86,7 @@ Figure running_row(Theme theme) {
   }
   return curves_figure(std::array{scores, largest, sum}, {.title = "a row of scores, 8 keys a tile",
                                                           .x_title = "key",
+                                                          .y_title = "score, or sum",
                                                           .has_names_at_ends = true,
                                                           .theme = theme});
 }
@@ -108,7 +109,7 @@ Figure bytes_against_length(Theme theme) {
   return curves_figure(std::array{matrices, arguments, forward, backward},
                        {.title = "bytes of a head of 64 dimensions",
                         .x_title = "tokens T",
-                        .y_title = "bytes",
+                        .y_title = "memory, bytes",
                         .has_log_x = true,
                         .has_log_y = true,
                         .has_names_at_ends = true,

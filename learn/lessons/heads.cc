@@ -33,8 +33,9 @@ void show_split(Report& report) {
              to_string(merged.shape()), max_difference(merged, x));
   report.record("split_shape", heads.shape());
   report.say();
-  report.say("Each head attends on its own in its share of the dimensions; the results are");
-  report.say("laid side by side and mixed by one more projection, out.");
+  report.paragraph(
+      "Each head attends on its own in its share of the dimensions; the results are laid side by "
+      "side and mixed by one more projection, out.");
 }
 
 void show_one_against_many(Report& report) {
@@ -42,9 +43,8 @@ void show_one_against_many(Report& report) {
   const OneAndManyHeads example;
   const auto& [from_one, from_many, mean] = example;
   report.paragraph(
-      "The numbers are PyTorch's after manual_seed(42) and three randn(1, 4, 8), which stand "
-      "before "
-      "the layers in the tutorial.");
+      "The numbers are PyTorch's after manual_seed(42) and three randn(1, 4, 8) before the "
+      "layers.");
   report.say();
   report.say("             output       weights");
   report.say("  1 head     {}   {}   one pattern per sentence", to_string(from_one.out.shape()),
@@ -61,10 +61,10 @@ void show_one_against_many(Report& report) {
   const double mean_spread = spread(mean).deviation;
   report.record("spread", {{"head_0", single_spread}, {"mean_of_four", mean_spread}});
   report.say();
-  report.say("What to notice: a mean of heads is flatter than each of them (deviation {:.3f}",
-             mean_spread);
-  report.say("against {:.3f} for head 0). Looking at means hides what single heads do.",
-             single_spread);
+  report.paragraph(
+      "What to notice: a mean of heads is flatter than each of them (deviation {:.3f} against "
+      "{:.3f} for head 0). Looking at means hides what single heads do.",
+      mean_spread, single_spread);
 }
 
 void show_parameters(Report& report) {
@@ -73,23 +73,23 @@ void show_parameters(Report& report) {
   const auto parameters = attention_init(generator, kEmbedDim, kEmbedDim);
   const std::int64_t weights = parameters.query.weight.num_elements();
   const std::int64_t biases = parameters.query.bias.num_elements();
-  report.say("Four projections (query, key, value, out), each {} × {} weights and {} biases:",
-             kEmbedDim, kEmbedDim, biases);
+  report.paragraph("Four projections (query, key, value, out), each {} × {} weights and {} biases:",
+                   kEmbedDim, kEmbedDim, biases);
   report.say();
   report.say("    4 · ({} + {}) = {} parameters", weights, biases, parameters.num_parameters());
   report.say();
-  report.say("whatever the number of heads: it says where to cut, not how much there is.");
+  report.paragraph("whatever the number of heads: it says where to cut, not how much there is.");
   report.record("num_parameters", parameters.num_parameters());
 }
 
 void show_configurations(Report& report) {
   report.step("How models cut");
-  report.say("head_dim = width / heads, and scores are multiplied by 1/√head_dim:");
+  report.paragraph("head_dim = width / heads, and scores are multiplied by 1/√head_dim:");
   report.say();
   report.say("  {:<16} {:>5} {:>7} {:>9} {:>8}", "", "heads", "width", "head_dim", "scale");
   auto rows = nlohmann::json::array();
   for (const Configuration& c : {Configuration{"the one above", kNumHeads, kEmbedDim},
-                                 {"a notebook's", 8, 128},
+                                 {"a small one", 8, 128},
                                  {"the first paper", 8, 512},
                                  {"GPT-2", 12, 768},
                                  {"GPT-3", 96, 12288},
@@ -106,12 +106,12 @@ void show_configurations(Report& report) {
   }
   report.record("configurations", rows);
   report.say();
-  report.say("What to notice: large models have more heads, not wider ones: 64 to 128.");
+  report.paragraph("What to notice: large models have more heads, not wider ones: 64 to 128.");
 }
 
 void teach(Report& report) {
-  report.say("head_h = attention(x Wq_h, x Wk_h, x Wv_h)");
-  report.say("out    = [head_1, …, head_n] Wo");
+  report.paragraph("headₕ = attention(x Wqₕ, x Wkₕ, x Wvₕ)");
+  report.say("out    = [head₁, …, headₙ] Wo");
   show_split(report);
   show_one_against_many(report);
   show_parameters(report);

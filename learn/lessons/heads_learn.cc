@@ -1,8 +1,7 @@
-#include <array>
 #include <utility>
 
+#include "heed/convert.h"
 #include "heed/diagnostics.h"
-#include "heed/viz/layout.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/tiny_copy.h"
@@ -13,9 +12,9 @@ namespace heads_learn_lesson {
 
 constexpr std::int64_t kTokens = 8;
 const std::vector<std::string> kSentence{"The", "cat", "sat", "on", "the", "mat", ".", "<pad>"};
-constexpr std::array kTitles{"Adjacent Words", "Nouns", "Structural", "Punctuation"};
+const std::vector<std::string> kTitles{"Adjacent Words", "Nouns", "Structural", "Punctuation"};
 
-// The four patterns that the tutorial simulates, [1, 4, 8, 8].
+// Four patterns, made up, [1, 4, 8, 8].
 Tensor<double> illustrative_heads() {
   Tensor<double> weights({1, 4, kTokens, kTokens});
   const auto at = [&weights](std::int64_t head, std::int64_t q, std::int64_t k) -> double& {
@@ -60,26 +59,13 @@ void record_scores(Report& report, const AttentionDiagnostics& found) {
 void show_illustration(Report& report) {
   report.step("What heads are said to do: illustrative");
   report.paragraph(
-      "Tutorials name them: who did what, what comes before, what is similar; nearby and distant "
-      "positions, or everything alike. One simulates four, over a sentence whose last token is "
+      "Heads are given names: who did what, what comes before, what is similar; nearby and distant "
+      "positions, or everything alike. Here are four, made up, over a sentence whose last token is "
       "padding:");
   report.say();
   const Tensor<double> weights = illustrative_heads();
-  std::vector<std::string> pictures;
-  for (std::int64_t head = 0; head < 4; ++head) {
-    std::string picture = fmt::format("{}\n", kTitles[static_cast<std::size_t>(head)]);
-    for (std::int64_t q = 0; q < kTokens; ++q) {
-      for (std::int64_t k = 0; k < kTokens; ++k) {
-        constexpr std::string_view kShades = " .:-=+*#%@";
-        const double weight = weights(0, head, q, k);
-        picture += kShades[static_cast<std::size_t>(weight * 9.99)];
-        picture += ' ';
-      }
-      picture += '\n';
-    }
-    pictures.push_back(std::move(picture));
-  }
-  report.say("{}", side_by_side(pictures, 2));
+  report.heatmaps(kTitles, converted<float>(weights.view().select(0, 0)), 2);
+  report.say();
   report.record("illustrative", weights.view().select(0, 0));
   const auto found = weight_diagnostics(weights, {}, {{kTokens - 1}, {kTokens - 1}});
   report.paragraph("Measured, the last token being padding:");
@@ -126,8 +112,9 @@ void show_training(Report& report) {
   report.step("After training");
   const double loss = copy.train(kSteps, 1e-2).back();
   const double exact = copy.exact();
-  report.say("{} steps later (loss {:.3f}), {:.1f} % of 64 new sequences are repeated exactly:",
-             kSteps, loss, 100 * exact);
+  report.paragraph(
+      "{} steps later (loss {:.3f}), {:.1f} % of 64 new sequences are repeated exactly:", kSteps,
+      loss, 100 * exact);
   report.say();
   const inspect::MeasuredLayer after = copy.measure();
   draw_heads("after", after, picture);

@@ -149,7 +149,7 @@ Steps take_steps(Report& report, const SmallLayer& layer, KvSequence& sequence) 
   return steps;
 }
 
-// The tutorial's three lines.
+// Project, append, ask.
 void show_steps(Report& report) {
   report.step("One token at a time");
   report.paragraph(
@@ -185,7 +185,7 @@ void show_concatenation(Report& report) {
   report.record("rows_copied_by_concatenation", copied);
   report.say();
   report.paragraph(
-      "Tutorials concatenate the new key with the old ones. That copies every old one at every "
+      "One may concatenate the new key with the old ones. That copies every old one at every "
       "step: {} rows for {} tokens. A KvSequence writes the new row to a page; the old ones stay "
       "where they are.",
       grouped(copied), grouped(kLength));
@@ -255,7 +255,7 @@ void teach(Report& report) {
       "A model writes one token after another. Without a cache it computes the keys and values of "
       "all tokens before again for each new one. A KV cache keeps them:");
   report.say();
-  report.say("    out_t = softmax(q_t [k_1 … k_t]ᵀ / √d) [v_1 … v_t]");
+  report.say("    outₜ = softmax(qₜ [k₁ … kₜ]ᵀ / √d) [v₁ … vₜ]");
   show_models(report);
   show_steps(report);
   show_concatenation(report);

@@ -46,7 +46,7 @@ void show_whole_text(Report& report, std::int64_t length) {
 // What attention itself computes and reads for the token at position n.
 void show_pairs(Report& report, std::span<const std::int64_t> positions) {
   constexpr std::int64_t kRow = 2 * kWidth * sizeof(float);  // bytes of a key and a value
-  report.say("Pairs of a query and a key, and bytes of keys and values in float32:");
+  report.paragraph("Pairs of a query and a key, and bytes of keys and values in float32:");
   report.say();
   report.say("  {:>5} {:>11} {:>7} {:>16} {:>6} {:>17}", "n", "pairs", "", "bytes written", "",
              "bytes kept, read");

@@ -148,7 +148,7 @@ Tensor<float> grow(Report& report, const Tokens& tokens, KvSequence& bounded,
   report.record("bounds", rows);
   report.record("most_bounded_pages", most);
   report.say();
-  report.say("At no length are there more than {} pages in the bounded one.", most);
+  report.paragraph("At no length are there more than {} pages in the bounded one.", most);
   return out;
 }
 
@@ -156,15 +156,15 @@ void show_bounds(Report& report) {
   constexpr KvBounds kBounds{.window = 32, .sinks = 4};
   constexpr KvConfig kConfig{.num_kv_heads = 2, .head_dim = 32, .page_size = 16};
   report.step("A bounded sequence: a window and sinks");
-  report.say("With KvBounds a sequence forgets. Window 4 and 1 sink, on 10 tokens:");
+  report.paragraph("With KvBounds a sequence forgets. Window 4 and 1 sink, on 10 tokens:");
   report.say();
   for (const auto& line : to_lines(window_and_sinks({.window = 4, .sinks = 1}),
                                    {.q_len = 10, .kv_len = 10}, kHashGlyphs)) {
     report.say("    {}", line);
   }
   report.say();
-  report.say("Window {}, {} sinks, pages of {}, token by token:", kBounds.window, kBounds.sinks,
-             kConfig.page_size);
+  report.paragraph("Window {}, {} sinks, pages of {}, token by token:", kBounds.window,
+                   kBounds.sinks, kConfig.page_size);
   report.say();
   const Tokens tokens(4, kConfig.num_kv_heads, 1024, kConfig.head_dim);
   KvSequence bounded(kConfig, kBounds);

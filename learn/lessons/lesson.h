@@ -1,4 +1,4 @@
-// A lesson: one demonstration of the tutorials, printed step by step.
+// A lesson: one demonstration, printed step by step.
 #pragma once
 
 #include <filesystem>

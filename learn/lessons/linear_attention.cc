@@ -44,7 +44,7 @@ void show_features(Report& report) {
   const Tensor<float> elu = of_map(FeatureMap::kEluPlusOne);
   const Tensor<float> relu = of_map(FeatureMap::kRelu);
   report.say();
-  report.say("The weights of five keys for q = (1, -0.5), as heed computes them:");
+  report.paragraph("The weights of five keys for q = (1, -0.5), as heed computes them:");
   report.say();
   report.say("  {:>12} {:>6} {:>9} {:>9} {:>9}", "key", "q · k", "softmax", "elu+1", "relu");
   auto rows = nlohmann::json::array();
@@ -103,7 +103,7 @@ struct DrawnProduct {
     return out;
   }
 
-  // φ(Q) (φ(K)ᵀ V): a matrix of d × d_v numbers for all queries.
+  // φ(Q) (φ(K)ᵀ V): a matrix of d × dᵥ numbers for all queries.
   Tensor<double> state_first() const {
     Tensor<double> state({kDrawnDim, kDrawnValueDim});
     Tensor<double> out({1, 1, kDrawnTokens, kDrawnValueDim});
@@ -146,9 +146,9 @@ void show_crossings(Report& report) {
     std::int64_t of_keys;
     std::int64_t of_values;
   };
-  report.say("Both take the same work at T = 2 d d_v / (d + d_v):");
+  report.paragraph("Both take the same work at T = 2 d dᵥ / (d + dᵥ):");
   report.say();
-  report.say("  {:>6} {:>6} {:>8}", "d", "d_v", "T");
+  report.say("  {:>6} {:>6} {:>8}", "d", "dᵥ", "T");
   auto rows = nlohmann::json::array();
   for (const Dims& dims : {Dims{16, 16}, {64, 64}, {128, 128}, {16, 64}, {64, 128}}) {
     const double length = static_cast<double>(2 * dims.of_keys * dims.of_values) /
@@ -166,7 +166,7 @@ void show_orders(Report& report) {
   report.paragraph(
       "Without a softmax in between, the two products of attention may be taken in either order: "
       "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V). The left side makes T × T weights; the right side first "
-      "adds up one matrix of d × d_v numbers, Σ φ(k) ⊗ v, which serves every query.");
+      "adds up one matrix of d × dᵥ numbers, Σ φ(k) ⊗ v, which serves every query.");
   TorchGenerator random(0);
   const DrawnProduct drawn{random.randn<double>({1, 1, kDrawnTokens, kDrawnDim}),
                            random.randn<double>({1, 1, kDrawnTokens, kDrawnDim}),
@@ -185,7 +185,7 @@ void show_orders(Report& report) {
       "feature_map_attention() from them by {:.1e}, all in double.",
       kDrawnTokens, kDrawnDim, kDrawnValueDim, of_orders, of_heed);
   report.say();
-  report.say("Multiply-adds of a head of 64 dimensions, T² (d + d_v) and 2 T d d_v:");
+  report.paragraph("Multiply-adds of a head of 64 dimensions, T² (d + dᵥ) and 2 T d dᵥ:");
   report.say();
   report.say("  {:>6} {:>16} {:>14} {:>8}", "T", "weights first", "state first", "ratio");
   auto rows = nlohmann::json::array();
@@ -203,7 +203,7 @@ void show_orders(Report& report) {
   show_crossings(report);
   report.say();
   report.paragraph(
-      "What to notice: with d = d_v both take the same work at T = d. Beyond it the state wins by "
+      "What to notice: with d = dᵥ both take the same work at T = d. Beyond it the state wins by "
       "T / d; before it the weights are the cheaper way.");
 }
 

@@ -28,8 +28,8 @@ Figure similarities(Theme theme) {
     relu.y.push_back(similarity(FeatureMap::kRelu, key));
   }
   return curves_figure(std::array{softmax, elu, relu}, {.title = "weight of a key k, for q = 1",
-                                                        .x_title = "k",
-                                                        .y_title = "beside k = 3",
+                                                        .x_title = "key k",
+                                                        .y_title = "weight / weight of k = 3",
                                                         .theme = theme});
 }
 
@@ -67,7 +67,7 @@ Figure recall(Theme theme) {
   }
   return curves_figure(curves, {.title = "pairs given back right, 16 dimensions",
                                 .x_title = "pairs stored",
-                                .y_title = "%",
+                                .y_title = "given back right, %",
                                 .has_log_x = true,
                                 .y_low = -3,
                                 .y_high = 103,

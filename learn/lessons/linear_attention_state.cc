@@ -149,7 +149,7 @@ void show_state_and_cache(Report& report) {
   report.step("The state beside a KV cache");
   report.paragraph(
       "To write the next token, softmax attention needs the keys and values of all before it; "
-      "linear attention needs S and z. Bytes of a head with d = d_v = {}, float32: {} for S and z, "
+      "linear attention needs S and z. Bytes of a head with d = dᵥ = {}, float32: {} for S and z, "
       "{} for each token in a KvPool.",
       kHeadDim, grouped(state_bytes), token_bytes);
   report.say();

@@ -37,7 +37,7 @@ void show_by_hand(Report& report) {
     general.load_state_dict({{"W.weight", matrix.view()}});
     return general.forward(encoder, decoder).weights.value();
   };
-  report.say("s = (0.5, −0.5); h = (1, 0), (0, 1), (−1, −1): h · s = 0.5, −0.5, 0.");
+  report.paragraph("s = (0.5, −0.5); h = (1, 0), (0, 1), (−1, −1): h · s = 0.5, −0.5, 0.");
   const auto plain = dot.forward(encoder, decoder).weights.value();
   const auto same = with_matrix(Tensor<float>({2, 2}, {1, 0, 0, 1}));
   const auto swapped = with_matrix(Tensor<float>({2, 2}, {0, 1, 1, 0}));

@@ -55,15 +55,16 @@ void show_naive(Report& report, const Example& example) {
   report.show("masked_scores", "Scores after the mask:", matrix_of(masked), 2, kQueries);
   const auto weights = reference::naive_softmax(matrix_of(masked));
   report.say();
-  report.say("softmax divides by the sum of exp(s). Where every s is −∞ that sum is 0:");
+  report.paragraph("softmax divides by the sum of exp(s). Where every s is −∞ that sum is 0:");
   report.say();
   report.show("naive_weights", "Weights:", weights, 4, kQueries);
   report.show("naive_out",
               "Output, weights · values:", weighted_sums(weights, matrix_of(example.value)), 4,
               kQueries);
   report.say();
-  report.say("What to notice: one such row is enough. In the next layer every query may look");
-  report.say("at this NaN, and then every output is NaN.");
+  report.paragraph(
+      "What to notice: one such row is enough. In the next layer every query may look at this NaN, "
+      "and then every output is NaN.");
 }
 
 void show_rule(Report& report, const Example& example) {
@@ -74,19 +75,20 @@ void show_rule(Report& report, const Example& example) {
   report.show("lse", "log Σ exp(s), the size of what was seen:",
               result.lse.view().select(0, 0).select(0, 0));
   report.say();
-  report.say("What to notice: weights 0, output 0, and log 0 = −∞ says so. The other rows are");
-  report.say("as before.");
+  report.paragraph(
+      "What to notice: weights 0, output 0, and log 0 = −∞ says so. The other rows are as before.");
 }
 
 void show_gradients(Report& report, const Example& example) {
-  report.step("Why not replace NaN by 0 afterwards, as tutorials do");
+  report.step("Why not replace NaN by 0 afterwards, as is often done");
   const auto naive = reference::naive_softmax(matrix_of(example.attend().masked));
   report.show("repaired_weights", "nan_to_num gives the same weights:", nan_to_zero(naive), 4,
               kQueries);
   report.say();
-  report.say("But training goes back through the softmax. Let the loss be the sum of all");
-  report.say("outputs. What was replaced passes back 0, and the softmax multiplies that by its");
-  report.say("own weights, NaN · 0 = NaN:");
+  report.paragraph(
+      "But training goes back through the softmax. Let the loss be the sum of all outputs. What "
+      "was replaced passes back 0, and the softmax multiplies that by its own weights, NaN · 0 = "
+      "NaN:");
   report.say();
   Tensor<float> grad_out(example.value.shape());
   std::fill(grad_out.elements().begin(), grad_out.elements().end(), 1.0F);
@@ -96,8 +98,9 @@ void show_gradients(Report& report, const Example& example) {
               "Gradient of the scores:", reference::softmax_backward(grad_weights, naive), 4,
               kQueries);
   report.say();
-  report.say("Where the mask was added to the scores, this NaN goes on to query 1 and from");
-  report.say("there to every key; only masked_fill, whose own gradient is 0 there, stops it.");
+  report.paragraph(
+      "Where the mask was added to the scores, this NaN goes on to query 1 and from there to every "
+      "key; only masked_fill, whose own gradient is 0 there, stops it.");
   report.say();
   const auto gradients = reference::attention_backward(grad_out, example.query, example.key,
                                                        example.value, {.mask = example.mask});
@@ -109,13 +112,13 @@ void show_hidden_mistake(Report& report, const Example& example) {
   Example broken = example;
   broken.query(0, 0, 2, 0) = std::numeric_limits<float>::quiet_NaN();
   const auto result = broken.attend();
-  report.say("With a NaN in query 2, which does see keys:");
+  report.paragraph("With a NaN in query 2, which does see keys:");
   report.say();
   report.show("hidden_mistake", "Weights after nan_to_num:",
               nan_to_zero(reference::naive_softmax(matrix_of(result.masked))), 4, kQueries);
   report.show("shown_mistake", "heed's weights:", matrix_of(result.weights), 4, kQueries);
   report.say();
-  report.say("What to notice: 0 for who sees nothing, NaN for what is broken.");
+  report.paragraph("What to notice: 0 for who sees nothing, NaN for what is broken.");
 }
 
 void show_large_negative(Report& report, const Example& example) {
@@ -126,8 +129,9 @@ void show_large_negative(Report& report, const Example& example) {
                            {.mask = Mask::additive(std::move(added))}, Keep::kWeights);
   report.show("finite_weights", "Weights:", matrix_of(result.weights), 4, kQueries);
   report.say();
-  report.say("What to notice: no NaN, but query 1 now looks at all the keys it must not see:");
-  report.say("a softmax compares, and the scores of that row are equally bad.");
+  report.paragraph(
+      "What to notice: no NaN, but query 1 now looks at all the keys it must not see: a softmax "
+      "compares, and the scores of that row are equally bad.");
 }
 
 // The weights by the formula and by heed's rule. The formula's NaN is shown, though it is masked.
@@ -149,8 +153,9 @@ void draw(Report& report, const Example& example) {
 }
 
 void teach(Report& report) {
-  report.say("A query may be left with no key at all: a sentence that is only padding, a");
-  report.say("window beyond the end. What is softmax of nothing?");
+  report.paragraph(
+      "A query may be left with no key at all: a sentence that is only padding, a window beyond "
+      "the end. What is softmax of nothing?");
   const Example example = make_example();
   show_naive(report, example);
   show_rule(report, example);

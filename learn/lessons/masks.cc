@@ -41,8 +41,9 @@ void show_side_by_side(Report& report, const std::vector<Form>& forms) {
 
 void show_conventions(Report& report) {
   report.step("One mask, written in seven ways");
-  report.say("The causal mask of six words: row i is the query, column j the key, and a query");
-  report.say("may see j ≤ i.");
+  report.paragraph(
+      "The causal mask of six words: row i is the query, column j the key, and a query may see j ≤ "
+      "i.");
   report.say();
   show_side_by_side(report, {{"allow", "allow", to_lines(causal(), kSquare, kLetters)},
                              {"block", "block", to_lines(causal(), kSquare, kSwappedLetters)},
@@ -50,11 +51,11 @@ void show_conventions(Report& report) {
                              {"additive", "additive", to_lines(causal(), kSquare, kAddends)}});
   report.say();
   report.say("  allow     true = may attend (scaled_dot_product_attention in PyTorch)");
-  report.say("  block     true = may not attend (nn.MultiheadAttention, and many tutorials)");
+  report.say("  block     true = may not attend (nn.MultiheadAttention in PyTorch)");
   report.say("  tril      1 = may attend, 0 = may not: the lower triangle of a matrix of ones");
   report.say("  additive  added to the scores: 0 changes nothing, exp(-inf) is 0");
   report.say();
-  report.say("And for the eye:");
+  report.paragraph("And for the eye:");
   report.say();
   show_side_by_side(report, {{"hash", "#.", to_lines(causal(), kSquare, kHashGlyphs)},
                              {"check", "✓✗", to_lines(causal(), kSquare, kCheckGlyphs)},
@@ -72,13 +73,13 @@ void show_agreement(Report& report) {
   const double allow = difference(Mask::allow(materialize_allow(causal(), kSquare)));
   const double block = difference(Mask::block(materialize_block(causal(), kSquare)));
   const double additive = difference(Mask::additive(materialize_additive(causal(), kSquare)));
-  report.say("Largest difference between the output under causal() and under");
+  report.paragraph("Largest difference between the output under causal() and under");
   report.say();
   report.say("  Mask::allow(tensor)     {:.1g}", allow);
   report.say("  Mask::block(tensor)     {:.1g}", block);
   report.say("  Mask::additive(tensor)  {:.1g}", additive);
   report.say();
-  report.say("which is the rounding of a float: one formula, two orders of operations.");
+  report.paragraph("which is the rounding of a float: one formula, two orders of operations.");
   report.record("differences", {{"allow", allow}, {"block", block}, {"additive", additive}});
 }
 
@@ -88,7 +89,7 @@ void show_padding(Report& report) {
   const Mask padding = key_padding(ids, 0);
   const auto allowed =
       materialize_allow(padding, {.batch = 2, .num_heads = 1, .q_len = 1, .kv_len = 6});
-  report.say("Token ids; 0 is padding, which nobody should look at:");
+  report.paragraph("Token ids; 0 is padding, which nobody should look at:");
   report.say();
   auto patterns = nlohmann::json::array();
   for (std::int64_t b = 0; b < 2; ++b) {
@@ -100,12 +101,14 @@ void show_padding(Report& report) {
   report.record("padding", patterns);
   report.record("padding_shape", allowed.shape());
   report.say();
-  report.say("As a tensor the mask is [B, 1, 1, T] = {}: the same for every head and",
-             to_string(allowed.shape()));
-  report.say("every query, so those two dimensions are 1 and are repeated (they broadcast).");
+  report.paragraph(
+      "As a tensor the mask is [B, 1, 1, T] = {}: the same for every head and every query, so "
+      "those two dimensions are 1 and are repeated (they broadcast).",
+      to_string(allowed.shape()));
 
   report.step("Both at once: causal() & key_padding(ids, 0)");
-  report.say("A key is visible when both masks allow it. {}:", (causal() & padding).description());
+  report.paragraph("A key is visible when both masks allow it. {}:",
+                   (causal() & padding).description());
   report.say();
   const ScoreShape square{.batch = 2, .q_len = 6, .kv_len = 6};
   const auto first = to_lines(causal() & padding, square, kHashGlyphs, 0);
@@ -118,7 +121,7 @@ void show_padding(Report& report) {
 
 void show_wrong_polarity(Report& report) {
   report.step("What happens when the meaning of true is guessed");
-  report.say("The allow mask of step 1, taken for a block mask. Every shape fits; no error:");
+  report.paragraph("The allow mask of step 1, taken for a block mask. Every shape fits; no error:");
   report.say();
   const Mask wrong = Mask::block(materialize_allow(causal(), kSquare));
   const auto lines = to_lines(wrong, kSquare);
@@ -131,14 +134,15 @@ void show_wrong_polarity(Report& report) {
   report.say();
   report.show("wrong_weights", "The weights:", matrix_of(result.weights), 2, kWords);
   report.say();
-  report.say("What to notice: each word sees the future and nothing else; the last word sees");
-  report.say("nothing at all. A model trained so looks brilliant, for it reads the answer, and");
-  report.say("fails when it must write. This is why heed takes no bare boolean tensor: one");
-  report.say("says Mask::allow(t), Mask::block(t) or Mask::additive(t).");
+  report.paragraph(
+      "What to notice: each word sees the future and nothing else; the last word sees nothing at "
+      "all. A model trained so looks brilliant, for it reads the answer, and fails when it must "
+      "write. This is why heed takes no bare boolean tensor: one says Mask::allow(t), "
+      "Mask::block(t) or Mask::additive(t).");
 }
 
 void teach(Report& report) {
-  report.say("A mask M of 0 and −∞ says who may attend to whom: softmax(Q Kᵀ / √d + M) V.");
+  report.paragraph("A mask M of 0 and −∞ says who may attend to whom: softmax(Q Kᵀ / √d + M) V.");
   show_conventions(report);
   show_agreement(report);
   show_padding(report);

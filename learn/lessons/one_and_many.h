@@ -5,8 +5,8 @@
 
 namespace heed::learn {
 
-// One head of 64 dimensions and eight of 8 attend to the same randn(1, 8, 64). As in the tutorial,
-// three randn(1, 4, 8) stand between torch.manual_seed(42) and the two layers.
+// One head of 64 dimensions and eight of 8 attend to the same randn(1, 8, 64). Three
+// randn(1, 4, 8) stand between torch.manual_seed(42) and the two layers.
 struct OneAndManyHeads {
   OneAndManyHeads();
 

@@ -49,20 +49,22 @@ std::vector<std::string> reordered_words() {
 
 void show_blindness(Report& report, const Model& model) {
   report.step("Attention sees a set");
-  report.say("Every word looks at every word, and a dot product knows no places. Read");
+  report.paragraph("Every word looks at every word, and a dot product knows no places. Read");
   report.say();
   report.say("    {}", fmt::join(kWords, " "));
   report.say("    {}", fmt::join(reordered_words(), " "));
   report.say();
-  report.say("through the same attention, without positions. Largest difference between");
-  report.say("f(P x) and P f(x):");
+  report.paragraph(
+      "through the same attention, without positions. Largest difference between f(P x) and P "
+      "f(x):");
   const double difference = max_difference(model(reordered(model.x)), reordered(model(model.x)));
   report.say();
   report.say("    {:.1e}", difference);
   report.record("without_positions", difference);
   report.say();
-  report.say("What to notice: rounding and nothing else. Each word comes out the same in both;");
-  report.say("\"dog bites man\" and \"man bites dog\" cannot be told apart.");
+  report.paragraph(
+      "What to notice: rounding and nothing else. Each word comes out the same in both; \"dog "
+      "bites man\" and \"man bites dog\" cannot be told apart.");
 }
 
 void show_remedy(Report& report, const Model& model) {
@@ -74,15 +76,16 @@ void show_remedy(Report& report, const Model& model) {
     return max_difference(model(add_positions(reordered(model.x), table)),
                           reordered(model(add_positions(model.x, table))));
   };
-  report.say("Now each word carries the mark of its place, x[t] + table[t], and the place");
-  report.say("stays when the words move. The same difference:");
+  report.paragraph(
+      "Now each word carries the mark of its place, x[t] + table[t], and the place stays when the "
+      "words move. The same difference:");
   report.say();
   report.say("    sinusoidal           {:.4f}", difference(sinusoidal));
   report.say("    learned, untrained   {:.4f}", difference(learned));
   report.record("with_sinusoidal", difference(sinusoidal));
   report.record("with_learned", difference(learned));
   report.say();
-  report.say("The learned table starts near 0 (deviation 0.02): training makes it larger.");
+  report.paragraph("The learned table starts near 0 (deviation 0.02): training makes it larger.");
 }
 
 void show_sinusoidal(Report& report) {
@@ -99,15 +102,15 @@ void show_sinusoidal(Report& report) {
       reference::attention(rows, rows, rows, {.scale = 1.0F}, reference::Keep::kScores).scores;
   const auto matrix = matrix_of(products);
   report.say();
-  report.say("Two places three apart have the same dot product wherever they are (d = {}):",
-             kWidth);
+  report.paragraph("Two places three apart have the same dot product wherever they are (d = {}):",
+                   kWidth);
   report.say();
   report.say("    PE(0)·PE(3) = {:.4f}   PE(10)·PE(13) = {:.4f}   PE(30)·PE(33) = {:.4f}",
              matrix(0, 3), matrix(10, 13), matrix(30, 33));
   report.record("three_apart",
                 nlohmann::json::array({matrix(0, 3), matrix(10, 13), matrix(30, 33)}));
   report.say();
-  report.say("so a distance looks the same everywhere in the sequence.");
+  report.paragraph("so a distance looks the same everywhere in the sequence.");
 }
 
 void show_cost(Report& report) {
@@ -115,7 +118,7 @@ void show_cost(Report& report) {
   TorchGenerator generator(0);
   const auto learned = learned_encoding(generator, 1000, 512);
   constexpr std::int64_t kSinusoidalParameters = 0;  // a formula has nothing to learn
-  report.say("For 1000 places and width 512:");
+  report.paragraph("For 1000 places and width 512:");
   report.say();
   report.say("    sinusoidal  {:>8} parameters, any length: it is a formula",
              kSinusoidalParameters);
@@ -133,7 +136,7 @@ void show_cost(Report& report) {
 }
 
 void teach(Report& report) {
-  report.say("Attention alone: f(P x) = P f(x) for every change of order P.");
+  report.paragraph("Attention alone: f(P x) = P f(x) for every change of order P.");
   report.say("With places:     f(x + positions).");
   const Model model = make_model();
   show_blindness(report, model);

@@ -30,12 +30,13 @@ void three_questions(Report& report) {
   report.say("  key     How can I be found?");
   report.say("  value   What do I give to whoever finds me?");
   report.say();
-  report.say("Each token x answers all three, each with a matrix that is learned:");
+  report.paragraph("Each token x answers all three, each with a matrix that is learned:");
   report.say();
-  report.say("    q = W_q x    k = W_k x    v = W_v x");
+  report.say("    q = Wq x    k = Wk x    v = Wv x");
   report.say();
-  report.say("Three matrices, because what a word seeks, how it is found and what it means");
-  report.say("are three different things.");
+  report.paragraph(
+      "Three matrices, because what a word seeks, how it is found and what it means are three "
+      "different things.");
 }
 
 const std::vector<std::string> kFruit{"lemon", "grape", "peach"};
@@ -44,9 +45,10 @@ void hard_look_up(Report& report, const Table& prices) {
   report.step("A table in a database is a hard look-up");
   report.show("keys", "Keys, [sour, sweet]:", prices.keys, 1, kFruit);
   report.show("values", "Values, the price of each:", prices.values, 0, kFruit);
-  report.say("Ask for the key [0, 1] and you get {}. Ask for [1, 1] and you get nothing: no",
-             prices.values(1, 0));
-  report.say("row has that key, however close one may be.");
+  report.paragraph(
+      "Ask for the key [0, 1] and you get {}. Ask for [1, 1] and you get nothing: no row has that "
+      "key, however close one may be.",
+      prices.values(1, 0));
 }
 
 // The weights of a query in the middle and of one that is sure.
@@ -58,8 +60,9 @@ std::array<Tensor<float>, 2> soft_look_up(Report& report, const Table& prices) {
   report.show("soft_scores", "query · key for every row, the score:", found.scores, 1);
   report.show("soft_weights", "softmax makes weights of the scores:", found.weights);
   report.show("soft_out", "The answer is the mean of the values with these weights:", found.out, 2);
-  report.say("The peach, which is a bit of both, counts most, but every row has a say. And");
-  report.say("since no step jumps, a gradient tells each key and query how to do better.");
+  report.paragraph(
+      "The peach, which is a bit of both, counts most, but every row has a say. And since no step "
+      "jumps, a gradient tells each key and query how to do better.");
 
   report.step("A stronger query comes close to the hard one");
   const Tensor<double> strong({1, 2}, {0, 20});
@@ -68,8 +71,8 @@ std::array<Tensor<float>, 2> soft_look_up(Report& report, const Table& prices) {
   report.show("sharp_scores", "Scores:", sharp.scores, 1);
   report.show("sharp_weights", "Weights:", sharp.weights);
   report.show("sharp_out", "Answer:", sharp.out, 2);
-  report.say("The larger the differences between scores, the more one row takes all.");
-  return {matrix_from(found.weights.view()), matrix_from(sharp.weights.view())};
+  report.paragraph("The larger the differences between scores, the more one row takes all.");
+  return {matrix_from(found.weights.view(), 2), matrix_from(sharp.weights.view(), 2)};
 }
 
 const std::vector<std::string> kWords{"The", "cat", "sat"};
@@ -86,9 +89,10 @@ Tensor<float> in_a_sentence(Report& report) {
   report.show("sentence_query", "The query of \"sat\", above all for a noun:", query, 0);
   report.show("sentence_weights", "Its weights on The, cat, sat:", found.weights);
   report.show("sentence_out", "What \"sat\" carries on with:", found.out);
-  report.say("Query and key fit, so the score of \"cat\" is high and the result is mostly its");
-  report.say("value. Here the vectors were chosen by hand; in a model, training finds them.");
-  return matrix_from(found.weights.view());
+  report.paragraph(
+      "Query and key fit, so the score of \"cat\" is high and the result is mostly its value. Here "
+      "the vectors were chosen by hand; in a model, training finds them.");
+  return matrix_from(found.weights.view(), 2);
 }
 
 void teach(Report& report) {

@@ -141,8 +141,8 @@ void show_projected(Report& report) {
   report.record("projected", nlohmann::json::array({low, high}));
   report.say();
   report.paragraph(
-      "That is what the encodings offer, not yet what a layer does: it compares W_q PE(m) with "
-      "W_k PE(n). With projections as they are drawn (seed 0) the products at distance {} go from "
+      "That is what the encodings offer, not yet what a layer does: it compares Wq PE(m) with "
+      "Wk PE(n). With projections as they are drawn (seed 0) the products at distance {} go from "
       "{:.3f} to {:.3f} over the first {} positions. That only the distance counts has to be "
       "learned. Rotary positions, and biases by distance, have it built in.",
       kDistance, low, high, kTrained);

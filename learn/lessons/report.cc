@@ -45,13 +45,34 @@ TensorView<const Real> without_leading_ones(TensorView<const Real> view) {
   return view;
 }
 
+constexpr int kIndent = 2;
+
 std::string indented(const std::string& block) {
   std::string result;
   std::size_t begin = 0;
   while (begin < block.size()) {
     const std::size_t end = std::min(block.find('\n', begin), block.size() - 1);
-    result += "  " + block.substr(begin, end - begin + 1);
+    result += std::string(kIndent, ' ') + block.substr(begin, end - begin + 1);
     begin = end + 1;
+  }
+  return result;
+}
+
+// "[1 2 3 4]" on lines of at most `width` columns, broken between numbers.
+std::string broken(const std::string& line, int width) {
+  std::string result;
+  int used = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t number = line.find_first_not_of(' ', at);
+    const std::size_t end = std::min(line.find(' ', std::min(number, line.size())), line.size());
+    const int columns = static_cast<int>(end - at);
+    if (used > 0 && used + columns > width) {
+      result += '\n';
+      used = 0;
+    }
+    result += line.substr(at, end - at);
+    used += columns;
+    at = end;
   }
   return result;
 }
@@ -68,7 +89,7 @@ Tensor<Real> row_sums(TensorView<const Real> matrix) {
 }  // namespace
 
 void Report::say_wrapped(const std::string& text, const std::string& mark) {
-  const std::string lines = wrap_text(text, 80 - static_cast<int>(mark.size()));
+  const std::string lines = wrap_text(text, style_.width - static_cast<int>(mark.size()));
   std::string margin = mark;
   for (std::size_t begin = 0; begin < lines.size();) {
     const std::size_t end = lines.find('\n', begin) + 1;
@@ -76,6 +97,26 @@ void Report::say_wrapped(const std::string& text, const std::string& mark) {
     margin = std::string(mark.size(), ' ');
     begin = end;
   }
+}
+
+void Report::heatmaps(const std::vector<std::string>& titles, FloatView matrices, int cell) {
+  constexpr int kBetween = 2;
+  constexpr int kRowLabels = 2;
+  TerminalStyle panel = style_;
+  panel.width = kRowLabels + cell * static_cast<int>(matrices.extent(2));
+  std::vector<std::string> row;
+  int used = 0;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    const FloatView matrix = matrices.select(0, static_cast<std::int64_t>(i));
+    if (used > 0 && used + kBetween + panel.width > style_.width) {
+      text_ += side_by_side(row, kBetween);
+      row.clear();
+      used = 0;
+    }
+    row.push_back(titles[i] + '\n' + render_heatmap(matrix, {}, panel, {.legend = false}));
+    used += (used > 0 ? kBetween : 0) + panel.width;
+  }
+  text_ += side_by_side(row, kBetween);
 }
 
 void Report::step(std::string_view title) { text_ += fmt::format("\n{}. {}\n\n", ++steps_, title); }
@@ -116,7 +157,9 @@ void Report::show_as(const std::string& name, std::string_view title, TensorView
                      int decimals, const std::vector<std::string>& row_labels) {
   values = without_leading_ones(values);
   say("{}", title);
-  text_ += indented(render_matrix(values, {.decimals = decimals, .row_labels = row_labels}));
+  std::string numbers = render_matrix(values, {.decimals = decimals, .row_labels = row_labels});
+  if (values.rank() == 1) numbers = broken(numbers, style_.width - kIndent);
+  text_ += indented(numbers);
   record(name, values);
 }
 

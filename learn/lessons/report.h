@@ -13,6 +13,7 @@
 
 #include "heed/tensor.h"
 #include "heed/viz/figure.h"
+#include "heed/viz/terminal.h"
 
 namespace heed::learn {
 
@@ -21,14 +22,19 @@ using Drawing = std::function<Figure(Theme)>;
 
 class Report {
  public:
-  // A line of text, formatted as by fmt::format; say() alone is an empty line.
+  // Of a lesson that is printed in this style.
+  explicit Report(const TerminalStyle& style = {}) : style_(style) {}
+  const TerminalStyle& style() const { return style_; }
+
+  // A line as it stands, a formula or a row of a table, formatted as by fmt::format; say() alone is
+  // an empty line.
   template <class... Arguments>
   void say(fmt::format_string<Arguments...> line, Arguments&&... arguments) {
     text_ += fmt::format(line, std::forward<Arguments>(arguments)...) + '\n';
   }
   void say() { text_ += '\n'; }
 
-  // The same for text of any length, on lines of at most 80 columns.
+  // The same for text of any length, on lines as wide as the style allows.
   template <class... Arguments>
   void paragraph(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
     say_wrapped(fmt::format(text, std::forward<Arguments>(arguments)...), "");
@@ -39,11 +45,16 @@ class Report {
     say_wrapped(fmt::format(text, std::forward<Arguments>(arguments)...), "- ");
   }
 
+  // Matrices [count, rows, columns] of weights as pictures with titles, each column so many columns
+  // of the terminal wide, next to each other as far as the style's width goes.
+  void heatmaps(const std::vector<std::string>& titles, FloatView matrices, int cell);
+
   // A numbered step with its title.
   void step(std::string_view title);
 
   // A vector or matrix under `title` with so many decimals, recorded as values()[name]. Leading
-  // extents of 1 are dropped: the scores of one batch entry and one head are a matrix.
+  // extents of 1 are dropped: the scores of one batch entry and one head are a matrix. A vector
+  // that is too long for a line takes several.
   void show(const std::string& name, std::string_view title, FloatView values, int decimals = 4,
             const std::vector<std::string>& row_labels = {});
   void show(const std::string& name, std::string_view title, DoubleView values, int decimals = 4,
@@ -75,6 +86,7 @@ class Report {
   // The lines after the first are indented as far as `mark` is wide.
   void say_wrapped(const std::string& text, const std::string& mark);
 
+  TerminalStyle style_;
   std::string text_;
   nlohmann::json values_ = nlohmann::json::object();
   Drawing drawing_;

@@ -23,7 +23,7 @@ void show_operations(Report& report) {
   const std::int64_t attended = checked_multiply(nd, kLength);
   const std::int64_t lstm = checked_multiply(8, recurrent);
   const std::int64_t layer = checked_multiply(4, recurrent) + checked_multiply(2, attended);
-  report.say("n = {} words of width d = {}, in multiply-adds:", kLength, kWidth);
+  report.paragraph("n = {} words of width d = {}, in multiply-adds:", kLength, kWidth);
   report.say();
   report.say("  {:<38} {:<15} {:>13}", "", "grows as", "");
   report.say("  {:<38} {:<15} {:>13}", "recurrence, one product a step", "n · d²",

@@ -26,21 +26,22 @@ Tensor<float> dot_products(TorchGenerator& generator, std::int64_t count, std::i
   return reference::attention(query, key, key, {.scale = 1.0F}, Keep::kScores).scores;
 }
 
-// How far dot products are from 0, before and after scaling: a curve each over d_k.
+// How far dot products are from 0, before and after scaling: a curve each over dₖ.
 std::array<Curve, 2> show_growth(Report& report) {
   report.step("A dot product grows with the number of its terms");
-  report.say("q · k adds up d_k products. If the entries of q and k are independent, with");
-  report.say("mean 0 and variance 1, so is each product, and variances of independent things");
-  report.say("add: var(q · k) = d_k, and the standard deviation is √d_k.");
+  report.paragraph(
+      "q · k adds up dₖ products. If the entries of q and k are independent, with mean 0 and "
+      "variance 1, so is each product, and variances of independent things add: var(q · k) = dₖ, "
+      "and the standard deviation is √dₖ.");
   report.say();
-  report.say("Measured on {} random pairs for each d_k:", kDraws);
+  report.paragraph("Measured on {} random pairs for each dₖ:", kDraws);
   report.say();
-  report.say("  {:>5} {:>6} {:>8} {:>11} {:>13} {:>8}", "d_k", "√d_k", "mean", "deviation",
-             "after scaling", "1/√d_k");
+  report.say("  {:>5} {:>6} {:>8} {:>11} {:>13} {:>8}", "dₖ", "√dₖ", "mean", "deviation",
+             "after scaling", "1/√dₖ");
   TorchGenerator generator(42);
   auto rows = nlohmann::json::array();
   std::array curves{Curve{.name = "q · k", .has_markers = true},
-                    Curve{.name = "q · k / √d_k", .has_markers = true}};
+                    Curve{.name = "q · k / √dₖ", .has_markers = true}};
   for (const std::int64_t head_dim : {4, 16, 64, 512}) {
     const auto [mean, deviation] = spread(dot_products(generator, kDraws, head_dim));
     const double scaled = deviation / root(head_dim);
@@ -58,33 +59,38 @@ std::array<Curve, 2> show_growth(Report& report) {
   }
   report.record("growth", rows);
   report.say();
-  report.say("What to notice: without the division scores of 20 and more are ordinary at");
-  report.say("d_k = 512; after it they are of size 1 for every d_k.");
+  report.paragraph(
+      "What to notice: without the division scores of 20 and more are ordinary at dₖ = 512; after "
+      "it they are of size 1 for every dₖ.");
   return curves;
 }
 
 void show_saturation(Report& report) {
   report.step("Large scores saturate the softmax");
-  report.say("softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ) sees differences, and exp makes them factors:");
-  report.say("10 against 0 is a factor of {:.0f}.", std::exp(10.0));
+  report.paragraph(
+      "softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ) sees differences, and exp makes them factors: 10 against "
+      "0 is a factor of {:.0f}.",
+      std::exp(10.0));
   report.say();
   const Tensor<float> scores({3, 3}, {10, 0, 0, 10, 1, 1, 1, 0.5F, 0.5F});
   const std::vector<std::string> labels{"[10, 0, 0]   →", "[10, 1, 1]   →", "[1, .5, .5]  →"};
   report.show("saturation", "Scores, and the weights they give:", reference::softmax(scores), 6,
               labels);
   report.say();
-  report.say("What to notice: the first two rows are all but a choice of one key. Only the");
-  report.say("third is a mixture.");
+  report.paragraph(
+      "What to notice: the first two rows are all but a choice of one key. Only the third is a "
+      "mixture.");
 }
 
 void show_gradient(Report& report) {
   report.step("And a saturated softmax does not learn");
-  report.say("If the loss asks for more of weight 0, its gradient with respect to the weights");
-  report.say("is g = [1, 0, 0]. With respect to the scores it is");
+  report.paragraph(
+      "If the loss asks for more of weight 0, its gradient with respect to the weights is g = [1, "
+      "0, 0]. With respect to the scores it is");
   report.say();
   report.say("    ∂L/∂sᵢ = wᵢ · (gᵢ − Σⱼ wⱼ gⱼ)");
   report.say();
-  report.say("which is small where every weight is near 0 or 1:");
+  report.paragraph("which is small where every weight is near 0 or 1:");
   report.say();
   const Tensor<float> scores({2, 3}, {10, 1, 1, 1, 0.5F, 0.5F});
   const Tensor<float> grad_weights({2, 3}, {1, 0, 0, 1, 0, 0});
@@ -94,9 +100,10 @@ void show_gradient(Report& report) {
   const float ratio = gradient(1, 0) / gradient(0, 0);
   report.record("gradient_ratio", ratio);
   report.say();
-  report.say("What to notice: the large scores receive {:.0f} times less. They are stuck where",
-             ratio);
-  report.say("they are, right or wrong.");
+  report.paragraph(
+      "What to notice: the large scores receive {:.0f} times less. They are stuck where they are, "
+      "right or wrong.",
+      ratio);
 }
 
 Bars bars_of(const char* name, const Tensor<float>& weights) {
@@ -105,23 +112,24 @@ Bars bars_of(const char* name, const Tensor<float>& weights) {
 
 // The weights of eight keys without scaling and with it.
 std::array<Bars, 2> show_in_attention(Report& report) {
-  report.step("The same in attention: one query, eight keys, d_k = 512");
+  report.step("The same in attention: one query, eight keys, dₖ = 512");
   TorchGenerator generator(42);
   const auto query = generator.randn({1, 1, 1, 512});
   const auto key = generator.randn({1, 1, 8, 512});
   const auto unscaled = reference::attention(query, key, key, {.scale = 1.0F}, Keep::kWeights);
   const auto scaled = reference::attention(query, key, key, {}, Keep::kWeights);
   report.show("unscaled_weights", "softmax(q · kᵀ):", matrix_of(unscaled.weights));
-  report.show("scaled_weights", "softmax(q · kᵀ / √d_k):", matrix_of(scaled.weights));
+  report.show("scaled_weights", "softmax(q · kᵀ / √dₖ):", matrix_of(scaled.weights));
   report.say();
-  report.say("heed divides by √d_k unless it is given another scale.");
+  report.paragraph("heed divides by √dₖ unless it is given another scale.");
   return {bars_of("softmax(q · k)", unscaled.weights),
-          bars_of("softmax(q · k / √d_k)", scaled.weights)};
+          bars_of("softmax(q · k / √dₖ)", scaled.weights)};
 }
 
 Figure draw_growth(const std::array<Curve, 2>& curves, Theme theme) {
   return curves_figure(curves, {.title = "standard deviation of the scores",
-                                .x_title = "d_k",
+                                .x_title = "head dimension dₖ",
+                                .y_title = "standard deviation",
                                 .has_log_x = true,
                                 .has_log_y = true,
                                 .theme = theme});
@@ -133,28 +141,29 @@ Figure draw_weights(const std::array<Bars, 2>& weights, Theme theme) {
     keys.push_back(std::to_string(key));
   }
   return bars_figure(keys, weights,
-                     {.title = "weights of eight keys, d_k = 512",
+                     {.title = "weights of eight keys, dₖ = 512",
                       .x_title = "key",
+                      .y_title = "weight",
                       .y_low = 0,
                       .y_high = 1,
                       .theme = theme});
 }
 
 void teach(Report& report) {
-  report.say("attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V. Why the root?");
+  report.paragraph("attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V. Why the root?");
   const auto growth = show_growth(report);
   show_saturation(report);
   show_gradient(report);
   const auto weights = show_in_attention(report);
   report.draw([growth, weights](Theme theme) {
-    return join({.title = "Why scores are divided by √d_k"},
+    return join({.title = "Why scores are divided by √dₖ"},
                 {draw_growth(growth, theme), draw_weights(weights, theme)}, theme);
   });
 }
 
 }  // namespace scaling_lesson
 
-extern const Lesson kScalingLesson = {"scaling", "why √d_k: variance, saturation, gradients",
+extern const Lesson kScalingLesson = {"scaling", "why √dₖ: variance, saturation, gradients",
                                       scaling_lesson::teach};
 
 }  // namespace heed::learn

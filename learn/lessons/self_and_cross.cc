@@ -46,7 +46,7 @@ Sequences draw_sequences() {
 
 void show_self(Report& report, const Sequences& sequences) {
   report.step("Self-attention: a sequence asks itself");
-  report.say("Queries, keys and values are three projections of the same x:");
+  report.paragraph("Queries, keys and values are three projections of the same x:");
   report.say();
   report.say("    q = x Wq,  k = x Wk,  v = x Wv");
   report.say();
@@ -56,13 +56,14 @@ void show_self(Report& report, const Sequences& sequences) {
   say_shape(report, "self_weights", "weights  (batch, head, query, key)", attended.weights.shape());
   say_shape(report, "self_out", "output", attended.out.shape());
   report.say();
-  report.say("What to notice: the table of weights is square, and the output has x's shape.");
+  report.paragraph("What to notice: the table of weights is square, and the output has x's shape.");
 }
 
 void show_cross(Report& report, const Sequences& sequences) {
   report.step("Cross-attention: one sequence asks another");
-  report.say("A translator that has written 4 words looks at the 6 words it reads: queries");
-  report.say("come from what is written (x), keys and values from what is read (context).");
+  report.paragraph(
+      "A translator that has written 4 words looks at the 6 words it reads: queries come from what "
+      "is written (x), keys and values from what is read (context).");
   report.say();
   report.say("    q = x Wq,  k = context Wk,  v = context Wv");
   report.say();
@@ -77,8 +78,9 @@ void show_cross(Report& report, const Sequences& sequences) {
               "How the 4 words written look at the 6 words read:", matrix_of(attended.weights));
   report.show_row_sums("cross_row_sums", matrix_of(attended.weights));
   report.say();
-  report.say("What to notice: one output per query; each row sums to 1 over the keys. The");
-  report.say("lengths may differ; the number of keys and of values may not.");
+  report.paragraph(
+      "What to notice: one output per query; each row sums to 1 over the keys. The lengths may "
+      "differ; the number of keys and of values may not.");
   report.draw(drawing_of({.title = "Cross-attention: four words written look at six read",
                           .note = "Random parameters (seed 0).",
                           .matrices = {{.title = "",
@@ -89,8 +91,9 @@ void show_cross(Report& report, const Sequences& sequences) {
 
 void show_value_dim(Report& report) {
   report.step("Values may have a width of their own");
-  report.say("Queries and keys meet in a dot product, so they have the same head_dim. Values");
-  report.say("are only mixed, so the output takes their width, value_dim:");
+  report.paragraph(
+      "Queries and keys meet in a dot product, so they have the same head_dim. Values are only "
+      "mixed, so the output takes their width, value_dim:");
   report.say();
   TorchGenerator generator(0);
   const auto query = generator.randn({2, 1, 4, kEmbedDim});
@@ -104,8 +107,9 @@ void show_value_dim(Report& report) {
 
 void show_causal(Report& report, const Sequences& sequences) {
   report.step("No past and future across two sequences");
-  report.say("Word 2 of one sentence is neither before nor after word 3 of another. causal()");
-  report.say("therefore refuses when the lengths differ:");
+  report.paragraph(
+      "Word 2 of one sentence is neither before nor after word 3 of another. causal() therefore "
+      "refuses when the lengths differ:");
   report.say();
   try {
     multi_head_attention(sequences.written, sequences.read, sequences.parameters, 1,
@@ -115,7 +119,7 @@ void show_causal(Report& report, const Sequences& sequences) {
     report.record("refusal", error.what());
   }
   report.say();
-  report.say("Where both are parts of one sequence, the alignment is said, not guessed:");
+  report.paragraph("Where both are parts of one sequence, the alignment is said, not guessed:");
   report.say();
   const ScoreShape shape{.q_len = 4, .kv_len = 6};
   const auto top_left = to_lines(causal_top_left(), shape);
@@ -129,7 +133,8 @@ void show_causal(Report& report, const Sequences& sequences) {
 }
 
 void teach(Report& report) {
-  report.say("attention(q, k, v) does not ask where its three arguments come from. We choose.");
+  report.paragraph(
+      "attention(q, k, v) does not ask where its three arguments come from. We choose.");
   const Sequences sequences = draw_sequences();
   show_self(report, sequences);
   show_cross(report, sequences);

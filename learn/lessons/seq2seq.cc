@@ -63,7 +63,7 @@ void show_architecture(Report& report) {
   report.record("first_weights", weights.view().select(0, 0).select(0, 0).select(0, 0));
 }
 
-// The tutorial's simulated alignment.
+// An alignment that nobody measured.
 const std::vector<std::string> kSource{"The", "cat", "sat", "on", "the", "mat", "."};
 const std::vector<std::string> kTarget{"Le", "chat", "était", "assis", "sur", "le", "tapis", "."};
 
@@ -81,9 +81,9 @@ Tensor<float> illustrative_alignment() {
 void show_illustration(Report& report) {
   report.step("An alignment as it is usually drawn: illustrative");
   const Tensor<float> weights = illustrative_alignment();
-  report.paragraph("The tutorial made these weights up; rows are French, columns are English:");
+  report.paragraph("These weights are made up; rows are French, columns are English:");
   report.say();
-  report.say("{}", render_heatmap(weights, {kTarget, kSource}, {.width = 78}, {.legend = false}));
+  report.say("{}", render_heatmap(weights, {kTarget, kSource}, report.style(), {.legend = false}));
   report.record("illustrative", weights);
   report.show_row_sums("illustrative_sums", weights);
 }
@@ -127,7 +127,7 @@ void show_training(Report& report) {
     report.say();
     report.paragraph("where head {} of the cross-attention looked:", head);
     report.say("{}", render_heatmap(best.alignment.view().select(0, head), {written, letters},
-                                    {.width = 78}, {.legend = false}));
+                                    report.style(), {.legend = false}));
     picture.matrices.push_back({.title = fmt::format("head {}", head),
                                 .values = matrix_from(best.alignment.view().select(0, head)),
                                 .queries = written,

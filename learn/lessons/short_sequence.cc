@@ -34,10 +34,10 @@ Tensor<float> mean_of_rows(FloatView rows) {
 }
 
 void teach(Report& report) {
-  report.say("{} tokens of width {}, {} heads of width {}, each position told where it stands,",
-             kSeqLen, kModelDim, kNumHeads, kModelDim / kNumHeads);
-  report.say("and a causal mask. The numbers are PyTorch's after manual_seed({}).",
-             kShortSequenceSeed);
+  report.paragraph(
+      "{} tokens of width {}, {} heads of width {}, each position told where it stands, and a "
+      "causal mask. The numbers are PyTorch's after manual_seed({}).",
+      kSeqLen, kModelDim, kNumHeads, kModelDim / kNumHeads, kShortSequenceSeed);
 
   const ShortSequence example;
   const auto& [parameters, x, attended] = example;
@@ -51,22 +51,24 @@ void teach(Report& report) {
   report.say("  output   {}      the same", to_string(attended.out.shape()));
   report.say("  weights  {}   [batch, heads, query, key]", to_string(attended.weights.shape()));
   report.say();
-  report.say("{} parameters: {} x {} for query, key and value, {} x {} for the output.",
-             parameters.num_parameters(), 3 * kModelDim, kModelDim, kModelDim, kModelDim);
+  report.paragraph("{} parameters: {} x {} for query, key and value, {} x {} for the output.",
+                   parameters.num_parameters(), 3 * kModelDim, kModelDim, kModelDim, kModelDim);
 
   report.step("Each head looks in its own way");
   const auto rows = attended.weights.view().select(0, 0).select(1, kPosition);
   report.show("heads", fmt::format("Weights of position {}, one row a head:", kPosition), rows, 3);
   report.show("mean", "Their mean over the heads:", mean_of_rows(rows), 3);
-  report.say("The {} positions after it have weight 0: position {} cannot see them. The rest",
-             kSeqLen - 1 - kPosition, kPosition);
-  report.say("is spread widely, as it is before training.");
+  report.paragraph(
+      "The {} positions after it have weight 0: position {} cannot see them. The rest is spread "
+      "widely, as it is before training.",
+      kSeqLen - 1 - kPosition, kPosition);
 
   report.step("The output");
   report.show("out", fmt::format("The first 8 of {} numbers at position {}:", kModelDim, kPosition),
               attended.out.view().select(1, kPosition).slice(1, 0, 8));
-  report.say("A layer in training may also set some outputs to 0 (dropout). Where that comes");
-  report.say("after the last projection, as in the tutorial, the weights above stay the same.");
+  report.paragraph(
+      "A layer in training may also set some outputs to 0 (dropout). Where that comes after the "
+      "last projection, the weights above stay the same.");
   report.draw(draw_causal_heads);
 }
 

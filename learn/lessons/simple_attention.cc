@@ -12,10 +12,10 @@ using reference::Keep;
 constexpr std::uint64_t kSeed = 42;
 
 void teach(Report& report) {
-  report.say("    attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
+  report.say("    attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V");
   report.say();
-  report.say("With the Q, K and V of torch.randn(1, 4, 8) three times after manual_seed({}).",
-             kSeed);
+  report.paragraph("With the Q, K and V of torch.randn(1, 4, 8) three times after manual_seed({}).",
+                   kSeed);
   const Shape shape{1, 4, 8};
   TorchGenerator generator(kSeed);
   const Tensor<float> query = generator.randn(shape);
@@ -37,16 +37,18 @@ void teach(Report& report) {
   report.record("input_shape", shape);
   report.record("weights_shape", Shape{1, 4, 4});
   report.record("out_shape", Shape{1, 4, 8});
-  report.say("Row 0 gives most to column 1, because query 0 and key 1 have the largest dot");
-  report.say("product of that row.");
+  report.paragraph(
+      "Row 0 gives most to column 1, because query 0 and key 1 have the largest dot product of "
+      "that row.");
 
   report.step("No look into the future");
   report.show("causal_weights", "Weights under a causal mask:", masked.weights);
   report.show_row_sums("causal_row_sums", masked.weights);
   report.show("causal_out", "Output:", masked.out);
-  report.say("Row 1 gave {:.4f} and {:.4f} to columns 0 and 1. Now they share the whole in the",
-             full.weights(0, 0, 1, 0), full.weights(0, 0, 1, 1));
-  report.say("same proportion. The last row sees everything, and so nothing changed there.");
+  report.paragraph(
+      "Row 1 gave {:.4f} and {:.4f} to columns 0 and 1. Now they share the whole in the same "
+      "proportion. The last row sees everything, and so nothing changed there.",
+      full.weights(0, 0, 1, 0), full.weights(0, 0, 1, 1));
   report.draw(drawing_of(
       {.title = "Four tokens, with and without the future",
        .matrices = {

@@ -46,12 +46,14 @@ void by_hand(Report& report) {
   report.show("by_hand_scores", "Three scores z:", scores, 0);
   report.show("by_hand_exp", "exp(z):", powers);
   report.record("by_hand_sum", sum(powers));
-  report.say("They add up to {:.4f}. Each one's share of that sum is its weight:", sum(powers));
+  report.paragraph("They add up to {:.4f}. Each one's share of that sum is its weight:",
+                   sum(powers));
   report.show("by_hand_weights", "softmax(z):", weights);
-  report.say("From one score to the next it is always a step of 1, and each weight is");
-  report.say("{:.4f} times the one before: a difference of scores has become a ratio of",
-             weights(2) / weights(1));
-  report.say("weights. That is how the best match gets most of the attention.");
+  report.paragraph(
+      "From one score to the next it is always a step of 1, and each weight is {:.4f} times the "
+      "one before: a difference of scores has become a ratio of weights. That is how the best "
+      "match gets most of the attention.",
+      weights(2) / weights(1));
 }
 
 void large_scores(Report& report) {
@@ -63,8 +65,9 @@ void large_scores(Report& report) {
               "Infinity divided by infinity is not a number:", reference::naive_softmax(scores));
 
   report.step("The cure: subtract the largest score first");
-  report.say("exp(z - c) = exp(z) / exp(c) for any c, and the factor 1 / exp(c) cancels in");
-  report.say("the quotient. With c = max z no exponent is above 0, so nothing overflows.");
+  report.paragraph(
+      "exp(z - c) = exp(z) / exp(c) for any c, and the factor 1 / exp(c) cancels in the quotient. "
+      "With c = max z no exponent is above 0, so nothing overflows.");
   report.say();
   const Tensor<double> shifted = below_largest(scores);
   report.show("large_shifted", "z - max z:", shifted, 0);
@@ -72,9 +75,11 @@ void large_scores(Report& report) {
   const Tensor<double> weights = reference::softmax(scores);
   report.show("large_stable", "softmax(z):", weights, kNumpyDecimals);
   report.record("large_stable_sum", sum(weights));
-  report.say("These are the weights of 1, 2, 3 again: only differences between scores count.");
-  report.say("Their sum is {}. A double has about 16 digits, and one", sum(weights));
-  report.say("rounding happened in the last of them: compare such sums with a tolerance.");
+  report.paragraph(
+      "These are the weights of 1, 2, 3 again: only differences between scores count. Their sum is "
+      "{}. A double has about 16 digits, and one rounding happened in the last of them: compare "
+      "such sums with a tolerance.",
+      sum(weights));
 }
 
 void both_ways(Report& report) {
@@ -95,8 +100,9 @@ void hidden_score(Report& report) {
   const Tensor<double> scores({3}, {2, 1, -std::numeric_limits<double>::infinity()});
   report.show("hidden_scores", "z:", scores, 1);
   report.show("hidden_weights", "softmax(z):", reference::softmax(scores), 2);
-  report.say("exp(-inf) is 0, exactly. The others share out the whole weight as if the third");
-  report.say("score were not there: this is all that a mask does.");
+  report.paragraph(
+      "exp(-inf) is 0, exactly. The others share out the whole weight as if the third score were "
+      "not there: this is all that a mask does.");
 }
 
 // The weights of a few scores, a bar for each.
@@ -136,8 +142,9 @@ Figure draw_softmax(Theme theme) {
 void teach(Report& report) {
   report.say("    softmax(z)_i = exp(z_i) / (exp(z_1) + ... + exp(z_n))");
   report.say();
-  report.say("Any numbers go in. Out come positive ones that add up to 1, in the same order");
-  report.say("of size: something to mix with.");
+  report.paragraph(
+      "Any numbers go in. Out come positive ones that add up to 1, in the same order of size: "
+      "something to mix with.");
   by_hand(report);
   large_scores(report);
   both_ways(report);

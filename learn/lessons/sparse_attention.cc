@@ -155,7 +155,7 @@ void show_combinations(Report& report) {
   report.say();
   show_identities(report);
   report.say();
-  report.say("A text that is wrong is refused, with a mark where:");
+  report.paragraph("A text that is wrong is refused, with a mark where:");
   report.say();
   try {
     parse_mask("causal & sliding_window(2)");

@@ -35,15 +35,16 @@ Tensor<float> weights_at(const Inputs& inputs, double temperature) {
 
 void show_matrices(Report& report, const Inputs& inputs) {
   report.step("Four queries, four keys, three temperatures");
-  report.say("PyTorch's seed 42, three times randn(1, 4, 8):");
+  report.paragraph("PyTorch's seed 42, three times randn(1, 4, 8):");
   for (const double temperature : {0.5, 1.0, 2.0}) {
     report.say();
     report.show(fmt::format("weights_{:.1f}", temperature),
                 fmt::format("Weights at τ = {}:", temperature), weights_at(inputs, temperature));
   }
   report.say();
-  report.say("What to notice: the order within a row never changes, only how much the first");
-  report.say("is preferred. τ = 1 is attention as it is.");
+  report.paragraph(
+      "What to notice: the order within a row never changes, only how much the first is preferred. "
+      "τ = 1 is attention as it is.");
 }
 
 void show_range(Report& report, const Inputs& inputs) {
@@ -67,12 +68,13 @@ void show_limits(Report& report, const Inputs& inputs) {
   report.show("hot", fmt::format("τ → ∞ (here {}): uniform, the plain mean of the values:", kHot),
               weights_at(inputs, kHot));
   report.say();
-  report.say("What to notice: 1/√d_k is a temperature too, chosen so that scores of random");
-  report.say("vectors have variance 1. See `heed lesson scaling`.");
+  report.paragraph(
+      "What to notice: 1/√dₖ is a temperature too, chosen so that scores of random vectors have "
+      "variance 1. See `heed lesson scaling`.");
 }
 
 void teach(Report& report) {
-  report.say("weights = softmax(Q Kᵀ / (√d_k · τ)): the temperature τ divides the scores.");
+  report.paragraph("weights = softmax(Q Kᵀ / (√dₖ · τ)): the temperature τ divides the scores.");
   const Inputs inputs = draw_inputs();
   show_matrices(report, inputs);
   show_range(report, inputs);

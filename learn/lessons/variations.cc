@@ -13,7 +13,7 @@ namespace variations_lesson {
 
 using reference::Keep;
 
-// What the tutorials' running example is made of, drawn as there: an embedding of `width` numbers
+// What the lesson running-example is made of: an embedding of `width` numbers
 // for each of four words, then four projections without biases.
 struct Example {
   Tensor<float> x;  // [1, 4, width]
@@ -65,8 +65,9 @@ void vary_scores(Report& report) {
   report.show("equal_scores",
               "X = 0, so every score is 0. Causal weights:", matrix_of(equal.weights));
   report.say();
-  report.say("Equal scores give equal weights: 1, then halves, then thirds. Attention with");
-  report.say("nothing to choose by is a mean.");
+  report.paragraph(
+      "Equal scores give equal weights: 1, then halves, then thirds. Attention with nothing to "
+      "choose by is a mean.");
 
   report.step("Symmetric scores");
   const auto result = attend_to_itself(Tensor<float>({3, 2}, {1, 0, 0, 1, 1, 1}));
@@ -75,15 +76,17 @@ void vary_scores(Report& report) {
   report.show("symmetric_scores", "X Xᵀ / √2 for X = [1 0; 0 1; 1 1]:", scores);
   report.record("asymmetry", asymmetry);
   report.say();
-  report.say("xᵢ · xⱼ = xⱼ · xᵢ: without projections \"i looks at j\" is \"j looks at i\"");
-  report.say("(largest difference from the transpose: {}). Wq ≠ Wk breaks the symmetry.",
-             asymmetry);
+  report.paragraph(
+      "xᵢ · xⱼ = xⱼ · xᵢ: without projections \"i looks at j\" is \"j looks at i\" (largest "
+      "difference from the transpose: {}). Wq ≠ Wk breaks the symmetry.",
+      asymmetry);
 }
 
 void remove_scale(Report& report) {
   report.step("Without the scale");
-  report.say("The running example (PyTorch's seed 0, causal), and the same drawn wider. The");
-  report.say("weights of its last word:");
+  report.paragraph(
+      "The running example (PyTorch's seed 0, causal), and the same drawn wider. The weights of "
+      "its last word:");
   report.say();
   auto rows = nlohmann::json::array();
   for (const std::int64_t width : {4, 64}) {
@@ -92,7 +95,7 @@ void remove_scale(Report& report) {
     const auto unscaled = example.attend({.mask = causal(), .scale = 1.0F}).weights;
     const auto with_scale = to_tensor(matrix_of(scaled).select(0, 3));
     const auto without_scale = to_tensor(matrix_of(unscaled).select(0, 3));
-    report.say("  d_h = {:>2}   q · k / √d_h   {}", width, list(with_scale));
+    report.say("  dₕ = {:>2}   q · k / √dₕ   {}", width, list(with_scale));
     report.say("             q · k          {}", list(without_scale));
     rows.push_back({{"d_h", width},
                     {"scaled", with_scale.elements()},
@@ -100,7 +103,7 @@ void remove_scale(Report& report) {
   }
   report.record("no_scale", rows);
   report.say();
-  report.say("With 4 numbers the change is small. With 64 one key takes nearly everything.");
+  report.paragraph("With 4 numbers the change is small. With 64 one key takes nearly everything.");
 }
 
 void remove_mask(Report& report) {
@@ -111,8 +114,9 @@ void remove_mask(Report& report) {
               {"I", "love", "AI", "!"});
   report.show_row_sums("no_mask_row_sums", matrix_of(full.weights));
   report.say();
-  report.say("The upper triangle is filled, and the sums are still 1: that is the softmax's");
-  report.say("doing, not the mask's.");
+  report.paragraph(
+      "The upper triangle is filled, and the sums are still 1: that is the softmax's doing, not "
+      "the mask's.");
 }
 
 void look_at_first_row(Report& report) {
@@ -127,16 +131,18 @@ void look_at_first_row(Report& report) {
   }
   report.record("first_rows", rows);
   report.say();
-  report.say("The first word sees one key, and softmax of one number s is exp(s)/exp(s) = 1.");
+  report.paragraph(
+      "The first word sees one key, and softmax of one number s is exp(s)/exp(s) = 1.");
 }
 
 void measure_variance(Report& report) {
   report.step("The variance of a dot product");
-  report.say("If the entries of q and k have mean 0 and variance σ², each product has variance");
-  report.say("σ⁴, and d_h of them d_h σ⁴. Divided by √d_h: variance σ⁴, deviation σ², for");
-  report.say("every d_h. Measured on 4000 pairs:");
+  report.paragraph(
+      "If the entries of q and k have mean 0 and variance σ², each product has variance σ⁴, and "
+      "dₕ of them dₕ σ⁴. Divided by √dₕ: variance σ⁴, deviation σ², for every dₕ. Measured on "
+      "4000 pairs:");
   report.say();
-  report.say("  {:>4} {:>5} {:>10} {:>10} {:>22}", "d_h", "σ", "d_h σ⁴", "variance",
+  report.say("  {:>4} {:>5} {:>10} {:>10} {:>22}", "dₕ", "σ", "dₕ σ⁴", "variance",
              "deviation after scale");
   TorchGenerator generator(42);
   auto rows = nlohmann::json::array();
@@ -161,14 +167,14 @@ void measure_variance(Report& report) {
 }
 
 void count_parameters(Report& report) {
-  report.step("The number of parameters: 4 · C · d_h");
-  report.say("Three projections C → d_h and one back, without biases:");
+  report.step("The number of parameters: 4 · C · dₕ");
+  report.paragraph("Three projections C → dₕ and one back, without biases:");
   report.say();
   TorchGenerator generator(0);
   auto rows = nlohmann::json::array();
   for (const auto& [width, head_dim] : {std::pair{4, 4}, {8, 2}, {64, 16}}) {
     const std::int64_t count = attention_init(generator, width, head_dim, false).num_parameters();
-    report.say("  C = {:>2}, d_h = {:>2}:  {:>4}", width, head_dim, count);
+    report.say("  C = {:>2}, dₕ = {:>2}:  {:>4}", width, head_dim, count);
     rows.push_back({{"width", width}, {"head_dim", head_dim}, {"count", count}});
   }
   report.record("parameters", rows);
@@ -180,7 +186,7 @@ void sum_rows(Report& report) {
   const auto query = generator.randn({1, 1, 5, 16});
   const auto key = generator.randn({1, 1, 5, 16});
   const auto result = reference::attention(query, key, key, {}, Keep::kWeights);
-  report.say("Five random queries and keys of 16 numbers.");
+  report.paragraph("Five random queries and keys of 16 numbers.");
   report.show_row_sums("row_sums", matrix_of(result.weights));
 }
 
@@ -198,19 +204,21 @@ void add_biases(Report& report) {
   query_bias.parameters.query.bias = bias;
   const double by_key = max_difference(key_bias.attend({.mask = causal()}).weights, weights);
   const double by_query = max_difference(query_bias.attend({.mask = causal()}).weights, weights);
-  report.say("The running example with b = {}, largest change of a weight:", list(bias, 1));
+  report.paragraph("The running example with b = {}, largest change of a weight:", list(bias, 1));
   report.say();
   report.say("  bias on the keys      {:.1e}   (rounding)", by_key);
   report.say("  bias on the queries   {:.1e}", by_query);
   report.record("key_bias_change", by_key);
   report.record("query_bias_change", by_query);
   report.say();
-  report.say("A tutorial says that neither has an effect. For the queries that is wrong: b · k");
-  report.say("prefers some keys whatever the query, and a model can use that.");
+  report.paragraph(
+      "It is often said that neither has an effect. For the queries that is wrong: b · k prefers "
+      "some keys whatever the query, and a model can use that.");
 }
 
 void teach(Report& report) {
-  report.say("Change one thing, say what you expect, look. weights = softmax(Q Kᵀ / √d_h + M).");
+  report.paragraph(
+      "Change one thing, say what you expect, look. weights = softmax(Q Kᵀ / √dₕ + M).");
   vary_scores(report);
   remove_scale(report);
   remove_mask(report);

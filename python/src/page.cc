@@ -173,10 +173,11 @@ ExplorerSentence attention_of(const Operands& operands, const Options& options,
                    [](auto weight) { return static_cast<float>(weight); });
     ExplorerSentence sentence = sentence_of(std::move(floats), labels);
     if (head) sentence.heads = {name_of(*head)};
-    if (!sentence.visible.empty() || !are_plain(options)) return sentence;
+    if (!sentence.visible.empty()) return sentence;
     if (auto visible = visible_keys(options, shape, heads)) {
       sentence.visible = *std::move(visible);
       sentence.mask = options.mask.mask.description();
+      if (!are_plain(options)) return sentence;
       sentence.scale = options.scale;
       sentence.query = rows_of(query, heads, shape.num_heads);
       sentence.key = rows_of(key, heads, shape.num_heads);

@@ -37,7 +37,7 @@ Tensor<float> first_weights(const nn::AttentionCall<float>& call, const Diagnost
 MeasuredLayer measured(const std::string& name, const nn::AttentionCall<float>& call,
                        const DiagnosticsOptions& lengths) {
   return {name, attention_diagnostics(call.query, call.key, call.options, lengths),
-          first_weights(call, lengths)};
+          first_weights(call, lengths), call.options.mask};
 }
 
 // In evaluation, and without a graph; the mode is restored.

@@ -50,6 +50,7 @@ ModelReading read_layers(const models::Model& model, const std::string& text,
   options.observer = [&](const models::AttentionCall& call) {
     reading.layers.push_back({.query = to_tensor(call.query.select(0, 0)),
                               .key = to_tensor(call.key.select(0, 0)),
+                              .value = to_tensor(call.value.select(0, 0)),
                               .weights = models::weights_of(call)});
     if (call.layer > 0) return;
     reading.mask = call.options.mask;

@@ -67,6 +67,11 @@ Rgb colormap(ColorMap map, float position) noexcept {
   return {channel(16), channel(8), channel(0)};
 }
 
+float least_scale_end(std::int64_t num_keys) noexcept {
+  constexpr float kTimesUniform = 4;
+  return std::fmin(1.0F, kTimesUniform / std::fmax(1.0F, static_cast<float>(num_keys)));
+}
+
 double luminance(Rgb color) noexcept {
   return 0.2126 * linear_light(color.red) + 0.7152 * linear_light(color.green) +
          0.0722 * linear_light(color.blue);

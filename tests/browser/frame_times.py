@@ -99,7 +99,7 @@ def screenshots(browser: Browser, heed: str, folder: pathlib.Path) -> None:
         return
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
     path = explain(heed, "The cat sat on the mat because it was tired.", "--model", MINI_LM)
-    page.goto(path.as_uri() + "#s=1&head=8")
+    page.goto(path.as_uri())
     page.wait_for_timeout(30000)  # until every small picture is drawn
     page.screenshot(path=folder / "explorer-model.png")
 
@@ -112,7 +112,7 @@ def main() -> None:
             screenshots(browser, heed, pathlib.Path(sys.argv[3]))
         sentence = " ".join(f"word{i % 97}" for i in range(512))
         page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.goto(explain(heed, sentence, "--heads", 12, "--d-model", 96).as_uri() + "#s=1&held=0")
+        page.goto(explain(heed, sentence, "--heads", 12, "--d-model", 96).as_uri() + "#held=0")
         page.wait_for_timeout(5000)
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})

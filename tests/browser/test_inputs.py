@@ -16,13 +16,13 @@ def elements(page, selector: str) -> int:
 
 
 def test_markup_is_shown_and_never_read(written, guard):
-    page = guard.open(written(HOSTILE), "#s=1&q=3&k=2")
+    page = guard.open(written(HOSTILE), "#q=3&k=2")
     page.click("#table-box summary")
     settle(page)
     assert elements(page, "img, svg, iframe, b:not([class]):not(h1 b)") == 0
     assert elements(page, "script") == 2
     assert "".join(page.locator("#strip button").all_inner_texts()).startswith("</script><imgsrc=xonerror=alert")
-    assert page.locator("#sentences button").nth(1).inner_text().startswith("</script><img src=x")
+    assert page.locator("#sentences button").first.inner_text().startswith("</script><img src=x")
     with page.expect_download() as download:
         page.click("#save-svg")
     root = ElementTree.parse(download.value.path()).getroot()
@@ -44,9 +44,9 @@ def test_the_policy_stops_scripts_that_are_not_the_page(written, guard, browser,
 @pytest.mark.parametrize("sentence", ["القطة جلست على السجادة", "חתול ישב על מחצלת", "a 👩‍👩‍👧 saw 🇩🇪 and 🦊!",
                                       "猫がマットに座った", "a\u202eb \u0007 c"])
 def test_any_script(written, guard, sentence):
-    page = guard.open(written(sentence), "#s=1")
+    page = guard.open(written(sentence))
     tokens = page.locator("#strip button").all_inner_texts()
-    assert tokens == page.evaluate("heed.sentences[1].tokens")
+    assert tokens == page.evaluate("heed.sentences[0].tokens")
     assert not any(character in "".join(tokens) for character in "\u202e\u0007")
     assert page.locator("#strip button").first.get_attribute("dir") == "auto"
     places = [page.locator("#strip button").nth(i).bounding_box()["x"] for i in (0, 1, 2)]
@@ -61,7 +61,7 @@ def test_512_tokens_of_12_heads(heed, guard, tmp_path):
     heed("explain", "--out", path, *arguments)
     heed("explain", "--out", tmp_path / "long.npy", *arguments)
     assert '"weights"' not in path.read_text().split('id="data">')[1].split("</script>")[0]
-    page = guard.open(path, "#s=1&head=11&q=500")
+    page = guard.open(path, "#head=11&q=500")
     expected = np.load(tmp_path / "long.npy")[11]
     row = page.evaluate("heed.weights(11).slice(500 * 512, 501 * 512)")
     assert np.abs(np.array(row) - expected[500]).max() < 1e-6
@@ -90,6 +90,9 @@ def test_fits_the_screen(written, guard, build: pathlib.Path, width, scheme):
     page = guard.open(written(SENTENCE), "#t=0.5", viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    # On a narrow screen the weights come first, and what changes them below.
+    heat, controls = (page.locator(part).bounding_box() for part in ("section.heat", "aside.controls"))
+    assert (controls["y"] >= heat["y"] + heat["height"]) == (width < 1000)
     folder = build / "screenshots"
     folder.mkdir(exist_ok=True)
     page.screenshot(path=folder / f"explorer-{width}-{scheme}.png", full_page=True)

@@ -101,7 +101,7 @@ def test_every_head_has_numpys_weights(small, guard):
 
 def test_the_mask_goes_with_the_layer_until_another_is_chosen(small, guard):
     arrays, path = small
-    page = guard.open(path)
+    page = guard.open(path, "#s=0")
     assert page.is_checked("#mask-causal") and not page.is_checked("#mask-given")
     open_head(page, 1, 0)
     assert page.is_checked("#mask-given") and "sliding_window(2, 0)" in page.inner_text("#mask-given-name")
@@ -160,7 +160,7 @@ def test_order_and_scores(small, guard):
 
 def test_the_map_is_driven_by_keys(small, guard):
     _, path = small
-    page = guard.open(path)
+    page = guard.open(path, "#s=0&head=0")
     reached = []
     for _ in range(20):
         page.keyboard.press("Tab")
@@ -191,7 +191,7 @@ def test_the_map_is_driven_by_keys(small, guard):
 
 def test_pointing_tells_what_a_head_does(small, guard):
     _, path = small
-    page = guard.open(path)
+    page = guard.open(path, "#s=0&head=0")
     wait_for_pictures(page)
     before = page.evaluate("document.getElementById('map-preview').toDataURL()")
     cell = page.locator('#map-cells button[data-cell="6"]')
@@ -278,6 +278,71 @@ def test_a_model_of_twelve_layers_and_512_tokens(model_page, guard):
     assert page.evaluate("document.querySelectorAll('*').length") < elements + 100
     wait_for_pictures(page)
     assert "144 rows" in page.inner_text("#agreement")
+
+
+@pytest.fixture(scope="session")
+def patterned(model_page):
+    """Thirty layers of which one head looks one back and another at the first token; the others look everywhere."""
+    layers, heads, tokens = 30, 4, 12
+    causal = np.tri(tokens)
+    weights = np.tile(causal / causal.sum(axis=1, keepdims=True), (layers, heads, 1, 1))
+    back = np.eye(tokens, k=-1)
+    back[0, 0] = 1
+    weights[17, 2], weights[3, 1] = 0.75 * back + 0.25 * weights[17, 2], np.eye(1, tokens)
+    values = np.random.default_rng(2).standard_normal((layers, 2, tokens, 5))
+    arrays = {"weights": weights.astype(np.float32), "value": values.astype(np.float32)}
+    return arrays, model_page(arrays, CAUSAL)
+
+
+def test_opens_on_the_head_with_the_most_pattern_and_a_middle_token(patterned, guard):
+    page = guard.open(patterned[1])
+    assert page.inner_text("#map-open") == "Open: Layer 17 · Head 2"
+    assert page.inner_text("#readout").startswith("t6 attends to t5 with 0.7")
+    assert page.title() == "A model · heed"
+
+
+def test_the_last_step_has_the_values(patterned, guard):
+    arrays, path = patterned
+    page = guard.open(path, "#s=17&head=2&q=6&k=5")
+    weights, values = arrays["weights"][17, 2].astype(float), arrays["value"][17, 1].astype(float)
+    boxes = page.locator("#steps li").last.locator(".vector")
+    shown = [[float(text.replace("−", "-")) for text in boxes.nth(i).locator("span").all_inner_texts()] for i in (0, 1)]
+    assert shown[0] == pytest.approx((weights[6, 5] * values[5]).tolist(), abs=0.006)
+    assert shown[1] == pytest.approx((weights[6] @ values).tolist(), abs=0.006)
+
+
+def test_nothing_of_the_page_is_empty(patterned, guard):
+    page = guard.open(patterned[1])
+    empty = """[...document.querySelectorAll('fieldset, section')].filter((each) => each.checkVisibility())
+      .filter((each) => !each.querySelector('canvas, input, select, ol > li, button:not([hidden])')).length"""
+    assert page.evaluate(empty) == 0
+    assert "Heads" not in page.locator("legend").all_inner_texts()
+
+
+def test_bars_have_one_scale(patterned, guard):
+    page = guard.open(patterned[1], "#s=17&head=2")
+    width = page.locator("#map-scores").evaluate("(list) => list.firstElementChild.clientWidth")
+    values = [float(text) for text in page.locator("#map-scores dd").all_inner_texts()]
+    bars = page.locator("#map-scores .map-bar").evaluate_all("(bars) => bars.map((bar) => bar.offsetWidth)")
+    assert len(values) == 5 and bars == pytest.approx([value * width for value in values], abs=2)
+    # Weights that are all alike look weak: a twelfth of the height, not all of it.
+    page = guard.open(patterned[1], "#s=0&head=0&q=11")
+    heights = page.evaluate("""() => {
+      const {width, height} = document.querySelector('.bars');
+      const {data} = document.querySelector('.bars').getContext('2d').getImageData(Math.round(width / 24), 0, 1, height);
+      return Array.from({length: height}, (_, y) => data[4 * y + 3]).filter((alpha) => alpha > 0).length / height;
+    }""")
+    assert heights < 0.2
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_whole_map_is_seen(patterned, guard, width):
+    page = guard.open(patterned[1], viewport={"width": width, "height": 900})
+    box, cells = (page.locator(each).bounding_box() for each in ("#map-box", "#map-cells"))
+    assert cells["y"] + cells["height"] <= box["y"] + box["height"]
+    assert cells["width"] <= box["width"]
+    last = page.locator("#map-cells button").last
+    assert last.get_attribute("data-cell") == "119" and last.bounding_box()["y"] < box["y"] + box["height"]
 
 
 def test_pages_of_sentences_have_no_map(written, guard):

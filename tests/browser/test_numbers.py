@@ -17,11 +17,6 @@ def shown_weights(page, head: int) -> np.ndarray:
     return flat.reshape(length, length)
 
 
-def choose_sentence(page, index: int = 1) -> None:
-    page.locator("#sentences button").nth(index).click()
-    settle(page)
-
-
 def array(page, name: str, width: str) -> np.ndarray:
     """[head, token, width] as embedded in the page."""
     sentence = page.evaluate(
@@ -30,9 +25,13 @@ def array(page, name: str, width: str) -> np.ndarray:
     return np.array(sentence["values"]).reshape(sentence["shape"])
 
 
-def test_opens_with_the_worked_example(written, guard):
+def test_opens_with_the_sentence_and_has_a_worked_example(written, guard):
     page = guard.open(written(SENTENCE))
-    assert page.locator('[aria-selected="true"]').inner_text() == "Worked example"
+    assert page.locator('[aria-selected="true"]').inner_text() == SENTENCE
+    assert page.locator("#strip button").all_inner_texts() == SENTENCE.split()
+    assert page.title() == f"{SENTENCE} · heed"
+    page.locator("#sentences button", has_text="Worked example").click()
+    settle(page)
     tokens = page.locator("#strip button").all_inner_texts()
     assert tokens == ["the", "cat", "sat", "on", "the", "mat"]
     assert page.inner_text("#readout").startswith("sat attends to cat with 0.74")
@@ -56,7 +55,6 @@ def test_opens_with_the_worked_example(written, guard):
 @pytest.mark.parametrize("temperature", [0.1, 1, 3])
 def test_weights_agree_with_heed(written, guard, heed, mask, temperature):
     page = guard.open(written(SENTENCE, "--heads", 8))
-    choose_sentence(page)
     page.click("#mask-none")
     settle(page)  # a box that is still drawn as checked would not be clicked
     if mask == "causal":
@@ -75,7 +73,6 @@ def test_weights_agree_with_heed(written, guard, heed, mask, temperature):
 def test_a_mask_that_the_page_has_no_switch_for(written, guard, heed):
     arguments = (SENTENCE, "--mask", "prefix(3) & sliding_window(4, 4)")
     page = guard.open(written(*arguments))
-    choose_sentence(page)
     assert page.is_checked("#mask-given")
     assert "prefix" in page.inner_text("#mask-given-name")
     expected = np.array(weights_of(heed, *arguments))
@@ -88,7 +85,6 @@ def test_a_mask_that_the_page_has_no_switch_for(written, guard, heed):
 
 def test_the_limits_of_temperature_and_what_lies_near(written, guard):
     page = guard.open(written(SENTENCE))
-    choose_sentence(page)
     page.click('#temperatures button[value="0"]')
     settle(page)
     assert set(shown_weights(page, 0).ravel()) == {0, 1}
@@ -119,7 +115,7 @@ def test_the_slider_is_continuous_between_its_limits(written, guard):
 
 
 def test_steps_show_the_way_of_the_chosen_cell(written, guard):
-    page = guard.open(written(SENTENCE), "#s=1&head=2&q=5&k=3&t=0.5")
+    page = guard.open(written(SENTENCE), "#head=2&q=5&k=3&t=0.5")
     query, key = array(page, "query", "headDim")[2], array(page, "key", "headDim")[2]
     value = array(page, "value", "valueDim")[2]
     scores = query[5] @ key.T / np.sqrt(16)
@@ -139,7 +135,7 @@ def test_steps_show_the_way_of_the_chosen_cell(written, guard):
 
 
 def test_the_table_has_every_weight(written, guard, heed):
-    page = guard.open(written(SENTENCE), "#s=1&head=1")
+    page = guard.open(written(SENTENCE), "#head=1")
     page.click("#table-box summary")
     settle(page)
     cells = page.locator("#table td").all_inner_texts()
@@ -150,7 +146,7 @@ def test_the_table_has_every_weight(written, guard, heed):
 
 
 def test_padding_and_a_row_that_sees_nothing(written, guard):
-    page = guard.open(written(SENTENCE), "#s=1&mask=none&q=8")
+    page = guard.open(written(SENTENCE), "#mask=none&q=8")
     page.check("#mask-padding")
     page.fill("#padding-count", "3")
     settle(page)
@@ -172,10 +168,10 @@ def test_weights_alone_are_enough(written, guard, tmp_path):
     start = text.index('id="data">') + len('id="data">')
     data = json.loads(text[start:text.index("</script>", start)])
     for name in ("query", "key", "value", "headDim", "valueDim", "scale"):
-        del data["sentences"][1][name]
+        del data["sentences"][0][name]
     path = tmp_path / "weights.html"
     path.write_text(text[:start] + json.dumps(data) + text[text.index("</script>", start):])
-    page = guard.open(path, "#s=1&q=4")
+    page = guard.open(path, "#q=4")
     expected = array(page, "weights", "length")
     assert np.abs(shown_weights(page, 1) - expected[1]).max() < 1e-7
     page.fill("#temperature-text", "2")

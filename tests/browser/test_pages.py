@@ -1,5 +1,8 @@
 """The pages of verbs other than explain: cross-attention in the explorer, and figures."""
 
+import base64
+import re
+
 import numpy as np
 import pytest
 
@@ -67,28 +70,67 @@ def test_cross_attention_is_driven_by_pointer_and_keys(cross, guard):
     assert "query 2" in download.value.path().read_text()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_figure_is_a_page(heed, guard, build, tmp_path, theme):
+PICTURE = """async () => {
+  const image = document.images[0];
+  await image.decode();
+  return [image.currentSrc, image.clientWidth, image.naturalWidth];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("lesson", ["temperature", "scaling"])
+def test_a_lesson_is_a_page_that_follows_the_screen(heed, guard, build, tmp_path, lesson, width, scheme):
     path = tmp_path / "lesson.html"
-    heed("lesson", "temperature", "--out", path, *(["--dark"] if theme == "dark" else []))
-    page = guard.open(path, viewport={"width": 400, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    ground = page.evaluate("getComputedStyle(document.querySelector('svg rect')).fill")
-    assert ground == ("rgb(22, 23, 29)" if theme == "dark" else "rgb(255, 255, 255)")
-    fills = page.evaluate("[...new Set([...document.querySelectorAll('svg path')].map((e) => getComputedStyle(e).fill))]")
-    assert len(fills) > 10
+    heed("lesson", lesson, "--out", path)
+    page = guard.open(path, viewport={"width": width, "height": 700}, color_scheme=scheme)
+    source, shown, natural = page.evaluate(PICTURE)
+    svg = base64.b64decode(source.partition(",")[2]).decode()
+    ground = re.search(r'<rect[^>]* fill="(#[0-9a-f]{6})"', svg)[1]
+    assert ground == ("#16171d" if scheme == "dark" else "#ffffff")
+    body = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert body == ("rgb(18, 20, 26)" if scheme == "dark" else "rgb(246, 246, 243)")
+    # Nothing has to be moved to be seen, and labels of 11 pixels stay at 9 at least.
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.querySelector('.picture').scrollWidth") <= width
+    assert shown >= 0.85 * natural
+    assert page.inner_text("h1") == page.title() != ""
+    page.click("summary")
+    assert page.locator("table").count() >= 2
+    folder = build / "screenshots"
+    folder.mkdir(exist_ok=True)
+    page.screenshot(path=folder / f"{lesson}-{width}-{scheme}.png", full_page=True)
+
+
+def test_a_lesson_is_dark_where_that_is_said(heed, guard, tmp_path):
+    path = tmp_path / "lesson.html"
+    heed("lesson", "temperature", "--dark", "--out", path)
+    page = guard.open(path)
+    assert "#16171d" in base64.b64decode(page.evaluate(PICTURE)[0].partition(",")[2]).decode()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 26)"
     page.click("summary")
     assert page.locator("table").count() == 3
     assert page.locator("table").first.locator("td").first.inner_text() == "0.12"
-    folder = build / "screenshots"
-    folder.mkdir(exist_ok=True)
-    page.screenshot(path=folder / f"figure-400-{theme}.png", full_page=True)
+
+
+def test_the_page_of_a_causal_layer_says_so(heed, guard, tmp_path):
+    random = np.random.default_rng(3)
+    weights = np.tril(random.random((2, 8, 8), dtype=np.float32)) + 1e-3 * np.tri(8, dtype=np.float32)
+    np.save(tmp_path / "weights.npy", weights / weights.sum(axis=-1, keepdims=True))
+    path = tmp_path / "page.html"
+    heed("diagnose", "--weights", tmp_path / "weights.npy", "--mask", "causal", "--out", path)
+    page = guard.open(path, "#q=3&k=1")
+    assert page.is_checked("#mask-causal") and page.locator("#mask-none").get_attribute("aria-pressed") == "false"
+    assert "It sees 4 of 8 keys." in page.inner_text("#steps")
+    assert "Hatched" in page.inner_text("#heat-note")
+    heed("diagnose", "--weights", tmp_path / "weights.npy", "--out", path)
+    assert "say --mask causal" in guard.open(path).inner_text("#note")
 
 
 def test_the_policy_stops_scripts_in_figures(heed, browser, tmp_path):
     path = tmp_path / "figure.html"
     heed("lesson", "temperature", "--out", path)
-    path.write_text(path.read_text().replace("<svg", "<script>window.altered = true</script><svg", 1))
+    path.write_text(path.read_text().replace("<picture", "<script>window.altered = true</script><picture", 1))
     page = browser.new_page()
     page.goto(path.as_uri())
     assert page.evaluate("window.altered === undefined")

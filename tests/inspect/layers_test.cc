@@ -68,6 +68,11 @@ TEST(ToExplorer, MakesATabOfEachLayer) {
   EXPECT_EQ(sentences[0].note, "The first of two sequences.");
   EXPECT_THAT(sentences[0].tokens, ElementsAre("a", "b", "c", "d", "e"));
   EXPECT_TRUE(sentences[0].keys.empty());
+  // The page opens with the mask of the layer.
+  EXPECT_EQ(sentences[0].mask, "causal");
+  EXPECT_FALSE(sentences[0].visible(1, 2));
+  EXPECT_TRUE(sentences[0].visible(2, 1));
+  EXPECT_THAT(explorer_page({sentences}), HasSubstr(R"("mask":"causal")"));
   EXPECT_THAT(
       [] {
         to_explorer("long", Tensor<float>({1, 1, 1025}));

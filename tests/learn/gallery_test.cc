@@ -19,7 +19,7 @@ using testing_support::read_text;
 using testing_support::run_command;
 using testing_support::TemporaryFolder;
 
-TEST(Gallery, ListsThePicturesOfTheTutorials) {
+TEST(Gallery, ListsItsPictures) {
   const CommandResult result = run_command({"gallery", "--list"});
   EXPECT_EQ(result.exit_code, 0);
   for (const char* name :
@@ -107,7 +107,7 @@ TEST(Gallery, APageHasThePictureAndItsNumbers) {
       {"gallery", folder / "some", "--only", "sentence-head", "--light", "--format", "html"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(read_text(folder / "some/sentence-head.html"),
-              AllOf(HasSubstr("<svg role=\"img\""),
+              AllOf(HasSubstr("<img alt=\""),
                     HasSubstr("<th scope=\"row\">cat</th><td>0.75</td><td>0.25</td><td>masked")));
 }
 
@@ -200,9 +200,11 @@ TEST(Pictures, RunWritesThePageOfItsArrays) {
   EXPECT_THAT(page({"--mask", "causal(bottom_right)"}),
               AllOf(HasSubstr(R"("keys":["key 0","key 1")"), HasSubstr(R"("numHeads":4)"),
                     HasSubstr("Batch entry 0 of 2."), HasSubstr(R"("query":)")));
-  // A cap is not in the page's formula: it gets what was computed.
-  EXPECT_THAT(page({"--softcap", "5"}),
-              AllOf(HasSubstr(R"("weights":)"), testing::Not(HasSubstr(R"("query":)"))));
+  // A cap is not in the page's formula: it gets what was computed, and under which mask.
+  EXPECT_THAT(page({"--softcap", "5", "--mask", "causal(bottom_right)"}),
+              AllOf(HasSubstr(R"("weights":)"), testing::Not(HasSubstr(R"("query":)")),
+                    HasSubstr(R"("maskName":"causal(bottom_right)") "),
+                    testing::Not(HasSubstr(R"("mask":"none")"))));
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ TEST(HeadsLesson, CountsAndCutsAsTheTutorialsSay) {
     EXPECT_DOUBLE_EQ(row["scale"], 1 / std::sqrt(row["head_dim"].get<double>()));
   }
   using testing::Pair;
-  EXPECT_THAT(head_dims, ElementsAre(Pair("the one above", 8), Pair("a notebook's", 16),
+  EXPECT_THAT(head_dims, ElementsAre(Pair("the one above", 8), Pair("a small one", 16),
                                      Pair("the first paper", 64), Pair("GPT-2", 64),
                                      Pair("GPT-3", 128), Pair("Llama 2 7B", 128)));
   EXPECT_EQ(values["configurations"][1]["scale"], 0.25);

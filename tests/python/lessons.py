@@ -449,7 +449,7 @@ def seq2seq() -> Numbers:
 
 
 def simulated_heads() -> np.ndarray:
-    """The four patterns of the tutorial, over eight tokens."""
+    """Four patterns that are made up, over eight tokens."""
     n = 8
     adjacent = np.eye(n) * 0.4 + np.eye(n, k=1) * 0.3 + np.eye(n, k=-1) * 0.3
     nouns = np.zeros((n, n))

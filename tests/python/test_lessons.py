@@ -1,6 +1,7 @@
 """`heed lesson NAME --json` against the same demonstrations in PyTorch and NumPy."""
 
 import json
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from lessons import LESSONS
 
-# What the tutorials print, and with how many decimals, where they fix a seed or need none.
+# What a lesson shows, and with how many decimals.
 PRINTED = {
     ("softmax", "large_stable"): (8, [0.09003057, 0.24472847, 0.66524096]),
     ("embeddings", "embeddings"): (
@@ -68,12 +69,54 @@ def test_lesson_agrees(name: str, recorded: Callable[[str], dict]) -> None:
 
 
 @pytest.mark.parametrize(("name", "quantity"), PRINTED)
-def test_python_prints_what_the_tutorial_prints(name: str, quantity: str) -> None:
+def test_python_prints_the_same_digits(name: str, quantity: str) -> None:
     decimals, printed = PRINTED[name, quantity]
     actual = as_array(LESSONS[name]()[quantity])
     np.testing.assert_array_equal(
         actual.reshape(np.shape(printed)).astype(np.float64).round(decimals), printed
     )
+
+
+def printed_matrices(text: str) -> dict[str, np.ndarray]:
+    """What a lesson prints, for a reader who has nothing else: each matrix by the first word of the line above it."""
+    matrices: dict[str, list[list[float]]] = {}
+    title = ""
+    for line in text.splitlines():
+        row = re.fullmatch(r"  .*?\[(.*)\]", line)
+        if row:
+            matrices.setdefault(title, []).append([float(number) for number in row[1].split()])
+        elif line.strip():
+            title = line
+    return {title.split(",")[0].split(":")[0]: np.array(rows) for title, rows in matrices.items()}
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def test_from_scratch_can_be_checked_on_paper(heed: Callable[..., str]) -> None:
+    found = printed_matrices(heed("lesson", "from-scratch"))
+    x, query, key, value = (found[name] for name in ("x", "Q = x Wq", "K = x Wk", "V = x Wv"))
+    for name, projected in (("Wq", query), ("Wk", key), ("Wv", value)):
+        np.testing.assert_allclose(x @ found[name], projected, atol=3e-4)
+    scores = query @ key.T / np.sqrt(2)
+    np.testing.assert_allclose(scores, found["Q Kᵀ / √2"], atol=0.006)
+    np.testing.assert_allclose(softmax(scores), found["softmax of each row"], atol=0.001)
+    np.testing.assert_allclose(softmax(scores) @ value, found["weights V"], atol=3e-4)
+
+
+def test_running_example_can_be_checked_on_paper(heed: Callable[..., str]) -> None:
+    found = printed_matrices(heed("lesson", "running-example"))
+    x, query, key, value = (found[name] for name in ("x", "Q = x Wqᵀ", "K = x Wkᵀ", "V = x Wvᵀ"))
+    for name, projected in (("Wq", query), ("Wk", key), ("Wv", value)):
+        np.testing.assert_allclose(x @ found[name].T, projected, atol=3e-4)
+    scores = query @ key.T / 2
+    np.testing.assert_allclose(scores, found["Q Kᵀ / √4"], atol=3e-4)
+    weights = softmax(np.where(np.tri(4, dtype=bool), scores, -np.inf))
+    np.testing.assert_allclose(weights, found["softmax"], atol=2e-4)
+    np.testing.assert_allclose(weights @ value, found["weights V"], atol=3e-4)
+    np.testing.assert_allclose(found["weights V"] @ found["Wo"].T, found["weights V Woᵀ"], atol=3e-4)
 
 
 def test_every_lesson_is_listed(heed: Callable[..., str]) -> None:

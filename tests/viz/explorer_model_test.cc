@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/error.h"
@@ -101,7 +102,7 @@ TEST(ExplorerModel, ThePageHasWhatItWasGiven) {
   EXPECT_EQ(data.at("words"), (nlohmann::json{0, 0, -1}));
   EXPECT_EQ(data.at("numHeads"), 2);
   EXPECT_EQ(data.at("openingLayer"), 1);
-  EXPECT_EQ(data.at("openingQuery"), 2);
+  EXPECT_EQ(data.at("openingQuery"), 1);  // the middle one
   EXPECT_EQ(data.at("masks").at(0).at("sees"), "causal");
   EXPECT_EQ(data.at("masks").at(1).at("sees").at("bits"), "mYA=");  // 100 110 011
   EXPECT_EQ(data.at("masks").at(1).at("name"), model.layers[1].mask.description());
@@ -117,6 +118,46 @@ TEST(ExplorerModel, ThePageHasWhatItWasGiven) {
   EXPECT_THAT(page, Not(HasSubstr("@LAYERS@")));
   EXPECT_THAT(page, HasSubstr("connect-src 'none'"));
   EXPECT_THAT(page, HasSubstr("<script>" + std::string(explorer::script_source()) + "</script>"));
+}
+
+// Head 1 of layer 0 looks at the first token whatever asks, head 0 of layer 1 at the one before.
+TEST(ExplorerModel, OpensOnTheHeadWithTheMostPattern) {
+  ModelAttention model = small_model();
+  LayerAttention sink;
+  sink.mask = causal();
+  sink.weights = Tensor<float>({2, 3, 3}, {1, 0, 0, 0.6F, 0.4F, 0, 0.5F, 0.3F, 0.2F,  //
+                                           1, 0, 0, 1, 0, 0, 1, 0, 0});
+  LayerAttention before = sink;
+  before.weights = Tensor<float>({2, 3, 3}, {1, 0, 0, 0.9F, 0.1F, 0, 0, 0.9F, 0.1F,  //
+                                             1, 0, 0, 0.4F, 0.6F, 0, 0.2F, 0.2F, 0.6F});
+  model.layers = {sink, before};
+  const auto opening = [&] {
+    const auto data = data_of(explorer_model_page(model), "data").at("model");
+    return std::pair<int, int>(data.at("openingLayer"), data.at("openingHead"));
+  };
+  EXPECT_EQ(opening(), std::pair(1, 0));
+  // Also where the page shows other scores, and among the heads of a layer that was chosen.
+  model.scores = {{"made up", "A number.", Tensor<float>({2, 2}, {1, 2, 3, 4})}};
+  EXPECT_EQ(opening(), std::pair(1, 0));
+  model.opening_head = 1;
+  EXPECT_EQ(opening(), std::pair(0, 1));
+  model.opening_layer = 1;
+  EXPECT_EQ(opening(), std::pair(1, 1));
+}
+
+TEST(ExplorerModel, ValuesAreStoredAsKeysAre) {
+  ModelAttention model = small_model();
+  model.layers[0].value = Tensor<float>({1, 3, 5});
+  model.layers[0].value(0, 2, 4) = 2;
+  const std::string page = explorer_model_page(model);
+  const auto& layers = data_of(page, "data").at("model").at("layers");
+  EXPECT_EQ(layers.at(0).at("valueDim"), 5);
+  EXPECT_EQ(layers.at(0).at("headsPerValue"), 2);
+  EXPECT_FALSE(layers.at(1).contains("valueDim"));
+  EXPECT_TRUE(data_of(page, "layer-0").contains("valueScales"));
+  model.layers[0].value = Tensor<float>({3, 3, 5});
+  expect_model_refused(
+      model, "layers[0].value is [3, 3, 5], expected [a divisor of 2, 3, value_dim], or nothing");
 }
 
 TEST(ExplorerModel, MasksThatAreAlikeAreStoredOnce) {

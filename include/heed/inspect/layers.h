@@ -7,6 +7,7 @@
 
 #include "heed/config.h"
 #include "heed/diagnostics.h"
+#include "heed/mask.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"
@@ -20,7 +21,8 @@ struct MeasuredLayer {
   std::string name;                  ///< of its module
   AttentionDiagnostics diagnostics;  ///< over all sequences
   Tensor<float> weights =
-      {};  ///< of the first sequence without padding: [num_heads, q_len, kv_len]
+      {};          ///< of the first sequence without padding: [num_heads, q_len, kv_len]
+  Mask mask = {};  ///< under which they were computed
 };
 
 /// The layers of self-attention of a model that reads ids [batch, length], of which so many of each

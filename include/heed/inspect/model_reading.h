@@ -15,10 +15,11 @@
 
 namespace heed::inline v0::inspect {
 
-/// Queries, keys and weights of a layer, as its attention reads them.
+/// Queries, keys, values and weights of a layer, as its attention reads them.
 struct ReadLayer {
   Tensor<float> query;    ///< [num_heads, num_tokens, head_dim], rotary embedding applied
   Tensor<float> key;      ///< [num_kv_heads, num_tokens, head_dim], likewise
+  Tensor<float> value;    ///< [num_kv_heads, num_tokens, head_dim]
   Tensor<float> weights;  ///< [num_heads, num_tokens, num_tokens]
 };
 

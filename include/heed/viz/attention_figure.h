@@ -37,10 +37,13 @@ struct AttentionFigureOptions {
   /// [q_len, kv_len] or the shape of the weights: true where the query sees the key; what it does
   /// not see is hatched, as is a weight of −infinity. A default-constructed view: all is seen.
   TensorView<const bool> visible = {};
-  /// kRdBu is centred at 0: its scale goes from −m over 0 to m.
+  /// kRdBu is centred at 0: its scale goes from −m over 0 to m where a number is negative, and from
+  /// 0 to m where none is. On a dark ground maps that end dark are turned round, so that what is
+  /// strong is bright.
   ColorMap color_map = ColorMap::kViridis;
   ColorScale scale = ColorScale::kLinear;
-  /// m, the end of the scale; without it the largest magnitude of all panels.
+  /// m, the end of the scale; without it the largest magnitude of all panels, and on a linear scale
+  /// of nothing negative that has all keys at least least_scale_end().
   std::optional<float> scale_max = {};
   /// Each panel has its own m and its own colour bar.
   bool scales_panels_apart = false;

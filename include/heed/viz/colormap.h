@@ -23,6 +23,10 @@ enum class ColorMap { kViridis, kBlues, kYlOrRd, kRdBu, kGreys };
 /// The colour of `position` in [0, 1]; what lies outside is clamped, NaN counts as 0.
 HEED_API Rgb colormap(ColorMap map, float position) noexcept;
 
+/// Where a scale of weights over so many keys ends at the earliest: at 4 / num_keys, or at 1 where
+/// they are few. Weights that are all alike then stay in its first quarter.
+HEED_API float least_scale_end(std::int64_t num_keys) noexcept;
+
 /// WCAG 2 relative luminance of a colour: 0 for black, 1 for white.
 HEED_API double luminance(Rgb color) noexcept;
 

@@ -67,7 +67,8 @@ HEED_API std::string explorer_page(const ExplorerData& data);
 HEED_API std::string explorer_json(const ExplorerSentence& sentence);
 
 /// The attention of one layer of a model over a sequence of T tokens: query and key, from which the
-/// page computes the weights of a head when it is opened, or weights alone.
+/// page computes the weights of a head when it is opened, or weights alone; and what it takes from
+/// each token.
 ///
 ///     weights = softmax(mask(cap(scale · query · key))),  cap(s) = softcap · tanh(s / softcap)
 ///
@@ -77,13 +78,18 @@ struct LayerAttention {
   Tensor<float> query = {};
   /// [num_key_heads, T, head_dim]: query head h reads key head h / (num_heads / num_key_heads).
   Tensor<float> key = {};
+  /// [num_value_heads, T, value_dim], shared as keys are; or empty: the last step lacks its
+  /// numbers.
+  Tensor<float> value = {};
   Tensor<float> weights = {};       ///< [num_heads, T, T] instead of query and key
   Mask mask = {};                   ///< the same for all heads; `causal()`, for example
   std::optional<float> scale = {};  ///< 1/√head_dim when not given
   float softcap = 0;                ///< 0 leaves the scores as they are
 };
 
-/// A number for each head of a model, by which the page colours and sorts them.
+/// A number for each head of a model, by which the page colours and sorts them. Where all of them
+/// lie between 0 and 1 the page's bars and colours go from 0 to 1, otherwise from the lowest to the
+/// highest.
 struct HeadScore {
   std::string name;         ///< "previous token"
   std::string explanation;  ///< one line: what is measured, and what a high number means
@@ -101,9 +107,11 @@ struct ModelAttention {
   std::vector<std::int64_t> words = {};
   std::vector<LayerAttention> layers;  ///< at least one
   std::vector<HeadScore> scores = {};  ///< empty: those of pattern_scores(layers)
-  std::int64_t opening_layer = 0;
-  std::int64_t opening_head = 0;
-  std::optional<std::int64_t> opening_query = {};  ///< held as the page opens; else the last
+  /// The head that the page opens; what is not given is chosen: the head with the most pattern,
+  /// that with the largest mean weight on the previous token, the token itself or the next.
+  std::optional<std::int64_t> opening_layer = {};
+  std::optional<std::int64_t> opening_head = {};
+  std::optional<std::int64_t> opening_query = {};  ///< held as the page opens; else the middle one
 };
 
 /// What attention_diagnostics measures of each head: the mean weight on the first token, on the
@@ -114,10 +122,11 @@ HEED_API std::vector<HeadScore> pattern_scores(const std::vector<LayerAttention>
 /// One HTML file as explorer_page makes it, with a map of all layers and heads, from which a head
 /// is opened.
 ///
-/// Queries and keys are stored as 16-bit integers, each vector with a factor of its own. In a layer
-/// where that changes a weight of one of eight rows of each head by more than 5e-4 they are stored
-/// as floats. Of each head one row of heed's weights is stored too: the page compares it with its
-/// own and says how far they differ. Weights that were given are stored in half precision.
+/// Queries, keys and values are stored as 16-bit integers, each vector with a factor of its own. In
+/// a layer where that changes a weight of one of eight rows of each head by more than 5e-4 queries
+/// and keys are stored as floats. Of each head one row of heed's weights is stored too: the page
+/// compares it with its own and says how far they differ. Weights that were given are stored in
+/// half precision.
 /// @throws InvalidArgument when there is no token or no layer, there are more than 1024 tokens,
 /// shapes do not fit each other, a number is not finite, a weight is negative or lies where the
 /// mask hides it, or what the page opens with does not exist.

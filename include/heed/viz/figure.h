@@ -120,10 +120,14 @@ HEED_API void check_fonts();
 HEED_API std::string render_figure(const Figure& figure, FigureFormat format);
 
 /// One HTML file that needs nothing else: the figure as SVG and its numbers, as far as the figure
-/// holds them, as tables for those who cannot see it. A Content-Security-Policy keeps it from
-/// loading or running anything.
+/// holds them, as tables for those who cannot see it. On a narrow screen the panels stand one below
+/// the other. A Content-Security-Policy keeps the page from loading or running anything.
 /// @throws as render_figure.
 HEED_API std::string figure_page(const Figure& figure);
+
+/// The same of a figure that was drawn on a light and on a dark ground: the page has that of the
+/// reader's screen.
+HEED_API std::string figure_page(const Figure& light, const Figure& dark);
 
 /// Writes the figure in the format that the path's ending names, whole or not at all.
 /// @throws InvalidArgument as above, before anything is written; IoError when the operating system

@@ -8,7 +8,7 @@ function sourceOf(sentence, head) {
     return {length, weights: own, temperature: sentence.temperature};
   }
   const size = length * headDim;
-  const keyHead = Math.floor(head / (sentence.headsPerKey ?? 1));
+  const keyHead = sharedHead(head, sentence.headsPerKey);
   return {length, headDim, cap: sentence.softcap ? sentence.softcap / sentence.scale : 0,
     query: query.subarray(head * size, (head + 1) * size), key: key.subarray(keyHead * size, (keyHead + 1) * size)};
 }
@@ -135,17 +135,22 @@ function strongestKey(weights, first, length, skips = -1) {
   return best;
 }
 
+// The head of keys or values that a head reads, where several share one.
+const sharedHead = (head, sharing) => Math.floor(head / (sharing ?? 1));
+
 const vectorOf = (array, sentence, head, token, width) =>
   array.subarray((head * sentence.length + token) * width, (head * sentence.length + token + 1) * width);
 
+const valueVectorOf = (sentence, head, k) =>
+  vectorOf(sentence.value, sentence, sharedHead(head, sentence.headsPerValue), k, sentence.valueDim);
+
 // Σ w · value over the keys: what the query's token becomes in this head.
 function outputOf(sentence, head, weights, q) {
-  const {length, valueDim, value} = sentence;
+  const {length, valueDim} = sentence;
   const output = new Float64Array(valueDim);
   for (let k = 0; k < length; ++k) {
     const weight = weights[q * length + k];
-    const from = (head * length + k) * valueDim;
-    for (let i = 0; weight > 0 && i < valueDim; ++i) output[i] += weight * value[from + i];
+    if (weight > 0) valueVectorOf(sentence, head, k).forEach((number, i) => { output[i] += weight * number; });
   }
   return output;
 }

@@ -35,11 +35,12 @@ function roundUp(value) {
   return [1, 2, 5, 10].map((digit) => digit * power).find((end) => end >= value * 0.999999);
 }
 
-// Where a linear scale ends, of the largest weights of rows.
+// Where a linear scale ends, of the largest weights of rows: never so early that weights which are all alike look strong.
+const strongest = 4;        // times what each of all keys would get
 function linearEnd(rowEnds, length) {
   if (length <= manyTokens) return 1;
   const sorted = [...rowEnds].sort((a, b) => a - b);
-  return Math.min(1, roundUp(sorted[sorted.length >> 1] || 1));
+  return Math.min(1, roundUp(Math.max(sorted[sorted.length >> 1] || 1, strongest / length)));
 }
 
 // How the weights of matrices [T, T] become positions on a colour map. Linear ends at 1 where tokens

@@ -46,9 +46,16 @@ function cellText(value) {
 
 // The start of a text that fits a width; a letter with its marks stays whole.
 const segmenter = typeof Intl.Segmenter === 'function' ? new Intl.Segmenter() : null;
+const lettersOf = (text) => (segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text));
+
+function fitLetters(text, most) {
+  const letters = lettersOf(text.slice(0, 16 * most));   // whatever marks they have
+  return letters.length <= most ? text : letters.slice(0, most).join('') + '…';
+}
+
 function fitText(context, text, width) {
   if (context.measureText(text).width <= width) return text;
-  const letters = segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
+  const letters = lettersOf(text);
   let count = letters.length;
   while (count > 1 && context.measureText(letters.slice(0, count).join('') + '…').width > width) --count;
   return letters.slice(0, count).join('') + '…';

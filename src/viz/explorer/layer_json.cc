@@ -58,6 +58,12 @@ bool are_close(const Tensor<float>& a, const Tensor<float>& b) {
   return true;
 }
 
+// Vectors as "name", integers, with their factors as "nameScales".
+void add_stored(Members& members, const std::string& name, const StoredVectors& stored) {
+  members[name] = encoded_numbers(stored.numbers);
+  members[name + "Scales"] = encoded_numbers(stored.scales);
+}
+
 void add_query_and_key(Members& members, const LayerAttention& layer, std::int64_t index) {
   const auto rows = compared_rows(layer.query.extent(1));
   const Tensor<float> weights = weights_of_rows(layer, layer.query, layer.key, rows);
@@ -78,10 +84,8 @@ void add_query_and_key(Members& members, const LayerAttention& layer, std::int64
     members["key"] = encoded(layer.key);
     return;
   }
-  members["query"] = encoded_numbers(query.numbers);
-  members["queryScales"] = encoded_numbers(query.scales);
-  members["key"] = encoded_numbers(key.numbers);
-  members["keyScales"] = encoded_numbers(key.scales);
+  add_stored(members, "query", query);
+  add_stored(members, "key", key);
 }
 
 // Of each head the weights of the keys that are seen, row after row, in half precision.
@@ -140,6 +144,7 @@ std::string layer_json(const LayerAttention& layer, std::int64_t index) {
   } else {
     add_query_and_key(members, layer, index);
   }
+  if (!layer.value.empty()) add_stored(members, "value", store_vectors(layer.value));
   return to_json(members);
 }
 

@@ -36,9 +36,10 @@ function arraysOf(sentence) {
   if (unpackedLayers[0]?.sentence === sentence) return unpackedLayers[0].arrays;
   const {arrays} = toFront(unpackedLayers, (entry) => entry.sentence === sentence, () => {
     const json = JSON.parse(byId(`layer-${sentence.layer}`).textContent);
-    const {headDim} = sentence;
-    return {sentence, arrays: json.weights ? {weights: json.weights} : {
-      query: vectorsOf(json.query, json.queryScales, headDim), key: vectorsOf(json.key, json.keyScales, headDim),
+    const {headDim, valueDim} = sentence;
+    const value = valueDim ? vectorsOf(json.value, json.valueScales, valueDim) : null;
+    return {sentence, arrays: json.weights ? {weights: json.weights, value} : {
+      query: vectorsOf(json.query, json.queryScales, headDim), key: vectorsOf(json.key, json.keyScales, headDim), value,
       checkRow: json.checkRow, checkWeights: floatsOf(json.checkWeights)}};
   });
   unpackedLayers.length = Math.min(unpackedLayers.length, mostUnpacked);
@@ -62,9 +63,10 @@ function layerOf(model, about, layer) {
     headNames: [], numHeads: model.numHeads, length, firstQuery: 0, numQueries: length, numKeys: length,
     openingHead: model.openingHead, openingQuery: model.openingQuery, temperature: 1, dModel: 64,
     maskName: mask.name, given: null, openingMask: {causal: mask.sees === 'causal', window: null, padding: 0, given: false},
-    value: null, weights: null, products: [], computed: [],
+    weights: null, products: [], computed: [],
     get query() { return about.headDim ? arraysOf(sentence).query : null; },
     get key() { return about.headDim ? arraysOf(sentence).key : null; },
+    get value() { return about.valueDim ? arraysOf(sentence).value : null; },
   };
   takeMask(sentence, mask.sees);
   return sentence;

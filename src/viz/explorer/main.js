@@ -1,6 +1,13 @@
 // Puts the parts together.
 
+// What the browser's tab is called.
+function nameOfPage() {
+  const title = fitLetters(shown().title, 60);
+  return title ? `${title} · heed` : 'heed · attention explorer';
+}
+
 function render() {
+  document.title = nameOfPage();
   renderControls();
   const theme = themeColors();
   renderSentences();

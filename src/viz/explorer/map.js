@@ -15,9 +15,13 @@ const model = embedded.model;
 const cellOf = (layer, head) => layer * model.numHeads + head;
 const placeOfCell = (cell) => [Math.floor(cell / model.numHeads), cell % model.numHeads];
 
-// Scores with the numbers between which they lie.
-const modelScores = model ? model.scores.map((score) =>
-  ({...score, low: Math.min(...score.values), high: Math.max(...score.values)})) : [];
+// Scores with the numbers between which they lie, and those of their bars and colours: shares of 1, which all have one
+// scale, and others, which each have their own.
+const modelScores = model ? model.scores.map((score) => {
+  const [least, most] = [Math.min(...score.values), Math.max(...score.values)];
+  const [low, high] = least >= 0 && most <= 1 ? [0, 1] : [least, most];
+  return {...score, least, most, placeOf: (value) => (value - low) / (high - low || 1)};
+}) : [];
 
 const scoreText = (value) => value.toFixed(2).replace('-', '−');
 
@@ -55,7 +59,7 @@ function drawCell(cell, theme) {
   const value = score.values[cell];
   button.children[1].textContent = areCellsSmall ? shortScoreText(value) : scoreText(value);
   if (state.shows === 'scores') {
-    const color = colorAt(tableOf(mapOf(state)), (value - score.low) / (score.high - score.low || 1));
+    const color = colorAt(tableOf(mapOf(state)), score.placeOf(value));
     button.style.backgroundColor = cssOf(color);
     button.style.color = textOn(color);
     return;
@@ -153,24 +157,23 @@ function renderMapSettings(open) {
   setRover([...byId('map-kinds').children], Object.keys(mapKinds).indexOf(state.shows));
   byId('map-score').value = String(state.score);
   byId('map-sorted').checked = state.order === 'score';
-  showText('map-note', `${score.explanation} Here from ${scoreText(score.low)} to ${scoreText(score.high)}.` +
+  showText('map-note', `${score.explanation} Here from ${scoreText(score.least)} to ${scoreText(score.most)}.` +
     (state.order === 'natural' ? ' Layers down, heads across.' : ''));
   showText('map-open', `Open: ${headName(shown(), state.head)}`);
   const focused = mapCells.indexOf(document.activeElement);
   showHead(mapPointed ?? (focused >= 0 ? focused : open));
 }
 
-// The head that is pointed at, beside the map: its picture and its scores, each as a part of the way from the lowest of
-// all heads to the highest.
+// The head that is pointed at, beside the map: its picture and its scores.
 function showHead(cell) {
   const [layer, head] = placeOfCell(cell);
   showText('map-pointed', `Layer ${layer} · Head ${head}`);
   mapShown = cell;
   drawPicture(byId('map-preview'), headPictures[cell], themeColors());
   [...byId('map-scores').children].forEach((entry, index) => {
-    const {values, low, high} = modelScores[index];
+    const {values, placeOf} = modelScores[index];
     entry.children[1].textContent = scoreText(values[cell]);
-    entry.lastChild.style.width = `${100 * (values[cell] - low) / (high - low || 1)}%`;
+    entry.lastChild.style.width = `${100 * placeOf(values[cell])}%`;
   });
 }
 
@@ -199,6 +202,7 @@ function setUpMap() {
   for (const id of ['sentences', 'positions-card', 'heads']) byId(id).hidden = true;
   byId('model').hidden = false;
   byId('model-title').textContent = model.title;
+  byId('heads-title').textContent = 'Two heads';
   buildCells();
   const cells = byId('map-cells');
   cells.addEventListener('click', (event) => {

@@ -70,6 +70,16 @@ void check_weights(const Place& place, const LayerAttention& layer, const ModelS
   }
 }
 
+void check_value(const Place& place, const Tensor<float>& value, const ModelShape& shape) {
+  const Shape& found = value.shape();
+  if (found.rank() != 3 || found[0] < 1 || shape.num_heads % found[0] != 0 ||
+      found[1] != shape.num_tokens || found[2] < 1) {
+    place.refuse(to_string(found), fmt::format("[a divisor of {}, {}, value_dim], or nothing",
+                                               shape.num_heads, shape.num_tokens));
+  }
+  check_numbers(place, value);
+}
+
 void check_layer(const Place& place, const LayerAttention& layer, const ModelShape& shape) {
   if (layer.query.empty() != layer.key.empty()) {
     place.member(".key").refuse(to_string(layer.key.shape()), "query and key, or neither");
@@ -90,6 +100,7 @@ void check_layer(const Place& place, const LayerAttention& layer, const ModelSha
   } else {
     check_query_and_key(place, layer, shape);
   }
+  if (!layer.value.empty()) check_value(place.member(".value"), layer.value, shape);
 }
 
 void check_scores(const Place& place, const HeadScore& score, const ModelShape& shape) {
@@ -140,8 +151,8 @@ ModelShape check_model(const char* function, const ModelAttention& model) {
   for (std::size_t i = 0; i < model.scores.size(); ++i) {
     check_scores({function, fmt::format("scores[{}].values", i)}, model.scores[i], shape);
   }
-  check_index({function, "opening_layer"}, model.opening_layer, shape.num_layers);
-  check_index({function, "opening_head"}, model.opening_head, shape.num_heads);
+  check_index({function, "opening_layer"}, model.opening_layer.value_or(0), shape.num_layers);
+  check_index({function, "opening_head"}, model.opening_head.value_or(0), shape.num_heads);
   check_index({function, "opening_query"}, model.opening_query.value_or(0), num_tokens);
   return shape;
 }

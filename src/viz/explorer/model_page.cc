@@ -56,7 +56,39 @@ std::string about_json(const LayerAttention& layer, std::size_t mask) {
     members["scale"] = to_json(static_cast<double>(scale));
     members["softcap"] = to_json(static_cast<double>(layer.softcap));
   }
+  if (!layer.value.empty()) {
+    const std::int64_t num_heads =
+        layer.query.empty() ? layer.weights.extent(0) : layer.query.extent(0);
+    members["valueDim"] = fmt::to_string(layer.value.extent(2));
+    members["headsPerValue"] = fmt::to_string(num_heads / layer.value.extent(0));
+  }
   return to_json(members);
+}
+
+struct HeadPlace {
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+};
+
+// The head that the page opens: of those that the model leaves open the one with the most weight on
+// a neighbour or on the token itself. A head that looks at the first token whatever asks, or
+// everywhere, has no pattern.
+HeadPlace opening_of(const ModelAttention& model, const std::vector<HeadScore>& patterns) {
+  HeadPlace best{model.opening_layer.value_or(0), model.opening_head.value_or(0)};
+  float most = -1;
+  for (const HeadScore& score : patterns) {
+    if (score.name == "first token" || score.name == "entropy") continue;
+    for (std::int64_t layer = 0; layer < score.values.extent(0); ++layer) {
+      for (std::int64_t head = 0; head < score.values.extent(1); ++head) {
+        const bool is_open = layer == model.opening_layer.value_or(layer) &&
+                             head == model.opening_head.value_or(head);
+        if (!is_open || score.values(layer, head) <= most) continue;
+        most = score.values(layer, head);
+        best = {layer, head};
+      }
+    }
+  }
+  return best;
 }
 
 std::string score_json(const HeadScore& score) {
@@ -73,9 +105,13 @@ std::string model_json(const ModelAttention& model, const explorer::ModelShape& 
   for (const LayerAttention& layer : model.layers) {
     layers.push_back(about_json(layer, masks.index_of(layer)));
   }
+  std::vector<HeadScore> patterns;
+  if (model.scores.empty() || !model.opening_layer || !model.opening_head) {
+    patterns = pattern_scores(model.layers);
+  }
+  const HeadPlace opening = opening_of(model, patterns);
   std::vector<std::string> scores;
-  for (const HeadScore& score :
-       model.scores.empty() ? pattern_scores(model.layers) : model.scores) {
+  for (const HeadScore& score : model.scores.empty() ? patterns : model.scores) {
     scores.push_back(score_json(score));
   }
   return to_json(
@@ -87,9 +123,9 @@ std::string model_json(const ModelAttention& model, const explorer::ModelShape& 
        {"layers", joined(layers)},
        {"masks", masks.json()},
        {"scores", joined(scores)},
-       {"openingLayer", fmt::to_string(model.opening_layer)},
-       {"openingHead", fmt::to_string(model.opening_head)},
-       {"openingQuery", fmt::to_string(model.opening_query.value_or(shape.num_tokens - 1))}});
+       {"openingLayer", fmt::to_string(opening.layer)},
+       {"openingHead", fmt::to_string(opening.head)},
+       {"openingQuery", fmt::to_string(model.opening_query.value_or(shape.num_tokens / 2))}});
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ function step(number, title, ...content) {
 }
 
 const keyVectorOf = (sentence, head, k) =>
-  vectorOf(sentence.key, sentence, Math.floor(head / (sentence.headsPerKey ?? 1)), k, sentence.headDim);
+  vectorOf(sentence.key, sentence, sharedHead(head, sentence.headsPerKey), k, sentence.headDim);
 
 // query · key of a layer that caps its scores; null where the known products are just that.
 function productOf(sentence, head, q, k) {
@@ -57,13 +57,13 @@ function softmaxLines(path) {
     line(`divided by the row’s sum, ${numberText(path.sum, 4)}`)];
 }
 
-function drawBars(canvas, path, chosen, theme) {
+// The row's weights on the scale of the heatmap, so that rows and heads can be compared.
+function drawBars(canvas, path, chosen, end, theme) {
   const {context, width, height} = canvasOf(canvas);
   const each = width / path.row.length;
-  const end = Math.max(...path.row, 1e-12);
   path.row.forEach((weight, k) => {
     context.fillStyle = k === chosen ? theme.query : theme.accent;
-    const tall = (height - 4) * weight / end;
+    const tall = (height - 4) * Math.min(1, weight / end);
     context.fillRect(k * each, height - 1 - tall, Math.max(1, each - (each > 4 ? 2 : 0)), tall + 1);
   });
 }
@@ -81,9 +81,8 @@ function productStep(sentence, head, q, k, path) {
 
 function valueStep(sentence, head, q, k, path) {
   if (!sentence.value) return step(5, 'Weighted values', line('The values are not known here.', 'formula'));
-  const {value, valueDim} = sentence;
   const weights = weightsOf(sentence, head, state.mask, state.temperature);
-  const own = Array.from(vectorOf(value, sentence, head, k, valueDim), (number) => number * path.weight);
+  const own = Array.from(valueVectorOf(sentence, head, k), (number) => number * path.weight);
   return step(5, 'Weighted values', ...vectorBox(own, `weight · value of ${sentence.tokens[k]}`),
     ...vectorBox(outputOf(sentence, head, weights, q), `sum over all keys: the output for ${sentence.tokens[q]}`));
 }
@@ -97,6 +96,7 @@ function renderSteps(theme) {
     make('b', {className: 'query', textContent: sentence.tokens[q]}), ' → ', make('b', {className: 'key', textContent: sentence.tokens[k]}));
   const bars = make('canvas', {className: 'bars'});
   bars.setAttribute('aria-hidden', 'true');
+  const {end} = colorScale('linear', [weightsOf(sentence, head, state.mask, state.temperature)], sentence.length, state.hidesSink);
   byId('steps').replaceChildren(
     productStep(sentence, head, q, k, path),
     step(2, 'Scale', line(`× ${numberText(path.scale, 4)}${sentence.query ? `, by default 1/√${sentence.headDim}` : ''}`, 'formula'),
@@ -106,8 +106,9 @@ function renderSteps(theme) {
     step(3, 'Mask', line(path.isVisible ? 'The query sees this key: the score stays.' : 'Hidden from this query: the score becomes', 'formula'),
       line(path.isVisible ? numberText(path.scaled, 4) : '−∞', 'result'),
       line(`It sees ${path.visibleKeys} of ${sentence.numKeys} keys.`, 'hint')),
-    step(4, 'Softmax', ...softmaxLines(path), line(numberText(path.weight, 6), 'result'), bars),
+    step(4, 'Softmax', ...softmaxLines(path), line(numberText(path.weight, 6), 'result'), bars,
+      line(`The row’s weights, from 0 to ${Number(end.toPrecision(2))}.`, 'hint')),
     valueStep(sentence, head, q, k, path));
   byId('steps').lastChild.previousSibling.querySelector('.result').id = 'steps-weight';
-  drawBars(bars, path, k, theme);
+  drawBars(bars, path, k, end, theme);
 }

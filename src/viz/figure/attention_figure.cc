@@ -73,22 +73,34 @@ figure::MatrixNames names_of(const AttentionFigureOptions& options) {
   return names;
 }
 
-std::vector<Grid> pool_all(const Matrices& matrices, int target, bool is_signed) {
+std::vector<Grid> pool_all(const Matrices& matrices, int target, bool by_magnitude) {
   std::vector<Grid> grids;
   for (std::int64_t i = 0; i < matrices.weights.extent(0); ++i) {
     const auto visible = matrices.visible.data() == nullptr ? TensorView<const bool>()
                                                             : matrices.visible.select(0, i);
-    grids.push_back(figure::pool(matrices.weights.select(0, i), visible, target, is_signed));
+    grids.push_back(figure::pool(matrices.weights.select(0, i), visible, target, by_magnitude));
   }
   return grids;
 }
 
+// Whether a scale has negative numbers: where there are some, in a map that can show them.
+enum class Signs { kOfTheNumbers, kBoth };
+
 // The scale of one panel, or of several that share it.
-ColorRange range_of(std::span<const Grid> grids, const AttentionFigureOptions& options) {
-  ColorRange range{options.color_map, options.scale, options.scale_max.value_or(0)};
-  for (const Grid& grid : grids) {
-    if (!options.scale_max) range.max = std::max(range.max, figure::largest_magnitude(grid));
+ColorRange range_of(std::span<const Grid> grids, const AttentionFigureOptions& options,
+                    Signs signs) {
+  ColorRange range{.map = options.color_map, .scale = options.scale, .theme = options.theme};
+  range.is_signed =
+      signs == Signs::kBoth || (options.color_map == ColorMap::kRdBu &&
+                                std::any_of(grids.begin(), grids.end(), figure::has_negative));
+  // Without the first key rows are no whole: what is left of them has the scale to itself.
+  if (!range.is_signed && range.scale == ColorScale::kLinear && !options.hides_first_key) {
+    range.max = least_scale_end(grids.front().columns * grids.front().column_block);
+  } else {
+    range.max = 0;
   }
+  for (const Grid& grid : grids) range.max = std::max(range.max, figure::largest_magnitude(grid));
+  if (options.scale_max) range.max = *options.scale_max;
   if (range.max == 0) range.max = 1;
   return range;
 }
@@ -108,15 +120,15 @@ std::string bar_title(const ColorRange& range) {
 
 // Panels of pooled matrices whose last in each row has the colour bar of all.
 Figure draw_panels(const std::vector<Grid>& grids, const AttentionFigureOptions& options,
-                   std::int64_t columns, int target) {
+                   std::int64_t columns, int target, Signs signs) {
   Figure result{.title = options.title,
                 .note = note_of(options, grids.front()),
                 .columns = columns,
                 .theme = options.theme};
-  const ColorRange shared = range_of(grids, options);
+  const ColorRange shared = range_of(grids, options, signs);
   for (std::size_t i = 0; i < grids.size(); ++i) {
     const ColorRange range =
-        options.scales_panels_apart ? range_of({&grids[i], 1}, options) : shared;
+        options.scales_panels_apart ? range_of({&grids[i], 1}, options, signs) : shared;
     Panel panel = figure::matrix_panel(grids[i], names_of(options), target);
     panel.cells = figure::color_cells(grids[i], range, options.decimals);
     const auto next = static_cast<std::int64_t>(i) + 1;
@@ -134,8 +146,8 @@ Figure draw_panels(const std::vector<Grid>& grids, const AttentionFigureOptions&
   return result;
 }
 
-Figure draw_matrices(const char* function, FloatView weights,
-                     const AttentionFigureOptions& options) {
+Figure draw_matrices(const char* function, FloatView weights, const AttentionFigureOptions& options,
+                     Signs signs) {
   const FloatView matrices = weights.rank() == 2 ? weights.to_rank(3) : weights;
   const Matrices checked = checked_matrices(function, matrices, options);
   const std::int64_t count = matrices.extent(0);
@@ -143,15 +155,15 @@ Figure draw_matrices(const char* function, FloatView weights,
   const int target = figure::target_extent(count);
   const std::int64_t columns =
       options.columns > 0 ? options.columns : figure::default_columns(count);
-  const bool is_signed = options.color_map == ColorMap::kRdBu;
-  return draw_panels(pool_all(checked, target, is_signed), options, columns, target);
+  const bool by_magnitude = options.color_map == ColorMap::kRdBu;
+  return draw_panels(pool_all(checked, target, by_magnitude), options, columns, target, signs);
 }
 
 }  // namespace
 
 Figure attention_figure(FloatView weights, const AttentionFigureOptions& options) {
   figure::check_matrices("attention_figure", "weights", weights.shape(), 3);
-  return draw_matrices("attention_figure", weights, options);
+  return draw_matrices("attention_figure", weights, options, Signs::kOfTheNumbers);
 }
 
 Figure difference_figure(FloatView a, FloatView b, const AttentionFigureOptions& options) {
@@ -165,7 +177,7 @@ Figure difference_figure(FloatView a, FloatView b, const AttentionFigureOptions&
   for_each_element(b, [&value](float subtracted) { *value++ -= subtracted; });
   AttentionFigureOptions signed_options = options;
   signed_options.color_map = ColorMap::kRdBu;
-  Figure result = draw_matrices("difference_figure", difference, signed_options);
+  Figure result = draw_matrices("difference_figure", difference, signed_options, Signs::kBoth);
   for (Panel& panel : result.panels) {
     if (panel.color_bar && options.scale != ColorScale::kPerRow) {
       panel.color_bar->axis.label = "difference of the weights";
@@ -187,15 +199,15 @@ Figure overview_figure(FloatView weights, const AttentionFigureOptions& options)
   bare.panels = {};
   bare.decimals = -1;
   std::vector<Grid> grids;
-  const bool is_signed = options.color_map == ColorMap::kRdBu;
+  const bool by_magnitude = options.color_map == ColorMap::kRdBu;
   for (std::int64_t layer = 0; layer < weights.extent(0); ++layer) {
     AttentionFigureOptions of_layer = options;
     if (options.visible.rank() == 4) of_layer.visible = options.visible.select(0, layer);
     const auto matrices = checked_matrices(function, weights.select(0, layer), of_layer);
-    auto pooled = pool_all(matrices, kOverviewExtent, is_signed);
+    auto pooled = pool_all(matrices, kOverviewExtent, by_magnitude);
     std::move(pooled.begin(), pooled.end(), std::back_inserter(grids));
   }
-  Figure result = draw_panels(grids, bare, num_heads, kOverviewExtent);
+  Figure result = draw_panels(grids, bare, num_heads, kOverviewExtent, Signs::kOfTheNumbers);
   for (std::size_t i = 0; i < result.panels.size(); ++i) {
     Panel& panel = result.panels[i];
     const auto layer = static_cast<std::int64_t>(i) / num_heads;
@@ -207,12 +219,13 @@ Figure overview_figure(FloatView weights, const AttentionFigureOptions& options)
     panel.y.ticks.clear();
     if (!panel.color_bar) continue;
     Axis& bar = panel.color_bar->axis;
-    bar.label.clear();
+    bar.label = "weight";
     if (options.scale == ColorScale::kPerRow) {
-      bar.ticks = {{bar.low, is_signed ? "-row max" : "0"}, {bar.high, "row max"}};
+      bar.label.clear();
+      bar.ticks = {{bar.low, bar.low < 0 ? "-row max" : "0"}, {bar.high, "row max"}};
     } else if (options.scale == ColorScale::kLinear) {
       // Few ticks, so that both ends have one.
-      bar = figure::number_axis("", bar.low, bar.high, false, 3);
+      bar = figure::number_axis(bar.label, bar.low, bar.high, false, 3);
     }
   }
   if (options.scale == ColorScale::kPerRow) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "viz/figure/axis.h"
@@ -27,18 +28,44 @@ std::string text_of(float value, int decimals) {
   return text;
 }
 
-// Where in the colour map `value` lies; `end` is what the scale ends with.
-float position(float value, float end, const ColorRange& range) {
+// Where on the scale from −1 or 0 to 1 `value` lies; `end` is what the scale ends with.
+float place_of(float value, float end, const ColorRange& range) {
   float share = end > 0 ? value / end : 0;
   if (std::isinf(value)) share = std::copysign(1.0F, value);
   if (range.scale == ColorScale::kLog) {
     const float length = std::max(0.0F, 1 + std::log10(std::abs(share)) / kDecades);
     share = share == 0 ? 0 : std::copysign(length, share);
   }
-  return range.is_signed() ? (share + 1) / 2 : share;
+  return share;
+}
+
+bool ends_dark(ColorMap map) { return luminance(colormap(map, 1)) < luminance(colormap(map, 0)); }
+
+// The colour of the same hue and saturation (of HSL) whose lightness is as far from the other end.
+Rgb with_turned_lightness(Rgb color) {
+  const auto [least, most] = std::minmax({color.red, color.green, color.blue});
+  const int shift = 255 - least - most;
+  const auto turned = [shift](std::uint8_t channel) {
+    return static_cast<std::uint8_t>(channel + shift);
+  };
+  return {turned(color.red), turned(color.green), turned(color.blue)};
 }
 
 }  // namespace
+
+Rgb color_at(const ColorRange& range, float place) {
+  const bool is_dark = range.theme == Theme::kDark;
+  if (range.map == ColorMap::kRdBu) {
+    const Rgb color = colormap(range.map, (place + 1) / 2);
+    return is_dark ? with_turned_lightness(color) : color;
+  }
+  return colormap(range.map, is_dark && ends_dark(range.map) ? 1 - place : place);
+}
+
+bool has_negative(const Grid& grid) {
+  return std::any_of(grid.values.begin(), grid.values.end(),
+                     [](float value) { return value < 0 && value != kMasked; });
+}
 
 float largest_magnitude(const Grid& grid) {
   float largest = 0;
@@ -63,9 +90,9 @@ Cells color_cells(const Grid& grid, const ColorRange& range, int decimals) {
       const bool is_masked = value == kMasked;
       is_any_hatched = is_any_hatched || is_masked;
       cells.is_hatched.push_back(is_masked);
-      cells.colors.push_back(
-          std::isnan(value) ? kNotANumber
-                            : colormap(range.map, is_masked ? 0 : position(value, end, range)));
+      cells.colors.push_back(std::isnan(value)
+                                 ? kNotANumber
+                                 : color_at(range, is_masked ? 0 : place_of(value, end, range)));
       if (decimals < 0 || grid.is_pooled()) continue;
       cells.texts.push_back(is_masked ? "" : text_of(value, decimals));
     }
@@ -77,12 +104,13 @@ Cells color_cells(const Grid& grid, const ColorRange& range, int decimals) {
 ColorBar color_bar(const ColorRange& range, std::string label) {
   ColorBar bar;
   for (int i = 0; i < kBarColors; ++i) {
-    bar.colors.push_back(colormap(range.map, static_cast<float>(i) / (kBarColors - 1)));
+    const float share = static_cast<float>(i) / (kBarColors - 1);
+    bar.colors.push_back(color_at(range, range.is_signed ? 2 * share - 1 : share));
   }
   const double max = range.max;
   if (range.scale == ColorScale::kPerRow) {
-    bar.axis = number_axis("share of the row's largest", range.is_signed() ? -1 : 0, 1, false, 5);
-  } else if (range.scale == ColorScale::kLog && !range.is_signed()) {
+    bar.axis = number_axis("share of the row's largest", range.is_signed ? -1 : 0, 1, false, 5);
+  } else if (range.scale == ColorScale::kLog && !range.is_signed) {
     bar.axis = number_axis(std::move(label), max * std::pow(10.0, -kDecades), max, true, 5);
   } else if (range.scale == ColorScale::kLog) {
     // Four decades to each side of what is smaller than they are.
@@ -93,7 +121,7 @@ ColorBar color_bar(const ColorRange& range, std::string label) {
     }
     bar.axis.ticks.push_back({0, "0"});
   } else {
-    bar.axis = number_axis(std::move(label), range.is_signed() ? -max : 0, max, false, 5);
+    bar.axis = number_axis(std::move(label), range.is_signed ? -max : 0, max, false, 5);
   }
   return bar;
 }

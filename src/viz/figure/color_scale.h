@@ -12,13 +12,21 @@ namespace heed::inline v0::figure {
 struct ColorRange {
   ColorMap map = ColorMap::kViridis;
   ColorScale scale = ColorScale::kLinear;
-  float max = 1;  // positive
-
-  bool is_signed() const { return map == ColorMap::kRdBu; }
+  float max = 1;           // positive
+  bool is_signed = false;  // from −max, or else from 0
+  Theme theme = Theme::kLight;
 };
+
+// The colour of a place on the scale: of −1 to 1, of which only the part from 0 on is used where
+// nothing is negative. What is strong stands out from the ground: on a dark one, maps that end dark
+// run the other way round, and the one with a bright middle gets a dark one.
+Rgb color_at(const ColorRange& range, float place);
 
 // The largest magnitude among what is neither masked nor NaN; 0 where there is none.
 float largest_magnitude(const Grid& grid);
+
+// Whether any number is below 0, masked ones aside.
+bool has_negative(const Grid& grid);
 
 // The grid's cells, masked ones hatched. With 0 or more decimals the values are their texts, unless
 // the grid is pooled.

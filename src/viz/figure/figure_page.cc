@@ -11,6 +11,7 @@
 #include "heed/viz/figure.h"
 #include "viz/explorer/base64.h"
 #include "viz/explorer/sources.h"
+#include "viz/figure/page_picture.h"
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
 
@@ -111,12 +112,8 @@ std::string table_of_panel(const Panel& panel, const std::string& caption) {
                      panel.cells.rows, panel.cells.columns);
 }
 
-}  // namespace
-
-std::string figure_page(const Figure& figure) {
-  std::string svg = render_figure(figure, FigureFormat::kSvg);
-  svg.erase(0, svg.find("<svg "));
-  svg.insert(std::string_view("<svg").size(), " role=\"img\"");
+// The page of a figure, or of one that is drawn on either ground.
+std::string page_of(const Figure& figure, const Figure* dark) {
   const std::string title = harmless_text(figure.title.empty() ? "Figure" : figure.title);
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\" data-theme=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -125,15 +122,26 @@ std::string figure_page(const Figure& figure) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"referrer\" content=\"no-referrer\">\n<title>{}</title>\n"
       "<link rel=\"icon\" href=\"data:,\">\n<style>{}</style>\n</head>\n<body>\n",
-      figure.theme == Theme::kDark ? "dark" : "light",
+      dark != nullptr                ? "auto"
+      : figure.theme == Theme::kDark ? "dark"
+                                     : "light",
       explorer::base64_of_hex(explorer::style_sha256()), title, explorer::style_source());
-  page += "<div class=\"card picture\">\n" + svg + "</div>\n";
-  page += "<details class=\"card table-box\">\n<summary>The numbers as tables</summary>\n";
+  page += "<div class=\"card picture\">\n";
+  if (!figure.title.empty()) page += fmt::format("<h1>{}</h1>\n", title);
+  page += figure::picture_element(figure, dark);
+  if (!figure.note.empty()) page += fmt::format("<p>{}</p>\n", harmless_text(figure.note));
+  page += "</div>\n<details class=\"card table-box\">\n<summary>The numbers as tables</summary>\n";
   for (const Panel& panel : figure.panels) {
     page += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">" +
             table_of_panel(panel, panel.title.empty() ? figure.title : panel.title) + "</div>\n";
   }
   return page + "</details>\n</body>\n</html>\n";
 }
+
+}  // namespace
+
+std::string figure_page(const Figure& figure) { return page_of(figure, nullptr); }
+
+std::string figure_page(const Figure& light, const Figure& dark) { return page_of(light, &dark); }
 
 }  // namespace heed::inline v0

@@ -48,7 +48,10 @@ Curve curve_of(FloatView encoding, std::int64_t dim) {
 Figure position_figure(FloatView encoding, const PositionFigureOptions& options) {
   figure::check_matrices("position_figure", "encodings", encoding.shape(), 2);
   const Grid grid = figure::pool(encoding.permute({1, 0}), {}, kImageHeight, true);
-  figure::ColorRange range{.map = ColorMap::kRdBu, .max = figure::largest_magnitude(grid)};
+  figure::ColorRange range{.map = ColorMap::kRdBu,
+                           .max = figure::largest_magnitude(grid),
+                           .is_signed = true,
+                           .theme = options.theme};
   if (range.max == 0) range.max = 1;
   Panel panel;
   panel.width = image_extent(kImageWidth, grid.columns);

@@ -189,6 +189,9 @@ std::string escaped(std::string_view text) {
       case '>':
         result += "&gt;";
         break;
+      case '"':
+        result += "&quot;";
+        break;
       default:
         result += c;
     }

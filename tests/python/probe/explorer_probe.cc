@@ -1,7 +1,8 @@
 // explorer_probe ARRAYS.npz PAGE.html [MASK…]: writes the explorer's page of a model whose layers'
 // arrays are the members "query" [layers, heads, T, head_dim] and "key", or "weights" [layers,
-// heads, T, T]. "scores" [layers, heads], "words" [T] and "softcap" [1] may be there too. The masks
-// take turns, layer by layer. tests/browser/test_model.py looks at the pages.
+// heads, T, T]. "value" [layers, heads, T, value_dim], "scores" [layers, heads], "words" [T] and
+// "softcap" [1] may be there too. The masks take turns, layer by layer. tests/browser/test_model.py
+// looks at the pages.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -40,6 +41,7 @@ ModelAttention model_of(const Arrays& arrays, const std::vector<Mask>& masks) {
     LayerAttention attention;
     attention.query = layer_of(arrays, "query", layer);
     attention.key = layer_of(arrays, "key", layer);
+    attention.value = layer_of(arrays, "value", layer);
     attention.weights = layer_of(arrays, "weights", layer);
     if (!masks.empty()) attention.mask = masks[static_cast<std::size_t>(layer) % masks.size()];
     if (arrays.contains("softcap")) attention.softcap = to_float(arrays.at("softcap"))(0);

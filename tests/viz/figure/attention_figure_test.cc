@@ -50,11 +50,58 @@ TEST(AttentionFigure, RowsAreQueriesFromTheTop) {
 }
 
 TEST(AttentionFigure, HeadsShareOneScaleUnlessToldOtherwise) {
-  const Tensor<float> weights({2, 1, 2}, {0.5F, 0.5F, 0, 1});
+  const Tensor<float> weights({2, 1, 8}, {0.5F, 0.5F, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0});
   EXPECT_NE(attention_figure(weights).panels[0].cells.colors[0], end_of(ColorMap::kViridis));
   const Figure apart = attention_figure(weights, {.scales_panels_apart = true});
   EXPECT_EQ(apart.panels[0].cells.colors[0], end_of(ColorMap::kViridis));
   EXPECT_TRUE(apart.panels[0].color_bar && apart.panels[1].color_bar);
+}
+
+TEST(AttentionFigure, WeightsThatAreAllAlikeDoNotLookStrong) {
+  for (const std::int64_t keys : {4, 10, 1000}) {
+    const auto share = 1 / static_cast<float>(keys);
+    Tensor<float> weights({1, keys});
+    std::fill(weights.elements().begin(), weights.elements().end(), share);
+    const Panel panel = attention_figure(weights).panels[0];
+    EXPECT_EQ(panel.cells.colors[0], colormap(ColorMap::kViridis, 0.25F)) << keys;
+    EXPECT_FLOAT_EQ(static_cast<float>(panel.color_bar->axis.high), 4 * share);
+    // A strong one ends the scale, as ever.
+    weights(0, 1) = 0.9F;
+    if (keys == 4) continue;  // where the scale ends at 1
+    EXPECT_EQ(attention_figure(weights).panels[0].cells.colors[1], end_of(ColorMap::kViridis));
+  }
+}
+
+TEST(AttentionFigure, WeightsAreNeverOnAScaleWithNegatives) {
+  const Tensor<float> weights({1, 2}, {0.5F, 1});
+  const Panel panel = attention_figure(weights, {.color_map = ColorMap::kRdBu}).panels[0];
+  EXPECT_EQ(panel.color_bar->axis.low, 0);
+  EXPECT_EQ(panel.color_bar->colors.front(), colormap(ColorMap::kRdBu, 0.5F));
+  EXPECT_EQ(panel.cells.colors[0], colormap(ColorMap::kRdBu, 0.75F));
+  // A difference has both signs, also where it happens to have one.
+  EXPECT_EQ(difference_figure(weights, weights).panels[0].color_bar->axis.low, -1);
+}
+
+// The strongest colour against the ground of the figure, and the weakest.
+TEST(AttentionFigure, OnADarkGroundWhatIsStrongIsBright) {
+  const Tensor<float> weights({1, 3}, {0, 0.5F, 1});
+  for (const ColorMap map :
+       {ColorMap::kViridis, ColorMap::kBlues, ColorMap::kYlOrRd, ColorMap::kGreys}) {
+    const auto dark =
+        attention_figure(weights, {.color_map = map, .theme = Theme::kDark}).panels[0].cells.colors;
+    EXPECT_LT(luminance(dark[0]), luminance(dark[1]));
+    EXPECT_LT(luminance(dark[1]), luminance(dark[2]));
+    EXPECT_GT(luminance(dark[2]), 0.6);
+  }
+  const auto both = difference_figure(Tensor<float>({1, 3}, {0, 1, 0.5F}),
+                                      Tensor<float>({1, 3}, {1, 0, 0.5F}), {.theme = Theme::kDark})
+                        .panels[0];
+  EXPECT_LT(luminance(both.cells.colors[2]), 0.01);
+  for (const std::size_t end : {0U, 1U}) EXPECT_GT(luminance(both.cells.colors[end]), 0.4);
+  EXPECT_EQ(both.color_bar->colors.back(), both.cells.colors[1]);
+  // On a light one the maps are as ever.
+  EXPECT_EQ(attention_figure(weights, {.color_map = ColorMap::kBlues}).panels[0].cells.colors[2],
+            end_of(ColorMap::kBlues));
 }
 
 TEST(AttentionFigure, TheLogarithmOfSignedNumbersGoesToBothSides) {

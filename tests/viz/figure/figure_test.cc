@@ -11,9 +11,11 @@
 #include <string>
 
 #include "heed/error.h"
+#include "viz/explorer/sources.h"
 #include "viz/figure/axis.h"
 #include "viz/figure/golden_versions.h"
 #include "viz/figure/layout.h"
+#include "viz/figure/page_picture.h"
 #include "viz/figure/sample_figures.h"
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
@@ -249,11 +251,13 @@ TEST(Figure, SvgHasNoStyleAttributes) {
 
 TEST(Figure, APageHasThePictureAndItsNumbers) {
   const std::string page = figure_page(sample_weights());
-  EXPECT_THAT(page, AllOf(HasSubstr("<title>Three &lt;words&gt; &amp; a mask</title>"),
-                          HasSubstr("<svg role=\"img\""), HasSubstr("default-src 'none'"),
-                          HasSubstr("<th scope=\"row\">&lt;b&gt;&amp;</th><td>0.25</td><td>0.75"
-                                    "</td><td>masked</td>"),
-                          Not(HasSubstr("<script")), Not(HasSubstr("<b>"))));
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("<title>Three &lt;words&gt; &amp; a mask</title>"),
+                    HasSubstr("<img alt=\"Three &lt;words&gt; &amp; a mask\" src=\"data:image/"),
+                    HasSubstr("data-theme=\"light\""), HasSubstr("default-src 'none'"),
+                    HasSubstr("<th scope=\"row\">&lt;b&gt;&amp;</th><td>0.25</td><td>0.75"
+                              "</td><td>masked</td>"),
+                    Not(HasSubstr("<script")), Not(HasSubstr("<b>"))));
   EXPECT_THAT(page, Not(HasSubstr("style=\"")));
   EXPECT_THAT(figure_page(testing_support::sample_curves()),
               HasSubstr("<th scope=\"row\">64</th><td>4096</td><td>64</td>"));
@@ -261,6 +265,32 @@ TEST(Figure, APageHasThePictureAndItsNumbers) {
               HasSubstr("<th scope=\"row\">general</th><td>2</td><td>0.5</td>"));
   EXPECT_THAT(figure_page(testing_support::sample_positions()),
               HasSubstr("16 × 20 colours, without numbers"));
+}
+
+TEST(Figure, APageFollowsTheScreen) {
+  const std::string page = figure_page(sample_weights(), sample_weights(Theme::kDark));
+  EXPECT_THAT(page, AllOf(HasSubstr("data-theme=\"auto\""),
+                          HasSubstr("media=\"(prefers-color-scheme: dark)\""),
+                          HasSubstr("media=\"(max-width: 600px)\"")));
+  EXPECT_THAT(std::string(explorer::style_source()),
+              HasSubstr("@media (prefers-color-scheme: dark) {\n:root[data-theme=\"auto\"]"));
+}
+
+// A screen of 390 pixels, less what stands around a picture.
+TEST(Figure, ANarrowPageHasThePanelsBelowEachOther) {
+  Figure figure = sample_weights();
+  figure.panels.assign(4, figure.panels[0]);
+  figure.columns = 4;
+  const Figure narrow = figure::narrowed(figure);
+  EXPECT_EQ(narrow.columns, 1);
+  const figure::Fonts fonts;
+  EXPECT_LE(figure::plan_figure(narrow, fonts).size.width, 400);
+  const auto shape = [](const Panel& panel) {
+    return static_cast<double>(panel.width) / static_cast<double>(panel.height);
+  };
+  EXPECT_NEAR(shape(narrow.panels[3]), shape(figure.panels[3]), 0.02);
+  figure.panels.assign(24, figure.panels[0]);
+  EXPECT_EQ(figure::narrowed(figure).columns, 4);
 }
 
 TEST(Figure, RefusesWhatDoesNotFit) {
