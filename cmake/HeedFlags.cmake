@@ -37,6 +37,23 @@ function(heed_export_only target script)
   endif()
 endfunction()
 
+# heed_refuse_undefined(TARGET): a shared TARGET that uses what nothing defines does not link, rather than fail to load. A
+# sanitized one finds the sanitizer in the program.
+function(heed_refuse_undefined target)
+  get_target_property(type ${target} TYPE)
+  if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT type STREQUAL STATIC_LIBRARY AND NOT HEED_SANITIZE)
+    target_link_options(${target} PRIVATE LINKER:-z,defs)
+  endif()
+endfunction()
+
+# heed_refuse_undefined_in_extension(TARGET): the same of an extension of Python, whose own functions the interpreter defines.
+function(heed_refuse_undefined_in_extension target)
+  if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT HEED_SANITIZE)
+    add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+      COMMAND ${PROJECT_SOURCE_DIR}/cmake/refuse-undefined $<TARGET_FILE:${target}>)
+  endif()
+endfunction()
+
 if(HEED_WARNINGS_AS_ERRORS)
   target_compile_options(heed_flags INTERFACE -Werror)
 endif()

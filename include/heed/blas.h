@@ -1,5 +1,6 @@
 /// The BLAS library that computes the matrix products of layers. A library built with
-/// HEED_BUILD_NN=OFF has no layers, needs no BLAS and lacks these functions.
+/// HEED_BUILD_NN=OFF has no layers, needs no BLAS and lacks these functions; trained models have
+/// products of heed's own.
 #pragma once
 
 #include <string>

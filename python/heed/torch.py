@@ -17,7 +17,10 @@ import threading
 import warnings
 from typing import TYPE_CHECKING
 
-import torch
+from ._needs import needed_by
+
+with needed_by("heed.torch"):
+    import torch
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import CausalBias, CausalVariant

@@ -9,8 +9,11 @@ The import makes attn_implementation="heed" the attention of any model, as heed.
 a KvCache, over other caches, or over none.
 """
 
-from . import _any_model
-from ._transformers_cache import KvCache
+from ._needs import needed_by
+
+with needed_by("heed.transformers"):
+    from . import _any_model
+    from ._transformers_cache import KvCache
 
 __all__ = ["KvCache"]
 

@@ -33,3 +33,15 @@ def test_the_counts_of_conformance_add_up() -> None:
     counts = [[int(cell) for cell in row] for row in rows[end:end + 6]]
     assert [sum(column) for column in zip(*counts[:-1], strict=True)] == counts[-1]
     assert counts[-1][0] == 81 and set(counts[-1][:3]) == {81}
+
+
+def test_every_door_of_the_readme_is_opened_in_ci() -> None:
+    """Each command that a newcomer is told to type, but `make models`, which fetches from where CI does not reach."""
+    readme, ci = (ROOT / "README.md").read_text(encoding="utf-8"), (ROOT / ".ci/run").read_text(encoding="utf-8")
+    doors = set(re.findall(r"^    (make [a-z-]+|pip install|scripts/[a-z-]+|find_package)", readme, re.MULTILINE))
+    assert {"make demo", "make install", "make test", "pip install", "find_package"} <= doors
+    # pip builds and installs a wheel; tests/consumer is a project that finds heed; make test-wheel installs what pip needs.
+    opened_by = {"pip install": "make test-wheel", "find_package": "make test", "scripts/install-dependencies": "make test-wheel"}
+    for door in doors - {"make models"}:
+        command = opened_by.get(door, door)
+        assert re.search(rf"^(\w+=\w+ )?{command}( |$)", ci, re.MULTILINE), f"{door} is not opened by .ci/run"
