@@ -12,6 +12,7 @@
 
 #include "heed/config.h"
 #include "heed/data_type.h"
+#include "heed/detail/operands.h"
 #include "heed/mask.h"
 #include "heed/query_offset.h"
 #include "heed/relative_position.h"
@@ -41,6 +42,19 @@ enum class Precision : std::uint8_t {
   kExact,  ///< in float, as the floats they stand for
 };
 
+namespace detail {
+
+// What a member that is no option can be given: nothing.
+struct NotCausal {
+  NotCausal() = default;
+  template <class T>
+  NotCausal(T) {  // NOLINT(google-explicit-constructor)
+    static_assert(kNever<T>, "there is no option `causal`: write .mask = heed::causal()");
+  }
+};
+
+}  // namespace detail
+
 /// What can be asked of attention. Real is the type that scores, bias and sinks are computed in:
 /// float or double.
 ///
@@ -51,6 +65,8 @@ struct BasicAttentionOptions {
   // Every member has an initialiser, so that naming only some of them, `{.mask = causal()}`, draws
   // no warning.
   Mask mask = {};
+  /// Not an option: `.causal = true` does not compile and says what to write.
+  [[no_unique_address]] detail::NotCausal causal = {};
   ScoreMod score_mod = {};
   /// [num_heads]: score −= slope · |kv_idx − q_idx|, positions that include query_offset;
   /// alibi_slopes() in position.h makes the usual ones. Source: Press et al., "Train Short, Test
@@ -107,6 +123,13 @@ HEED_API Tensor<float> attention(FloatView query, BFloat16View key, BFloat16View
                                  const AttentionOptions& options = {});
 HEED_API Tensor<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {});
+/// Of other operands: does not compile, and says which there are. So do the functions below.
+template <class Query, class Key, class Value, class Real = detail::RealOf<Query>>
+requires detail::Misfit<Real, Query, Key, Value>
+auto attention(const Query&, const Key&, const Value&, const BasicAttentionOptions<Real>& = {}) {
+  detail::refuse_operands<Real, Query, Key, Value>();
+  return Tensor<detail::Refused<Query>>();
+}
 
 /// What attention and its normaliser are. The lse of half-precision tensors is float.
 template <class T, class Lse = T>
@@ -145,6 +168,13 @@ HEED_API AttentionOutput<float> attention_with_lse(FloatView query, BFloat16View
 HEED_API AttentionOutput<double> attention_with_lse(DoubleView query, DoubleView key,
                                                     DoubleView value,
                                                     const AttentionOptions64& options = {});
+template <class Query, class Key, class Value, class Real = detail::RealOf<Query>>
+requires detail::Misfit<Real, Query, Key, Value>
+auto attention_with_lse(const Query&, const Key&, const Value&,
+                        const BasicAttentionOptions<Real>& = {}) {
+  detail::refuse_operands<Real, Query, Key, Value>();
+  return AttentionOutput<detail::Refused<Query>>();
+}
 
 /// attention_with_lse() for attention_backward(). Of more than a few queries and at most 1024 keys,
 /// with no option but sinks, scale and a mask of intervals, it keeps the weights where they take no
@@ -162,6 +192,13 @@ HEED_API AttentionOutput<BFloat16, float> attention_for_backward(
 HEED_API AttentionOutput<double> attention_for_backward(DoubleView query, DoubleView key,
                                                         DoubleView value,
                                                         const AttentionOptions64& options = {});
+template <class Query, class Key, class Value, class Real = detail::RealOf<Query>>
+requires detail::Misfit<Real, Query, Key, Value>
+auto attention_for_backward(const Query&, const Key&, const Value&,
+                            const BasicAttentionOptions<Real>& = {}) {
+  detail::refuse_operands<Real, Query, Key, Value>();
+  return AttentionOutput<detail::Refused<Query>>();
+}
 
 /// The names of what can compute attention here, the best first: kernels by their instruction set,
 /// e.g. "AVX512_BF16", "AVX512_VNNI", "SSE4", or "NEON_BF16", "NEON", and at last "reference".

@@ -120,5 +120,19 @@ HEED_API AttentionGradients<double> attention_backward(DoubleView grad_out, Doub
                                                        DoubleView key, DoubleView value,
                                                        const AttentionOutputView<double>& forward,
                                                        const AttentionOptions64& options = {});
+/// Of other operands: does not compile, and says which there are.
+template <class Grad, class Query, class Key, class Value, class Forward,
+          class Real = detail::RealOf<Query>>
+requires detail::BackwardMisfit<Real, Grad, Query, Key, Value>
+auto attention_backward(const Grad&, const Query&, const Key&, const Value&, const Forward&,
+                        const BasicAttentionOptions<Real>& = {}) {
+  constexpr bool kFits = detail::kOneType<Query, Key, Value, Grad>;
+  static_assert(kFits,
+                "grad_out, query, key and value are of one type, float, double, Float16 or "
+                "BFloat16: write heed::converted<float>(view)");
+  static_assert(!kFits || std::same_as<Real, detail::RealOf<Query>>,
+                "options of double tensors are AttentionOptions64, of others AttentionOptions");
+  return AttentionGradients<detail::Refused<Query>>();
+}
 
 }  // namespace heed::inline v0

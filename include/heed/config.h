@@ -28,9 +28,26 @@
 #define HEED_LIFETIME_BOUND
 #endif
 
+/// Deletes a function and says why, and what to write instead. Compilers show the line where a
+/// deleted function is declared; those that know reasons, as of C++26, say it themselves.
+#if __cplusplus > 202302L && defined(__cpp_deleted_function)
+#define HEED_DELETED(reason) = delete (reason)
+#else
+#define HEED_DELETED(reason) = delete
+#endif
+
 // The public names live in heed::v0, inline: the ABI version is part of every symbol and of no line
 // of user code.
 namespace heed::inline v0 {
+
+namespace detail {
+
+// False, when a template is compiled for these types: what a function that must not be called says
+// is `static_assert(kNever<T>, "what to write instead")`.
+template <class...>
+inline constexpr bool kNever = false;
+
+}  // namespace detail
 
 /// The library's version, e.g. "0.1.0".
 HEED_API const char* version() noexcept;

@@ -148,3 +148,49 @@ constexpr auto max(A a, B b) {
 }
 
 }  // namespace heed::inline v0
+
+// Of dual numbers there are heed's functions, not the standard library's. A score modification that
+// calls one of these is told so in a line, where compilers would list all overloads. They are found
+// in std alone, hence declared there; nothing can call them.
+// NOLINTBEGIN(cert-dcl58-cpp)
+namespace std {
+
+template <floating_point T>
+heed::Dual<T> exp(heed::Dual<T> x) {
+  static_assert(heed::detail::kNever<T>, "of scores write heed::exp instead of std::exp");
+  return x;
+}
+template <floating_point T>
+heed::Dual<T> log(heed::Dual<T> x) {
+  static_assert(heed::detail::kNever<T>, "of scores write heed::log instead of std::log");
+  return x;
+}
+template <floating_point T>
+heed::Dual<T> tanh(heed::Dual<T> x) {
+  static_assert(heed::detail::kNever<T>, "of scores write heed::tanh instead of std::tanh");
+  return x;
+}
+template <floating_point T>
+heed::Dual<T> sqrt(heed::Dual<T> x) {
+  static_assert(heed::detail::kNever<T>, "of scores write heed::sqrt instead of std::sqrt");
+  return x;
+}
+template <floating_point T>
+heed::Dual<T> abs(heed::Dual<T> x) {
+  static_assert(heed::detail::kNever<T>, "of scores write heed::abs instead of std::abs");
+  return x;
+}
+template <floating_point T>
+heed::Dual<T> fabs(heed::Dual<T> x) {
+  static_assert(heed::detail::kNever<T>, "of scores write heed::abs instead of std::fabs");
+  return x;
+}
+template <floating_point T, class Power>
+heed::Dual<T> pow(heed::Dual<T> x, Power /*power*/) {
+  static_assert(heed::detail::kNever<T>,
+                "of scores write x * x or heed::exp(power * heed::log(x)) instead of std::pow");
+  return x;
+}
+
+}  // namespace std
+// NOLINTEND(cert-dcl58-cpp)

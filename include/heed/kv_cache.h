@@ -168,8 +168,9 @@ class HEED_API KvSequence {
   /// was there before. Their rotary embedding must be that of their depth in the tree, which is
   /// where they then stand.
   /// @param path rising; empty where no node was accepted
-  /// @throws InvalidArgument when the path does not rise within the nodes, or where truncate() to
-  /// what remains would; OutOfPages where pages to write to are shared.
+  /// @throws InvalidArgument when the path does not rise within the nodes, where truncate() to what
+  /// remains would, or when, in a bounded sequence, a node that moves is gone, or its place;
+  /// OutOfPages where pages to write to are shared.
   void accept(std::int64_t num_nodes, std::span<const std::int64_t> path);
 
   /// What is stored, as numbers: of int4, rotated back. Positions no longer kept are 0.

@@ -129,7 +129,12 @@ class MaskFunctionOf final : public MaskFunction {
 
 template <class F>
 concept MaskLambda =
+    !TensorLike<F> &&
     std::predicate<const F&, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+
+// What is given as a mask where a mask has to be made of it.
+template <class T>
+concept NotQuiteMask = TensorLike<T> || std::same_as<T, bool> || MaskLambda<T>;
 
 }  // namespace detail
 
@@ -143,6 +148,17 @@ class HEED_API Mask {
  public:
   /// Everything is visible.
   Mask();
+
+  /// What is given as a mask, and is none: does not compile, and says what to write.
+  template <detail::NotQuiteMask T>
+  Mask(const T&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        !detail::TensorLike<T>,
+        "whether true means \"may attend\" is not guessed: write Mask::allow(tensor) where "
+        "it does, Mask::block(tensor) where it hides, Mask::additive(tensor) of numbers");
+    static_assert(!std::same_as<T, bool>, "write heed::causal(), or no mask at all");
+    static_assert(!detail::MaskLambda<T>, "write Mask::where(function)");
+  }
 
   /// true = may attend.
   static Mask allow(TensorView<const bool> allowed);

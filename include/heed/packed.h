@@ -39,6 +39,16 @@ HEED_API Tensor<Float16> attention_packed(Float16View query, Float16View key, Fl
 HEED_API Tensor<BFloat16> attention_packed(BFloat16View query, BFloat16View key, BFloat16View value,
                                            const PackedSequences& sequences,
                                            const AttentionOptions& options = {});
+/// Of other operands: does not compile, and says which there are.
+template <class Query, class Key, class Value>
+requires detail::PackedMisfit<Query, Key, Value>
+auto attention_packed(const Query&, const Key&, const Value&, const PackedSequences&,
+                      const AttentionOptions& = {}) {
+  static_assert(detail::kNever<Query>,
+                "query, key and value of packed sequences are of one type, float, Float16 or "
+                "BFloat16: write heed::converted<float>(view)");
+  return Tensor<detail::Refused<Query>>();
+}
 
 /// The same with lse [num_heads, total_q_len].
 HEED_API AttentionOutput<float> attention_packed_with_lse(FloatView query, FloatView key,

@@ -94,6 +94,10 @@ concept CallableOnScore = requires(const F& function, Score score, std::int32_t 
   { function(score, index, index, index, index) } -> std::convertible_to<Score>;
 };
 
+// Works on numbers, but has no derivative.
+template <class F>
+concept PlainScoreLambda = CallableOnScore<F, double> && !CallableOnScore<F, Dual<double>>;
+
 template <class F>
 concept ScoreLambda = CallableOnScore<F, double> && CallableOnScore<F, Dual<double>>;
 
@@ -118,6 +122,12 @@ class ScoreMod {
   template <detail::ScoreLambda F>
   ScoreMod(F function)  // NOLINT(google-explicit-constructor)
       : function_(std::make_shared<detail::ScoreFunctionOf<F>>(std::move(function))) {}
+
+  /// A function of numbers alone: does not compile, and says what to write.
+  template <detail::PlainScoreLambda F>
+  ScoreMod(const F&) {  // NOLINT(google-explicit-constructor)
+    static_assert(detail::kNever<F>, "a score modification is generic: write `auto score`");
+  }
 
   /// For the bindings of other languages: a function that modifies whole tiles.
   explicit ScoreMod(std::shared_ptr<const detail::ScoreFunction> function)

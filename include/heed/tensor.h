@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -29,6 +30,10 @@ namespace detail {
                                        std::int64_t extent);
 [[noreturn]] HEED_API void throw_index(const char* function, std::int64_t index,
                                        std::int64_t extent);
+/// Throws unless there is an index for each dimension, and each is in its range.
+HEED_API void check_indices(const char* function, const Shape& shape,
+                            std::initializer_list<std::int64_t> indices);
+[[noreturn]] HEED_API void throw_item(const char* function, const Shape& shape);
 [[noreturn]] HEED_API void throw_permutation(const Shape& shape, std::span<const int> order);
 [[noreturn]] HEED_API void throw_rank(const Shape& shape, int rank);
 [[noreturn]] HEED_API void throw_broadcast(const Shape& from, const Shape& to);
@@ -36,6 +41,17 @@ namespace detail {
 
 /// The bytes of `count` elements, through checked_multiply.
 HEED_API std::size_t checked_bytes(const Shape& shape, std::size_t element_size);
+
+}  // namespace detail
+
+namespace detail {
+
+// Has elements of one type and a shape: a tensor, a view, a variable.
+template <class T>
+concept TensorLike = requires(const T& object) {
+  typename T::Element;
+  object.shape();
+};
 
 }  // namespace detail
 
@@ -71,9 +87,12 @@ class TensorView {
     return strides_[static_cast<std::size_t>(dim < 0 ? dim + rank() : dim)];
   }
   std::int64_t num_elements() const noexcept { return shape_.num_elements(); }
+  /// num_elements(), by the name that containers give it.
+  std::size_t size() const noexcept { return static_cast<std::size_t>(num_elements()); }
   bool empty() const noexcept { return num_elements() == 0; }
 
-  /// The element at the given indices, one per dimension; checked by assertion only.
+  /// The element at the given indices, one per dimension. They are checked by assertion only:
+  /// where NDEBUG is defined, an index outside reads whatever lies there. at() always checks.
   template <class... Index>
   T& operator()(Index... indices) const noexcept {
     assert(static_cast<int>(sizeof...(indices)) == rank());
@@ -81,6 +100,20 @@ class TensorView {
     int dim = 0;
     ((assert(indices >= 0 && indices < extent(dim)), offset += indices * stride(dim++)), ...);
     return data_[offset];
+  }
+
+  /// The same. @throws InvalidArgument when there are more or fewer indices than dimensions, or
+  /// one is not in 0 ≤ index < extent; the text names it, its dimension and the extent.
+  template <std::integral... Index>
+  T& at(Index... indices) const {
+    detail::check_indices("TensorView::at", shape_, {static_cast<std::int64_t>(indices)...});
+    return (*this)(static_cast<std::int64_t>(indices)...);
+  }
+
+  /// The only element. @throws InvalidArgument when there are more or fewer.
+  T& item() const {
+    if (num_elements() != 1) detail::throw_item("TensorView::item", shape_);
+    return *data_;
   }
 
   /// Whether the elements lie row-major without gaps, so that data()[0 … num_elements()) are all of
@@ -235,6 +268,11 @@ class Tensor {
   Tensor(const Shape& shape, std::initializer_list<T> elements)
       : Tensor(shape, std::span<const T>(elements.begin(), elements.size())) {}
 
+  /// A copy of what a view shows, whatever its strides: to_tensor(view).
+  template <class U>
+  requires std::same_as<std::remove_const_t<U>, T>
+  explicit Tensor(TensorView<U> view) : Tensor(to_tensor(view)) {}
+
   /// Elements with arbitrary values, for a caller who writes every one.
   static Tensor uninitialized(const Shape& shape) {
     Tensor result;
@@ -257,12 +295,14 @@ class Tensor {
 
   T* data() & noexcept { return data_.get(); }
   const T* data() const& noexcept { return data_.get(); }
-  void data() const&& = delete;
+  void data() const&& HEED_DELETED("name the tensor first: it ends before the pointer");
   const Shape& shape() const& noexcept { return shape_; }
   Shape shape() const&& noexcept { return shape_; }
   int rank() const noexcept { return shape_.rank(); }
   std::int64_t extent(int dim) const noexcept { return shape_[dim]; }
   std::int64_t num_elements() const noexcept { return shape_.num_elements(); }
+  /// num_elements(), by the name that containers give it.
+  std::size_t size() const noexcept { return static_cast<std::size_t>(num_elements()); }
   bool empty() const noexcept { return num_elements() == 0; }
 
   /// This tensor's elements, taken over, in another shape.
@@ -275,7 +315,7 @@ class Tensor {
 
   TensorView<T> view() & noexcept { return {data(), shape_}; }
   TensorView<const T> view() const& noexcept { return {data(), shape_}; }
-  void view() const&& = delete;
+  void view() const&& HEED_DELETED("name the tensor first: it ends before the view");
   // NOLINTNEXTLINE(google-explicit-constructor): a view is how a tensor is passed
   operator TensorView<T>() noexcept HEED_LIFETIME_BOUND { return {data_.get(), shape_}; }
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -287,8 +327,10 @@ class Tensor {
   std::span<const T> elements() const& noexcept {
     return {data(), static_cast<std::size_t>(num_elements())};
   }
-  void elements() const&& = delete;
+  void elements() const&& HEED_DELETED("name the tensor first: it ends before the span");
 
+  /// The element at the given indices, checked by assertion only, and the same always checked: as
+  /// of a view.
   template <class... Index>
   T& operator()(Index... indices) & noexcept {
     return view()(indices...);
@@ -301,6 +343,21 @@ class Tensor {
   T operator()(Index... indices) const&& noexcept {
     return TensorView<const T>(*this)(indices...);
   }
+  template <std::integral... Index>
+  T& at(Index... indices) & {
+    return view().at(indices...);
+  }
+  template <std::integral... Index>
+  const T& at(Index... indices) const& {
+    return view().at(indices...);
+  }
+  template <std::integral... Index>
+  T at(Index... indices) const&& {
+    return TensorView<const T>(*this).at(indices...);
+  }
+
+  /// The only element. @throws InvalidArgument when there are more or fewer.
+  T item() const { return TensorView<const T>(*this).item(); }
 
  private:
   static detail::Memory<T> allocate(const Shape& shape) {
@@ -310,6 +367,9 @@ class Tensor {
   Shape shape_;
   detail::Memory<T> data_;
 };
+
+template <class U>
+Tensor(TensorView<U>) -> Tensor<std::remove_const_t<U>>;
 
 /// Calls visit(element) for every element of `view` in row-major order.
 template <class T, class Visit>

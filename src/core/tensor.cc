@@ -36,6 +36,30 @@ void throw_index(const char* function, std::int64_t index, std::int64_t extent) 
       fmt::format("{}: index is {}, but the extent is {}", function, index, extent));
 }
 
+void check_indices(const char* function, const Shape& shape,
+                   std::initializer_list<std::int64_t> indices) {
+  const auto count = static_cast<int>(indices.size());
+  if (count != shape.rank()) {
+    throw InvalidArgument(fmt::format("{}: {} {} given, but shape {} has {} dimensions", function,
+                                      count, count == 1 ? "index is" : "indices are",
+                                      to_string(shape), shape.rank()));
+  }
+  int dim = 0;
+  for (const std::int64_t index : indices) {
+    if (index < 0 || index >= shape[dim]) {
+      throw InvalidArgument(
+          fmt::format("{}: the index of dimension {} is {}, but the extent is {} (shape {})",
+                      function, dim, index, shape[dim], to_string(shape)));
+    }
+    ++dim;
+  }
+}
+
+void throw_item(const char* function, const Shape& shape) {
+  throw InvalidArgument(fmt::format("{}: shape {} has {} elements, expected one", function,
+                                    to_string(shape), shape.num_elements()));
+}
+
 void throw_permutation(const Shape& shape, std::span<const int> order) {
   throw InvalidArgument(
       fmt::format("TensorView::permute: ({}) is not a permutation of the {} dimensions of {}",

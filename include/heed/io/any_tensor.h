@@ -33,7 +33,7 @@ using AnyView = detail::AnyOf<detail::ConstView>;
 
 /// The view of all of `tensor`, which must outlive it.
 HEED_API AnyView view(const AnyTensor& tensor);
-AnyView view(const AnyTensor&& tensor) = delete;
+AnyView view(const AnyTensor&&) HEED_DELETED("name the tensor first: it ends before the view");
 
 /// The element type: "float32", "float64", "float16", "bool", "int8" … "uint64" as in NumPy, or
 /// "bfloat16".

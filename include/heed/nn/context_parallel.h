@@ -49,7 +49,7 @@ class HEED_API ContextParallel {
 
   /// The places of this rank's tokens in the sequence, ascending.
   TensorView<const std::int64_t> places() const& { return places_.view(); }
-  void places() const&& = delete;
+  void places() const&& HEED_DELETED("name it first: it may end before the result");
 
   /// This rank's tokens, [batch, own tokens], of all, [batch, length].
   /// @throws InvalidArgument when the shape does not fit.

@@ -80,7 +80,7 @@ class HEED_API Module {
 
   /// Parameters and buffers: of each module first its parameters, then its buffers, then its parts.
   StateDict state_dict() const&;
-  void state_dict() const&& = delete;
+  void state_dict() const&& HEED_DELETED("name it first: it may end before the result");
 
   /// Copies every tensor of `state` to the place of its name. Other element types are converted.
   /// @throws InvalidArgument, before anything is written, naming all tensors that are missing,

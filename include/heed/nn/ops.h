@@ -197,7 +197,7 @@ struct Heads {
 
   /// [batch, num_heads, length, head_dim]. @throws InvalidArgument when the columns do not exist.
   HEED_API TensorView<const T> view() const&;
-  void view() const&& = delete;
+  void view() const&& HEED_DELETED("name it first: it may end before the result");
 };
 
 /// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value

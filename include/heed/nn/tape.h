@@ -32,7 +32,7 @@ class HEED_API Saved {
 
   /// @throws InvalidArgument when the elements have been written to since.
   TensorView<const T> view() const&;
-  void view() const&& = delete;
+  void view() const&& HEED_DELETED("name it first: it may end before the result");
 
  private:
   Value<T> value_;
@@ -48,7 +48,7 @@ class HEED_API Step {
       : node_(node), grad_(std::move(grad)), is_last_(is_last) {}
 
   TensorView<const T> grad() const& noexcept { return grad_.view(); }
-  void grad() const&& = delete;
+  void grad() const&& HEED_DELETED("name it first: it may end before the result");
   /// The gradient, to be passed on; grad() is empty afterwards.
   Tensor<T> take_grad() noexcept { return std::move(grad_); }
   /// Whether no other pass can follow, so that what is kept for this function alone may be used up.

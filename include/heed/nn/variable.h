@@ -43,14 +43,14 @@ class Value {
   /// Of a temporary, which may be the last handle to them, there is no view.
   /// @throws InvalidArgument when no tensor was given. So do the functions below.
   TensorView<const T> view() const& { return {storage().tensor.data(), shape_}; }
-  void view() const&& = delete;
+  void view() const&& HEED_DELETED("name it first: it may end before the result");
 
   /// A view to write to. What was saved for a backward pass before can no longer be used by it.
   TensorView<T> writable() const& {
     ++storage().version;
     return {storage().tensor.data(), shape_};
   }
-  void writable() const&& = delete;
+  void writable() const&& HEED_DELETED("name it first: it may end before the result");
   std::uint64_t version() const { return storage().version; }
 
   /// The same elements in another shape of as many.
@@ -119,7 +119,7 @@ class HEED_API Variable {
   /// The elements, to be changed in place, as an optimiser does. A backward pass that needs what
   /// they were throws.
   TensorView<T> writable_value() const& { return value_.writable(); }
-  void writable_value() const&& = delete;
+  void writable_value() const&& HEED_DELETED("name it first: it may end before the result");
 
   /// The only element. @throws InvalidArgument when there are more or fewer.
   T item() const;
@@ -138,7 +138,7 @@ class HEED_API Variable {
   TensorView<const T> grad() const&;
   Tensor<T> grad() const&& { return to_tensor(grad()); }
   TensorView<T> writable_grad() const&;
-  void writable_grad() const&& = delete;
+  void writable_grad() const&& HEED_DELETED("name it first: it may end before the result");
   /// Forgets the gradient.
   void zero_grad() const noexcept;
 
