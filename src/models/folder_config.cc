@@ -145,6 +145,7 @@ ModelConfig bert_config(const io::JsonPart& json) {
   config.num_token_types = json.integer_or("type_vocab_size", 2);
   config.norm_epsilon = json.number_or("layer_norm_eps", 1e-12);
   config.activation = activation_named(json, "hidden_act");
+  config.biases = {.inputs = true, .output = true, .feed_forward = true};
   return config;
 }
 
@@ -166,6 +167,7 @@ ModelConfig gpt2_config(const io::JsonPart& json) {
   config.max_positions = json.integer_or("n_positions", json.integer_or("n_ctx", 1024));
   config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5);
   config.activation = activation_named(json, "activation_function");
+  config.biases = {.inputs = true, .output = true, .feed_forward = true};
   config.has_tied_head = json.boolean_or("tie_word_embeddings", true);
   return config;
 }
@@ -177,6 +179,16 @@ std::optional<std::int64_t> window_of(const io::JsonPart& json, const std::strin
   if (model_type == "qwen2" && !json.boolean_or("use_sliding_window", false)) return std::nullopt;
   if (model_type == "qwen2") json.fail(": use_sliding_window is true, which heed lacks for qwen2");
   return json.at("sliding_window").integer();
+}
+
+// Qwen2's are fixed, Llama's are said.
+Biases llama_biases(const io::JsonPart& json, const std::string& model_type) {
+  if (model_type == "qwen2") return {.inputs = true};
+  if (model_type == "mistral") return {};
+  const bool has_biases = json.boolean_or("attention_bias", false);
+  return {.inputs = has_biases,
+          .output = has_biases,
+          .feed_forward = json.boolean_or("mlp_bias", false)};
 }
 
 ModelConfig llama_config(const io::JsonPart& json, const std::string& model_type) {
@@ -191,6 +203,7 @@ ModelConfig llama_config(const io::JsonPart& json, const std::string& model_type
   config.max_positions = json.integer_or("max_position_embeddings", 2048);
   config.norm_epsilon = json.number_or("rms_norm_eps", 1e-6);
   config.activation = activation_named(json, "hidden_act");
+  config.biases = llama_biases(json, model_type);
   config.has_tied_head = json.boolean_or("tie_word_embeddings", false);
   config.rotary = rotary_of(json, config);
   config.window = window_of(json, model_type);

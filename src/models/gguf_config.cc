@@ -174,6 +174,16 @@ std::vector<std::int64_t> end_ids_of(const GgufFile& file) {
   return ids;
 }
 
+// GPT-2, BERT and Qwen2 have biases; files of the architecture "llama" may have them.
+Biases biases_of(const GgufFile& file, const ModelConfig& config) {
+  if (config.family != Family::kLlama) {
+    return {.inputs = true, .output = true, .feed_forward = true};
+  }
+  return {.inputs = config.architecture == "qwen2" || file.tensors().contains("blk.0.attn_q.bias"),
+          .output = file.tensors().contains("blk.0.attn_output.bias"),
+          .feed_forward = file.tensors().contains("blk.0.ffn_down.bias")};
+}
+
 }  // namespace
 
 ModelConfig read_config(const GgufFile& file) {
@@ -188,6 +198,7 @@ ModelConfig read_config(const GgufFile& file) {
   for (const auto& [name, reason] : kGgufIgnoredKeys) keys.ignore(name);
   read_table_sizes(keys, config);
   keys.refuse_others();
+  config.biases = biases_of(file, config);
   read_divisors(file, config);
   config.end_ids = end_ids_of(file);
   check_config(config, file.name());

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "heed/error.h"
 #include "heed/models/checkpoint.h"
@@ -93,6 +95,9 @@ RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config) 
   keys.expect_number("rope.dimension_count", static_cast<double>(config.head_dim),
                      "the architecture turns whole heads");
   rotary.scaling = gguf_scaling(keys, config.max_positions);
+  if (std::holds_alternative<YarnScaling>(rotary.scaling) && rotary.base == 1) {
+    keys.fail(kRopeBase, "more than 1 with YaRN");
+  }
   return rotary;
 }
 

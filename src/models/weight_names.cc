@@ -4,6 +4,32 @@ namespace heed::inline v0::models {
 
 namespace {
 
+constexpr std::string_view kOtherTask = "the head of another task, behind the hidden states";
+
+constexpr HarmlessTensor kBertHarmless[] = {
+    {"embeddings.position_ids", "the numbers 0, 1, 2, …"},
+    {"pooler.*", "made of the first hidden state for classifiers; texts are pooled otherwise"},
+    {"cls.*", kOtherTask},
+    {"classifier.*", kOtherTask},
+    {"qa_outputs.*", kOtherTask}};
+
+constexpr HarmlessTensor kGpt2Harmless[] = {
+    {"*.attn.bias", "the causal mask"},
+    {"*.attn.masked_bias", "what masked scores are replaced by"},
+    {"multiple_choice_head.*", kOtherTask},
+    {"score.*", kOtherTask},
+    {"classifier.*", kOtherTask},
+    {"qa_outputs.*", kOtherTask}};
+
+constexpr HarmlessTensor kLlamaHarmless[] = {
+    {"*rotary_emb.inv_freq", "frequencies, computed as the configuration says"},
+    {"score.*", kOtherTask},
+    {"classifier.*", kOtherTask},
+    {"qa_outputs.*", kOtherTask}};
+
+constexpr HarmlessTensor kLlamaInGgufHarmless[] = {
+    {"rope_freqs.weight", "read with the configuration"}};
+
 constexpr WeightNames kBertInFolder{.prefix = "bert.",
                                     .tokens = "embeddings.word_embeddings",
                                     .positions = "embeddings.position_embeddings",
@@ -21,7 +47,8 @@ constexpr WeightNames kBertInFolder{.prefix = "bert.",
                                     .mlp_norm = "output.LayerNorm",
                                     .gate = "",
                                     .up = "intermediate.dense",
-                                    .down = "output.dense"};
+                                    .down = "output.dense",
+                                    .harmless = kBertHarmless};
 
 constexpr WeightNames kGpt2InFolder{.prefix = "transformer.",
                                     .tokens = "wte",
@@ -41,7 +68,8 @@ constexpr WeightNames kGpt2InFolder{.prefix = "transformer.",
                                     .gate = "",
                                     .up = "mlp.c_fc",
                                     .down = "mlp.c_proj",
-                                    .is_transposed = true};
+                                    .is_transposed = true,
+                                    .harmless = kGpt2Harmless};
 
 constexpr WeightNames kLlamaInFolder{.prefix = "model.",
                                      .tokens = "embed_tokens",
@@ -60,7 +88,8 @@ constexpr WeightNames kLlamaInFolder{.prefix = "model.",
                                      .mlp_norm = "post_attention_layernorm",
                                      .gate = "mlp.gate_proj",
                                      .up = "mlp.up_proj",
-                                     .down = "mlp.down_proj"};
+                                     .down = "mlp.down_proj",
+                                     .harmless = kLlamaHarmless};
 
 constexpr WeightNames kLlamaInGguf{.prefix = "",
                                    .tokens = "token_embd",
@@ -79,7 +108,8 @@ constexpr WeightNames kLlamaInGguf{.prefix = "",
                                    .mlp_norm = "ffn_norm",
                                    .gate = "ffn_gate",
                                    .up = "ffn_up",
-                                   .down = "ffn_down"};
+                                   .down = "ffn_down",
+                                   .harmless = kLlamaInGgufHarmless};
 
 constexpr WeightNames gpt2_in_gguf() {
   WeightNames names = kLlamaInGguf;
@@ -87,6 +117,7 @@ constexpr WeightNames gpt2_in_gguf() {
   names.query = names.key = names.value = "";
   names.fused = "attn_qkv";
   names.gate = "";
+  names.harmless = {};
   return names;
 }
 
@@ -100,6 +131,7 @@ constexpr WeightNames bert_in_gguf() {
   names.attention_norm = "attn_output_norm";
   names.mlp_norm = "layer_output_norm";
   names.gate = "";
+  names.harmless = {};
   return names;
 }
 

@@ -1,11 +1,19 @@
 // What checkpoints call the weights of each family.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "heed/models/config.h"
 
 namespace heed::inline v0::models {
+
+// A tensor that files have though no result depends on it. The name may begin or end with '*',
+// which stands for anything; it is that behind the prefix.
+struct HarmlessTensor {
+  std::string_view name;
+  std::string_view reason;
+};
 
 // The names of weights without ".weight" and ".bias". Those of a layer stand after layer(i); empty:
 // the family has no such part.
@@ -26,6 +34,7 @@ struct WeightNames {
   std::string_view mlp_norm;
   std::string_view gate, up, down;
   bool is_transposed = false;  // matrices of layers are [columns, rows]
+  std::span<const HarmlessTensor> harmless = {};
 };
 
 const WeightNames& names_in_folder(Family family);

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "heed/error.h"
+#include "heed/io/safetensors.h"
 #include "heed/parallel.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
@@ -22,6 +27,7 @@ using models::Model;
 using testing::HasSubstr;
 using testing::Values;
 using testing_support::max_difference;
+using testing_support::normal;
 using testing_support::same_bits;
 using testing_support::TinyModel;
 
@@ -220,6 +226,99 @@ TEST(ModelFiles, FilesThatDoNotFitAreRefused) {
   EXPECT_THAT(load, testing::ThrowsMessage<FormatError>(HasSubstr("config.json")));
   EXPECT_THAT([] { models::load("/nowhere"); },
               testing::ThrowsMessage<IoError>(HasSubstr("/nowhere")));
+}
+
+// Writes the tensors of a folder anew, changed.
+template <class Change>
+void change_tensors(const TinyModel& files, Change change) {
+  const std::filesystem::path path = files.folder() / "model.safetensors";
+  std::map<std::string, Tensor<float>> tensors;
+  for (auto& [name, tensor] : read_safetensors(path).tensors) {
+    tensors.emplace(name, std::get<Tensor<float>>(std::move(tensor)));
+  }
+  change(tensors);
+  std::map<std::string, AnyView> views;
+  for (const auto& [name, tensor] : tensors) views.emplace(name, tensor.view());
+  write_safetensors(path, views);
+}
+
+class ModelTensors : public testing::TestWithParam<Family> {
+ protected:
+  TinyModel files_{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, ModelTensors, Values(Family::kBert, Family::kGpt2, Family::kLlama),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+TEST_P(ModelTensors, AreAllUsedOrRefusedByName) {
+  change_tensors(files_, [](auto& tensors) { tensors["a.stranger"] = Tensor<float>({2}); });
+  EXPECT_THAT([&] { models::load(files_.folder()); },
+              testing::ThrowsMessage<FormatError>(
+                  HasSubstr("tensor 'a.stranger' belongs to no part of a ")));
+}
+
+TEST_P(ModelTensors, OfALayerTooManyAreRefused) {
+  const std::string config = files_.read("config.json");
+  const std::string key = GetParam() == Family::kGpt2 ? "\"n_layer\":" : "\"num_hidden_layers\":";
+  std::string changed = config;
+  changed.replace(changed.find(key + "2"), key.size() + 1, key + "1");
+  files_.write("config.json", changed);
+  EXPECT_THAT([&] { models::load(files_.folder()); },
+              testing::ThrowsMessage<FormatError>(HasSubstr("model of 1 layers")));
+}
+
+TEST_P(ModelTensors, ThatAreMissingAreNamedBiasesToo) {
+  std::vector<std::string> names;
+  change_tensors(files_, [&](auto& tensors) {
+    for (const auto& [name, tensor] : tensors) names.push_back(name);
+  });
+  for (const std::string& name : names) {
+    const TinyModel files(GetParam());
+    change_tensors(files, [&](auto& tensors) { tensors.erase(name); });
+    if (name == "lm_head.weight") {
+      EXPECT_FALSE(models::load(files.folder()).has_head());
+      continue;
+    }
+    EXPECT_THAT([&] { models::load(files.folder()); },
+                testing::ThrowsMessage<FormatError>(HasSubstr(name + "'")))
+        << name;
+  }
+}
+
+TEST(ModelFiles, ThatChangeNothingAreNotMissed) {
+  const std::pair<Family, std::vector<std::string>> harmless[] = {
+      {Family::kBert, {"embeddings.position_ids", "pooler.dense.weight", "cls.predictions.bias"}},
+      {Family::kGpt2, {"transformer.h.0.attn.bias", "transformer.h.1.attn.masked_bias"}},
+      {Family::kLlama, {"model.layers.1.self_attn.rotary_emb.inv_freq", "score.weight"}}};
+  for (const auto& [family, names] : harmless) {
+    const TinyModel files(family);
+    const Tensor<float> expected = models::load(files.folder()).forward(Inputs::of(kIds));
+    change_tensors(files, [&](auto& tensors) {
+      for (const std::string& name : names) tensors[name] = Tensor<float>({2});
+    });
+    EXPECT_TRUE(same_bits(models::load(files.folder()).forward(Inputs::of(kIds)), expected));
+  }
+}
+
+TEST(ModelFiles, BiasesThatTheConfigurationDeniesAreRefused) {
+  const TinyModel files(Family::kLlama);
+  const std::string name = "model.layers.1.mlp.up_proj.bias";
+  change_tensors(files, [&](auto& tensors) { tensors[name] = Tensor<float>({36}); });
+  EXPECT_THAT(
+      [&] { models::load(files.folder()); },
+      testing::ThrowsMessage<FormatError>(HasSubstr("tensor '" + name + "' belongs to no")));
+}
+
+TEST(ModelFiles, AHeadInTheFileCountsWhateverTheConfigurationTies) {
+  const TinyModel files(Family::kLlama);
+  const Tensor<float> expected = models::load(files.folder()).logits(normal<float>({1, 24}, 3));
+  std::string config = files.read("config.json");
+  const std::string untied = "\"tie_word_embeddings\":false";
+  files.write("config.json",
+              config.replace(config.find(untied), untied.size(), "\"tie_word_embeddings\":true"));
+  const Model model = models::load(files.folder());
+  EXPECT_FALSE(model.config().has_tied_head);
+  EXPECT_TRUE(same_bits(model.logits(normal<float>({1, 24}, 3)), expected));
 }
 
 }  // namespace

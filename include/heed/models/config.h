@@ -53,6 +53,13 @@ struct RotaryPositions {
   std::vector<double> divisors = {};
 };
 
+/// Which products of a layer add a vector to their result.
+struct Biases {
+  bool inputs = false;        ///< those that make query, key and value
+  bool output = false;        ///< that behind attention
+  bool feed_forward = false;  ///< those of the feed-forward layer
+};
+
 /// The sizes and kinds of a transformer's parts.
 struct ModelConfig {
   Family family = Family::kLlama;
@@ -69,11 +76,14 @@ struct ModelConfig {
   std::int64_t num_token_types = 0;  ///< BERT's; otherwise 0
   double norm_epsilon = 1e-5;
   Activation activation = Activation::kSilu;
+  Biases biases = {};
   std::optional<RotaryPositions> rotary = std::nullopt;
   std::optional<std::int64_t> window = std::nullopt;  ///< positions that a query sees, its own too
-  bool has_tied_head = true;                          ///< the scores' matrix is that of the tokens
-  std::vector<std::int64_t> end_ids = {};             ///< tokens that end a text
-  std::optional<Pooling> pooling = std::nullopt;      ///< where the folder says how
+  /// The scores' matrix is that of the tokens. A file that has one of its own has it whatever its
+  /// configuration says, as transformers reads it.
+  bool has_tied_head = true;
+  std::vector<std::int64_t> end_ids = {};         ///< tokens that end a text
+  std::optional<Pooling> pooling = std::nullopt;  ///< where the folder says how
 
   bool is_causal() const noexcept { return family != Family::kBert; }
 };

@@ -1,0 +1,108 @@
+#include "models/weight_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "heed/error.h"
+#include "io/printable.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+// A pattern is a name, or one whose beginning or end may be anything: "*end", "begin*".
+bool fits_pattern(std::string_view pattern, std::string_view name) {
+  if (pattern.starts_with('*')) return name.ends_with(pattern.substr(1));
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  return name == pattern;
+}
+
+}  // namespace
+
+WeightReader::WeightReader(const Checkpoint& checkpoint, const WeightNames& names)
+    : checkpoint_(checkpoint), names_(names) {
+  if (!checkpoint.contains(fmt::format("{}.weight", names.tokens))) prefix_ = names.prefix;
+}
+
+std::string WeightReader::of_model(std::string_view name) const {
+  return fmt::format("{}{}", prefix_, name);
+}
+
+std::string WeightReader::of_layer(std::int64_t layer, std::string_view name) const {
+  return fmt::format("{}{}{}.{}", prefix_, names_.layer, layer, name);
+}
+
+bool WeightReader::contains(std::string_view name) const {
+  return checkpoint_.contains(fmt::format("{}.weight", name));
+}
+
+WeightMatrix WeightReader::matrix(const std::string& name, std::int64_t rows,
+                                  std::int64_t columns) {
+  return {checkpoint_, taken(name + ".weight", {rows, columns})};
+}
+
+Projection WeightReader::projection(const std::string& name, std::int64_t rows,
+                                    std::int64_t columns, bool has_bias) {
+  Projection projection;
+  if (names_.is_transposed) {
+    const Tensor<float> elements = to_float(taken(name + ".weight", {columns, rows}));
+    projection.weight = WeightMatrix(to_tensor(elements.view().permute({1, 0})));
+  } else {
+    projection.weight = matrix(name, rows, columns);
+  }
+  if (has_bias) projection.bias = vector(name + ".bias", rows);
+  return projection;
+}
+
+Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bias) {
+  // BERT's first checkpoints have the names that TensorFlow gave.
+  const bool is_old = checkpoint_.contains(name + ".gamma");
+  Norm norm{.weight = vector(name + (is_old ? ".gamma" : ".weight"), size), .bias = {}};
+  if (has_bias) norm.bias = vector(name + (is_old ? ".beta" : ".bias"), size);
+  return norm;
+}
+
+StoredTensor WeightReader::taken(const std::string& name, const Shape& expected) {
+  StoredTensor stored = checkpoint_.tensor(name);
+  if (stored.shape != expected) {
+    throw FormatError(checkpoint_.name(), 0,
+                      fmt::format("tensor {} has shape {}, expected {}", stored.name,
+                                  to_string(stored.shape), to_string(expected)));
+  }
+  read_.push_back(name);
+  return stored;
+}
+
+Tensor<float> WeightReader::vector(const std::string& name, std::int64_t size) {
+  return to_float(taken(name, {size}));
+}
+
+bool WeightReader::is_harmless(std::string_view name) const {
+  if (!prefix_.empty() && name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
+  return std::any_of(names_.harmless.begin(), names_.harmless.end(),
+                     [&](const HarmlessTensor& tensor) { return fits_pattern(tensor.name, name); });
+}
+
+void WeightReader::check_all_read(const ModelConfig& config) const {
+  const std::set<std::string_view> read(read_.begin(), read_.end());
+  std::string first;
+  std::int64_t others = -1;
+  for (const std::string& name : checkpoint_.names()) {
+    if (read.contains(name) || is_harmless(name)) continue;
+    if (others++ < 0) first = name;
+  }
+  if (others < 0) return;
+  throw FormatError(
+      checkpoint_.name(), 0,
+      fmt::format(
+          "tensor '{}'{} belongs to no part of a {} model of {} layers as its configuration "
+          "describes it; heed does not know what it is for. Where it changes nothing, take "
+          "it out of the file",
+          io::printable(first), others > 0 ? fmt::format(", as {} others,", others) : "",
+          config.architecture, config.num_layers));
+}
+
+}  // namespace heed::inline v0::models
