@@ -132,7 +132,8 @@ void add_embed(CLI::App& command) {
              "A folder of transformers or sentence-transformers, or a GGUF file")
       ->required()
       ->type_name("PATH");
-  add_option(*verb, "--file", arguments->file, "The texts are the lines of this file; -: of standard input")
+  add_option(*verb, "--file", arguments->file,
+             "The texts are the lines of this file; -: of standard input")
       ->type_name("FILE");
   add_option(*verb, kEmbedOut, arguments->out, "Also write the vectors as a .npy file")
       ->type_name("FILE");

@@ -168,8 +168,9 @@ void add_explain(CLI::App& command) {
       command.add_subcommand("explain", "Compute the attention of a sentence and show it");
   auto arguments = std::make_shared<ExplainArguments>();
   SentenceSettings& settings = arguments->settings;
-  add_option(*verb, "SENTENCE", arguments->words,
-             "1 to 512 words of any script; after -- where it starts with a hyphen; -: standard input")
+  add_option(
+      *verb, "SENTENCE", arguments->words,
+      "1 to 512 words of any script; after -- where it starts with a hyphen; -: standard input")
       ->required();
   add_option(*verb, "--heads", settings.num_heads, "How many heads attend side by side: 1 to 64")
       ->capture_default_str();

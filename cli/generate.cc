@@ -27,7 +27,7 @@ namespace {
 struct GenerateArguments {
   std::string model;
   std::vector<std::string> words;  // of the prompt
-  std::string prompt = "The ";  // also the default, where nothing is sent to standard input
+  std::string prompt = "The ";     // also the default, where nothing is sent to standard input
   models::TextSampling sampling;
   std::int64_t beam = 0;  // 0: characters are drawn
   // Of models that `heed train` has not made.
@@ -88,8 +88,7 @@ std::string text_written(const models::CharacterModel& saved, const std::string&
                          const GenerateArguments& arguments) {
   const models::TextSampling& sampling = arguments.sampling;
   if (arguments.beam == 0) return models::continue_text(saved, prompt, sampling);
-  return models::likeliest_text(saved, prompt,
-                                {.beam = arguments.beam, .tokens = sampling.tokens});
+  return models::likeliest_text(saved, prompt, {.beam = arguments.beam, .tokens = sampling.tokens});
 }
 
 KvStorage cache_storage(const std::string& name) {
@@ -132,8 +131,7 @@ void run_generate(const CLI::App& verb, const GenerateArguments& arguments) {
   const std::string prompt = prompt_of(verb, arguments);
   const std::string text = text_written(saved, prompt, arguments);
   if (arguments.as_json) {
-    std::cout << nlohmann::json{{"prompt", prompt}, {"text", text}}.dump(-1, ' ', true)
-              << '\n';
+    std::cout << nlohmann::json{{"prompt", prompt}, {"text", text}}.dump(-1, ' ', true) << '\n';
   } else {
     print_text(prompt + text);
   }
@@ -146,7 +144,8 @@ void add_generate(CLI::App& command) {
   const auto arguments = std::make_shared<GenerateArguments>();
   models::TextSampling& sampling = arguments->sampling;
   add_option(*verb, "PROMPT", arguments->words,
-             "What to go on from; after -- where it starts with a hyphen; -, or nothing where something is "
+             "What to go on from; after -- where it starts with a hyphen; -, or nothing where "
+             "something is "
              "sent there: standard input");
   add_option(*verb, "--model", arguments->model,
              "What `heed train lm --save` named, a folder of transformers (config.json, "

@@ -231,8 +231,9 @@ void add_heads_options(CLI::App& verb, HeadsArguments& arguments) {
   add_option(verb, "--model", arguments.model, "A folder as transformers saves it, or a GGUF file")
       ->type_name("PATH")
       ->required();
-  add_option(verb, "--text", arguments.text_file,
-             "What it reads, in paragraphs (-: standard input); without it a story that heed brings")
+  add_option(
+      verb, "--text", arguments.text_file,
+      "What it reads, in paragraphs (-: standard input); without it a story that heed brings")
       ->type_name("FILE");
   add_option(verb, "--pieces", arguments.pieces,
              "How many pieces of the text, of some 200 tokens each: 1 to 1000")

@@ -29,8 +29,11 @@ void check_encoding(const text::Tokenizer& tokenizer, const text::Encoding& enco
   for (const auto& [begin, end] : encoding.ranges) {
     check(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(size));
   }
-  tokenizer.decode(encoding.ids);
   tokenizer.decode(encoding.ids, {false});
+  const auto stream = tokenizer.stream();
+  std::string text;
+  for (const std::int64_t id : encoding.ids) text += stream->add(id);
+  check(text + stream->finish() == tokenizer.decode(encoding.ids));
   for (const std::int64_t id : encoding.ids) {
     check(heed::unicode::find_invalid(tokenizer.label(id)) == std::nullopt);
     check(tokenizer.id(tokenizer.token(id)) == id);
@@ -51,7 +54,9 @@ void use(const text::Tokenizer& tokenizer, std::string_view bytes) {
   } catch (const heed::InvalidArgument&) {  // it has no form for pairs
   }
   try {
-    tokenizer.apply_chat_template(std::vector<text::ChatMessage>{{"user", std::string(own)}});
+    const std::vector<text::ChatMessage> messages{{"user", std::string(own)}};
+    const std::string chat = tokenizer.apply_chat_template(messages);
+    check_encoding(tokenizer, tokenizer.encode_chat(messages), chat.size());
   } catch (const heed::InvalidArgument&) {  // it has no template, or one that is not known
   }
 }

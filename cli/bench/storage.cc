@@ -119,8 +119,8 @@ struct Piece {
 // that they learn from.
 std::vector<Piece> pieces_of(const models::CharacterModel& saved, const std::string& text_file) {
   const bool is_shipped = text_file.empty();
-  const train::HeldOutText text(saved.characters, is_shipped ? std::string(tasks::shipped_text())
-                                                             : read_input(text_file));
+  const train::HeldOutText text(
+      saved.characters, is_shipped ? std::string(tasks::shipped_text()) : read_input(text_file));
   const train::Ids ids = is_shipped ? text.held_out() : train::Ids(text.ids);
   const auto length = static_cast<std::size_t>(saved.config.context);
   std::vector<Piece> pieces;

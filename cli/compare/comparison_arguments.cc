@@ -64,8 +64,8 @@ void run_comparison(const ComparisonArguments& arguments,
     files.reserve(kComparisonOut, arguments.out);
   }
   if (arguments.threads > 0) set_num_threads(arguments.threads);
-  const Compared compared = arguments.text.empty() ? compare(tasks::shipped_text())
-                                                   : compare(read_input(arguments.text));
+  const Compared compared =
+      arguments.text.empty() ? compare(tasks::shipped_text()) : compare(read_input(arguments.text));
   std::cout << (arguments.as_json ? compared.json.dump() + '\n' : for_stdout(compared.markdown));
   if (arguments.out.empty()) return;
   write_picture(files, kComparisonOut, arguments.out, picture_of_comparison(compared, theme));

@@ -18,7 +18,8 @@ std::string_view without_margins(std::string_view text) {
 std::string_view take_paragraph(std::string_view& text) {
   std::size_t end = text.size();
   std::size_t margin = 0;
-  for (std::size_t lf = text.find('\n'); lf != std::string_view::npos; lf = text.find('\n', lf + 1)) {
+  for (std::size_t lf = text.find('\n'); lf != std::string_view::npos;
+       lf = text.find('\n', lf + 1)) {
     const bool is_crlf = lf > 0 && text[lf - 1] == '\r' && text.substr(lf).starts_with("\n\r\n");
     if (!is_crlf && !text.substr(lf).starts_with("\n\n")) continue;
     end = is_crlf ? lf - 1 : lf;

@@ -57,9 +57,8 @@ void check_known(const char* function, const ChatTemplate& chat) {
 bool takes_begin(std::string_view& jinja) {
   constexpr std::array<std::string_view, 4> kWays{"{{bos_token}}", "{{ bos_token }}",
                                                   "{{- bos_token }}", "{{- bos_token -}}"};
-  const auto* const way = std::find_if(kWays.begin(), kWays.end(), [&](std::string_view begin) {
-    return jinja.starts_with(begin);
-  });
+  const auto* const way = std::find_if(
+      kWays.begin(), kWays.end(), [&](std::string_view begin) { return jinja.starts_with(begin); });
   if (way == kWays.end()) return false;
   jinja.remove_prefix(way->size());
   return true;
@@ -80,10 +79,11 @@ ChatTemplate recognise_template(std::string_view jinja, const ChatTokens& tokens
   }
   chat.kind = ChatTemplate::Kind::kUnknown;
   const std::string_view family = family_of_template(rest);
-  chat.problem = fmt::format("{}, which begins '{}'",
-                             family.empty() ? "is none that heed knows"
-                                            : fmt::format("looks like {}, which heed lacks", family),
-                             io::printable(jinja));
+  chat.problem =
+      fmt::format("{}, which begins '{}'",
+                  family.empty() ? "is none that heed knows"
+                                 : fmt::format("looks like {}, which heed lacks", family),
+                  io::printable(jinja));
   return chat;
 }
 

@@ -21,8 +21,8 @@ struct ChatFormat {
   std::string before_role;
   std::string before_content;
   std::string behind_content;
-  bool trims = false;            // white space around contents goes
-  bool always_prompts = false;   // the answer's beginning stands at the end in any case
+  bool trims = false;           // white space around contents goes
+  bool always_prompts = false;  // the answer's beginning stands at the end in any case
 };
 
 // Tokens that templates name.

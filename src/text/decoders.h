@@ -1,7 +1,7 @@
-// Decoders: how tokens become a text again. Tokens come as parts, one after another. Each step hands
-// on, to the step behind it, parts that may be others; what leaves the last one is joined. A step
-// hands on what no later token can change as soon as it knows it, so that a text can be shown while
-// it is written.
+// Decoders: how tokens become a text again. Tokens come as parts, one after another. Each step
+// hands on, to the step behind it, parts that may be others; what leaves the last one is joined. A
+// step hands on what no later token can change as soon as it knows it, so that a text can be shown
+// while it is written.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ inline std::string decode_by(DecodeStream& stream, std::span<const std::int64_t>
 
 // The stream behind a context.
 inline std::unique_ptr<DecodeStream> after_context(std::unique_ptr<DecodeStream> stream,
-                                            std::span<const std::int64_t> context) {
+                                                   std::span<const std::int64_t> context) {
   for (const std::int64_t id : context) stream->add(id);
   return stream;
 }

@@ -128,7 +128,8 @@ std::vector<KnownTemplate> make_known_templates() {
       {joined(kChatMlTurnsAfterSystem, kChatMlPrompt), chat_ml_after_system},
       {kQwen25, chat_ml_after_system},
       {joined(kLlama3Turns, kLlama3Prompt), first_llama3},
-      {joined(kLlama3Turns, "{% if add_generation_prompt %}", kLlama3Prompt, "{% endif %}"), llama3},
+      {joined(kLlama3Turns, "{% if add_generation_prompt %}", kLlama3Prompt, "{% endif %}"),
+       llama3},
       {kZephyr, zephyr}};
   for (KnownTemplate& known : all) known.jinja = normalised_template(known.jinja);
   return all;

@@ -8,9 +8,9 @@
 
 namespace heed::inline v0::text {
 
-// Its state is how many bytes of the pattern the last bytes of the text are. A text of n bytes takes
-// O(n) steps, whatever both are.
-// Source: Knuth, Morris, Pratt, Fast Pattern Matching in Strings, 1977
+// Its state is how many bytes of the pattern the last bytes of the text are. A text of n bytes
+// takes O(n) steps, whatever both are. Source: Knuth, Morris, Pratt, Fast Pattern Matching in
+// Strings, 1977
 class LiteralMatcher {
  public:
   // `pattern` is not empty.
@@ -31,7 +31,8 @@ class LiteralMatcher {
 
  private:
   std::string pattern_;
-  std::vector<std::size_t> borders_;  // of the first i + 1 bytes: the longest that begins and ends them
+  std::vector<std::size_t>
+      borders_;  // of the first i + 1 bytes: the longest that begins and ends them
 };
 
 }  // namespace heed::inline v0::text

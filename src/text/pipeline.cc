@@ -116,8 +116,7 @@ class Pipeline : public Tokenizer {
 
   Encoding encode_chat(std::span<const ChatMessage> messages,
                        const ChatOptions& options) const override {
-    const RenderedChat chat =
-        render("Tokenizer::encode_chat", parts_.chat, messages, options);
+    const RenderedChat chat = render("Tokenizer::encode_chat", parts_.chat, messages, options);
     const auto passed = [&](TextRange range) -> std::size_t {
       return is_outside(range, chat.contents) ? 0 : 1;
     };
@@ -164,11 +163,12 @@ class Pipeline : public Tokenizer {
     Encoding encoding;
     const auto passed_in_text = [&](Span span) { return passed(range_of(span)); };
     for (const auto& [span, token] : raw_.find(text, passed_in_text)) {
-      AlignedText part(text.substr(span.begin, span.end - span.begin), span.begin);
+      const std::string_view bytes = text.substr(span.begin, span.end - span.begin);
       if (token != nullptr) {
-        append(encoding, token->id, part.bytes(), part.origin(0, part.size()));
+        append(encoding, token->id, bytes, range_of(span));
         continue;
       }
+      AlignedText part(bytes, span.begin);
       if (parts_.normalizer) part = parts_.normalizer(std::move(part));
       encode_normalized(encoding, part, passed);
     }

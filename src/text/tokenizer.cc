@@ -66,8 +66,7 @@ const SpecialTokens& Tokenizer::special_tokens() const {
   return none;
 }
 
-std::string Tokenizer::apply_chat_template(std::span<const ChatMessage>,
-                                           const ChatOptions&) const {
+std::string Tokenizer::apply_chat_template(std::span<const ChatMessage>, const ChatOptions&) const {
   throw InvalidArgument("Tokenizer::apply_chat_template: the tokenizer has no template");
 }
 

@@ -335,6 +335,14 @@ def tokenizer_json_inputs():
     tail = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     letters = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
     bytes_alone = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False, "trim_offsets": False}
+    turn = "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+    first = "{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nBe kind.<|im_end|>\n' }}{% endif %}"
+    prompt = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    after_system = "{% for message in messages %}" + first + turn + "{% endfor %}" + prompt
+    header = "'<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n'+ message['content'] | trim + '<|eot_id|>'"
+    llama3 = ("{{ bos_token }}{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = " + header + " %}"
+              "{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}"
+              "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}")
     write_json("word_piece", word_pieces())
     write_json("words", word_pieces(
         normalizer=sequence("normalizers", {"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}),
@@ -367,9 +375,8 @@ def tokenizer_json_inputs():
     hole["model"]["vocab"]["!"] = 11
     write_json("hole", hole)
     write_json("config", word_pieces(bos_token="[CLS]", eos_token={"content": "[SEP]"}, pad_token="[PAD]", do_lower_case=False,
-                                     chat_template="<|im_start|>system\nBe kind.<|im_end|>"))
-    write_json("templates", word_pieces(cls_token="[CLS]", chat_template=[
-        {"name": "default", "template": "<|start_header_id|> + content | trim + <|eot_id|>"}]))
+                                     chat_template=after_system))
+    write_json("templates", word_pieces(cls_token="[CLS]", chat_template=[{"name": "default", "template": llama3}]))
     write("tokenizer_json", "vocabulary", "\n".join(word_pieces()["model"]["vocab"]) + "\r\n")
 
 

@@ -208,8 +208,7 @@ TEST_F(Generation, TheTextIsThatOfAllTokensAfterThePrompts) {
   const models::Model model = models::load(files_.folder());
   const std::vector<std::int64_t> prompt{0, 3};
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    const GenerateOptions options{
-        .max_tokens = 40, .sampling = {.temperature = 9}, .seed = seed};
+    const GenerateOptions options{.max_tokens = 40, .sampling = {.temperature = 9}, .seed = seed};
     const models::Generated whole = generate(model, prompt, options);
     std::vector<std::int64_t> ids = prompt;
     ids.insert(ids.end(), whole.ids.begin(), whole.ids.end());
@@ -229,7 +228,8 @@ TEST_F(Generation, StopTextsAreFoundAcrossTokens) {
   for (std::size_t begin = 0; begin + 9 < whole.size(); ++begin) {
     for (const std::size_t size : {1, 4, 9}) {
       options.stop = {"no such text", whole.substr(begin, size)};
-      EXPECT_EQ(joined_pieces(model, prompt, options), whole.substr(0, whole.find(options.stop[1])));
+      EXPECT_EQ(joined_pieces(model, prompt, options),
+                whole.substr(0, whole.find(options.stop[1])));
     }
   }
   // Of two that begin at different places the one that is complete first ends the text.

@@ -93,8 +93,11 @@ TEST(ChatTemplate, WhatIsNotKnownIsRefused) {
     const std::size_t at = jinja.find(part);
     ASSERT_NE(at, std::string::npos) << part;
     jinja.replace(at, part.size(), other);
-    EXPECT_THAT([&] { rendered(jinja, {{"user", "Hi"}}); },
-                ThrowsMessage<InvalidArgument>(HasSubstr("a ChatML of its own, which heed lacks")));
+    EXPECT_THAT(
+        [&] {
+          rendered(jinja, {{"user", "Hi"}});
+        },
+        ThrowsMessage<InvalidArgument>(HasSubstr("a ChatML of its own, which heed lacks")));
   };
   const std::string chat_ml(kChatMl);
   refused(chat_ml, "<|im_end|>' + '\\n'", "<|im_end|>'");
@@ -104,24 +107,39 @@ TEST(ChatTemplate, WhatIsNotKnownIsRefused) {
   refused(chat_ml, "{% endif %}", "{% else %}{{ eos_token }}{% endif %}");
   refused(chat_ml, "{% for", "  {% for");
   refused(std::string(kSmolLm2), "Face<", "Face' + name + '<");
-  EXPECT_THAT([] { rendered("{{ '<|im_start|>user<|im_sep|>' }}", {{"user", "Hi"}}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("Phi-4's, which heed lacks")));
-  EXPECT_THAT([] { rendered("{{ messages }}", {{"user", "Hi"}}); },
-              ThrowsMessage<InvalidArgument>(
-                  AllOf(HasSubstr("which begins '{{ messages }}'"), HasSubstr("TinyLlama"),
-                        HasSubstr("give the conversation as a text"))));
+  EXPECT_THAT(
+      [] {
+        rendered("{{ '<|im_start|>user<|im_sep|>' }}", {{"user", "Hi"}});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("Phi-4's, which heed lacks")));
+  EXPECT_THAT(
+      [] {
+        rendered("{{ messages }}", {{"user", "Hi"}});
+      },
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("which begins '{{ messages }}'"),
+                                           HasSubstr("TinyLlama"),
+                                           HasSubstr("give the conversation as a text"))));
 }
 
 TEST(ChatTemplate, WhatIsNoConversationIsRefused) {
-  EXPECT_THAT([] { render("chat", {}, std::vector<ChatMessage>{{"user", "Hi"}}, {}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("chat: the tokenizer has no template")));
-  EXPECT_THAT([] { rendered(kChatMl, {{"tool", "1"}}); },
-              ThrowsMessage<InvalidArgument>(
-                  HasSubstr("has the role 'tool', expected system, user or assistant")));
+  EXPECT_THAT(
+      [] {
+        render("chat", {}, std::vector<ChatMessage>{{"user", "Hi"}}, {});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("chat: the tokenizer has no template")));
+  EXPECT_THAT(
+      [] {
+        rendered(kChatMl, {{"tool", "1"}});
+      },
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("has the role 'tool', expected system, user or assistant")));
   EXPECT_THAT([] { rendered(kChatMl, {}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("there are no messages")));
-  EXPECT_THAT([] { rendered(kChatMl, {{"user", "\xFF"}}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("not valid UTF-8 at byte 0")));
+  EXPECT_THAT(
+      [] {
+        rendered(kChatMl, {{"user", "\xFF"}});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("not valid UTF-8 at byte 0")));
 }
 
 // A byte-level tokenizer with ChatML's tokens, of which the last is found after normalisation.
@@ -153,7 +171,7 @@ TEST(EncodedChat, TokensOfTheTemplateAreSpecialAndThoseOfMessagesAreNot) {
 // Message and template are one text for the merges, and ranges are of that text.
 TEST(EncodedChat, IsOneText) {
   const auto tokenizer = chat_tokenizer();
-  const std::vector<ChatMessage> messages{{"user", "d"}, {"user", ""}, {"user", "é the"}};
+  const std::vector<ChatMessage> messages{{"user", "d"}, {"user", ""}, {"user", " the"}};
   const Encoding chat = tokenizer->encode_chat(messages);
   const std::string text = tokenizer->apply_chat_template(messages);
   std::string joined;

@@ -67,7 +67,9 @@ TEST(Decoders, SimpleOnes) {
 
 // Of what was fused, each step sees pieces of one part.
 TEST(Decoders, AfterFusing) {
-  const auto fused = [](const Decoder& decoder) { return decoders_of({fusing_decoder(), decoder}); };
+  const auto fused = [](const Decoder& decoder) {
+    return decoders_of({fusing_decoder(), decoder});
+  };
   EXPECT_EQ(parts(fused(replacing_decoder("ab", "-")), {"xa", "bab", "a"}), "[x--a]");
   EXPECT_EQ(parts(fused(stripping_decoder({" ", 2, 2})), {" ", " a ", " ", " "}), "[a ]");
   EXPECT_EQ(parts(fused(word_piece_decoder("##", true)), {"#", "#a ", ".", " do", " not"}),

@@ -1,6 +1,6 @@
-// Readers of text take a time that grows as the text does, whatever it holds: a megabyte of one
-// character takes moments. One that looks at all of it again for each of its characters would take
-// longer than the tests may.
+// Readers of text take a time that grows as the text does, whatever it holds: half a megabyte of
+// one character takes moments. One that looks at all of it again for each of its characters would
+// take longer than the tests may.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 using testing_support::tokenizer_of;
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr std::size_t kBytes = std::size_t{1} << 19;
 
 std::string repeated(std::string_view part) {
   std::string text;
@@ -34,7 +34,8 @@ std::string repeated(std::string_view part) {
 }
 
 constexpr std::array<std::string_view, 16> kParts{
-    " ", "\n", "\r\n", "a", "'", "-", "1", "<", "é", "e\u0301", "\u0301", "猫", "👩‍", "🇩🇪", "\0", "a "};
+    " ", "\n",      "\r\n",   "a",  "'",       "-",  "1",  "<",
+    "é", "e\u0301", "\u0301", "猫", "👩‍", "🇩🇪", "\0", "a "};
 
 // By the pattern of Llama 3, after NFC.
 std::string composing_json() {
@@ -69,7 +70,8 @@ TEST(LinearTime, OfTokenizers) {
   for (const auto& tokenizer : tokenizers()) {
     for (const std::string_view part : kParts) {
       const Encoding encoding = tokenizer->encode(repeated(part));
-      EXPECT_FALSE(tokenizer->decode(encoding.ids).empty() && encoding.ids.size() > 2);
+      EXPECT_EQ(encoding.ids.size(), encoding.ranges.size());
+      tokenizer->decode(encoding.ids);
     }
   }
 }

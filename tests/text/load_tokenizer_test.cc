@@ -35,7 +35,7 @@ TEST_F(LoadTokenizer, ConfigurationNamesRolesAndTheTemplate) {
   write_text(path("tokenizer.json"), byte_level_json());
   write_text(path("tokenizer_config.json"),
              R"({"eos_token": {"content": "<|end|>"}, "pad_token": "the", "bos_token": null,
-                 "chat_template": "<|im_start|> <|im_end|>"})");
+                 "chat_template": "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"})");
   const auto tokenizer = text::load_tokenizer(folder());
   EXPECT_EQ(tokenizer->special_tokens().end, 262);
   EXPECT_EQ(tokenizer->special_tokens().padding, 257);

@@ -58,8 +58,8 @@ struct Generated {
 };
 
 /// Goes on after the tokens of a prompt. A token that the tokenizer does not know, for a model may
-/// have more than its tokenizer, stands for no text. Cancelled (heed/cancellation.h) it stops within
-/// milliseconds, while it reads the prompt too.
+/// have more than its tokenizer, stands for no text. Cancelled (heed/cancellation.h) it stops
+/// within milliseconds, while it reads the prompt too.
 /// @throws InvalidArgument when the model is not causal or has no head, the prompt is empty or does
 /// not fit into the model's positions, or an option means nothing.
 HEED_API Generated generate(const Model& model, std::span<const std::int64_t> prompt,

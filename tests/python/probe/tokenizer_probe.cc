@@ -47,9 +47,10 @@ json decoded(const heed::text::Tokenizer& tokenizer, const json& request) {
   std::string hexadecimal;
   const heed::text::DecodeOptions options{request.value("skip", true)};
   const Ids ids = request.at("ids").get<Ids>();
-  const std::string bytes = request.contains("context")
-                                ? streamed(tokenizer, request.at("context").get<Ids>(), ids, options)
-                                : tokenizer.decode(ids, options);
+  const std::string bytes =
+      request.contains("context")
+          ? streamed(tokenizer, request.at("context").get<Ids>(), ids, options)
+          : tokenizer.decode(ids, options);
   for (const char byte : bytes) {
     hexadecimal += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
