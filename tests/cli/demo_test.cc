@@ -3,6 +3,7 @@
 
 #include "heed/viz/layout.h"
 #include "support/command.h"
+#include "support/places.h"
 
 namespace heed {
 namespace {
@@ -32,7 +33,7 @@ TEST(Demo, ShowsTokensVectorsHeadsAndTheWayOn) {
 TEST(Demo, IsTheSameEveryTime) { EXPECT_EQ(run_command({"demo"}).out, run_command({"demo"}).out); }
 
 TEST(Demo, TheDocumentationShowsIt) {
-  EXPECT_THAT(testing_support::read_text(HEED_SOURCE_DIR "/docs/command.md"),
+  EXPECT_THAT(testing_support::read_text(testing_support::source_folder() + "/docs/command.md"),
               HasSubstr("$ heed demo\n" + run_command({"demo"}).out + "```\n"));
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "heed/tensor.h"
+#include "support/places.h"
 
 namespace heed::testing_support {
 
@@ -24,7 +25,7 @@ template <class T>
 class Stream {
  public:
   explicit Stream(const std::string& name) {
-    const std::string path = std::string(HEED_TEST_DATA) + "/random/" + name + ".bin";
+    const std::string path = testing_support::test_data() + "/random/" + name + ".bin";
     std::ifstream file(path, std::ios::binary);
     if (!file) throw std::runtime_error("cannot read " + path);
     const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});

@@ -12,10 +12,12 @@
 #include <string>
 #include <string_view>
 
+#include "support/places.h"
+
 namespace heed {
 
 inline std::filesystem::path fixture(const std::string& name) {
-  return std::filesystem::path(HEED_TEST_DATA) / "npy" / name;
+  return std::filesystem::path(testing_support::test_data()) / "npy" / name;
 }
 
 inline std::string read_text(const std::filesystem::path& path) {

@@ -12,6 +12,7 @@
 #include "heed/nn/init.h"
 #include "heed/random.h"
 #include "io/io_test_util.h"
+#include "support/places.h"
 #include "support/tensors.h"
 
 namespace heed {
@@ -114,7 +115,8 @@ TEST_F(SafetensorsFile, ViewsWithStridesAreWrittenAsIfCopied) {
 
 // Files that tests/python/dump_safetensors_fixtures.py has written with Python's library.
 Safetensors read_fixture(const std::string& name) {
-  return read_safetensors(std::filesystem::path(HEED_TEST_DATA) / "safetensors" / name);
+  return read_safetensors(std::filesystem::path(testing_support::test_data()) / "safetensors" /
+                          name);
 }
 
 TEST(ReadSafetensors, ReadsWhatPythonWrites) {

@@ -16,6 +16,7 @@
 #include "heed/inspect/model_reading.h"
 #include "heed/models/model.h"
 #include "support/command.h"
+#include "support/places.h"
 #include "support/tiny_model.h"
 
 namespace heed {
@@ -179,7 +180,7 @@ std::filesystem::path mini_lm() {
   const char* folder = std::getenv("HEED_MODELS");
   const std::filesystem::path models =
       folder != nullptr ? std::filesystem::path(folder)
-                        : std::filesystem::path(HEED_SOURCE_DIR) / "build/models";
+                        : std::filesystem::path(testing_support::source_folder()) / "build/models";
   return models / "all-MiniLM-L6-v2";
 }
 

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "support/places.h"
+
 namespace heed::testing_support {
 
 struct CommandResult {
@@ -66,7 +68,7 @@ namespace detail {
     ::unsetenv(name);
   }
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-  std::string program = HEED_COMMAND;
+  std::string program = heed_command();
   std::vector<std::string> copies = arguments;
   std::vector<char*> pointers{program.data()};
   for (std::string& argument : copies) pointers.push_back(argument.data());

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "support/places.h"
+
 namespace heed::bits {
 
 namespace {
@@ -33,7 +35,7 @@ std::string hexadecimal(std::uint64_t hash) {
 bool is_recorded(std::string_view target) { return column_of(target) < kTargets.size(); }
 
 Record::Record(std::string_view group)
-    : path_(std::string(HEED_TEST_DATA "/bits/") + std::string(group) + ".txt") {
+    : path_(testing_support::test_data() + "/bits/" + std::string(group) + ".txt") {
   std::ifstream file(path_);
   std::string text;
   std::getline(file, text);  // names of the columns

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench/waiting.h"
+#include "support/places.h"
 
 namespace heed::cli {
 namespace {
@@ -109,7 +110,7 @@ struct Recorded {
 };
 
 std::vector<Recorded> recorded() {
-  std::ifstream file(HEED_TEST_DATA "/quiet/repetitions.json");
+  std::ifstream file(testing_support::test_data() + "/quiet/repetitions.json");
   std::vector<Recorded> runs;
   const nlohmann::json json = nlohmann::json::parse(file);
   for (const auto& run : json.at("runs")) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "heed/error.h"
+#include "support/places.h"
 #include "viz/explorer/sources.h"
 #include "viz/figure/axis.h"
 #include "viz/figure/golden_versions.h"
@@ -40,7 +41,7 @@ std::string read(const std::string& path) {
 
 // To make the files anew: HEED_WRITE_GOLDEN=1 heed_tests --gtest_filter='Figure.*Golden*'
 void expect_golden(const std::string& name, const Figure& figure) {
-  const std::string path = std::string(HEED_TEST_DATA) + "/figures/" + name + ".svg";
+  const std::string path = testing_support::test_data() + "/figures/" + name + ".svg";
   const std::string svg = render_figure(figure, FigureFormat::kSvg);
   if (std::getenv("HEED_WRITE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << svg;
   EXPECT_TRUE(svg == read(path)) << name << " differs from its golden file";
@@ -235,7 +236,7 @@ TEST(Figure, SvgIsXmlOfTheRightNamespace) {
   check(render_figure(testing_support::sample_positions(), FigureFormat::kSvg));
   std::size_t files = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(HEED_TEST_DATA) + "/figures")) {
+       std::filesystem::directory_iterator(testing_support::test_data() + "/figures")) {
     if (entry.path().extension() != ".svg") continue;
     check(read(entry.path().string()));
     ++files;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "support/places.h"
 #include "viz/figure/golden_versions.h"
 #include "viz/figure/sample_figures.h"
 
@@ -72,7 +73,7 @@ double mean_distance(const Pixels& a, const Pixels& b) {
 // a few tenths, one wrong cell of this picture by more than 5.
 TEST(FigurePixels, AreTheGoldenOnes) {
   constexpr double kTolerance = 1;
-  const std::string path = std::string(HEED_TEST_DATA) + "/figures/weights.png";
+  const std::string path = testing_support::test_data() + "/figures/weights.png";
   const std::string png = render_figure(testing_support::sample_weights(), FigureFormat::kPng);
   if (std::getenv("HEED_WRITE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << png;
   std::ifstream stream(path, std::ios::binary);
