@@ -38,6 +38,11 @@ const kernels::KernelTable* kernels_in_use() {
   return table;
 }
 
+std::string_view vectors_in_use() {
+  const auto* table = kernels_in_use();
+  return table == nullptr ? kReferenceName : table->vectors;
+}
+
 std::vector<std::string> attention_targets() {
   std::vector<std::string> names;
   for (const auto* table : kernels::supported_kernels()) names.emplace_back(table->name);

@@ -25,7 +25,7 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 // of each dimension and a broadcast, the sums just fit the registers; four vectors divide the usual
 // dimensions, three would not.
 constexpr int kKeyRegisterRows = 6;
-constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON ? 4 : 2;
 
 // What is less is exactly 0, as exp2() is below −100.
 constexpr Real kSmallestWeight = 0x1p-100F;

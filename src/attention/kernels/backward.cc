@@ -1,9 +1,9 @@
 // The kernels of the backward pass for float.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/backward.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/has_vectors.h"
 #include "hwy/highway.h"
 
 #if HEED_HAS_VECTORS

@@ -2,9 +2,9 @@
 #define HEED_REAL_BITS 64
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/backward_f64.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/has_vectors.h"
 #include "hwy/highway.h"
 
 #if HEED_HAS_VECTORS

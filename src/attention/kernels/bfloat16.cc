@@ -1,8 +1,10 @@
 // The kernels whose products are of bfloat16 in pairs: those of AVX-512, compiled once more with
 // AVX512_BF16, and those of NEON with FEAT_BF16. Highway knows neither.
 #define HEED_OF_BFLOAT16
+#define HEED_TARGETS (HWY_AVX3 | HEED_NEON)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/bfloat16.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for AVX-512 or for NEON, of which there is
 // one at most.
@@ -19,7 +21,7 @@
 #define HEED_HAS_NEON_PAIRS 0
 #endif
 
-#if HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_NEON && HEED_HAS_NEON_PAIRS)
+#if HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HEED_NEON && HEED_HAS_NEON_PAIRS)
 
 #undef HWY_TARGET_STR
 #if HWY_TARGET == HWY_AVX3

@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // Rows whose sums fit the registers, and sums that do.
-constexpr bool kHas32Registers = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
+constexpr bool kHas32Registers = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON;
 constexpr int kMostIntegerRows = 4;
 constexpr int kMostSums = kHas32Registers ? 24 : 8;
 

@@ -1,9 +1,9 @@
 // Products with numbers of eight and four bits, for every instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/integers.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/has_vectors.h"
 #include "attention/kernels/integers.h"
 #include "hwy/highway.h"
 

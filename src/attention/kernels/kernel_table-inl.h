@@ -151,7 +151,7 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
 std::int64_t fma_burst(std::int64_t steps, Real* sink) {
   // Enough chains to hide the latency of a multiply-add on two ports; with their factor they fit
   // the registers.
-  constexpr int kChains = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 16 : 12;
+  constexpr int kChains = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON ? 16 : 12;
   const Vec factor = hn::Set(kReals, 0.999F);
   Vec sums[kChains];
   for (int i = 0; i < kChains; ++i) sums[i] = hn::Set(kReals, static_cast<Real>(i));
@@ -203,11 +203,6 @@ void narrow_rest(DataType type, const Real* numbers, std::int64_t count, std::by
   }
 }
 
-// Highway's names, but for the one that nobody else uses.
-const char* target_name() {
-  return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
-}
-
 detail::TileTarget tile_target() {
   if (HWY_TARGET == HWY_AVX3) return detail::TileTarget::kAvx512;
   return HWY_TARGET == HWY_AVX2 ? detail::TileTarget::kAvx2 : detail::TileTarget::kBaseline;
@@ -216,8 +211,8 @@ detail::TileTarget tile_target() {
 // In the tables for double, all are null.
 KernelTable make_kernel_table(const IntegerTable* integers, const RecurrenceTable* recurrence,
                               const BasicKernelTable<double>* in_double) {
-  return {.name = target_name(),
-          .vectors = target_name(),
+  return {.name = name_of_target(HWY_TARGET),
+          .vectors = name_of_target(HWY_TARGET),
           .lanes = kLanes,
           .tile_target = tile_target(),
           .backward = backward_table(),

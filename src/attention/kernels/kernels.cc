@@ -1,9 +1,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/kernels.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
 #include "attention/kernels/bfloat16.h"
-#include "attention/kernels/has_vectors.h"
+#include "attention/kernels/compiled.h"
 #include "attention/kernels/kernels.h"
 #include "attention/kernels/processor.h"
 #include "attention/kernels/quads.h"
@@ -46,9 +47,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace heed::inline v0::kernels {
 
-HWY_EXPORT(kernel_table);
-
 namespace {
+
+constexpr Compiled<KernelTable> kCompiledTables[] = HEED_COMPILED(kernel_table);
 
 // A table of AVX-512 or NEON and those with what only some processors have, the best first. Tiles
 // come with quads: a processor has the former only with the latter.
@@ -68,21 +69,13 @@ std::vector<const KernelTable*> extended(const KernelTable* table) {
 const std::vector<const KernelTable*>& supported_kernels() {
   static const std::vector<const KernelTable*> tables = [] {
     std::vector<const KernelTable*> found;
-    std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128);
-    while (targets != 0) {
-      // The better the instruction set, the lower its bit.
-      const std::int64_t target = targets & -targets;
-      targets &= targets - 1;
-      hwy::SetSupportedTargetsForTest(target);
-      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-      const KernelTable* const table = HWY_DYNAMIC_DISPATCH(kernel_table)();
-      const bool has_more = target == HWY_AVX3 || target == HWY_NEON;
+    for (const auto& compiled : with_vectors(kCompiledTables)) {
+      const KernelTable* const table = compiled.table();
+      const bool has_more = compiled.target == HWY_AVX3 || compiled.target == HEED_NEON;
       for (const KernelTable* one : has_more ? extended(table) : std::vector{table}) {
         found.push_back(one);
       }
     }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return found;
   }();
   return tables;

@@ -1,5 +1,8 @@
 #include "attention/kernels/processor.h"
 
+#include "attention/kernels/targets.h"
+#include "hwy/targets.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
@@ -35,6 +38,11 @@ unsigned family() {
 }
 
 }  // namespace
+
+std::int64_t supported_targets() {
+  static const std::int64_t targets = hwy::SupportedTargets() | HWY_STATIC_TARGET;
+  return targets;
+}
 
 Stretches best_reading_of_stretches() {
   constexpr unsigned kZen5 = 0x1a;

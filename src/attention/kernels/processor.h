@@ -5,6 +5,10 @@
 
 namespace heed::inline v0::kernels {
 
+// The targets of Highway that this processor has, as bits: the baseline, which Highway may hold to
+// need what some processors lack, among them.
+std::int64_t supported_targets();
+
 // How memory that lies in one stretch is read fastest. docs/performance.md has the figures.
 enum class Stretches : std::uint8_t {
   kGroupsInTurn,   // several streams side by side, whose lines are fetched before

@@ -1,8 +1,10 @@
 // Products with numbers of eight and four bits, compiled for AVX-512 once more with AVX512_VNNI,
 // which multiplies quads of bytes. Highway knows it only with much more.
 #define HEED_OF_QUADS
+#define HEED_TARGETS HWY_AVX3
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/quads.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
 #include "attention/kernels/integers.h"

@@ -21,7 +21,7 @@ HWY_INLINE std::int32_t out_stride(const Panel& panel) {
   return (panel.value_dim + kLanes - 1) / kLanes * kLanes;
 }
 
-constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
+constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON;
 
 // Rows whose sums fit the registers, each of them two where they are those of tiles.
 constexpr int kMostRowsAtOnce = kInTiles ? 4 : kHasManyRegisters ? 8 : 6;

@@ -1,10 +1,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/recurrence.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
 #include <cstring>
 
-#include "attention/kernels/has_vectors.h"
 #include "attention/kernels/recurrence.h"
 #include "hwy/highway.h"
 

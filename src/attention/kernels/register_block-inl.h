@@ -27,7 +27,7 @@ namespace heed::inline v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 // Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
 // broadcast they just fit the registers.
-constexpr int kRegisterRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
+constexpr int kRegisterRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON ? 8 : 4;
 
 // A row of a register block of zeros.
 alignas(64) inline constexpr Real kZeros[kMaxPanelWidth] = {};

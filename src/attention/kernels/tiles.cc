@@ -2,8 +2,10 @@
 // AVX512_BF16 and AMX_BF16. Highway knows neither.
 #define HEED_OF_BFLOAT16
 #define HEED_OF_TILES
+#define HEED_TARGETS HWY_AVX3
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/tiles.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
 #include "attention/kernels/bfloat16.h"

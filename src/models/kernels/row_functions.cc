@@ -1,7 +1,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/row_functions.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
+#include "attention/kernels/compiled.h"
+#include "attention/target.h"
 #include "hwy/highway.h"
 #include "models/kernels/row_bodies.h"
 #include "models/kernels/row_functions.h"
@@ -37,7 +40,8 @@ void multiply(const float* x, std::int64_t count, float* __restrict y) {
 }  // namespace
 
 const RowFunctions* table() {
-  static const RowFunctions functions{.layer_norm = layer_norm,
+  static const RowFunctions functions{.vectors = kernels::name_of_target(HWY_TARGET),
+                                      .layer_norm = layer_norm,
                                       .rms_norm = rms_norm,
                                       .add = add,
                                       .gelu = gelu,
@@ -57,13 +61,13 @@ namespace heed::inline v0::models {
 
 namespace {
 
-HWY_EXPORT(table);
+constexpr kernels::Compiled<RowFunctions> kCompiledFunctions[] = HEED_COMPILED(table);
 
 }  // namespace
 
 const RowFunctions& row_functions() {
-  static const RowFunctions* const functions = HWY_DYNAMIC_DISPATCH(table)();
-  return *functions;
+  static const RowFunctions& functions = *kernels::table_for(vectors_in_use(), kCompiledFunctions);
+  return functions;
 }
 
 }  // namespace heed::inline v0::models

@@ -16,6 +16,7 @@ struct NormRow {
 };
 
 struct RowFunctions {
+  const char* vectors;  // of which instruction set
   void (*layer_norm)(const NormRow& norm, const float* x, float* y);
   void (*rms_norm)(const NormRow& norm, const float* x, float* y);
   // y += x
@@ -32,6 +33,8 @@ struct RowFunctions {
   void (*multiply)(const float* x, std::int64_t count, float* y);
 };
 
+// Those for the vectors that attention uses, which HEED_TARGET may name; of the baseline for the
+// reference. Throws InvalidArgument as attention does.
 const RowFunctions& row_functions();
 
 }  // namespace heed::inline v0::models

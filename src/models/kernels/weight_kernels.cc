@@ -1,12 +1,12 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/weight_kernels.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
-#include "attention/kernels/has_vectors.h"
+#include "attention/kernels/compiled.h"
 #include "attention/target.h"
 #include "hwy/highway.h"
 #include "models/decode.h"
@@ -79,15 +79,10 @@ void multiply_panel_rows(const WeightRows& w, const InputRows& x, float* out,
   multiply_decoded(w, x, decode_all, out, out_stride);
 }
 
-// As attention's kernels are called.
-const char* name_of_target() {
-  return HWY_TARGET == HWY_AVX3 ? "AVX512" : hwy::TargetName(HWY_TARGET);
-}
-
 }  // namespace
 
 const WeightKernels* weight_kernels() {
-  static const WeightKernels kernels{.name = name_of_target(),
+  static const WeightKernels kernels{.name = kernels::name_of_target(HWY_TARGET),
                                      .decode = decode_all,
                                      .sum_blocks = sum_all_blocks,
                                      .multiply = multiply_few_rows,
@@ -113,27 +108,15 @@ namespace heed::inline v0::models {
 
 namespace {
 
-HWY_EXPORT(weight_kernels);
-
-// The table of one instruction set, whichever the processor likes best.
-const WeightKernels* kernels_of(std::int64_t target) {
-  const auto& table = HWY_DISPATCH_TABLE(weight_kernels);
-  if (std::size(table) == 1) return table[0]();  // compiled for one
-  hwy::ChosenTarget chosen;
-  chosen.Update(target);
-  return table[chosen.GetIndex()]();
-}
+constexpr kernels::Compiled<WeightKernels> kCompiledKernels[] = HEED_COMPILED(weight_kernels);
 
 }  // namespace
 
 const std::vector<const WeightKernels*>& supported_weight_kernels() {
   static const std::vector<const WeightKernels*> tables = [] {
     std::vector<const WeightKernels*> found;
-    std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128);
-    while (targets != 0) {
-      // The better the instruction set, the lower its bit.
-      found.push_back(kernels_of(targets & -targets));
-      targets &= targets - 1;
+    for (const auto& compiled : kernels::with_vectors(kCompiledKernels)) {
+      found.push_back(compiled.table());
     }
     found.push_back(&plain_weight_kernels());
     return found;
@@ -143,11 +126,9 @@ const std::vector<const WeightKernels*>& supported_weight_kernels() {
 
 const WeightKernels& weight_kernels_in_use() {
   static const WeightKernels& kernels = []() -> const WeightKernels& {
-    const auto* const attention = heed::kernels_in_use();
     const auto& tables = supported_weight_kernels();
-    if (attention == nullptr) return *tables.back();
-    const auto found = std::find_if(tables.begin(), tables.end(), [&](const auto* table) {
-      return std::string_view(table->name) == attention->vectors;
+    const auto found = std::find_if(tables.begin(), tables.end(), [](const auto* table) {
+      return table->name == vectors_in_use();
     });
     return found == tables.end() ? *tables.back() : **found;
   }();

@@ -1,7 +1,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/ops/vector_loops.cc"
+#include "attention/kernels/targets.h"
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
+#include "attention/kernels/compiled.h"
+#include "attention/target.h"
 #include "hwy/highway.h"
 #include "nn/ops/loop_bodies.h"
 #include "nn/ops/vector_loops.h"
@@ -36,7 +39,8 @@ struct Compiled {
   }
 
   static const VectorLoops<T>* table() {
-    static const VectorLoops<T> loops{.largest = largest,
+    static const VectorLoops<T> loops{.vectors = kernels::name_of_target(HWY_TARGET),
+                                      .largest = largest,
                                       .exp_and_sum = exp_and_sum,
                                       .add = add,
                                       .sum_of_squares = sum_of_squares,
@@ -61,21 +65,21 @@ namespace heed::inline v0::nn {
 
 namespace {
 
-HWY_EXPORT(float_loops);
-HWY_EXPORT(double_loops);
+constexpr kernels::Compiled<VectorLoops<float>> kCompiledForFloat[] = HEED_COMPILED(float_loops);
+constexpr kernels::Compiled<VectorLoops<double>> kCompiledForDouble[] = HEED_COMPILED(double_loops);
 
 }  // namespace
 
 template <>
 const VectorLoops<float>& vector_loops() {
-  static const VectorLoops<float>* const loops = HWY_DYNAMIC_DISPATCH(float_loops)();
-  return *loops;
+  static const auto& loops = *kernels::table_for(vectors_in_use(), kCompiledForFloat);
+  return loops;
 }
 
 template <>
 const VectorLoops<double>& vector_loops() {
-  static const VectorLoops<double>* const loops = HWY_DYNAMIC_DISPATCH(double_loops)();
-  return *loops;
+  static const auto& loops = *kernels::table_for(vectors_in_use(), kCompiledForDouble);
+  return loops;
 }
 
 }  // namespace heed::inline v0::nn

@@ -36,6 +36,7 @@ struct LstmStep {
 
 template <class T>
 struct VectorLoops {
+  const char* vectors;  // of which instruction set
   // The largest of x, −∞ if there is none; NaN counts for nothing.
   T (*largest)(const T* x, std::int64_t count);
   // y = exp(x − shift). Returns Σ y.
@@ -52,6 +53,8 @@ struct VectorLoops {
   void (*lstm_retreat)(const LstmStep<T>& step, const T* grad_hidden, T* grad_cell, T* grad_gates);
 };
 
+// Those for the vectors that attention uses, which HEED_TARGET may name; of the baseline for the
+// reference. Throws InvalidArgument as attention does.
 template <class T>
 const VectorLoops<T>& vector_loops();
 
