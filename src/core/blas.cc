@@ -2,13 +2,16 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <string>
 
+#include "core/places.h"
 #include "heed/blas.h"
 #include "heed/parallel.h"
 
@@ -44,6 +47,26 @@ bool is_serial_openblas() {
   return openblas_get_parallel != nullptr && openblas_get_parallel() == 0;
 }
 
+/// What OpenBLAS takes of the process's addresses for each product that is computed at once, on
+/// x86-64 and ARM (seen with 0.3.21), and what the program shall have left besides.
+constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
+constexpr std::size_t kSpareBytes = std::size_t{4} << 20;
+
+bool has_room_for_buffers(int count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * kBufferBytes + kSpareBytes;
+  void* const room =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return room != MAP_FAILED && ::munmap(room, bytes) == 0;
+}
+
+class NoRoomForProducts : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override {
+    return "not enough memory for matrix products: OpenBLAS takes 128 MiB of addresses for each "
+           "thread that multiplies; raise the limit (`ulimit -v`)";
+  }
+};
+
 /// How calls into the library must be made.
 class Library {
  public:
@@ -52,18 +75,38 @@ class Library {
     return library;
   }
 
-  /// Held during a call; owns nothing when the library takes concurrent calls.
-  std::unique_lock<std::mutex> guard() {
-    return needs_lock_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
-  }
+  /// While a call lasts. OpenBLAS asks for its memory again and again where there is none: it is
+  /// called by no more threads than find theirs.
+  /// @throws NoRoomForProducts where there is too little for one.
+  class Call {
+   public:
+    Call() : library_(instance()) {
+      if (library_.needs_lock_) lock_ = std::unique_lock(library_.mutex_);
+      if (!library_.is_openblas_) return;
+      place_ = library_.places_.enter();
+      if (place_ == Places::Place::kNone) throw NoRoomForProducts();
+    }
+    ~Call() {
+      if (library_.is_openblas_) library_.places_.leave(place_);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    Library& library_;
+    std::unique_lock<std::mutex> lock_;
+    Places::Place place_ = Places::Place::kNone;
+  };
 
  private:
-  Library() : needs_lock_(is_serial_openblas()) {
+  Library() {
     if (openblas_set_num_threads != nullptr && !keeps_blas_threads) openblas_set_num_threads(1);
   }
 
+  const bool is_openblas_ = openblas_get_config != nullptr;
+  const bool needs_lock_ = is_serial_openblas();
   std::mutex mutex_;
-  bool needs_lock_;
+  Places places_{has_room_for_buffers};
 };
 
 /// Whether BLAS takes the matrix as row-major: gaps between rows are allowed, gaps within are not.
@@ -123,7 +166,7 @@ void call_blas(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
   const auto m = static_cast<int>(out.extent(0));
   const auto n = static_cast<int>(out.extent(1));
   const auto k = static_cast<int>(a.extent(1));
-  const auto guard = Library::instance().guard();
+  const Library::Call call;
   if constexpr (std::is_same_v<T, float>) {
     cblas_sgemm(CblasRowMajor, left.transpose, right.transpose, m, n, k, scale.alpha, left.data,
                 left.leading, right.data, right.leading, scale.beta, result.data, result.leading);

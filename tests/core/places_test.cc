@@ -1,0 +1,98 @@
+#include "core/places.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <thread>
+#include <vector>
+
+namespace heed {
+namespace {
+
+// The room that is left, of which whoever gets a new place takes one.
+std::atomic<int> room = 0;
+bool has_room(int count) { return room.load() >= count; }
+
+void take_room(Places::Place place) {
+  if (place == Places::Place::kNew) room.fetch_sub(1);
+}
+
+TEST(Places, ThereIsNoneWithoutRoom) {
+  room = 0;
+  Places places(has_room);
+  EXPECT_EQ(places.enter(), Places::Place::kNone);
+  room = 1;
+  EXPECT_EQ(places.enter(), Places::Place::kNew);
+}
+
+TEST(Places, ThoseThatWereTakenBeforeAreUsedAgain) {
+  room = 3;  // while somebody is in a new place there must be room for that one too
+  Places places(has_room);
+  for (int round = 0; round < 3; ++round) {
+    const Places::Place first = places.enter();
+    take_room(first);
+    EXPECT_EQ(first, round == 0 ? Places::Place::kNew : Places::Place::kUsed);
+    const Places::Place second = places.enter();
+    take_room(second);
+    EXPECT_EQ(second, round == 0 ? Places::Place::kNew : Places::Place::kUsed);
+    places.leave(first);
+    places.leave(second);
+  }
+  EXPECT_EQ(room, 1);
+}
+
+// Whoever asks has not yet taken the room that it was promised.
+TEST(Places, RoomIsPromisedOnce) {
+  room = 1;
+  Places places(has_room);
+  const Places::Place first = places.enter();
+  EXPECT_EQ(first, Places::Place::kNew);
+  std::atomic<bool> is_in = false;
+  std::thread second([&] {
+    const Places::Place place = places.enter();
+    is_in = true;
+    EXPECT_EQ(place, Places::Place::kUsed);
+    places.leave(place);
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(is_in);
+    std::this_thread::yield();
+  }
+  take_room(first);
+  places.leave(first);
+  second.join();
+  EXPECT_TRUE(is_in);
+}
+
+TEST(Places, NoMoreThreadsAreInThanThereIsRoomFor) {
+  constexpr int kThreads = 6;
+  constexpr int kRoom = 2;
+  room = kRoom;
+  Places places(has_room);
+  std::atomic<int> num_in = 0;
+  std::atomic<int> most_in = 0;
+  std::latch all_here(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      all_here.arrive_and_wait();
+      for (int i = 0; i < 500; ++i) {
+        const Places::Place place = places.enter();
+        take_room(place);
+        const int now = num_in.fetch_add(1) + 1;
+        int most = most_in.load();
+        while (most < now && !most_in.compare_exchange_weak(most, now)) {
+        }
+        num_in.fetch_sub(1);
+        places.leave(place);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most_in, kRoom);
+  EXPECT_GE(room, 0);
+}
+
+}  // namespace
+}  // namespace heed
