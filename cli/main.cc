@@ -21,6 +21,7 @@
 #include "heed/viz/terminal.h"
 #include "help_formatter.h"
 #include "output_files.h"
+#include "process.h"
 #include "ranks.h"
 #include "train/interrupt.h"
 #include "usage.h"
@@ -82,6 +83,10 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_bench(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");
+  // Called when the command line is read, before the verb.
+  command.parse_complete_callback([&command] {
+    if (!command.get_subcommands().empty()) heed::cli::check_process();
+  });
   command.footer(kExamples);
 }
 
@@ -173,8 +178,9 @@ int report(const CLI::App& command, const std::function<int()>& body) {
   } catch (const heed::cli::Interrupted& interrupted) {
     print_error(command, interrupted.what());
     return interrupted.exit_code();
-  } catch (const std::bad_alloc&) {
-    print_error(command, "not enough memory");
+  } catch (const std::bad_alloc& error) {
+    const std::string_view what = error.what();
+    print_error(command, what == std::bad_alloc().what() ? "not enough memory" : what);
   } catch (const std::exception& error) {
     print_error(command, error.what());
   }
@@ -186,6 +192,7 @@ int report(const CLI::App& command, const std::function<int()>& body) {
 // NOLINTNEXTLINE(bugprone-exception-escape): when not even the error can be printed, so be it
 int main(int argc, char** argv) {
   occupy_standard_streams();
+  heed::cli::report_large_files();
   heed::cli::choose_blas_kernels();
   CLI::App command(kPurpose, "heed");
   const auto run_command = [&] {
