@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attention/engine/exact_rows.h"
+#include "attention/engine/gathered_rows.h"
 #include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/row_orders.h"
@@ -114,6 +115,10 @@ class Worker {
         staged_rows_(parts.rows.in(memory)),
         panels_(parts.panels.in(memory)) {
     static_assert(std::is_trivially_destructible_v<RunningSoftmax<Real>>);
+    if (schedule.gathers_rows) {
+      gathered_.emplace(schedule, parts.panel_memory.parts,
+                        parts.panel_memory.at(memory, schedule.num_panels() - 1));
+    }
     for (std::int64_t i = 0; i < schedule.num_panels(); ++i) {
       std::construct_at(panels_ + i, schedule, parts.panel_memory.parts,
                         parts.panel_memory.at(memory, i));
@@ -240,6 +245,9 @@ class Worker {
   // Computes so many tiles.
   void add_tiles(const Item& item, std::span<RunningSoftmax<Real>> panels, std::int32_t count) {
     const KernelScope<Real> scope(*schedule_.table, schedule_.runs_kernels_alone);
+    if (gathered_ && gathered_->add(item.job, panels, tiles_.front(), scratch_, staged_rows_)) {
+      return;
+    }
     for (std::size_t p = 0; p < panels.size(); ++p) {
       for (auto& tile : std::span(tiles_).first(static_cast<std::size_t>(count))) {
         if (!panels[p].rows().sees(tile)) continue;
@@ -333,6 +341,7 @@ class Worker {
   // Where the block is taken in two orders: the rows a step apart.
   std::optional<RowOrders<Real>> orders_;
   std::span<RunningSoftmax<Real>> panels_in_steps_;
+  std::optional<GatheredRows<Real>> gathered_;
   std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
   // Of a chunk of keys, and the one that follows.
   std::array<kernels::StoredTile, kChunkKeys / kernels::kTileKeys + 1> stored_tiles_;

@@ -15,7 +15,8 @@ namespace heed::inline v0::engine {
 
 // Where neighbouring queries see other tiles, as those that choose blocks do, most panels have some
 // row that sees a tile, and few rows do. Then these are taken together, with what they have summed,
-// for this tile: what is moved for a row is little beside its products with a tile of keys.
+// for this tile: what is moved for a row is little beside its products with a tile of keys. To find
+// out which rows do takes time, too: where it was in vain, the next tiles are not asked about.
 template <class Real>
 class GatheredRows {
  public:
@@ -24,12 +25,24 @@ class GatheredRows {
     rows_.reserve(static_cast<std::size_t>(schedule.block_rows()));
   }
 
-  // Adds a tile to the rows of these panels that see some key of it, if that are at most half of
-  // those of the panels that visit it; otherwise returns false.
+  // Adds a tile to the rows of these panels that see some key of it, if these are at most 3 in 4 of
+  // those of the panels that visit it, and see many of its keys; otherwise returns false.
   bool add(const Job<Real>& job, std::span<RunningSoftmax<Real>> panels,
            const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch,
            Real* staged_rows) {
-    if (2 * find_rows(panels, tile) > num_visiting_) return false;
+    // Rows that are computed again with guarded values are one panel.
+    if (panels.size() == 1) return false;
+    if (tiles_to_wait_ > 0) {
+      --tiles_to_wait_;
+      return false;
+    }
+    find_rows(panels, tile);
+    if (4 * rows_.size() > 3 * num_visiting_ || num_seen_ < kFewestKeys * rows_.size()) {
+      wait_ = std::min(2 * wait_ + 1, kLongestWait);
+      tiles_to_wait_ = wait_;
+      return false;
+    }
+    wait_ = 0;
     for (std::size_t first = 0; first < rows_.size(); first += panel_rows_) {
       const std::size_t count = std::min(panel_rows_, rows_.size() - first);
       add_panel(job, panels, std::span(rows_).subspan(first, count), tile, scratch, staged_rows);
@@ -38,11 +51,17 @@ class GatheredRows {
   }
 
  private:
-  // Finds the rows that see some key of the tile, and how many rows the panels have that visit it.
-  std::size_t find_rows(std::span<const RunningSoftmax<Real>> panels,
-                        const kernels::BasicTile<Real>& tile) {
+  static constexpr int kLongestWait = 31;
+  // Of a tile, that a row sees on average: products with fewer are worth no more than what is
+  // moved.
+  static constexpr std::size_t kFewestKeys = 48;
+
+  // Finds the rows that see some key of the tile, how many keys these are, and how many rows the
+  // panels have that visit it.
+  void find_rows(std::span<const RunningSoftmax<Real>> panels,
+                 const kernels::BasicTile<Real>& tile) {
     rows_.clear();
-    num_visiting_ = 0;
+    num_visiting_ = num_seen_ = 0;
     for (std::size_t p = 0; p < panels.size(); ++p) {
       const PanelRows<Real>& rows = panels[p].rows();
       if (!rows.sees(tile)) continue;
@@ -50,11 +69,12 @@ class GatheredRows {
       detail::RowBits seen;
       rows.see(tile, seen);
       for (std::int32_t r = 0; r < rows.num_rows(); ++r) {
-        if (seen[static_cast<std::size_t>(r)].is_empty()) continue;
+        const detail::KeyBits& keys = seen[static_cast<std::size_t>(r)];
+        if (keys.is_empty()) continue;
         rows_.push_back({static_cast<std::int32_t>(p), r});
+        num_seen_ += static_cast<std::size_t>(keys.count());
       }
     }
-    return rows_.size();
   }
 
   void add_panel(const Job<Real>& job, std::span<RunningSoftmax<Real>> panels,
@@ -84,6 +104,10 @@ class GatheredRows {
   RunningSoftmax<Real> panel_;
   std::vector<PanelRow> rows_;
   std::size_t num_visiting_ = 0;
+  std::size_t num_seen_ = 0;
+  // For how many tiles nothing is asked after the last one in vain, and how many of these are left.
+  int wait_ = 0;
+  int tiles_to_wait_ = 0;
 };
 
 }  // namespace heed::inline v0::engine

@@ -59,16 +59,16 @@ void PanelRows<Real>::place(const Job<Real>& job, const RowBlock& block) {
       q += block.query_step;
     }
   }
-  finish();
+  finish(request_->keys());
 }
 
 template <class Real>
 void PanelRows<Real>::place(const Job<Real>& job, std::int64_t batch,
-                            std::span<const RowIndex> rows) {
+                            std::span<const RowIndex> rows, RowRange keys) {
   resize(job, batch, static_cast<std::int64_t>(rows.size()));
   for (std::int32_t r = 0; r < num_rows_; ++r)
     place_row(r, rows[index(r)].head, rows[index(r)].query);
-  finish();
+  finish(keys);
 }
 
 template <class Real>
@@ -93,7 +93,7 @@ void PanelRows<Real>::place_row(std::int32_t r, std::int64_t head, std::int64_t 
 
 // What follows from the rows, once each has its place.
 template <class Real>
-void PanelRows<Real>::finish() {
+void PanelRows<Real>::finish(RowRange keys) {
   // Terms and masks are asked about whole vectors of rows, but may know only those that exist.
   const std::size_t last = index(num_rows_ - 1);
   const std::int32_t end = whole_vectors(num_rows_);
@@ -116,7 +116,6 @@ void PanelRows<Real>::finish() {
     dropout_.q_idx = positions_.data();
   }
   find_ranges();
-  const RowRange keys = request_->keys();
   tiles_.find(request_->mask, group(),
               {std::max<std::int64_t>(panel_.any_begin, keys.begin),
                std::min<std::int64_t>(panel_.any_end, keys.end)});

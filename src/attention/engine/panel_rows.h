@@ -105,7 +105,12 @@ class PanelRows {
   // Becomes the rows of a block, at most as many as a panel holds, or these rows, which share a key
   // head.
   void place(const Job<Real>& job, const RowBlock& block);
-  void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows);
+  void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows) {
+    place(job, batch, rows, job.request->keys());
+  }
+  // The same for some keys alone, which begin at a tile.
+  void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+             RowRange keys);
   // Reads their queries, for what is asked about scores. `scratch` is memory for the rows as
   // numbers, where the schedule widens the query.
   void pack(Real* scratch);
@@ -203,7 +208,7 @@ class PanelRows {
 
   void resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows);
   void place_row(std::int32_t r, std::int64_t head, std::int64_t query);
-  void finish();
+  void finish(RowRange keys);
   Real factor() const;
   void find_ranges();
   void find_vector_ranges();

@@ -24,12 +24,24 @@ RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
 template <class Real>
 void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
   rows_.place(job, block);
-  staged_rows_ = staged_rows;
-  kept_ = {};
+  start(staged_rows);
   if (job.kept != nullptr) {
     kept_ = KeptLayout<Real>(*job.request, schedule_).panel(job.kept, block);
     kept_.set_width(0);
   }
+}
+
+template <class Real>
+void RunningSoftmax<Real>::start(const Job<Real>& job, std::int64_t batch,
+                                 std::span<const RowIndex> rows, RowRange keys, Real* staged_rows) {
+  rows_.place(job, batch, rows, keys);
+  start(staged_rows);
+}
+
+template <class Real>
+void RunningSoftmax<Real>::start(Real* staged_rows) {
+  staged_rows_ = staged_rows;
+  kept_ = {};
   options_ = {.stretches = kernels::best_reading_of_stretches(),
               .dropout = rows_.dropout(),
               .has_mask = rows_.keeps_scores()};
@@ -102,10 +114,9 @@ void RunningSoftmax<Real>::add_seen(std::span<const kernels::StoredTile> tiles,
   schedule_.table->attend_rows(tiles, next, rows_.panel(), options, part_, scratch.scores);
 }
 
-// The state is one of the chunk of keys that this one is in.
 template <class Real>
-void RunningSoftmax<Real>::enter_chunk_of(std::int64_t first_key) {
-  end_chunks_before(first_key);
+void RunningSoftmax<Real>::enter_chunk_of(std::int64_t key) {
+  end_chunks_before(key);
   if (!has_part_) begin_chunk();
   if (!rows_.is_packed()) rows_.pack(staged_rows_);
 }
@@ -154,8 +165,8 @@ void RunningSoftmax<Real>::take_row(std::int32_t r, const RunningSoftmax& from,
       target.out[d * width + r] = source.out[d * from_width + from_r];
     }
   };
-  if (from.has_part_) take(part_, from.part_);
-  if (from.has_total_) take(total_, from.total_);
+  if (has_part_ && from.has_part_) take(part_, from.part_);
+  if (has_total_ && from.has_total_) take(total_, from.total_);
 }
 
 template <class Real>

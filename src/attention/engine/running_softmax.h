@@ -78,6 +78,10 @@ class RunningSoftmax {
   // where tensors are of another type.
   void start(const Job<Real>& job, const RowBlock& block, Real* staged_rows);
 
+  // The same for some rows of a batch entry that share a key head, and one tile of keys.
+  void start(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+             RowRange keys, Real* staged_rows);
+
   // Adds a tile of keys, which the rows visit.
   void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
   // The same for few rows: tiles of a chunk as they are stored, and the one that will follow or
@@ -97,7 +101,10 @@ class RunningSoftmax {
   // key is in, and forgets what the other panels have summed.
   static void begin_moved(std::span<RunningSoftmax> from, std::span<RunningSoftmax> to,
                           std::int64_t key);
-  // After that: row r goes on with what a row of another panel has summed.
+  // Goes on with the chunk of keys that this one is in.
+  void enter_chunk_of(std::int64_t key);
+  // After either of these, for both panels: row r goes on with what a row of another panel has
+  // summed.
   void take_row(std::int32_t r, const RunningSoftmax& from, std::int32_t from_r);
 
   // Begins with what the rows summed over earlier keys; leaves there what they have summed since.
@@ -138,8 +145,8 @@ class RunningSoftmax {
   void write_lse(const Job<Real>& job, std::int32_t r, double lse) const;
   void add_seen(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
                 const ScoreScratch<Real>& scratch);
+  void start(Real* staged_rows);
   void begin_chunk();
-  void enter_chunk_of(std::int64_t first_key);
   void end_chunks_before(std::int64_t key);
   void reset(const kernels::BasicPanelState<Real>& state) const;
   Real* out_of(const kernels::BasicPanelState<Real>& state, std::int32_t r) const;

@@ -176,11 +176,19 @@ std::int32_t tiles_together(const Schedule<Real>& schedule, const Request<Real>&
   if (schedule.table->multiplies_tiles()) {
     wanted = schedule.runs_kernels_alone ? kMostTilesTogether : 1;
   } else if (may_leave_out_keys(schedule, request)) {
-    wanted = std::max(schedule.query_step(request), schedule.tile_step);
+    wanted = schedule.gathers_rows ? 1 : std::max(schedule.query_step(request), schedule.tile_step);
   }
   const std::int64_t tiles = (schedule.kv_len - 1) / kernels::kTileKeys + 1;
   return static_cast<std::int32_t>(
       std::clamp<std::int64_t>(std::min(tiles, wanted), 1, kMostTilesTogether));
+}
+
+// What is moved for a row is little only beside its products with the keys of a tile.
+template <class Real>
+bool gathers_rows(const Schedule<Real>& schedule, const Request<Real>& request, Pass pass) {
+  return pass == Pass::kForward && !schedule.has_few_rows && schedule.panels_per_block > 1 &&
+         !schedule.has_two_orders() && schedule.query_step(request) == 1 &&
+         schedule.has_irregular_mask && may_leave_out_keys(schedule, request);
 }
 
 // As many as there are in whole vectors, up to the most.
@@ -313,6 +321,7 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                    : static_cast<std::int32_t>(panels_of_block(schedule, pass, panels, all_panels));
   const std::int64_t tile_step = divides_keys ? 1 : step_of_tiles(schedule, request, pass);
   if (tile_step > 1) take_two_orders(schedule, request, tile_step);
+  schedule.gathers_rows = gathers_rows(schedule, request, pass);
   schedule.tiles_together = tiles_together(schedule, request, pass);
   return schedule;
 }
@@ -336,6 +345,7 @@ Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
   exact.key_storage = exact.value_storage = KvStorage::kFloat32;
   exact.panels_per_block = 1;
   exact.tile_step = 1;
+  exact.gathers_rows = false;
   exact.tiles_together = 1;
   exact.keeps_scores = true;
   exact.key_chunks = 1;

@@ -59,6 +59,8 @@ struct Schedule {
   // Queries that see alike are taken together, even where they are not neighbours, and without
   // others.
   bool groups_queries = false;
+  // The rows that see a tile are taken alone where these are few (gathered_rows.h).
+  bool gathers_rows = false;
   // Where that holds of some tiles alone, blocks have their rows in two orders (row_orders.h): this
   // far apart, and as they follow each other. 1 elsewhere.
   std::int64_t tile_step = 1;
@@ -85,7 +87,7 @@ struct Schedule {
   bool has_two_orders() const { return tile_step > 1 && panels_per_block > 1; }
   // Of a worker.
   std::int64_t num_panels() const {
-    return std::int64_t{panels_per_block} * (has_two_orders() ? 2 : 1);
+    return std::int64_t{panels_per_block} * (has_two_orders() ? 2 : 1) + (gathers_rows ? 1 : 0);
   }
   std::int64_t block_rows() const {
     return has_two_orders() ? tile_step * rows_per_step

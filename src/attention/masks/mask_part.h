@@ -1,6 +1,7 @@
 // What a mask is made of, seen from inside the library.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -26,7 +27,7 @@ inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
 }
 
 // Rows of one batch entry that are computed together, at least one and at most kMaxPanelWidth:
-// query after query, of each the heads that share a key head.
+// query after query, of each the heads that share a key head, or some of these.
 struct RowGroup {
   std::int32_t batch;
   std::int32_t num_rows;
@@ -37,8 +38,11 @@ struct RowGroup {
 
   // From the first row's to the last one's.
   RowRange positions() const { return {q_idx[0], std::int64_t{q_idx[num_rows - 1]} + 1}; }
-  // Whether all rows are of one head: the second is, and so is each that begins a query.
-  bool has_one_head() const { return num_rows == 1 || heads[0] == heads[1]; }
+  // Some rows may be missing, so that the first two do not tell.
+  bool has_one_head() const {
+    return std::all_of(heads, heads + num_rows,
+                       [this](std::int32_t head) { return head == heads[0]; });
+  }
 };
 
 // Queries of one batch entry that follow each other, by their positions, which count query_offset.
