@@ -1,6 +1,7 @@
 #include "attention/engine/backward.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -113,6 +114,13 @@ class BackwardWorker {
     panels_in_steps_ = {panels, count};
   }
 
+  // How many tiles a panel takes in a row: one where it may see all of their keys.
+  std::int32_t tiles_together(const Schedule<Real>& schedule,
+                              std::span<const PanelGradients<Real>> panels) const {
+    const bool are_in_order = panels.data() != panels_in_steps_.data();
+    return schedule.has_two_orders() && are_in_order ? 1 : schedule.tiles_together;
+  }
+
   bool suits_steps(RowRange keys) const {
     return !panels_in_steps_.empty() && orders_->suits_steps(keys);
   }
@@ -157,26 +165,49 @@ class BackwardWorker {
                  std::span<PanelGradients<Real>> panels, const Staging<Real>& staging) {
     const RowRange all = task.job.request().keys();
     std::span<PanelGradients<Real>> taken = panels;
+    std::int32_t count = 0;
+    const auto add = [&] {
+      if (count > 0) add_read(task, schedule, taken, std::exchange(count, 0));
+    };
     walk_tiles(panels, all, [&](RowRange keys) {
       const auto suited = suits_steps(keys) ? panels_in_steps_ : panels;
-      if (suited.data() != taken.data()) move_sums(task, std::exchange(taken, suited), suited);
-      auto tile = read(task, keys, staging);
+      const bool is_other = suited.data() != taken.data();
+      if (is_other || count == tiles_together(schedule, taken)) add();
+      if (is_other) move_sums(task, std::exchange(taken, suited), suited);
+      auto& tile = tiles_[static_cast<std::size_t>(count++)];
+      tile = read(task, keys, staging);
       if (schedule.stages_pairs) put_pairs(schedule, SummedOverKeys::kKeys, tile, staging.pairs);
-      const bool has_finite_keys = schedule.table->backward->has_finite_keys(
-          tile, static_cast<std::int32_t>(schedule.head_dim));
-      const std::int64_t following =
-          following_keys<Real, PanelGradients<Real>>(schedule, taken, {keys.end, all.end});
-      ahead_.start_tile(following);
-      const KernelScope<Real> scope(*schedule.table, schedule.runs_kernels_alone);
-      for (std::size_t p = 0; p < taken.size(); ++p) {
-        PanelGradients<Real>& panel = taken[p];
-        if (!panel.rows().sees(tile)) continue;
-        if (schedule.fetches_rows) tile.fetched = rows_ahead(task, taken, p, tile);
-        start(task, taken.first(p + 1));
-        panel.add(tile, has_finite_keys, scratch_);
-      }
+      ahead_.start_tile(
+          following_keys<Real, PanelGradients<Real>>(schedule, taken, {keys.end, all.end}));
     });
+    add();
     if (taken.data() != panels.data()) move_sums(task, taken, panels);
+  }
+
+  // Adds so many tiles that were read.
+  void add_read(const PanelTask<Real>& task, const Schedule<Real>& schedule,
+                std::span<PanelGradients<Real>> panels, std::int32_t count) {
+    const auto all = std::span(tiles_).first(static_cast<std::size_t>(count));
+    const bool has_finite_keys = std::all_of(all.begin(), all.end(), [&](const auto& tile) {
+      return schedule.table->backward->has_finite_keys(
+          tile, static_cast<std::int32_t>(schedule.head_dim));
+    });
+    const KernelScope<Real> scope(*schedule.table, schedule.runs_kernels_alone);
+    for (std::size_t p = 0; p < panels.size(); ++p) {
+      PanelGradients<Real>& panel = panels[p];
+      for (auto tiles = all; !tiles.empty();) {
+        std::size_t taken = 1;
+        if (panel.rows().sees(tiles.front())) {
+          taken = static_cast<std::size_t>(panel.tiles_together(tiles));
+          if (schedule.fetches_rows) {
+            tiles.front().fetched = rows_ahead(task, panels, p, tiles[taken - 1]);
+          }
+          start(task, panels.first(p + 1));
+          panel.add(tiles.first(taken), has_finite_keys, scratch_);
+        }
+        tiles = tiles.subspan(taken);
+      }
+    }
   }
 
   // What panel p is to fetch while it computes a tile, as on the way forward, but beside one
@@ -212,6 +243,7 @@ class BackwardWorker {
   // Where a block is taken in two orders: the rows a step apart.
   std::optional<RowOrders<Real>> orders_;
   std::span<PanelGradients<Real>> panels_in_steps_;
+  std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
   RowsAhead ahead_;
 };
 

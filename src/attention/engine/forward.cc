@@ -249,10 +249,17 @@ class Worker {
       return;
     }
     for (std::size_t p = 0; p < panels.size(); ++p) {
-      for (auto& tile : std::span(tiles_).first(static_cast<std::size_t>(count))) {
-        if (!panels[p].rows().sees(tile)) continue;
-        if (schedule_.fetches_rows) tile.fetched = rows_ahead(item, panels, p, tile);
-        panels[p].add(tile, scratch_);
+      auto tiles = std::span(tiles_).first(static_cast<std::size_t>(count));
+      while (!tiles.empty()) {
+        std::size_t taken = 1;
+        if (panels[p].rows().sees(tiles.front())) {
+          taken = static_cast<std::size_t>(panels[p].tiles_together(tiles));
+          if (schedule_.fetches_rows) {
+            tiles.front().fetched = rows_ahead(item, panels, p, tiles[taken - 1]);
+          }
+          panels[p].add(tiles.first(taken), scratch_);
+        }
+        tiles = tiles.subspan(taken);
       }
     }
   }

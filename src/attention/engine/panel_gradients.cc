@@ -265,14 +265,19 @@ void PanelGradients<Real>::take_row(std::int32_t r, const PanelGradients& from,
 }
 
 template <class Real>
-void PanelGradients<Real>::add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
-                               const GradientScratch<Real>& scratch) {
+void PanelGradients<Real>::add(std::span<const kernels::BasicTile<Real>> tiles,
+                               bool has_finite_keys, const GradientScratch<Real>& scratch) {
+  const kernels::BasicTile<Real>& tile = tiles.front();
   if (exact_ != nullptr || !changes_scores_) {
     weigh(tile, scratch);
     add_weighed({tile, rows_.panel(), sums_of(tile, {})}, has_finite_keys, scratch);
     return;
   }
   SeenTile<Real> seen(tile, rows_, keys_);
+  if (tiles.size() > 1) {
+    seen.take_tiles(static_cast<std::int32_t>(tiles.size()));
+    seen.put_keys_together(rows_.panel().head_dim, scratch.scores.pairs);
+  }
   if (!rows_.score(seen, scratch.scores)) return;
   if (schedule_.stages_pairs && seen.has_other_pairs()) {
     put_pairs(schedule_, SummedOverKeys::kKeys, seen.tile(), scratch.scores.pairs);

@@ -107,8 +107,12 @@ class PanelGradients {
   // the other one has summed nothing.
   void take_row(std::int32_t r, const PanelGradients& from, std::int32_t from_r);
 
-  // Adds a tile of keys, all finite or not, which the rows visit.
-  void add(const kernels::BasicTile<Real>& tile, bool has_finite_keys,
+  // How many of these tiles, of which the rows visit the first, are added together.
+  std::int32_t tiles_together(std::span<const kernels::BasicTile<Real>> tiles) {
+    return exact_ != nullptr ? 1 : tiles_alike(tiles, rows_, keys_);
+  }
+  // Adds so many tiles of keys, all finite or not.
+  void add(std::span<const kernels::BasicTile<Real>> tiles, bool has_finite_keys,
            const GradientScratch<Real>& scratch);
 
   // Writes the gradients of the rows' queries.

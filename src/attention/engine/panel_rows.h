@@ -23,8 +23,9 @@ struct ScoreScratch {
   Real* mask = nullptr;    // in whole vectors of rows, where a mask is irregular
   // Unless null, score() leaves here what it multiplied small changes of query · key by.
   Real* derivatives = nullptr;
-  Real* pairs =
-      nullptr;  // of the keys that an irregular mask leaves of a tile, where there are any
+  // Of the keys that an irregular mask leaves of a tile, or of several: their pairs, or rows of
+  // what is summed over keys, side by side.
+  Real* pairs = nullptr;
 };
 
 template <class Real>

@@ -12,6 +12,44 @@
 
 namespace heed::inline v0::engine {
 
+namespace {
+
+// What a tile changes of a state beside its output.
+template <class Real>
+class OffsetsAndSums {
+ public:
+  OffsetsAndSums(const kernels::BasicPanelState<Real>& state, std::int32_t width) {
+    std::copy_n(state.minus_m, width, minus_m_.begin());
+    std::copy_n(state.threshold, width, threshold_.begin());
+    std::copy_n(state.sum, width, sum_.begin());
+  }
+  void put_into(const kernels::BasicPanelState<Real>& state, std::int32_t width) const {
+    std::copy_n(minus_m_.begin(), width, state.minus_m);
+    std::copy_n(threshold_.begin(), width, state.threshold);
+    std::copy_n(sum_.begin(), width, state.sum);
+  }
+
+ private:
+  std::array<Real, kernels::kMaxPanelWidth> minus_m_;
+  std::array<Real, kernels::kMaxPanelWidth> threshold_;
+  std::array<Real, kernels::kMaxPanelWidth> sum_;
+};
+
+// So many tiles of keys in steps, after some others, of which `first` is the first.
+template <class Real>
+kernels::BasicTile<Real> tiles_after(const kernels::BasicTile<Real>& first, std::size_t others,
+                                     std::size_t count) {
+  kernels::BasicTile<Real> tile = first;
+  const std::int64_t keys = static_cast<std::int64_t>(others) * first.num_keys;
+  tile.key += keys * first.key_stride;
+  tile.value += keys * first.value_stride;
+  tile.num_keys *= static_cast<std::int32_t>(count);
+  tile.fetched = {};
+  return tile;
+}
+
+}  // namespace
+
 template <class Real>
 RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
                                      const SoftmaxMemory<Real>& parts, std::byte* memory)
@@ -86,6 +124,61 @@ void RunningSoftmax<Real>::add(const kernels::BasicTile<Real>& tile,
   }
   schedule_.table->absorb(seen.tile(), seen.panel(), options_, part_, scratch.scores);
   rows_.add_to_out(tile, scratch.scores, part_.out);
+}
+
+template <class Real>
+void RunningSoftmax<Real>::add(std::span<const kernels::BasicTile<Real>> tiles,
+                               const ScoreScratch<Real>& scratch) {
+  if (tiles.size() == 1) return add(tiles.front(), scratch);
+  enter_chunk_of(tiles.front().first_key);
+  add_alike(tiles, scratch);
+}
+
+// Both products go over the keys of all tiles at once. Between them each tile has its turn, for an
+// offset moves with the keys of a tile: where one moves that was set, what was summed must be there
+// before.
+template <class Real>
+void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> tiles,
+                                     const ScoreScratch<Real>& scratch) {
+  SeenTile<Real> seen(tiles.front(), rows_, keys_);
+  const kernels::BasicPanel<Real> panel = seen.panel();
+  const std::int32_t keys_of_tile = seen.tile().num_keys;
+  seen.take_tiles(static_cast<std::int32_t>(tiles.size()));
+  seen.put_values_together(panel.value_dim, scratch.pairs);
+  rows_.score(seen, scratch);
+  kernels::BasicTile<Real> first = seen.tile();
+  first.num_keys = keys_of_tile;
+  const auto scores_of = [&](std::size_t i) {
+    return scratch.scores + static_cast<std::int64_t>(i) * first.num_keys * rows_.width();
+  };
+  kernels::BasicPanel<Real> without_values = panel;
+  without_values.value_dim = 0;
+  std::size_t added = 0;  // of how many tiles the values are
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const OffsetsAndSums<Real> before(part_, rows_.width());
+    const kernels::BasicTile<Real> tile = tiles_after(first, i, 1);
+    schedule_.table->absorb(tile, without_values, options_, part_, scores_of(i));
+    if (!part_.moving) continue;
+    before.put_into(part_, rows_.width());
+    add_values(tiles_after(first, added, i - added), panel, scores_of(added));
+    schedule_.table->score(tile, panel, scores_of(i));
+    schedule_.table->absorb(tile, panel, options_, part_, scores_of(i));
+    added = i + 1;
+  }
+  add_values(tiles_after(first, added, tiles.size() - added), panel, scores_of(added));
+}
+
+// The product of the way back that goes over keys is the one of outputs.
+template <class Real>
+void RunningSoftmax<Real>::add_values(const kernels::BasicTile<Real>& tile,
+                                      kernels::BasicPanel<Real> panel, Real* weights) {
+  if (tile.num_keys == 0) return;
+  kernels::BasicTile<Real> values = tile;
+  values.key = tile.value;
+  values.key_stride = tile.value_stride;
+  panel.head_dim = panel.value_dim;
+  panel.any_end = panel.all_end = tile.first_key + tile.num_keys;
+  schedule_.table->backward->add_to_query(values, panel, false, weights, part_.out);
 }
 
 template <class Real>

@@ -82,7 +82,13 @@ class RunningSoftmax {
   void start(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
              RowRange keys, Real* staged_rows);
 
-  // Adds a tile of keys, which the rows visit.
+  // How many of these tiles, of which the rows visit the first, are added together.
+  std::int32_t tiles_together(std::span<const kernels::BasicTile<Real>> tiles) {
+    return options_.guarded ? 1 : tiles_alike(tiles, rows_, keys_);
+  }
+  // Adds so many tiles of keys.
+  void add(std::span<const kernels::BasicTile<Real>> tiles, const ScoreScratch<Real>& scratch);
+  // The same of one, which the rows visit.
   void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
   // The same for few rows: tiles of a chunk as they are stored, and the one that will follow or
   // null.
@@ -146,6 +152,10 @@ class RunningSoftmax {
   void add_seen(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
                 const ScoreScratch<Real>& scratch);
   void start(Real* staged_rows);
+  void add_alike(std::span<const kernels::BasicTile<Real>> tiles,
+                 const ScoreScratch<Real>& scratch);
+  void add_values(const kernels::BasicTile<Real>& tile, kernels::BasicPanel<Real> panel,
+                  Real* weights);
   void begin_chunk();
   void end_chunks_before(std::int64_t key);
   void reset(const kernels::BasicPanelState<Real>& state) const;

@@ -1,5 +1,6 @@
 #include "attention/engine/schedule.h"
 
+#include "attention/engine/seen_tile.h"
 #include "attention/keys/tensor_keys.h"
 
 namespace heed::inline v0::engine {
@@ -160,23 +161,45 @@ bool may_leave_out_keys(const Schedule<Real>& schedule, const Request<Real>& req
          !schedule.table->multiplies_tiles();
 }
 
+// How far apart the keys stand that a row sees, as the last query sees them in the first tile that
+// it visits: a guess about what pays, not more.
+template <class Real>
+std::int64_t step_of_keys(const Request<Real>& request) {
+  const BoundMask& mask = request.mask;
+  const std::int64_t q = request.num_queries() - 1;
+  if (mask.is_structural() || q < 0 || request.num_heads() == 0 || request.shape.batch == 0) {
+    return 1;
+  }
+  const AttentionRow row{0, request.head(0), request.query(q)};
+  const auto head = static_cast<std::int32_t>(row.head);
+  const auto position = static_cast<std::int32_t>(row.query + request.shape.query_offset[0]);
+  const detail::RowGroup group{0, 1, &head, &position};
+  const RowRange range = mask.range(row);
+  const std::int64_t key =
+      mask.next_key(group, range.begin / kernels::kTileKeys * kernels::kTileKeys);
+  if (key >= range.end) return 1;
+  detail::KeyBits seen;
+  mask.see(group, {key, std::min(key + kernels::kTileKeys, request.shape.kv_len)}, &seen);
+  return seen.is_empty() ? 1 : steps_of(seen).step;
+}
+
 // AMX multiplies a panel by a tile of keys so fast that loading the panel's query and sums anew for
 // each tile takes a noticeable part of the time: a panel takes several in a row. So it does of
-// tiles that rows a step apart see few keys of, until these are as many as a tile has. Not where
+// tiles that rows see few keys in steps of, until these are as many as a tile has. Not where
 // tiles are copied, for which there is memory for one, nor, of AMX, where functions of a user's
 // run, between which calls can be cancelled.
 template <class Real>
 std::int32_t tiles_together(const Schedule<Real>& schedule, const Request<Real>& request,
                             Pass pass) {
-  if (pass != Pass::kForward || schedule.has_few_rows || schedule.stages_key ||
+  if (pass == Pass::kWeights || schedule.has_few_rows || schedule.stages_key ||
       schedule.stages_value) {
     return 1;
   }
   std::int64_t wanted = 1;
   if (schedule.table->multiplies_tiles()) {
-    wanted = schedule.runs_kernels_alone ? kMostTilesTogether : 1;
-  } else if (may_leave_out_keys(schedule, request)) {
-    wanted = schedule.gathers_rows ? 1 : std::max(schedule.query_step(request), schedule.tile_step);
+    wanted = pass == Pass::kForward && schedule.runs_kernels_alone ? kMostTilesTogether : 1;
+  } else if (may_leave_out_keys(schedule, request) && !schedule.stages_pairs) {
+    wanted = step_of_keys(request);
   }
   const std::int64_t tiles = (schedule.kv_len - 1) / kernels::kTileKeys + 1;
   return static_cast<std::int32_t>(
@@ -187,7 +210,7 @@ std::int32_t tiles_together(const Schedule<Real>& schedule, const Request<Real>&
 template <class Real>
 bool gathers_rows(const Schedule<Real>& schedule, const Request<Real>& request, Pass pass) {
   return pass == Pass::kForward && !schedule.has_few_rows && schedule.panels_per_block > 1 &&
-         !schedule.has_two_orders() && schedule.query_step(request) == 1 &&
+         !schedule.has_two_orders() && schedule.tiles_together == 1 &&
          schedule.has_irregular_mask && may_leave_out_keys(schedule, request);
 }
 
@@ -321,8 +344,8 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                    : static_cast<std::int32_t>(panels_of_block(schedule, pass, panels, all_panels));
   const std::int64_t tile_step = divides_keys ? 1 : step_of_tiles(schedule, request, pass);
   if (tile_step > 1) take_two_orders(schedule, request, tile_step);
-  schedule.gathers_rows = gathers_rows(schedule, request, pass);
   schedule.tiles_together = tiles_together(schedule, request, pass);
+  schedule.gathers_rows = gathers_rows(schedule, request, pass);
   return schedule;
 }
 

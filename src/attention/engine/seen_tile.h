@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "attention/engine/panel_rows.h"
 #include "attention/kernels/kernels.h"
@@ -77,6 +78,28 @@ class SeenKeys {
     hides_ = !see_alike || any.count() != steps_.count;
     if (hides_) find_rows_of_keys();
     if (leaves_out) find_ranges(rows);
+  }
+
+  // How many of these tiles, of which find() knows the first, show every row the same keys in steps
+  // that go on from tile to tile, so that they are as good as one: at most as many as have a tile's
+  // keys together, of one chunk.
+  std::int32_t tiles_alike(std::span<const kernels::BasicTile<Real>> tiles,
+                           const PanelRows<Real>& rows) const {
+    if (is_empty_ || hides_ || steps_.step * steps_.count != kernels::kTileKeys) return 1;
+    const std::int32_t first = tiles.front().first_key;
+    std::int32_t count = 1;
+    for (const auto& tile : tiles.subspan(1)) {
+      if (count == steps_.step || tile.first_key != first + count * kernels::kTileKeys ||
+          tile.first_key / kernels::kChunkKeys != first / kernels::kChunkKeys || !rows.sees(tile) ||
+          !rows.has_mask(tile)) {
+        break;
+      }
+      detail::RowBits seen;
+      rows.see(tile, seen);
+      if (!is_known(tile, rows, seen, leaves_out_)) break;
+      ++count;
+    }
+    return count;
   }
 
   // Whether no row sees a key.
@@ -161,6 +184,19 @@ class SeenKeys {
   Range range_of_all_;
 };
 
+// How many of these tiles a panel, which visits the first, computes as one. Not by pairs, which are
+// put together for one tile.
+template <class Real>
+std::int32_t tiles_alike(std::span<const kernels::BasicTile<Real>> tiles,
+                         const PanelRows<Real>& rows, SeenKeys<Real>& keys) {
+  if (tiles.size() == 1 || tiles.front().pairs != nullptr || !rows.keeps_scores() ||
+      !rows.may_leave_out_keys() || !rows.has_mask(tiles.front())) {
+    return 1;
+  }
+  keys.find(tiles.front(), rows, true);
+  return keys.tiles_alike(tiles, rows);
+}
+
 // Keys are left out where those that stay stand in steps. What kernels sum over the rest has the
 // bits of the whole tile, where what is missing weighs 0.
 template <class Real>
@@ -190,6 +226,20 @@ class SeenTile {
   SeenTile(const SeenTile&) = delete;
   SeenTile& operator=(const SeenTile&) = delete;
 
+  // Becomes the keys that are left of so many tiles: see SeenKeys::tiles_alike().
+  void take_tiles(std::int32_t count) {
+    tile_.num_keys *= count;
+    panel_.any_end = panel_.all_end = tile_.first_key + tile_.num_keys;
+  }
+  // Copies rows of `dim` numbers, of values or keys: what is summed over keys goes over their
+  // columns, and rows far apart share few places of the nearest cache.
+  void put_values_together(std::int32_t dim, Real* memory) {
+    put_together(tile_.value, tile_.value_stride, dim, memory);
+  }
+  void put_keys_together(std::int32_t dim, Real* memory) {
+    put_together(tile_.key, tile_.key_stride, dim, memory);
+  }
+
   // Whether pairs of neighbouring keys are others than those of the whole tile.
   bool has_other_pairs() const { return steps_.step != 1 || steps_.first % 2 != 0; }
   // The keys that are left, and the rows' ranges counted in these.
@@ -210,6 +260,14 @@ class SeenTile {
   }
 
  private:
+  void put_together(const Real*& rows, std::int64_t& stride, std::int32_t dim, Real* memory) {
+    for (std::int64_t j = 0; j < tile_.num_keys; ++j) {
+      std::copy_n(rows + j * stride, dim, memory + j * dim);
+    }
+    rows = memory;
+    stride = dim;
+  }
+
   // Every row may see what any row of its vector sees; hide() does the rest.
   void put_ranges(const PanelRows<Real>& rows) {
     const std::int32_t first_key = tile_.first_key;
