@@ -159,7 +159,7 @@ def ours(theirs, build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory):
         program = build / "tests/python/probe/tokenizer_probe"
         lines = "\n".join(map(json.dumps, requests))
         result = subprocess.run([program, folder], input=lines, capture_output=True, text=True, check=True, timeout=300)
-        return [json.loads(line) for line in result.stdout.splitlines()]
+        return [json.loads(line) for line in result.stdout.strip().split("\n")]
 
     return ask
 
