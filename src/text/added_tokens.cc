@@ -81,14 +81,13 @@ std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, Passed pas
     const std::size_t skipped = token->is_special ? passed(span) : 0;
     at = skipped > 0 ? at + std::min(skipped, end - at) : end;
     if (skipped > 0 || (token->is_word && !is_between_words(text, span))) continue;
-    if (token->strips_left && done < span.end) {
-      span.begin = std::max(skip_spaces_left(text, span.begin, done), done);
-    }
     if (token->strips_right) {
       // Within white space that was walked through before, it ends where that did.
       if (span.end >= spaces_end) spaces_end = skip_spaces_right(text, span.end);
       span.end = spaces_end;
     }
+    if (token->strips_left) span.begin = std::max(skip_spaces_left(text, span.begin, done), done);
+    if (span.begin >= span.end) continue;  // the token before it has taken all of it
     if (done < span.begin) matches.push_back({{done, span.begin}, nullptr});
     matches.push_back({span, token});
     done = span.end;

@@ -42,7 +42,8 @@ class AddedTokenFinder {
   using Passed = FunctionRef<std::size_t(Span)>;
 
   // All of a text, which is valid UTF-8, in its order. As in the library that writes these tokens,
-  // white space that a token takes may be the beginning of the next token, which then has it too.
+  // white space that a token takes may be the beginning of the next token, which then has it too,
+  // or has lost it if it takes the white space before it.
   std::vector<AddedMatch> find(std::string_view text, Passed passed) const;
 
  private:

@@ -26,6 +26,34 @@ class JoinedStream final : public DecodeStream {
   Piece piece_;
 };
 
+// A stream without the text that it begins with, if it does: what was held back of a context, whose
+// text has it already.
+class StreamWithout final : public DecodeStream {
+ public:
+  StreamWithout(std::unique_ptr<DecodeStream> stream, std::string begin)
+      : stream_(std::move(stream)), begin_(std::move(begin)) {}
+
+  std::string add(std::int64_t id) override { return without_begin(stream_->add(id)); }
+  std::string finish() override {
+    std::string rest = without_begin(stream_->finish());
+    return rest.empty() ? text_ : rest;
+  }
+
+ private:
+  std::string without_begin(std::string piece) {
+    if (begin_.empty()) return piece;
+    text_ += piece;
+    if (text_.size() < begin_.size() && begin_.starts_with(text_)) return {};
+    if (text_.starts_with(begin_)) text_.erase(0, begin_.size());
+    begin_.clear();
+    return std::exchange(text_, {});
+  }
+
+  std::unique_ptr<DecodeStream> stream_;
+  std::string begin_;
+  std::string text_;  // while it may be a part of that beginning
+};
+
 // All that a stream gives of the ids.
 inline std::string decode_by(DecodeStream& stream, std::span<const std::int64_t> ids) {
   std::string text;

@@ -76,7 +76,10 @@ class Pipeline : public Tokenizer {
 
   std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context,
                                        const DecodeOptions& options) const override {
-    return after_context(std::make_unique<Stream>(*this, options), context);
+    auto stream = after_context(std::make_unique<Stream>(*this, options), context);
+    std::string held = after_context(std::make_unique<Stream>(*this, options), context)->finish();
+    if (held.empty()) return stream;
+    return std::make_unique<StreamWithout>(std::move(stream), std::move(held));
   }
 
   std::string token(std::int64_t id) const override {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "heed/error.h"
 #include "io/unicode.h"
 
@@ -28,8 +26,7 @@ class WholeStream final : public DecodeStream {
   }
   std::string finish() override {
     const std::string text = tokenizer_.decode(ids_, options_);
-    const auto end = std::mismatch(context_.begin(), context_.end(), text.begin(), text.end());
-    return {end.second, text.end()};
+    return text.starts_with(context_) ? text.substr(context_.size()) : text;
   }
 
  private:

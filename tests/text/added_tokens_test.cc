@@ -41,6 +41,8 @@ TEST(AddedTokens, MayShareTheWhiteSpaceBetweenThem) {
               ElementsAre("[<|a   ]", "[  ]", " b"));
   EXPECT_THAT(found_in("<|a  ab", {token_of("<|a", false, true), token_of(" a", true)}),
               ElementsAre("[<|a  ]", "[a]", "b"));
+  EXPECT_THAT(found_in("<|a\n b", {token_of("<|a", false, true), token_of("\n", true, true)}),
+              ElementsAre("[<|a\n ]", "b"));
   EXPECT_THAT(found_in("<a>  <b> c", {token_of("<a>", false, true), token_of("<b>", true, true)}),
               ElementsAre("[<a>  ]", "[<b> ]", "c"));
 }

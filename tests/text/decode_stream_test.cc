@@ -72,12 +72,13 @@ Ids drawn_ids(const Tokenizer& tokenizer) {
   return *rc::gen::container<Ids>(rc::gen::inRange<std::int64_t>(0, tokenizer.vocab_size()));
 }
 
-// What a stream gives of ids before it is finished.
-std::string certain(const Tokenizer& tokenizer, const Ids& ids, const DecodeOptions& options) {
-  const auto stream = tokenizer.stream({}, options);
+// All that a stream behind a context gives.
+std::string streamed(const Tokenizer& tokenizer, const Ids& context, const Ids& ids,
+                     const DecodeOptions& options) {
+  const auto stream = tokenizer.stream(context, options);
   std::string text;
   for (const std::int64_t id : ids) text += stream->add(id);
-  return text;
+  return text + stream->finish();
 }
 
 RC_GTEST_PROP(DecodeStream, GivesTogetherWhatDecodeGives, ()) {
@@ -89,11 +90,12 @@ RC_GTEST_PROP(DecodeStream, GivesTogetherWhatDecodeGives, ()) {
   Ids both = context;
   both.insert(both.end(), ids.begin(), ids.end());
 
-  const auto stream = tokenizer.stream(context, options);
-  std::string text = certain(tokenizer, context, options);
-  for (const std::int64_t id : ids) text += stream->add(id);
-  text += stream->finish();
-  RC_ASSERT(text == tokenizer.decode(both, options));
+  const std::string whole = tokenizer.decode(both, options);
+  RC_ASSERT(streamed(tokenizer, {}, both, options) == whole);
+  const std::string before = tokenizer.decode(context, options);
+  const std::string after = streamed(tokenizer, context, ids, options);
+  // A context that ends within a character becomes another text.
+  RC_ASSERT(whole == before + after || (!whole.starts_with(before) && whole.ends_with(after)));
 }
 
 // A tokenizer of somebody else's, which decodes from behind.
@@ -136,6 +138,16 @@ TEST(DecodeStream, GoesOnWhereItsContextEnded) {
     pieces.push_back(after->add(id(token)));
   }
   EXPECT_THAT(pieces, ElementsAre(" a", "", "", "", "猫b"));
+  // Nor does the end of a context come again that was certain only now.
+  const auto behind_bytes = tokenizer->stream(Ids{id("<0xE7>"), id("<0x8C>"), id("<0xAB>")});
+  EXPECT_EQ(behind_bytes->add(id("b")), "b");
+  const auto bytes_behind = tokenizer->stream(Ids{id("<0x61>")});
+  EXPECT_EQ(bytes_behind->add(id("<0x61>")), "");
+  EXPECT_EQ(bytes_behind->finish(), "a");
+  const auto within = tokenizer->stream(Ids{id("b"), id("<0xE7>"), id("<0x8C>")});
+  EXPECT_EQ(within->add(id("<0xAB>")), "");
+  EXPECT_EQ(within->finish(), "猫");
+  EXPECT_EQ(tokenizer->stream(Ids{id("<0xE7>")})->finish(), "");
   EXPECT_THAT([&] { after->add(99); }, ThrowsMessage<InvalidArgument>(HasSubstr("the id is 99")));
 }
 

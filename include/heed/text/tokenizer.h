@@ -114,10 +114,10 @@ class HEED_API Tokenizer {
   /// InvalidArgument when one is not in [0, vocab_size()); load_tokenizer()'s skip greater ones.
   virtual std::string decode(std::span<const std::int64_t> ids,
                              const DecodeOptions& options = {}) const = 0;
-  /// decode() one id at a time, in a time that does not grow with the text: what the stream gives,
-  /// put together, is what decode() gives of `context` and the ids behind it, without what was
-  /// certain of `context` alone. So the text of a model goes on where its prompt ended: " world"
-  /// after "Hello". The tokenizer must outlive the stream.
+  /// decode() one id at a time, in a time that does not grow with the text: together what decode()
+  /// gives of `context` and the ids, without that of the context: " world" after "Hello". Where the
+  /// ids change what the context became, as one that ends within a character, it is all that was
+  /// not certain of it. The tokenizer must outlive the stream.
   /// @throws InvalidArgument when an id of the context is not in [0, vocab_size()).
   virtual std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context = {},
                                                const DecodeOptions& options = {}) const;
