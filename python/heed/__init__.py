@@ -8,7 +8,7 @@
 (1, 8, 128, 64)
 """
 
-from . import distributed, models, reference
+from . import _explained, distributed, models, reference  # isort: skip: the first of them changes the library's functions
 from ._diagnose import Finding, HeadDiagnostics, LayerDiagnostics, diagnose
 from ._figure import figure
 from ._heed import (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from . import _heed
+from ._entries import each_entry
 from ._operator import AttentionOutput
 from ._options import make_options
 from ._recorded import as_given, as_real, check_gradients, put_together, rows_of, taken_apart
@@ -190,6 +191,10 @@ def _split_mask(query: Tensor, options: dict[str, Any]) -> tuple[Tensor | None, 
 
 
 def _apply(call: _Call, tensors: Sequence[Tensor | None], *, with_lse: bool) -> Any:
+    return each_entry(lambda *own: _apply_to_one(call, own, with_lse=with_lse), *tensors)
+
+
+def _apply_to_one(call: _Call, tensors: Sequence[Tensor | None], *, with_lse: bool) -> Any:
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors):
         made = _Attention.apply(call, *tensors)
         return made if with_lse else made[0]

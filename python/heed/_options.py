@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy
 
 from . import _heed
+from ._explained import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +85,8 @@ def combined_mask(function, mask, causal, window):
     if isinstance(mask, str):
         mask = _heed.parse_mask(mask)
     if mask is not None and not isinstance(mask, _heed.Mask):
+        if callable(mask):
+            raise ValueError(f"{function}: mask is a function, expected a heed.Mask: heed.where(function) makes one")
         raise ValueError(
             f"{function}: mask is a {type(mask).__name__}, expected a heed.Mask or a text that names one; heed.allow(array), heed.block(array) "
             "and heed.additive(array) make one of an array and say what its elements mean"
@@ -138,8 +141,7 @@ def make_options(
     precision="fast",
 ) -> _heed.Options:
     """The options of attention() for a function of this name."""
-    return _heed.Options(
-        function,
+    given = dict(
         mask=combined_mask(function, mask, causal, window),
         score_mod=score_mod,
         alibi_slopes=alibi_slopes,
@@ -154,3 +156,7 @@ def make_options(
         query_offset=query_offset,
         precision=precision,
     )
+    try:
+        return _heed.Options(function, **given)
+    except TypeError as error:
+        raise explain(function, _heed.Options.__init__, (function,), given) or error from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _heed, _relatives
+from ._entries import each_entry
 from ._options import RELATIVE, relative_tuple
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def rotary_embedding(
         "offset": offset,
         "num_heads": num_heads,
     }
-    return _Rotary.apply(x, cos, sin, options)
+    return each_entry(lambda *own: _Rotary.apply(*own, options), x, cos, sin)
 
 
 def linear_attention(
@@ -197,7 +198,7 @@ def linear_attention(
     >>> out, state = heed.torch.linear_attention(x, x, x)
     >>> out.sum().backward()
     """
-    return _Linear.apply(query, key, value, decay, beta, state, scale)
+    return each_entry(lambda *own: _Linear.apply(*own, scale), query, key, value, decay, beta, state)
 
 
 def feature_map_attention(
@@ -214,7 +215,8 @@ def feature_map_attention(
     >>> x = torch.randn(1, 8, 128, 64, requires_grad=True)
     >>> heed.torch.feature_map_attention(x, x, x, causal=True).sum().backward()
     """
-    return _FeatureMap.apply(query, key, value, feature_map, causal, normalized)
+    options = (feature_map, causal, normalized)
+    return each_entry(lambda *own: _FeatureMap.apply(*own, *options), query, key, value)
 
 
 def attention_packed(

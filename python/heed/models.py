@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,11 +127,11 @@ class Model:
         ends it. The text is what follows the prompt's, with the space before its first word."""
         options = {
             "max_tokens": max_tokens,
-            "temperature": float(temperature),
+            "temperature": temperature,
             "top_k": top_k,
-            "top_p": float(top_p),
+            "top_p": top_p,
             "seed": seed,
-            "stop": list(stop),
+            "stop": stop if isinstance(stop, str) else list(stop),
             "cache": cache,
             "on_text": on_text,
         }
@@ -144,7 +145,10 @@ class Model:
             return ids, type_ids if any(type_ids) else []
         if pair is not None:
             raise ValueError("pair goes with a text, not with ids")
-        return [int(i) for i in text], []
+        try:
+            return [operator.index(i) for i in text], []
+        except TypeError:
+            raise ValueError(f"ids are {text!r:.100}, expected a text or whole numbers") from None
 
 
 def load(path: str | os.PathLike[str]) -> Model:

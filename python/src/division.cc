@@ -16,6 +16,7 @@
 #include "options.h"
 #include "planned_shapes.h"
 #include "ranks.h"
+#include "scalars.h"
 
 namespace heed::python {
 
@@ -67,10 +68,12 @@ void bind_token_division(nb::module_& module) {
                        "to ranks 0, 1, ... size - 1 and back.")
       .def(
           "__init__",
-          [](Division* self, std::int64_t length, int size) {
-            new (self) Division{distributed::TokenDivision(length, size), size};
+          [](Division* self, nb::handle length, nb::handle size) {
+            const auto tokens = read_as<std::int64_t>("TokenDivision", "length", length);
+            const auto ranks = read_as<int>("TokenDivision", "size", size);
+            new (self) Division{distributed::TokenDivision(tokens, ranks), ranks};
           },
-          nb::arg("length"), nb::arg("size"))
+          nb::arg("length").none(), nb::arg("size").none())
       .def_ro_static("SEGMENT", &distributed::TokenDivision::kSegment,
                      "How many tokens a segment has.")
       .def_prop_ro("length", [](const Division& self) { return self.tokens.length(); })

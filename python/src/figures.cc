@@ -18,6 +18,7 @@
 #include "heed/viz/attention_figure.h"
 #include "numbers.h"
 #include "operands.h"
+#include "scalars.h"
 
 namespace heed::python {
 
@@ -147,9 +148,12 @@ void bind_figures(nb::module_& module) {
           },
           nb::arg("path"), "Writes the file, whole or not at all.");
   const auto style = [](const nb::tuple& given) {
-    return Style{nb::cast<std::string>(given[0]), nb::cast<std::string>(given[1]),
-                 nb::cast<std::string>(given[2]), nb::cast<std::string>(given[3]),
-                 nb::cast<bool>(given[4]),        nb::cast<bool>(given[5])};
+    return Style{read_as<std::string>("figure", "title", given[0]),
+                 read_as<std::string>("figure", "note", given[1]),
+                 read_as<std::string>("figure", "scale", given[2]),
+                 read_as<std::string>("figure", "color_map", given[3]),
+                 read_as<bool>("figure", "hide_first", given[4]),
+                 read_as<bool>("figure", "dark", given[5])};
   };
   module.def(
       "weights_figure",

@@ -20,6 +20,7 @@
 #include "bindings.h"
 #include "operands.h"
 #include "options.h"
+#include "scalars.h"
 
 namespace heed::python {
 
@@ -60,26 +61,37 @@ KvSequence& changed(const char* function, Sequence& self) {
       fmt::format("KvSequence.{}: another thread attends to a sequence of this pool", function));
 }
 
-KvConfig config_of(std::int64_t num_kv_heads, std::int64_t head_dim,
-                   std::optional<std::int64_t> value_dim, const std::string& key_storage,
-                   const std::optional<std::string>& value_storage, std::int64_t page_size,
-                   std::optional<std::int64_t> max_pages) {
-  return {.num_kv_heads = num_kv_heads,
-          .head_dim = head_dim,
-          .value_dim = value_dim,
-          .key_storage = parse_kv_storage(key_storage, "KvPool: key_storage"),
-          .value_storage =
-              parse_kv_storage(value_storage.value_or(key_storage), "KvPool: value_storage"),
-          .page_size = page_size,
-          .max_pages = max_pages.value_or(kUnbounded)};
+// Classes read their numbers themselves: what is wrong with a function's, heed/_explained.py says.
+KvConfig config_of(nb::handle num_kv_heads, nb::handle head_dim, nb::handle value_dim,
+                   nb::handle key_storage, nb::handle value_storage, nb::handle page_size,
+                   nb::handle max_pages) {
+  constexpr const char* kPool = "KvPool";
+  const auto number = [](const char* name, nb::handle object) {
+    return read_as<std::int64_t>(kPool, name, object);
+  };
+  const auto keys = read_as<std::string>(kPool, "key_storage", key_storage);
+  const auto values = read_optional<std::string>(kPool, "value_storage", value_storage);
+  return {
+      .num_kv_heads = number("num_kv_heads", num_kv_heads),
+      .head_dim = number("head_dim", head_dim),
+      .value_dim = read_optional<std::int64_t>(kPool, "value_dim", value_dim),
+      .key_storage = parse_kv_storage(keys, "KvPool: key_storage"),
+      .value_storage = parse_kv_storage(values.value_or(keys), "KvPool: value_storage"),
+      .page_size = number("page_size", page_size),
+      .max_pages = read_optional<std::int64_t>(kPool, "max_pages", max_pages).value_or(kUnbounded)};
 }
 
-Sequence sequence_of(const std::shared_ptr<Pool>& pool, std::optional<std::int64_t> window,
-                     std::int64_t sinks, std::int64_t max_append, std::int64_t rewind) {
-  return {pool, KvSequence(pool->pool, {.window = window.value_or(kUnbounded),
-                                        .sinks = sinks,
-                                        .max_append = max_append,
-                                        .rewind = rewind})};
+Sequence sequence_of(const std::shared_ptr<Pool>& pool, nb::handle window, nb::handle sinks,
+                     nb::handle max_append, nb::handle rewind) {
+  constexpr const char* kSequence = "KvSequence";
+  const auto number = [](const char* name, nb::handle object) {
+    return read_as<std::int64_t>(kSequence, name, object);
+  };
+  const auto bound = read_optional<std::int64_t>(kSequence, "window", window);
+  return {pool, KvSequence(pool->pool, {.window = bound.value_or(kUnbounded),
+                                        .sinks = number("sinks", sinks),
+                                        .max_append = number("max_append", max_append),
+                                        .rewind = number("rewind", rewind)})};
 }
 
 // Calls use(T{}) with the type of numbers, which float64 is none of.
@@ -187,16 +199,16 @@ void bind_pool(nb::module_& module) {
   nb::class_<Pool>(module, "KvPool", "Pages that sequences share.")
       .def(
           "__init__",
-          [](Pool* self, std::int64_t num_kv_heads, std::int64_t head_dim,
-             std::optional<std::int64_t> value_dim, const std::string& key_storage,
-             const std::optional<std::string>& value_storage, std::int64_t page_size,
-             std::optional<std::int64_t> max_pages) {
+          [](Pool* self, nb::handle num_kv_heads, nb::handle head_dim, nb::handle value_dim,
+             nb::handle key_storage, nb::handle value_storage, nb::handle page_size,
+             nb::handle max_pages) {
             new (self) Pool(config_of(num_kv_heads, head_dim, value_dim, key_storage, value_storage,
                                       page_size, max_pages));
           },
-          nb::arg("num_kv_heads"), nb::arg("head_dim"), nb::arg("value_dim") = nb::none(),
-          nb::kw_only(), nb::arg("key_storage") = "float32", nb::arg("value_storage") = nb::none(),
-          nb::arg("page_size") = 128, nb::arg("max_pages") = nb::none())
+          nb::arg("num_kv_heads").none(), nb::arg("head_dim").none(),
+          nb::arg("value_dim") = nb::none(), nb::kw_only(),
+          nb::arg("key_storage").none() = "float32", nb::arg("value_storage") = nb::none(),
+          nb::arg("page_size").none() = 128, nb::arg("max_pages") = nb::none())
       .def_prop_ro("page_bytes", [](const Pool& self) { return self.pool.page_bytes(); })
       .def_prop_ro("allocated_bytes", [](const Pool& self) { return self.pool.allocated_bytes(); })
       .def_prop_ro("pages_in_use", [](const Pool& self) { return self.pool.pages_in_use(); })
@@ -210,12 +222,13 @@ void bind_sequence(nb::module_& module) {
   nb::class_<Sequence>(module, "KvSequence", "The keys and values of one sequence.")
       .def(
           "__init__",
-          [](Sequence* self, const std::shared_ptr<Pool>& pool, std::optional<std::int64_t> window,
-             std::int64_t sinks, std::int64_t max_append, std::int64_t rewind) {
+          [](Sequence* self, const std::shared_ptr<Pool>& pool, nb::handle window, nb::handle sinks,
+             nb::handle max_append, nb::handle rewind) {
             new (self) Sequence(sequence_of(pool, window, sinks, max_append, rewind));
           },
-          nb::arg("pool"), nb::kw_only(), nb::arg("window") = nb::none(), nb::arg("sinks") = 0,
-          nb::arg("max_append") = 1, nb::arg("rewind") = 0)
+          nb::arg("pool"), nb::kw_only(), nb::arg("window") = nb::none(),
+          nb::arg("sinks").none() = 0, nb::arg("max_append").none() = 1,
+          nb::arg("rewind").none() = 0)
       .def("append", &append, nb::arg("key").none(), nb::arg("value").none())
       .def("fork", &fork, nb::arg("n") = nb::none())
       .def(

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "call.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
+#include "scalars.h"
 
 namespace heed::python {
 
@@ -158,14 +160,18 @@ nb::dict generate(const Model& model, const std::vector<std::int64_t>& prompt,
 nb::dict generate_by_names(const Model& model, const std::vector<std::int64_t>& prompt,
                            const nb::dict& options) {
   models::GenerateOptions read;
-  read.max_tokens = nb::cast<std::int64_t>(options["max_tokens"]);
-  read.sampling.temperature = nb::cast<double>(options["temperature"]);
-  read.sampling.top_k = nb::cast<std::int64_t>(options["top_k"]);
-  read.sampling.top_p = nb::cast<double>(options["top_p"]);
-  read.seed = nb::cast<std::uint64_t>(options["seed"]);
-  read.stop = nb::cast<std::vector<std::string>>(options["stop"]);
-  return generate(model, prompt, std::move(read), nb::cast<std::string>(options["cache"]),
-                  options["on_text"]);
+  const auto set = [&](const char* name, auto& value) {
+    value = read_as<std::remove_reference_t<decltype(value)>>("generate", name, options[name]);
+  };
+  std::string cache;
+  set("max_tokens", read.max_tokens);
+  set("temperature", read.sampling.temperature);
+  set("top_k", read.sampling.top_k);
+  set("top_p", read.sampling.top_p);
+  set("seed", read.seed);
+  set("stop", read.stop);
+  set("cache", cache);
+  return generate(model, prompt, std::move(read), cache, options["on_text"]);
 }
 
 nb::object embed(const Model& model, const std::vector<std::string>& texts) {

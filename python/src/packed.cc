@@ -15,6 +15,7 @@
 #include "gradients.h"
 #include "operands.h"
 #include "options.h"
+#include "scalars.h"
 
 namespace heed::python {
 
@@ -85,8 +86,8 @@ nb::object packed_backward(nb::handle grad_out, nb::handle query, nb::handle key
   const AttentionOutputView<float> forward(
       view_of<float>(kept.out), view_of<float>(kept.lse),
       kept.lse_low ? view_of<float>(*kept.lse_low) : FloatView());
-  const auto queries = nb::cast<Boundaries>(cu_seqlens[0]);
-  const auto keys = nb::cast<Boundaries>(cu_seqlens[1]);
+  const auto queries = read_as<Boundaries>(kFunction, "cu_seqlens_q", cu_seqlens[0]);
+  const auto keys = read_as<Boundaries>(kFunction, "cu_seqlens_k", cu_seqlens[1]);
   const CallOptions<float> call(kFunction, options);
   auto found = without_lock(num_threads, [&] {
     return attention_packed_backward(view_of<float>(grads), view_of<float>(operands.query),

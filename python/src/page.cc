@@ -17,6 +17,7 @@
 #include "heed/viz/explorer.h"
 #include "operands.h"
 #include "options.h"
+#include "scalars.h"
 
 namespace heed::python {
 
@@ -196,7 +197,8 @@ std::string attention_page(nb::handle query, nb::handle key, std::int64_t batch,
                            std::optional<std::int64_t> head, const nb::tuple& names,
                            const Options& options) {
   const Operands operands = operands_of(kShowFunction, query, key, {});
-  const Labels labels{"attention", nb::cast<Names>(names[0]), nb::cast<Names>(names[1])};
+  const Labels labels{"attention", read_as<Names>(kShowFunction, "tokens", names[0]),
+                      read_as<Names>(kShowFunction, "tokens", names[1])};
   return page_of(with_type(operands.dtype, [&](auto number) {
     return attention_of<decltype(number)>(operands, options, labels, batch, head);
   }));
@@ -224,8 +226,9 @@ std::string weights_page(const std::vector<nb::tuple>& layers, std::int64_t batc
     const Array array = to_array(kShowFunction, "weights", layer[1]);
     std::optional<Tensor<float>> copy;
     const FloatView view = shown(as_real(kShowFunction, "weights", array, copy), batch, head);
-    const Labels labels{nb::cast<std::string>(layer[0]), nb::cast<Names>(layer[2]),
-                        nb::cast<Names>(layer[3])};
+    const Labels labels{read_as<std::string>(kShowFunction, "title", layer[0]),
+                        read_as<Names>(kShowFunction, "tokens", layer[2]),
+                        read_as<Names>(kShowFunction, "tokens", layer[3])};
     ExplorerSentence sentence = sentence_of(floats_of(view), labels);
     if (head) sentence.heads = {name_of(*head)};
     data.sentences.push_back(std::move(sentence));

@@ -151,6 +151,33 @@ def test_vmap_calls_one_by_one() -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
+BY_ENTRIES = {
+    "attention": lambda x: heed.torch.attention(x, KEY, VALUE, causal="bottom_right"),
+    "attention with lse": lambda x: heed.torch.attention(x, KEY, VALUE, return_lse=True)[1],
+    "attention with weights": lambda x: heed.torch.attention(x, KEY, VALUE, return_weights=True)[1],
+    "bias": lambda x: heed.torch.attention(QUERY, KEY, VALUE, bias=x[..., :1]),
+    "rotary_embedding": lambda x: heed.torch.rotary_embedding(x, x[0, 0, :, :4] * 0 + 1, x[0, 0, :, :4], pairing="halves"),
+    "linear_attention": lambda x: heed.torch.linear_attention(x, QUERY, QUERY)[0],
+    "feature_map_attention": lambda x: heed.torch.feature_map_attention(x, KEY, VALUE),
+}
+
+
+@pytest.mark.parametrize("name", BY_ENTRIES)
+@pytest.mark.parametrize("in_dim", [0, 2])
+def test_vmap_computes_each_entry_alone(name: str, in_dim: int) -> None:
+    function, entries = BY_ENTRIES[name], draw(4, *QUERY.shape, seed=6).requires_grad_(name != "rotary_embedding")
+    expected = torch.stack([function(entry) for entry in entries])
+    found = torch.func.vmap(function, in_dims=in_dim)(entries.movedim(0, in_dim))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    twice = torch.func.vmap(torch.func.vmap(function))(entries.unflatten(0, (2, 2)))
+    torch.testing.assert_close(twice.flatten(0, 1), expected, rtol=0, atol=0)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.func.vmap(function)(entries), expected, rtol=0, atol=0)
+    if entries.requires_grad:
+        gradients = [torch.autograd.grad(out.square().sum(), entries, retain_graph=True)[0] for out in (found, expected)]
+        torch.testing.assert_close(*gradients, rtol=0, atol=0)
+
+
 def test_whoever_asks_for_pytorchs_steps_gets_a_gradient_of_a_gradient() -> None:
     def curvature(function) -> torch.Tensor:
         query = QUERY.clone().requires_grad_()
