@@ -122,7 +122,7 @@ format: ## Lay out every source file as .clang-format says
 
 lint: ## Check layout, names and the usual mistakes
 	$(install) build test mpi lint
-	@scripts/lint
+	@scripts/lint $(ARGS)
 
 clean: ## Remove what was built
 	$(say) 'removing build'
