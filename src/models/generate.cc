@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -71,14 +70,10 @@ class Text {
  public:
   Text(const text::Tokenizer& tokenizer, std::span<const std::int64_t> prompt,
        const GenerateOptions& options)
-      : tokenizer_(tokenizer), stops_(options.stop), on_text_(options.on_text) {
-    stream_ = tokenizer.stream(known(prompt));
-  }
+      : stops_(options.stop), on_text_(options.on_text), stream_(tokenizer.stream(prompt)) {}
 
-  // Whether the text goes on behind the token. A model may have more tokens than its tokenizer
-  // knows: these stand for no text.
+  // Whether the text goes on behind the token.
   bool add(std::int64_t id) {
-    if (id >= tokenizer_.vocab_size()) return true;
     return append(stream_->add(id)) &&
            show(std::min(text_.size() - stops_.held(), whole_characters(text_)));
   }
@@ -93,13 +88,6 @@ class Text {
   std::string take() { return std::move(text_); }
 
  private:
-  std::vector<std::int64_t> known(std::span<const std::int64_t> ids) const {
-    std::vector<std::int64_t> result;
-    std::copy_if(ids.begin(), ids.end(), std::back_inserter(result),
-                 [&](std::int64_t id) { return id >= 0 && id < tokenizer_.vocab_size(); });
-    return result;
-  }
-
   bool append(std::string_view piece) {
     for (const char byte : piece) {
       text_ += byte;
@@ -120,7 +108,6 @@ class Text {
     return goes_on;
   }
 
-  const text::Tokenizer& tokenizer_;
   StopFinder stops_;
   const std::function<bool(std::string_view)>& on_text_;
   std::unique_ptr<text::DecodeStream> stream_;
@@ -187,11 +174,11 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   check_generate(model, prompt, options);
   Generated result{.prompt_tokens = static_cast<std::int64_t>(prompt.size())};
   TorchGenerator random(options.seed);
-  Text text(model.tokenizer(), prompt, options);
   nn::Past past = model.make_past(options.past);
   const Clock::time_point start = Clock::now();
   Tensor<float> hidden = last_row(model.forward(prompt, past));
   result.prefill_seconds = seconds_since(start);
+  Text text(model.tokenizer(), prompt, options);
   const Clock::time_point decode = Clock::now();
   for (;;) {
     if (static_cast<std::int64_t>(result.ids.size()) >= options.max_tokens) break;
