@@ -2,22 +2,42 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <system_error>
 
+#include "heed/error.h"
+#include "io/byte_source.h"
+#include "io/safetensors_header.h"
+
 namespace heed::cli {
 
-bool is_trained_model(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return std::filesystem::exists(path / "config.json", error);
+namespace {
+
+// Whether a file has the settings that heed saves with weights; a damaged one may have had them.
+bool is_saved_by_heed(const std::filesystem::path& file) {
+  try {
+    io::FileSource source(file);
+    const std::string header = io::read_safetensors_header(source);
+    const std::int64_t data_bytes =
+        source.size() - io::kSafetensorsPrefix - static_cast<std::int64_t>(header.size());
+    return io::parse_safetensors_header(header, file.string(), data_bytes)
+        .metadata.contains("settings");
+  } catch (const FormatError&) {
+    return file.extension() == ".safetensors";
   }
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".gguf";
+}
+
+}  // namespace
+
+bool is_trained_model(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return fs::is_regular_file(path, error) && !is_saved_by_heed(path);
+  }
+  const fs::path file = path / "model.safetensors";
+  return fs::exists(path / "config.json", error) || !fs::exists(file, error) ||
+         !is_saved_by_heed(file);
 }
 
 models::Model load_trained(const std::filesystem::path& path) {
@@ -40,9 +60,9 @@ models::Model load_trained(const std::filesystem::path& path) {
 void refuse_trained(const std::filesystem::path& path) {
   if (!is_trained_model(path)) return;
   throw std::runtime_error(
-      fmt::format("--model: '{0}' is a trained model of transformers or a GGUF file, expected what "
-                  "`heed train --save` wrote; `heed heads --model '{0}'` and `heed explain --model "
-                  "'{0}' \"...\"` read it",
+      fmt::format("--model: '{0}' is not what `heed train --save` wrote; a trained model of "
+                  "transformers or a GGUF file is read by `heed heads --model '{0}'` and `heed "
+                  "explain --model '{0}' \"...\"`",
                   path.string()));
 }
 

@@ -8,8 +8,8 @@
 
 namespace heed::cli {
 
-// Whether the path is a folder as transformers saves it (it has config.json) or a GGUF file, not
-// what `heed train` saves.
+// Whether the path is something else than what `heed train` saves: a folder as transformers saves
+// it, a GGUF file, or what models::load() refuses with a reason.
 bool is_trained_model(const std::filesystem::path& path);
 
 // models::load() of what --model names. Throws std::runtime_error where nothing is there, or what

@@ -18,6 +18,7 @@
 #include "io/text_file.h"
 #include "models/checkpoint_index.h"
 #include "models/decode.h"
+#include "models/model_path.h"
 #include "models/weight_format.h"
 
 namespace heed::inline v0::models {
@@ -50,17 +51,6 @@ std::optional<WeightType> type_called(std::string_view name,
       [&](const WeightFormat& format) { return !name.empty() && format.*called == name; });
   if (found == kWeightFormats.end()) return std::nullopt;
   return static_cast<WeightType>(found - kWeightFormats.begin());
-}
-
-bool is_gguf(const fs::path& path) {
-  if (path.extension() == ".gguf") return true;
-  if (path.extension() == ".safetensors") return false;
-  constexpr std::string_view kMagic = "GGUF";
-  io::FileSource file(path);
-  std::string begin(kMagic.size(), '\0');
-  if (file.size() < static_cast<std::int64_t>(begin.size())) return false;
-  file.read(0, std::as_writable_bytes(std::span(begin)));
-  return begin == kMagic;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Vectors of texts.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heed/models/model.h"
 
@@ -11,38 +12,97 @@ namespace {
 // Tokens that go through the layers at once: enough for large products, and memory stays bounded.
 constexpr std::int64_t kTokensAtOnce = 4096;
 
-// Cut off to so many tokens, the last of which is the one that ends a text.
-void truncate(text::Encoding& encoding, std::int64_t max_tokens) {
-  const auto size = static_cast<std::int64_t>(encoding.ids.size());
-  if (size <= max_tokens) return;
-  const auto kept = static_cast<std::ptrdiff_t>(max_tokens - 1);
-  encoding.ids.erase(encoding.ids.begin() + kept, encoding.ids.end() - 1);
-  encoding.ranges.erase(encoding.ranges.begin() + kept, encoding.ranges.end() - 1);
-  encoding.type_ids.erase(encoding.type_ids.begin() + kept, encoding.type_ids.end() - 1);
+// Tokens at the end of a text that stand for nothing in it, such as [SEP].
+std::int64_t num_closing(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
+  std::size_t count = 0;
+  while (count < encoding.ids.size()) {
+    const std::size_t i = encoding.ids.size() - 1 - count;
+    const text::TextRange& range = encoding.ranges[i];
+    if (range.begin != range.end || !tokenizer.is_special(encoding.ids[i])) break;
+    ++count;
+  }
+  return static_cast<std::int64_t>(count);
 }
 
-// The vector of one text, of its tokens' [tokens, width].
-void pool(const Pooling& pooling, FloatView hidden, float* out) {
-  const std::int64_t width = hidden.extent(1);
-  std::fill_n(out, width, 0.0F);
-  if (hidden.empty()) return;
-  const std::int64_t tokens = pooling.kind == Pooling::Kind::kFirstToken ? 1 : hidden.extent(0);
-  std::vector<double> sums(static_cast<std::size_t>(width));
-  for (std::int64_t token = 0; token < tokens; ++token) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      sums[static_cast<std::size_t>(i)] += static_cast<double>(hidden(token, i));
-    }
+// Cut off to so many tokens; those that close a text stay.
+void truncate(const text::Tokenizer& tokenizer, std::int64_t max_tokens, text::Encoding& encoding) {
+  const auto size = static_cast<std::int64_t>(encoding.ids.size());
+  if (size <= max_tokens) return;
+  const std::int64_t closing = std::min(num_closing(tokenizer, encoding), max_tokens);
+  const auto cut = [&](auto& items) {
+    items.erase(items.begin() + (max_tokens - closing), items.end() - closing);
+  };
+  cut(encoding.ids);
+  cut(encoding.ranges);
+  cut(encoding.type_ids);
+}
+
+// How much a token counts, of so many.
+double share_of(Pooling::Kind kind, std::int64_t token, std::int64_t tokens) {
+  switch (kind) {
+    case Pooling::Kind::kFirstToken:
+      return token == 0 ? 1 : 0;
+    case Pooling::Kind::kLastToken:
+      return token == tokens - 1 ? 1 : 0;
+    case Pooling::Kind::kWeightedMean:
+      return static_cast<double>(token + 1);
+    case Pooling::Kind::kMean:
+    case Pooling::Kind::kMeanSqrtLength:
+    case Pooling::Kind::kMax:
+      break;
   }
+  return 1;
+}
+
+// What the sum over the tokens is divided by.
+double divisor_of(Pooling::Kind kind, std::int64_t tokens) {
+  const auto count = static_cast<double>(tokens);
+  switch (kind) {
+    case Pooling::Kind::kMean:
+      return count;
+    case Pooling::Kind::kMeanSqrtLength:
+      return std::sqrt(count);
+    case Pooling::Kind::kWeightedMean:
+      return count * (count + 1) / 2;
+    case Pooling::Kind::kFirstToken:
+    case Pooling::Kind::kLastToken:
+    case Pooling::Kind::kMax:
+      break;
+  }
+  return 1;
+}
+
+// One number of a pooled vector: of column i of a text's [tokens, width].
+double pooled(Pooling::Kind kind, FloatView hidden, std::int64_t i) {
+  const std::int64_t tokens = hidden.extent(0);
+  if (kind == Pooling::Kind::kMax) {
+    float largest = -std::numeric_limits<float>::infinity();
+    for (std::int64_t t = 0; t < tokens; ++t) largest = std::max(largest, hidden(t, i));
+    return static_cast<double>(largest);
+  }
+  double sum = 0;
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    sum += share_of(kind, t, tokens) * static_cast<double>(hidden(t, i));
+  }
+  return sum / divisor_of(kind, tokens);
+}
+
+// The vector of one text, of its tokens' [tokens, width]: the kinds side by side.
+void pool(const Pooling& pooling, FloatView hidden, std::span<float> out) {
+  std::fill(out.begin(), out.end(), 0.0F);
+  if (hidden.empty()) return;
+  std::vector<double> numbers;
   double square = 0;
-  for (double& sum : sums) {
-    sum /= static_cast<double>(tokens);
-    square += sum * sum;
+  for (const Pooling::Kind kind : pooling.kinds) {
+    for (std::int64_t i = 0; i < hidden.extent(1); ++i) {
+      numbers.push_back(pooled(kind, hidden, i));
+      square += numbers.back() * numbers.back();
+    }
   }
   // A vector of length 0 stays as it is.
   const double scale = pooling.normalize && square > 0 ? 1 / std::sqrt(square) : 1;
-  for (std::int64_t i = 0; i < width; ++i) {
-    out[i] = static_cast<float>(sums[static_cast<std::size_t>(i)] * scale);
-  }
+  std::transform(numbers.begin(), numbers.end(), out.begin(),
+                 [&](double number) { return static_cast<float>(number * scale); });
 }
 
 }  // namespace
@@ -52,9 +112,10 @@ Tensor<float> Model::embed(std::span<const std::string> texts) const {
   const std::int64_t max_tokens = std::min(pooling.max_tokens, config().max_positions);
   std::vector<text::Encoding> encodings;
   for (const std::string& text : texts) {
-    truncate(encodings.emplace_back(tokenizer().encode(text)), max_tokens);
+    truncate(tokenizer(), max_tokens,
+             encodings.emplace_back(tokenizer().encode(pooling.prompt + text)));
   }
-  const std::int64_t width = config().hidden_size;
+  const std::int64_t width = config().hidden_size * static_cast<std::int64_t>(pooling.kinds.size());
   auto vectors = Tensor<float>::uninitialized({static_cast<std::int64_t>(texts.size()), width});
   for (std::size_t first = 0; first < encodings.size();) {
     std::size_t last = first;
@@ -67,9 +128,10 @@ Tensor<float> Model::embed(std::span<const std::string> texts) const {
     const Inputs inputs = Inputs::of(std::span(encodings).subspan(first, last - first));
     const Tensor<float> hidden = forward(inputs);
     for (std::size_t i = first; i < last; ++i) {
-      pool(pooling,
-           hidden.view().slice(0, inputs.boundaries[i - first], inputs.boundaries[i - first + 1]),
-           vectors.data() + static_cast<std::int64_t>(i) * width);
+      pool(
+          pooling,
+          hidden.view().slice(0, inputs.boundaries[i - first], inputs.boundaries[i - first + 1]),
+          {vectors.data() + static_cast<std::int64_t>(i) * width, static_cast<std::size_t>(width)});
     }
     first = last;
   }

@@ -1,4 +1,5 @@
-// Configurations of folders as transformers and sentence-transformers save them.
+// Configurations of folders as transformers saves them. What a member that is missing means is what
+// the configuration classes of transformers 5 say.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,276 +10,268 @@
 #include <vector>
 
 #include "heed/models/config.h"
-#include "io/json_value.h"
-#include "io/text_file.h"
 #include "models/config_checks.h"
+#include "models/config_fields.h"
+#include "models/config_keys.h"
+#include "models/folder_pooling.h"
+#include "models/folder_rotary.h"
+#include "models/json_document.h"
 
 namespace heed::inline v0::models {
 
 namespace {
 
-// A file of one JSON value, which its parts refer to.
-class JsonDocument {
- public:
-  explicit JsonDocument(const std::filesystem::path& path)
-      : file_(path.string()), value_(io::parse_json(io::read_text_file(path), file_)) {}
-  io::JsonPart root() const { return {file_, value_}; }
+constexpr std::pair<std::string_view, Activation> kActivations[] = {
+    {"gelu", Activation::kGelu},
+    {"gelu_python", Activation::kGelu},
+    {"gelu_new", Activation::kGeluTanh},
+    {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_python_tanh", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh},
+    {"gelu_accurate", Activation::kGeluTanh},
+    {"silu", Activation::kSilu},
+    {"swish", Activation::kSilu},
+    {"relu", Activation::kRelu}};
 
- private:
-  std::string file_;
-  io::JsonValue value_;
-};
-
-Activation activation_named(const io::JsonPart& json, const std::string& key) {
-  const std::string name = json.at(key).string();
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::kGeluTanh;
-  if (name == "silu") return Activation::kSilu;
-  if (name == "relu") return Activation::kRelu;
-  json.fail(fmt::format(": {} is \"{}\", expected gelu, gelu_new, gelu_pytorch_tanh, silu or relu",
-                        key, name));
-}
-
-// A graph that heed lacks is refused by the member that asks for it.
-void refuse(const io::JsonPart& json, const std::string& key) {
-  if (json.boolean_or(key, false)) json.fail(fmt::format(": {} is true, which heed lacks", key));
+Activation activation_named(ConfigFields& fields, const char* key, const char* otherwise) {
+  const std::string name = fields.string_or(key, otherwise);
+  const auto* const found = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                         [&](const auto& known) { return known.first == name; });
+  if (found != std::end(kActivations)) return found->second;
+  fields.json().fail(fmt::format(
+      ": {} is \"{}\", expected gelu, gelu_new, gelu_pytorch_tanh, silu or relu", key, name));
 }
 
 // dim / num_heads, as configurations mean it that do not say it.
-std::int64_t divided(const io::JsonPart& json, std::int64_t dim, std::int64_t num_heads) {
+std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t num_heads) {
   if (num_heads < 1 || dim % num_heads != 0) {
-    json.fail(fmt::format(": {} heads do not divide a hidden size of {}", num_heads, dim));
+    fields.json().fail(fmt::format(": {} heads do not divide a hidden size of {}", num_heads, dim));
   }
   return dim / num_heads;
 }
 
-std::vector<double> numbers_of(const io::JsonPart& array) {
-  std::vector<double> numbers;
-  for (const io::JsonPart& item : array.items()) numbers.push_back(item.number());
-  return numbers;
+// A size that two members may name.
+std::int64_t either_size(ConfigFields& fields, const char* key, const char* other) {
+  const auto second = fields.find(other);
+  if (!second) return fields.integer(key);
+  const std::int64_t size = second->integer();
+  fields.expect(key, size, fmt::format("{} says so, which is the same", other));
+  return size;
 }
 
-RotaryScaling yarn_of(const io::JsonPart& json, std::int64_t original) {
-  YarnScaling scaling{.factor = json.at("factor").number(), .original_max_len = original};
-  scaling.beta_fast = json.number_or("beta_fast", scaling.beta_fast);
-  scaling.beta_slow = json.number_or("beta_slow", scaling.beta_slow);
-  scaling.truncate = json.boolean_or("truncate", scaling.truncate);
-  if (json.find("attention_factor"))
-    scaling.attention_factor = json.at("attention_factor").number();
-  if (json.find("mscale")) scaling.mscale = json.at("mscale").number();
-  if (json.find("mscale_all_dim")) scaling.mscale_all_dim = json.at("mscale_all_dim").number();
-  return scaling;
-}
+constexpr Biases kAllBiases{.inputs = true, .output = true, .feed_forward = true};
 
-RotaryScaling long_rope_of(const io::JsonPart& json, std::int64_t original,
-                           std::int64_t positions) {
-  LongRopeScaling scaling{.short_factor = numbers_of(json.at("short_factor")),
-                          .long_factor = numbers_of(json.at("long_factor")),
-                          .original_max_len = original};
-  scaling.factor =
-      json.number_or("factor", static_cast<double>(positions) /
-                                   static_cast<double>(std::max<std::int64_t>(original, 1)));
-  if (json.find("attention_factor"))
-    scaling.attention_factor = json.at("attention_factor").number();
-  return scaling;
-}
-
-// @param positions that the model has, for scalings that do not say what it was trained on
-RotaryScaling scaling_of(const io::JsonPart& json, std::int64_t positions) {
-  const std::string type = json.string_or("rope_type", json.string_or("type", "default"));
-  const std::int64_t original = json.integer_or("original_max_position_embeddings", positions);
-  if (type == "default") return {};
-  if (type == "linear") return LinearScaling{json.at("factor").number()};
-  if (type == "dynamic") return DynamicNtkScaling{json.at("factor").number(), original};
-  if (type == "yarn") return yarn_of(json, original);
-  if (type == "longrope" || type == "su") return long_rope_of(json, original, positions);
-  if (type == "llama3") {
-    return Llama3Scaling{.factor = json.at("factor").number(),
-                         .original_max_len = original,
-                         .low_freq_factor = json.at("low_freq_factor").number(),
-                         .high_freq_factor = json.at("high_freq_factor").number()};
-  }
-  json.fail(fmt::format(
-      "rope_type is \"{}\", expected default, linear, dynamic, yarn, longrope, su or llama3",
-      type));
-}
-
-// Of the parameters, where they have it, or of the whole configuration.
-double either_number(const io::JsonPart& json, const std::optional<io::JsonPart>& parameters,
-                     const char* key, double otherwise) {
-  const double outside = json.number_or(key, otherwise);
-  return parameters ? parameters->number_or(key, outside) : outside;
-}
-
-// transformers 5 has everything in rope_parameters; before it was rope_theta and rope_scaling.
-RotaryPositions rotary_of(const io::JsonPart& json, const ModelConfig& config) {
-  const bool is_new = json.find("rope_parameters").has_value();
-  const std::optional<io::JsonPart> parameters =
-      json.find(is_new ? "rope_parameters" : "rope_scaling");
-  RotaryPositions rotary;
-  rotary.base = either_number(json, parameters, "rope_theta", rotary.base);
-  const double share = either_number(json, parameters, "partial_rotary_factor", 1);
-  if (!(share > 0 && share <= 1)) {
-    json.fail(fmt::format(": partial_rotary_factor is {}, expected more than 0 to 1", share));
-  }
-  rotary.rotary_dim = static_cast<std::int64_t>(static_cast<double>(config.head_dim) * share);
-  rotary.pairing = RotaryPairing::kHalves;
-  if (parameters) rotary.scaling = scaling_of(*parameters, config.max_positions);
-  return rotary;
-}
-
-ModelConfig bert_config(const io::JsonPart& json) {
-  refuse(json, "is_decoder");
-  refuse(json, "add_cross_attention");
-  if (const std::string kind = json.string_or("position_embedding_type", "absolute");
-      kind != "absolute") {
-    json.fail(fmt::format(": position_embedding_type is \"{}\", expected absolute", kind));
-  }
+ModelConfig bert_config(ConfigFields& fields) {
+  fields.expect("is_decoder", false, "heed has BERT as an encoder");
+  fields.expect("is_causal", false, "heed has BERT as an encoder");
+  fields.expect("position_embedding_type", "absolute", "heed has no other positions of BERT");
   ModelConfig config{.family = Family::kBert};
-  config.num_layers = json.at("num_hidden_layers").integer();
-  config.num_heads = json.at("num_attention_heads").integer();
+  config.num_layers = fields.integer("num_hidden_layers");
+  config.num_heads = fields.integer("num_attention_heads");
   config.num_kv_heads = config.num_heads;
-  config.hidden_size = json.at("hidden_size").integer();
-  config.head_dim = divided(json, config.hidden_size, config.num_heads);
-  config.intermediate_size = json.at("intermediate_size").integer();
-  config.max_positions = json.at("max_position_embeddings").integer();
-  config.num_token_types = json.integer_or("type_vocab_size", 2);
-  config.norm_epsilon = json.number_or("layer_norm_eps", 1e-12);
-  config.activation = activation_named(json, "hidden_act");
-  config.biases = {.inputs = true, .output = true, .feed_forward = true};
+  config.hidden_size = fields.integer("hidden_size");
+  config.head_dim = divided(fields, config.hidden_size, config.num_heads);
+  config.intermediate_size = fields.integer("intermediate_size");
+  config.max_positions = fields.integer("max_position_embeddings");
+  config.num_token_types = fields.integer_or("type_vocab_size", 2);
+  config.norm_epsilon = fields.number_or("layer_norm_eps", 1e-12);
+  config.activation = activation_named(fields, "hidden_act", "gelu");
+  config.biases = kAllBiases;
   return config;
 }
 
-ModelConfig gpt2_config(const io::JsonPart& json) {
-  refuse(json, "scale_attn_by_inverse_layer_idx");
-  refuse(json, "add_cross_attention");
-  if (!json.boolean_or("scale_attn_weights", true)) {
-    json.fail(": scale_attn_weights is false, which heed lacks");
-  }
+ModelConfig gpt2_config(ConfigFields& fields) {
+  constexpr std::string_view kScale = "heed scales scores by 1 / √head_dim";
+  fields.expect("scale_attn_by_inverse_layer_idx", false, kScale);
+  fields.expect("scale_attn_weights", true, kScale);
   ModelConfig config{.family = Family::kGpt2};
-  config.num_layers = json.at("n_layer").integer();
-  config.num_heads = json.at("n_head").integer();
+  config.num_layers = either_size(fields, "n_layer", "num_hidden_layers");
+  config.num_heads = either_size(fields, "n_head", "num_attention_heads");
   config.num_kv_heads = config.num_heads;
-  config.hidden_size = json.at("n_embd").integer();
-  config.head_dim = divided(json, config.hidden_size, config.num_heads);
+  config.hidden_size = either_size(fields, "n_embd", "hidden_size");
+  config.head_dim = divided(fields, config.hidden_size, config.num_heads);
   // A file may hold any number: four times it must not overflow before it is checked.
   config.intermediate_size =
-      json.integer_or("n_inner", 4 * std::clamp<std::int64_t>(config.hidden_size, 0, 1 << 20));
-  config.max_positions = json.integer_or("n_positions", json.integer_or("n_ctx", 1024));
-  config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5);
-  config.activation = activation_named(json, "activation_function");
-  config.biases = {.inputs = true, .output = true, .feed_forward = true};
-  config.has_tied_head = json.boolean_or("tie_word_embeddings", true);
+      fields.integer_or("n_inner", 4 * std::clamp<std::int64_t>(config.hidden_size, 0, 1 << 20));
+  const bool has_positions = fields.find("n_positions") || fields.find("max_position_embeddings");
+  config.max_positions =
+      has_positions ? either_size(fields, "n_positions", "max_position_embeddings") : 1024;
+  config.norm_epsilon = fields.number_or("layer_norm_epsilon", 1e-5);
+  config.activation = activation_named(fields, "activation_function", "gelu_new");
+  config.biases = kAllBiases;
+  config.has_tied_head = fields.boolean_or("tie_word_embeddings", true);
   return config;
 }
 
-// The window of Mistral, and of Qwen2 where all layers have it.
-std::optional<std::int64_t> window_of(const io::JsonPart& json, const std::string& model_type) {
-  if (!json.find("sliding_window")) return std::nullopt;
-  if (model_type == "llama") return std::nullopt;
-  if (model_type == "qwen2" && !json.boolean_or("use_sliding_window", false)) return std::nullopt;
-  if (model_type == "qwen2") json.fail(": use_sliding_window is true, which heed lacks for qwen2");
-  return json.at("sliding_window").integer();
+// What tells Llama, Mistral and Qwen2 apart: what members mean that are missing.
+struct LlamaKind {
+  std::string_view name;
+  std::int64_t max_positions;
+  std::int64_t num_kv_heads;  // 0: as many as heads
+  std::int64_t window;        // 0: none
+};
+constexpr LlamaKind kLlama{.name = "llama", .max_positions = 2048, .num_kv_heads = 0, .window = 0};
+constexpr LlamaKind kMistral{
+    .name = "mistral", .max_positions = 131072, .num_kv_heads = 8, .window = 4096};
+constexpr LlamaKind kQwen2{
+    .name = "qwen2", .max_positions = 32768, .num_kv_heads = 32, .window = 4096};
+
+std::int64_t kv_heads_of(ConfigFields& fields, const LlamaKind& kind, std::int64_t num_heads) {
+  const bool is_missing = !fields.has("num_key_value_heads") && kind.num_kv_heads > 0;
+  return fields.integer_or("num_key_value_heads", is_missing ? kind.num_kv_heads : num_heads);
 }
 
-// Qwen2's are fixed, Llama's are said.
-Biases llama_biases(const io::JsonPart& json, const std::string& model_type) {
-  if (model_type == "qwen2") return {.inputs = true};
-  if (model_type == "mistral") return {};
-  const bool has_biases = json.boolean_or("attention_bias", false);
-  return {.inputs = has_biases,
-          .output = has_biases,
-          .feed_forward = json.boolean_or("mlp_bias", false)};
+// Qwen2's are fixed, Mistral has none, Llama's are said.
+Biases biases_of(ConfigFields& fields, const LlamaKind& kind) {
+  if (kind.name == kLlama.name) {
+    const bool has_biases = fields.boolean_or("attention_bias", false);
+    return {.inputs = has_biases,
+            .output = has_biases,
+            .feed_forward = fields.boolean_or("mlp_bias", false)};
+  }
+  const bool is_qwen2 = kind.name == kQwen2.name;
+  fields.expect("attention_bias", is_qwen2, "a model of this type has it so");
+  fields.expect("mlp_bias", false, "a model of this type has it so");
+  return {.inputs = is_qwen2};
 }
 
-ModelConfig llama_config(const io::JsonPart& json, const std::string& model_type) {
+// Of so many layers those that have a window, as layer_types says or else `otherwise`.
+std::int64_t layers_with_window(ConfigFields& fields, std::int64_t num_layers,
+                                std::int64_t otherwise) {
+  const auto types = fields.find("layer_types");
+  if (!types) return otherwise;
+  const std::vector<io::JsonPart> items = types->items();
+  if (static_cast<std::int64_t>(items.size()) != num_layers) {
+    types->fail(
+        fmt::format(" has {} types, expected one for each of {} layers", items.size(), num_layers));
+  }
+  std::int64_t count = 0;
+  for (const io::JsonPart& item : items) {
+    const bool is_sliding = item.string() == "sliding_attention";
+    if (!is_sliding && item.string() != "full_attention") {
+      item.fail(
+          fmt::format(" is \"{}\", expected full_attention or sliding_attention", item.string()));
+    }
+    count += is_sliding ? 1 : 0;
+  }
+  return count;
+}
+
+// How many positions a query sees, its own too, of all layers alike. A Mistral has its window
+// whatever else is said; a Llama has none.
+std::optional<std::int64_t> window_of(ConfigFields& fields, const LlamaKind& kind,
+                                      std::int64_t num_layers) {
+  std::optional<std::int64_t> size;
+  if (const auto found = fields.find("sliding_window")) size = found->integer();
+  if (!fields.has("sliding_window") && kind.window > 0) size = kind.window;
+  const bool is_qwen2 = kind.name == kQwen2.name;
+  const bool is_mistral = kind.name == kMistral.name;
+  const bool is_used = fields.boolean_or("use_sliding_window", !is_qwen2) && size;
+  const std::int64_t all = std::max<std::int64_t>(num_layers, 0);
+  const std::int64_t first = fields.integer_or("max_window_layers", is_qwen2 ? 28 : 0);
+  const std::int64_t behind = all - std::clamp<std::int64_t>(first, 0, all);
+  const std::int64_t layers = layers_with_window(fields, num_layers, is_used ? behind : 0);
+  if (layers == 0 && !(is_mistral && size)) return std::nullopt;
+  if (is_used && layers == num_layers && kind.window > 0) return size;
+  fields.json().fail(fmt::format(
+      ": sliding_window is {}, use_sliding_window {}, and {} of {} layers have the window by "
+      "max_window_layers or layer_types; heed computes {} models with {}",
+      size.value_or(0), is_used, layers, num_layers, kind.name,
+      kind.window == 0 ? "no window" : "one window in all layers or none"));
+}
+
+ModelConfig llama_config(ConfigFields& fields, const LlamaKind& kind) {
+  fields.expect("rope_interleaved", false, "heed turns the halves of heads");
   ModelConfig config{.family = Family::kLlama};
-  config.num_layers = json.at("num_hidden_layers").integer();
-  config.num_heads = json.at("num_attention_heads").integer();
-  config.num_kv_heads = json.integer_or("num_key_value_heads", config.num_heads);
-  config.hidden_size = json.at("hidden_size").integer();
-  config.head_dim = json.find("head_dim") ? json.at("head_dim").integer()
-                                          : divided(json, config.hidden_size, config.num_heads);
-  config.intermediate_size = json.at("intermediate_size").integer();
-  config.max_positions = json.integer_or("max_position_embeddings", 2048);
-  config.norm_epsilon = json.number_or("rms_norm_eps", 1e-6);
-  config.activation = activation_named(json, "hidden_act");
-  config.biases = llama_biases(json, model_type);
-  config.has_tied_head = json.boolean_or("tie_word_embeddings", false);
-  config.rotary = rotary_of(json, config);
-  config.window = window_of(json, model_type);
+  config.num_layers = fields.integer("num_hidden_layers");
+  config.num_heads = fields.integer("num_attention_heads");
+  config.num_kv_heads = kv_heads_of(fields, kind, config.num_heads);
+  config.hidden_size = fields.integer("hidden_size");
+  config.head_dim = fields.find("head_dim") ? fields.integer("head_dim")
+                                            : divided(fields, config.hidden_size, config.num_heads);
+  config.intermediate_size = fields.integer("intermediate_size");
+  config.max_positions = fields.integer_or("max_position_embeddings", kind.max_positions);
+  config.norm_epsilon = fields.number_or("rms_norm_eps", 1e-6);
+  config.activation = activation_named(fields, "hidden_act", "silu");
+  config.biases = biases_of(fields, kind);
+  config.has_tied_head = fields.boolean_or("tie_word_embeddings", false);
+  config.rotary = read_rotary(fields, config);
+  config.window = window_of(fields, kind, config.num_layers);
   return config;
 }
 
-ModelConfig config_of(const io::JsonPart& json) {
-  const std::string type = json.at("model_type").string();
-  if (type == "bert") return bert_config(json);
-  if (type == "gpt2") return gpt2_config(json);
-  if (type == "llama" || type == "mistral" || type == "qwen2") return llama_config(json, type);
-  json.fail(
+ModelConfig config_of(ConfigFields& fields) {
+  const std::string type = fields.at("model_type").string();
+  if (type == "bert") return bert_config(fields);
+  if (type == "gpt2") return gpt2_config(fields);
+  for (const LlamaKind& kind : {kLlama, kMistral, kQwen2}) {
+    if (type == kind.name) return llama_config(fields, kind);
+  }
+  fields.json().fail(
       fmt::format(": model_type is \"{}\", expected bert, gpt2, llama, mistral or qwen2", type));
 }
 
+// Members that say of any model what heed has one way only.
+void check_common(ConfigFields& fields, const ModelConfig& config) {
+  constexpr std::string_view kEncoderDecoder = "heed has encoders and decoders apart";
+  fields.expect_nothing("is_encoder_decoder", kEncoderDecoder);
+  fields.expect_nothing("tie_encoder_decoder", kEncoderDecoder);
+  fields.expect_nothing("add_cross_attention", kEncoderDecoder);
+  fields.expect_nothing("cross_attention_hidden_size", kEncoderDecoder);
+  if (config.is_causal()) {
+    fields.expect("is_causal", true, "heed's decoders see no later tokens");
+    fields.find("is_decoder");  // they are decoders either way
+  }
+  fields.expect_nothing("auto_map", "the folder brings code of its own, which heed does not run");
+  constexpr std::string_view kQuantised = "heed reads quantised weights from GGUF files";
+  fields.expect_nothing("quantization_config", kQuantised);
+  fields.expect_nothing("compression_config", kQuantised);
+  fields.expect_nothing("pruned_heads", "heads that were taken out are not in the file");
+}
+
 // One token or an array of them.
-void add_end_ids(const io::JsonPart& json, std::vector<std::int64_t>& ids) {
-  const std::optional<io::JsonPart> ends = json.find("eos_token_id");
-  if (!ends) return;
+std::vector<std::int64_t> end_ids_of(ConfigFields& fields) {
+  std::vector<std::int64_t> ids;
+  const std::optional<io::JsonPart> ends = fields.find("eos_token_id");
+  if (!ends) return ids;
   const bool is_array = ends->is(io::JsonKind::kArray);
   for (const io::JsonPart& end : is_array ? ends->items() : std::vector{*ends}) {
     if (std::find(ids.begin(), ids.end(), end.integer()) == ids.end()) ids.push_back(end.integer());
   }
+  return ids;
 }
 
-Pooling::Kind pooling_kind(const io::JsonPart& json) {
-  if (json.boolean_or("pooling_mode_mean_tokens", false)) return Pooling::Kind::kMean;
-  if (json.boolean_or("pooling_mode_cls_token", false)) return Pooling::Kind::kFirstToken;
-  json.fail(": it names neither pooling_mode_mean_tokens nor pooling_mode_cls_token as true");
-}
-
-// Whether vectors go through a layer that makes their length 1.
-bool normalizes(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / "modules.json")) return false;
-  const JsonDocument document(folder / "modules.json");
-  for (const io::JsonPart& module : document.root().items()) {
-    if (module.string_or("type", "") == "sentence_transformers.models.Normalize") return true;
-  }
-  return false;
-}
-
-// How sentence-transformers makes one vector of a text's tokens, where the folder says so.
-std::optional<Pooling> read_pooling(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "1_Pooling" / "config.json";
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  Pooling pooling{.kind = pooling_kind(JsonDocument(file).root())};
-  pooling.normalize = std::filesystem::exists(folder / "2_Normalize") || normalizes(folder);
-  if (std::filesystem::exists(folder / "sentence_bert_config.json")) {
-    const JsonDocument document(folder / "sentence_bert_config.json");
-    pooling.max_tokens = document.root().integer_or("max_seq_length", kUnbounded);
-    if (pooling.max_tokens < 1) {
-      document.root().fail(
-          fmt::format(": max_seq_length is {}, expected at least 1", pooling.max_tokens));
-    }
-  }
-  return pooling;
+// generation_config.json counts where it says which tokens end a text. The rest of it is how tokens
+// are chosen, which callers say themselves.
+void read_generation_config(const std::filesystem::path& folder, ModelConfig& config) {
+  const std::filesystem::path path = folder / "generation_config.json";
+  if (!std::filesystem::exists(path)) return;
+  const JsonDocument document(path);
+  ConfigFields fields(document.root());
+  if (fields.has("eos_token_id")) config.end_ids = end_ids_of(fields);
 }
 
 }  // namespace
 
 ModelConfig read_config(const std::filesystem::path& folder) {
-  const JsonDocument document(folder / "config.json");
-  const io::JsonPart json = document.root();
-  ModelConfig config = config_of(json);
-  config.vocab_size = json.at("vocab_size").integer();
-  config.architecture = json.at("model_type").string();
-  if (const auto names = json.find("architectures"); names && !names->items().empty()) {
+  const std::filesystem::path transformer = transformer_folder(folder);
+  const JsonDocument document(transformer / "config.json");
+  ConfigFields fields(document.root());
+  ModelConfig config = config_of(fields);
+  check_common(fields, config);
+  config.vocab_size = fields.integer("vocab_size");
+  config.architecture = fields.at("model_type").string();
+  if (const auto names = fields.find("architectures"); names && !names->items().empty()) {
     config.architecture = names->items().front().string();
   }
-  add_end_ids(json, config.end_ids);
-  if (std::filesystem::exists(folder / "generation_config.json")) {
-    add_end_ids(JsonDocument(folder / "generation_config.json").root(), config.end_ids);
-  }
-  config.pooling = read_pooling(folder);
-  check_config(config, json.file());
+  config.end_ids = end_ids_of(fields);
+  fields.ignore(keys_without_effect());
+  fields.ignore(keys_without_effect(config.family));
+  fields.ignore(keys_of_generation());
+  fields.check_all_known();
+  read_generation_config(transformer, config);
+  config.pooling = read_pooling(folder, config.hidden_size);
+  check_config(config, fields.file());
   return config;
 }
 

@@ -8,6 +8,9 @@
 
 #include "heed/error.h"
 #include "heed/models/model.h"
+#include "models/folder_pooling.h"
+#include "models/model_path.h"
+#include "models/no_tokenizer.h"
 #include "models/parts.h"
 #include "models/weight_names.h"
 #include "models/weight_reader.h"
@@ -108,24 +111,29 @@ void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& 
   read_head(reader, names, parts);
 }
 
+bool has_tokenizer(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / "tokenizer.json") ||
+         std::filesystem::exists(folder / "vocab.txt");
+}
+
 }  // namespace
 
 Model load(const std::filesystem::path& path) {
-  const Checkpoint checkpoint = Checkpoint::open(path);
-  const std::optional<GgufFile> gguf = checkpoint.gguf();
-  if (!gguf && !std::filesystem::is_directory(path)) {
-    throw IoError(
-        fmt::format("{}: expected a folder with config.json and model.safetensors, or a GGUF file",
-                    path.string()));
-  }
+  const std::filesystem::path folder =
+      std::filesystem::is_directory(path) ? transformer_folder(path) : path;
+  check_model_path(folder);
   auto parts = std::make_shared<Model::Parts>();
+  const Checkpoint& checkpoint = parts->checkpoint.emplace(Checkpoint::open(folder));
+  const std::optional<GgufFile> gguf = checkpoint.gguf();
   parts->config = gguf ? read_config(*gguf) : read_config(path);
-  parts->tokenizer = text::load_tokenizer(path);
+  parts->tokenizer =
+      gguf || has_tokenizer(folder) ? text::load_tokenizer(folder) : no_tokenizer(folder.string());
   const Family family = parts->config.family;
   const WeightNames& names = gguf ? names_in_gguf(family) : names_in_folder(family);
   WeightReader reader(checkpoint, names);
   read_weights(reader, names, *parts);
   reader.check_all_read(parts->config);
+  parts->tensors = reader.read();
   return Model(std::move(parts));
 }
 

@@ -9,6 +9,7 @@
 
 #include "heed/error.h"
 #include "heed/statistics.h"
+#include "models/finite.h"
 #include "models/graph.h"
 #include "models/parts.h"
 
@@ -120,7 +121,9 @@ Tensor<float> Model::forward(const Inputs& inputs, const ForwardOptions& options
   const PassInputs pass{inputs.ids, inputs.boundaries, inputs.type_ids};
   check_inputs("Model::forward", config(), pass);
   check_switched_off(config(), options);
-  return run_graph(*parts_, pass, options);
+  Tensor<float> hidden = run_graph(*parts_, pass, options);
+  check_finite("Model::forward", *parts_, hidden);
+  return hidden;
 }
 
 nn::Past Model::make_past(const PastOptions& options) const {
@@ -152,7 +155,9 @@ Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
   check_switched_off(config(), options);
   const std::int64_t before = past.length();
   try {
-    return run_graph(*parts_, pass, options);
+    Tensor<float> hidden = run_graph(*parts_, pass, options);
+    check_finite("Model::forward", *parts_, hidden);
+    return hidden;
   } catch (...) {
     // Some layers have read the tokens, others have not.
     for (std::int64_t i = 0; i < past.num_layers(); ++i) past.layer(i).front().truncate(before);
@@ -170,6 +175,7 @@ Tensor<float> Model::logits(FloatView hidden) const {
   }
   auto logits = Tensor<float>::uninitialized({hidden.extent(0), config().vocab_size});
   parts_->head.apply(hidden, logits);
+  check_finite("Model::logits", *parts_, logits);
   return logits;
 }
 

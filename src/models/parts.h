@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
 #include "heed/models/model.h"
 #include "heed/models/weight_matrix.h"
@@ -41,6 +43,8 @@ struct TransformerLayer {
 struct Model::Parts {
   ModelConfig config;
   std::unique_ptr<const text::Tokenizer> tokenizer;
+  std::optional<Checkpoint> checkpoint;  // where the weights came from
+  std::vector<std::string> tensors;      // the names of those that are used
 
   WeightMatrix tokens;       // [vocab_size, hidden_size]
   WeightMatrix positions;    // [max_positions, hidden_size], or nothing

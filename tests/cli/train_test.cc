@@ -277,7 +277,7 @@ TEST_F(Train, GenerateNamesWhatIsWrong) {
   expect_error(1, {"generate", "--model", path("copy")},
                "is of `heed train copy`, expected `heed train lm`");
   write_safetensors(path("m/model.safetensors"), {});
-  expect_error(1, {"generate", "--model", path("m")}, "does not hold the settings");
+  expect_error(1, {"generate", "--model", path("m")}, "a folder without config.json");
   write_safetensors(path("m/model.safetensors"), {},
                     {{"settings", R"({"task":"lm","model":{"vocab_size":1,"context":1,"layers":1,)"
                                   R"("d_model":1000000000000,"heads":1,"positions":"none"}})"}});

@@ -4,15 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <map>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "heed/error.h"
-#include "heed/io/safetensors.h"
 #include "heed/parallel.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
@@ -228,20 +224,6 @@ TEST(ModelFiles, FilesThatDoNotFitAreRefused) {
               testing::ThrowsMessage<IoError>(HasSubstr("/nowhere")));
 }
 
-// Writes the tensors of a folder anew, changed.
-template <class Change>
-void change_tensors(const TinyModel& files, Change change) {
-  const std::filesystem::path path = files.folder() / "model.safetensors";
-  std::map<std::string, Tensor<float>> tensors;
-  for (auto& [name, tensor] : read_safetensors(path).tensors) {
-    tensors.emplace(name, std::get<Tensor<float>>(std::move(tensor)));
-  }
-  change(tensors);
-  std::map<std::string, AnyView> views;
-  for (const auto& [name, tensor] : tensors) views.emplace(name, tensor.view());
-  write_safetensors(path, views);
-}
-
 class ModelTensors : public testing::TestWithParam<Family> {
  protected:
   TinyModel files_{GetParam()};
@@ -251,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ModelTensors, Values(Family::kBert, Family::kGpt2, 
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST_P(ModelTensors, AreAllUsedOrRefusedByName) {
-  change_tensors(files_, [](auto& tensors) { tensors["a.stranger"] = Tensor<float>({2}); });
+  files_.change_tensors([](auto& tensors) { tensors["a.stranger"] = Tensor<float>({2}); });
   EXPECT_THAT([&] { models::load(files_.folder()); },
               testing::ThrowsMessage<FormatError>(
                   HasSubstr("tensor 'a.stranger' belongs to no part of a ")));
@@ -269,12 +251,12 @@ TEST_P(ModelTensors, OfALayerTooManyAreRefused) {
 
 TEST_P(ModelTensors, ThatAreMissingAreNamedBiasesToo) {
   std::vector<std::string> names;
-  change_tensors(files_, [&](auto& tensors) {
+  files_.change_tensors([&](auto& tensors) {
     for (const auto& [name, tensor] : tensors) names.push_back(name);
   });
   for (const std::string& name : names) {
     const TinyModel files(GetParam());
-    change_tensors(files, [&](auto& tensors) { tensors.erase(name); });
+    files.change_tensors([&](auto& tensors) { tensors.erase(name); });
     if (name == "lm_head.weight") {
       EXPECT_FALSE(models::load(files.folder()).has_head());
       continue;
@@ -293,17 +275,54 @@ TEST(ModelFiles, ThatChangeNothingAreNotMissed) {
   for (const auto& [family, names] : harmless) {
     const TinyModel files(family);
     const Tensor<float> expected = models::load(files.folder()).forward(Inputs::of(kIds));
-    change_tensors(files, [&](auto& tensors) {
+    files.change_tensors([&](auto& tensors) {
       for (const std::string& name : names) tensors[name] = Tensor<float>({2});
     });
     EXPECT_TRUE(same_bits(models::load(files.folder()).forward(Inputs::of(kIds)), expected));
   }
 }
 
+TEST(ModelFiles, WeightsThatAreNoNumbersAreNamedWhenTheyAreUsed) {
+  const TinyModel files(Family::kLlama);
+  const char* const name = "model.layers.1.mlp.up_proj.weight";
+  files.change_tensors([&](auto& tensors) { tensors[name](3, 4) = std::nanf(""); });
+  const Model model = models::load(files.folder());
+  const std::string expected = std::string("tensor ") + name + " of shape [36, 24] holds nan";
+  EXPECT_THAT([&] { model.forward(Inputs::of(kIds)); },
+              testing::ThrowsMessage<FormatError>(HasSubstr(expected)));
+  EXPECT_THAT([&] { model.embed(std::vector<std::string>{"w1 w2"}); },
+              testing::ThrowsMessage<FormatError>(HasSubstr(expected)));
+  nn::Past past = model.make_past();
+  EXPECT_THAT([&] { model.forward(kIds, past); },
+              testing::ThrowsMessage<FormatError>(HasSubstr(expected)));
+  EXPECT_EQ(past.length(), 0);
+}
+
+TEST(ModelFiles, AHeadThatHoldsNoNumbersIsNamed) {
+  const TinyModel files(Family::kLlama);
+  files.change_tensors([&](auto& tensors) { tensors["lm_head.weight"](1, 2) = INFINITY; });
+  const Model model = models::load(files.folder());
+  const Tensor<float> hidden = model.forward(Inputs::of(kIds));
+  EXPECT_THAT([&] { model.logits(hidden); },
+              testing::ThrowsMessage<FormatError>(HasSubstr("tensor lm_head.weight of shape")));
+}
+
+TEST(ModelFiles, NumbersBeyondFloatAreNoResult) {
+  const TinyModel files(Family::kBert);
+  files.change_tensors([&](auto& tensors) {
+    for (float& weight : tensors["embeddings.word_embeddings.weight"].elements()) weight = 3e38F;
+    for (float& weight : tensors["embeddings.position_embeddings.weight"].elements()) {
+      weight = 3e38F;
+    }
+  });
+  EXPECT_THAT([&] { models::load(files.folder()).forward(Inputs::of(kIds)); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("beyond float32")));
+}
+
 TEST(ModelFiles, BiasesThatTheConfigurationDeniesAreRefused) {
   const TinyModel files(Family::kLlama);
   const std::string name = "model.layers.1.mlp.up_proj.bias";
-  change_tensors(files, [&](auto& tensors) { tensors[name] = Tensor<float>({36}); });
+  files.change_tensors([&](auto& tensors) { tensors[name] = Tensor<float>({36}); });
   EXPECT_THAT(
       [&] { models::load(files.folder()); },
       testing::ThrowsMessage<FormatError>(HasSubstr("tensor '" + name + "' belongs to no")));

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 
 #include "heed/io/safetensors.h"
 #include "support/tensors.h"
@@ -210,6 +211,19 @@ TinyModel::~TinyModel() {
 
 void TinyModel::write(const std::string& name, const std::string& text) const {
   std::ofstream(folder_ / name) << text;
+}
+
+void TinyModel::change_tensors(
+    const std::function<void(std::map<std::string, Tensor<float>>&)>& change) const {
+  const std::filesystem::path path = folder_ / "model.safetensors";
+  std::map<std::string, Tensor<float>> tensors;
+  for (auto& [name, tensor] : read_safetensors(path).tensors) {
+    tensors.emplace(name, std::get<Tensor<float>>(std::move(tensor)));
+  }
+  change(tensors);
+  std::map<std::string, AnyView> views;
+  for (const auto& [name, tensor] : tensors) views.emplace(name, tensor.view());
+  write_safetensors(path, views);
 }
 
 std::string TinyModel::read(const std::string& name) const {

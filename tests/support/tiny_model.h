@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "heed/models/config.h"
+#include "heed/tensor.h"
 
 namespace heed::testing_support {
 
@@ -20,6 +23,9 @@ class TinyModel {
   // Writes a file of the folder anew.
   void write(const std::string& name, const std::string& text) const;
   std::string read(const std::string& name) const;
+  // Writes model.safetensors anew, changed.
+  void change_tensors(
+      const std::function<void(std::map<std::string, Tensor<float>>&)>& change) const;
 
  private:
   std::filesystem::path folder_;

@@ -36,10 +36,18 @@ enum class Activation {
 
 /// How the vectors of a text's tokens become one.
 struct Pooling {
-  enum class Kind { kMean, kFirstToken };
-  Kind kind = Kind::kMean;
-  bool normalize = false;                ///< to length 1
-  std::int64_t max_tokens = kUnbounded;  ///< longer texts are cut off
+  enum class Kind {
+    kMean,
+    kFirstToken,
+    kLastToken,
+    kMax,             ///< of each column
+    kMeanSqrtLength,  ///< the sum divided by the square root of the number of tokens
+    kWeightedMean,    ///< token i counts i + 1 times
+  };
+  std::vector<Kind> kinds = {Kind::kMean};  ///< of each a vector; they stand side by side
+  bool normalize = false;                   ///< all of it to length 1
+  std::int64_t max_tokens = kUnbounded;     ///< longer texts are cut off
+  std::string prompt = {};                  ///< stands before every text
 };
 
 /// A rotary embedding of query and key.
@@ -83,15 +91,16 @@ struct ModelConfig {
   /// configuration says, as transformers reads it.
   bool has_tied_head = true;
   std::vector<std::int64_t> end_ids = {};         ///< tokens that end a text
-  std::optional<Pooling> pooling = std::nullopt;  ///< where the folder says how
+  std::optional<Pooling> pooling = std::nullopt;  ///< of folders
 
   bool is_causal() const noexcept { return family != Family::kBert; }
 };
 
 /// Of the config.json of a folder as transformers saves it, and of what sentence-transformers adds
-/// (modules.json, 1_Pooling/config.json, sentence_bert_config.json).
+/// (modules.json and the files of the modules that it lists, sentence_bert_config.json,
+/// config_sentence_transformers.json). Every member is used, or known to change no result.
 /// @throws FormatError naming the file and the member that is missing, of a wrong kind, out of
-/// range or means something that heed's graphs lack; IoError.
+/// range, unknown, or means something that heed's graphs lack; IoError.
 HEED_API ModelConfig read_config(const std::filesystem::path& folder);
 /// Of a GGUF file's metadata. @throws FormatError naming the key.
 HEED_API ModelConfig read_config(const GgufFile& file);

@@ -86,6 +86,7 @@ struct PastOptions {
 class HEED_API Model {
  public:
   const ModelConfig& config() const noexcept;
+  /// Where the files have none, one that knows no texts: it encodes none, and its labels are ids.
   const text::Tokenizer& tokenizer() const noexcept;
   /// Of all weights, a tied one counted once.
   std::int64_t num_parameters() const noexcept;
@@ -94,8 +95,9 @@ class HEED_API Model {
 
   /// Hidden states of every token, after the last layer and the last norm.
   /// @return [ids.size(), hidden_size]
-  /// @throws InvalidArgument when an id is not in the vocabulary, boundaries do not fit, or a text
-  /// is longer than the model's positions reach.
+  /// @throws InvalidArgument when an id is not in the vocabulary, boundaries do not fit, a text is
+  /// longer than the model's positions reach, or numbers grow beyond float32; FormatError naming
+  /// the tensor whose weights are not finite, where the result is not.
   Tensor<float> forward(const Inputs& inputs, const ForwardOptions& options = {}) const;
 
   /// Room for what a causal model keeps of a text that it reads piece by piece, and of its forks.
@@ -110,13 +112,15 @@ class HEED_API Model {
                         const ForwardOptions& options = {}) const;
 
   /// Scores of the token that comes next: logits [n, vocab_size] of hidden states [n, hidden_size].
-  /// @throws InvalidArgument when the model has no head for it.
+  /// @throws InvalidArgument when the model has no head for it, and as forward() when the result is
+  /// not finite.
   Tensor<float> logits(FloatView hidden) const;
   bool has_head() const noexcept;
 
   /// One vector for each text, as config().pooling says, or the mean of its tokens' vectors.
-  /// @return [texts.size(), hidden_size]
-  /// @throws InvalidArgument when a text is not valid UTF-8.
+  /// @return [texts.size(), hidden_size times the kinds of pooling]
+  /// @throws InvalidArgument when a text is not valid UTF-8, or there is no tokenizer, and as
+  /// forward().
   Tensor<float> embed(std::span<const std::string> texts) const;
 
   struct Parts;  ///< weights and tokenizer: what load() makes
@@ -129,9 +133,11 @@ class HEED_API Model {
 };
 
 /// The model of a folder as transformers saves it (config.json, model.safetensors or its shards,
-/// tokenizer.json or vocab.txt) or of a GGUF file. Files are mapped: weights are read when they are
-/// first used, and stay as small as they are stored.
-/// @throws FormatError naming the file and what is missing, wrong or unknown; IoError.
+/// tokenizer.json or vocab.txt if there is one) or of a GGUF file. Files are mapped: weights are
+/// read when they are first used, and stay as small as they are stored. Every tensor is used, or
+/// known to change no result.
+/// @throws FormatError naming the file and what is missing, wrong or unknown; IoError, which says
+/// what lies at the path and what to do where that is no such model.
 HEED_API Model load(const std::filesystem::path& path);
 
 /// The mean of −ln p(token | the tokens before it), in nats, over all tokens of a text but the

@@ -1,0 +1,137 @@
+#include "models/config_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "io/printable.h"
+
+namespace heed::inline v0::models {
+
+namespace {
+
+// A value as it stands in the file, as far as it is short.
+std::string shown_value(const io::JsonValue& value) {
+  switch (value.kind) {
+    case io::JsonKind::kNull:
+      return "null";
+    case io::JsonKind::kBoolean:
+      return value.boolean ? "true" : "false";
+    case io::JsonKind::kInteger:
+      return fmt::format("{}", value.integer);
+    case io::JsonKind::kNumber:
+      return fmt::format("{}", value.number);
+    case io::JsonKind::kString:
+      return fmt::format("\"{}\"", io::printable(value.text));
+    case io::JsonKind::kArray:
+      return value.items.empty() ? "[]" : fmt::format("an array of {}", value.items.size());
+    case io::JsonKind::kObject:
+      break;
+  }
+  return value.items.empty() ? "{}" : fmt::format("an object of {}", value.items.size());
+}
+
+bool is_nothing(const io::JsonValue& value) {
+  switch (value.kind) {
+    case io::JsonKind::kNull:
+      return true;
+    case io::JsonKind::kBoolean:
+      return !value.boolean;
+    case io::JsonKind::kInteger:
+    case io::JsonKind::kNumber:
+      return value.number == 0;
+    case io::JsonKind::kString:
+      return value.text.empty();
+    case io::JsonKind::kArray:
+    case io::JsonKind::kObject:
+      break;
+  }
+  return value.items.empty();
+}
+
+}  // namespace
+
+ConfigFields::ConfigFields(io::JsonPart object) : object_(std::move(object)) {
+  if (!object_.is(io::JsonKind::kObject)) object_.fail(" is no object, expected one");
+}
+
+bool ConfigFields::has(std::string_view key) const {
+  const auto& keys = object_.value().keys;
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+std::optional<io::JsonPart> ConfigFields::find(std::string_view key) {
+  known_.emplace(key);
+  return object_.find(key);
+}
+
+io::JsonPart ConfigFields::at(std::string_view key) {
+  known_.emplace(key);
+  return object_.at(key);
+}
+
+bool ConfigFields::boolean_or(std::string_view key, bool otherwise) {
+  known_.emplace(key);
+  return object_.boolean_or(key, otherwise);
+}
+
+std::int64_t ConfigFields::integer_or(std::string_view key, std::int64_t otherwise) {
+  known_.emplace(key);
+  return object_.integer_or(key, otherwise);
+}
+
+double ConfigFields::number_or(std::string_view key, double otherwise) {
+  known_.emplace(key);
+  return object_.number_or(key, otherwise);
+}
+
+std::string ConfigFields::string_or(std::string_view key, std::string_view otherwise) {
+  known_.emplace(key);
+  return object_.string_or(key, otherwise);
+}
+
+void ConfigFields::refuse(const io::JsonPart& found, std::string_view expected,
+                          std::string_view why) {
+  found.fail(fmt::format(" is {}, expected {}: {}", shown_value(found.value()), expected, why));
+}
+
+void ConfigFields::expect(std::string_view key, bool value, std::string_view why) {
+  const auto found = find(key);
+  if (found && found->boolean() != value) refuse(*found, value ? "true" : "false", why);
+}
+
+void ConfigFields::expect(std::string_view key, std::int64_t value, std::string_view why) {
+  const auto found = find(key);
+  if (found && found->number() != static_cast<double>(value)) {
+    refuse(*found, fmt::format("{}", value), why);
+  }
+}
+
+void ConfigFields::expect(std::string_view key, const char* value, std::string_view why) {
+  const auto found = find(key);
+  if (found && found->string() != value) refuse(*found, fmt::format("\"{}\"", value), why);
+}
+
+void ConfigFields::expect_nothing(std::string_view key, std::string_view why) {
+  const auto found = find(key);
+  if (found && !is_nothing(found->value())) refuse(*found, "nothing", why);
+}
+
+void ConfigFields::ignore(std::span<const std::string_view> keys) {
+  known_.insert(keys.begin(), keys.end());
+}
+
+void ConfigFields::check_all_known() const {
+  for (const std::string& key : object_.value().keys) {
+    if (known_.contains(key)) continue;
+    const auto found = object_.find(key);
+    if (!found) continue;
+    found->fail(
+        fmt::format(" is {}, and heed does not know what it is for. Where it changes no result, "
+                    "take it out of the file",
+                    shown_value(found->value())));
+  }
+}
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,229 @@
+#include "models/folder_pooling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/error.h"
+#include "models/config_fields.h"
+#include "models/json_document.h"
+
+namespace heed::inline v0::models {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct PoolingMode {
+  std::string_view name;
+  const char* earlier_key;  // of files before sentence-transformers 6: a boolean for each
+  Pooling::Kind kind;
+};
+// In the order in which several of the earlier keys are concatenated.
+constexpr PoolingMode kPoolingModes[] = {
+    {"cls", "pooling_mode_cls_token", Pooling::Kind::kFirstToken},
+    {"max", "pooling_mode_max_tokens", Pooling::Kind::kMax},
+    {"mean", "pooling_mode_mean_tokens", Pooling::Kind::kMean},
+    {"mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens", Pooling::Kind::kMeanSqrtLength},
+    {"weightedmean", "pooling_mode_weightedmean_tokens", Pooling::Kind::kWeightedMean},
+    {"lasttoken", "pooling_mode_lasttoken", Pooling::Kind::kLastToken}};
+
+Pooling::Kind kind_named(const io::JsonPart& name) {
+  for (const PoolingMode& mode : kPoolingModes) {
+    if (mode.name == name.string()) return mode.kind;
+  }
+  name.fail(
+      fmt::format(" is \"{}\", expected cls, max, mean, mean_sqrt_len_tokens, weightedmean "
+                  "or lasttoken",
+                  name.string()));
+}
+
+std::vector<Pooling::Kind> read_kinds(ConfigFields& fields) {
+  std::vector<Pooling::Kind> kinds;
+  for (const PoolingMode& mode : kPoolingModes) {
+    if (fields.boolean_or(mode.earlier_key, false)) kinds.push_back(mode.kind);
+  }
+  const std::optional<io::JsonPart> names = fields.find("pooling_mode");
+  if (!names) return kinds.empty() ? std::vector{Pooling::Kind::kMean} : kinds;
+  kinds.clear();
+  if (!names->is(io::JsonKind::kArray)) return {kind_named(*names)};
+  for (const io::JsonPart& name : names->items()) kinds.push_back(kind_named(name));
+  if (kinds.empty()) names->fail(" is empty, expected at least one mode");
+  return kinds;
+}
+
+// The text before each text that is encoded without naming another prompt.
+std::string default_prompt(const fs::path& folder) {
+  const fs::path path = folder / "config_sentence_transformers.json";
+  if (!fs::exists(path)) return "";
+  const JsonDocument document(path);
+  ConfigFields fields(document.root());
+  fields.expect("model_type", "SentenceTransformer", "heed makes one vector of a text");
+  const std::string_view others[] = {"__version__", "requirements", "similarity_fn_name"};
+  fields.ignore(others);
+  const std::optional<io::JsonPart> prompts = fields.find("prompts");
+  const std::optional<io::JsonPart> name = fields.find("default_prompt_name");
+  fields.check_all_known();
+  if (!name) return "";
+  const auto prompt = prompts ? prompts->find(name->string()) : std::nullopt;
+  if (!prompt) {
+    name->fail(fmt::format(" is \"{}\", expected the name of one of the prompts", name->string()));
+  }
+  return prompt->string();
+}
+
+// What tokenizer_config.json says of the longest text.
+std::int64_t longest_for_tokenizer(const fs::path& folder) {
+  const fs::path path = folder / "tokenizer_config.json";
+  if (!fs::exists(path)) return kUnbounded;
+  const JsonDocument document(path);
+  const auto length = document.root().find("model_max_length");
+  // Tokenizers without a limit say 10³⁰.
+  constexpr auto kLargest = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2);
+  if (!length || length->number() > kLargest) return kUnbounded;
+  return length->integer();
+}
+
+// How many tokens of a text are read.
+std::int64_t read_max_tokens(const fs::path& folder) {
+  const fs::path path = folder / "sentence_bert_config.json";
+  if (!fs::exists(path)) return longest_for_tokenizer(folder);
+  const JsonDocument document(path);
+  ConfigFields fields(document.root());
+  fields.expect("do_lower_case", false,
+                "heed leaves texts to the tokenizer, whose normalizer says what is lowered");
+  fields.expect("transformer_task", "feature-extraction", "heed takes the hidden states");
+  fields.expect("module_output_name", "token_embeddings", "heed takes the hidden states");
+  if (const auto modalities = fields.find("modality_config")) {
+    ConfigFields kinds(*modalities);
+    ConfigFields text(kinds.at("text"));
+    text.expect("method", "forward", "heed takes the hidden states");
+    text.expect("method_output_name", "last_hidden_state", "heed takes the hidden states");
+    text.check_all_known();
+    kinds.check_all_known();
+  }
+  constexpr std::string_view kArguments = "heed calls the model without arguments";
+  for (const char* key : {"model_args", "model_kwargs", "tokenizer_args", "processor_kwargs",
+                          "config_args", "config_kwargs", "processing_kwargs"}) {
+    fields.expect_nothing(key, kArguments);
+  }
+  for (const char* key : {"query_length", "document_length", "query_expansion"}) {
+    fields.expect_nothing(key, "heed has no queries that are longer or shorter than documents");
+  }
+  const std::string_view others[] = {"unpad_inputs"};
+  fields.ignore(others);
+  const auto length = fields.find("max_seq_length");
+  fields.check_all_known();
+  return length ? length->integer() : longest_for_tokenizer(folder);
+}
+
+// A module of modules.json.
+struct ListedModule {
+  io::JsonPart json;
+  std::string kind;  // the name of its class
+  fs::path path;     // where its files are
+};
+
+std::vector<ListedModule> listed_modules(const io::JsonPart& list, const fs::path& folder) {
+  std::vector<ListedModule> modules;
+  for (const io::JsonPart& item : list.items()) {
+    ConfigFields fields(item);
+    const std::string type = fields.at("type").string();
+    const std::string below = fields.string_or("path", "");
+    const std::string_view others[] = {"idx", "name"};
+    fields.ignore(others);
+    fields.expect_nothing("kwargs", "heed calls modules without arguments");
+    fields.check_all_known();
+    const fs::path path = fs::path(below).lexically_normal();
+    if (path.is_absolute() || (!path.empty() && *path.begin() == "..")) {
+      item.fail(fmt::format(": path is \"{}\", expected one below the folder", below));
+    }
+    const bool is_own = type.starts_with("sentence_transformers.");
+    modules.push_back({.json = item,
+                       .kind = is_own ? type.substr(type.rfind('.') + 1) : type,
+                       .path = below.empty() ? folder : folder / path});
+  }
+  return modules;
+}
+
+void refuse_module(const ListedModule& module, std::string_view expected) {
+  module.json.fail(
+      fmt::format(": the module is {}, expected {}: heed makes vectors by Transformer, Pooling and "
+                  "Normalize in this order. Hidden states and heads do not depend on it: without "
+                  "modules.json and 1_Pooling the folder opens",
+                  module.kind, expected));
+}
+
+void check_normalize(const fs::path& folder) {
+  const fs::path path = folder / "config.json";
+  if (!fs::exists(path)) return;
+  const JsonDocument document(path);
+  ConfigFields fields(document.root());
+  constexpr std::string_view kWhy = "heed normalises the vectors of texts";
+  fields.expect("module_input_name", "sentence_embedding", kWhy);
+  fields.expect("module_output_name", "sentence_embedding", kWhy);
+  fields.check_all_known();
+}
+
+void read_pooling_module(const fs::path& folder, std::int64_t hidden_size, Pooling& pooling) {
+  const JsonDocument document(folder / "config.json");
+  ConfigFields fields(document.root());
+  pooling.kinds = read_kinds(fields);
+  for (const char* key : {"embedding_dimension", "word_embedding_dimension"}) {
+    fields.expect(key, hidden_size, "the transformer's hidden states have this width");
+  }
+  if (!pooling.prompt.empty()) {
+    fields.expect("include_prompt", true, "heed pools the tokens of the default prompt too");
+  }
+  fields.find("include_prompt");
+  fields.check_all_known();
+}
+
+}  // namespace
+
+fs::path transformer_folder(const fs::path& folder) {
+  if (!fs::exists(folder / "modules.json")) return folder;
+  const JsonDocument document(folder / "modules.json");
+  const std::vector<ListedModule> modules = listed_modules(document.root(), folder);
+  return modules.empty() ? folder : modules.front().path;
+}
+
+Pooling read_pooling(const fs::path& folder, std::int64_t hidden_size) {
+  Pooling pooling{.max_tokens = read_max_tokens(transformer_folder(folder))};
+  if (pooling.max_tokens < 1) {
+    throw FormatError(folder.string(), 0,
+                      fmt::format("max_seq_length, or model_max_length of tokenizer_config.json, "
+                                  "is {}, expected at least 1",
+                                  pooling.max_tokens));
+  }
+  if (!fs::exists(folder / "modules.json")) {
+    if (!fs::exists(folder / "1_Pooling")) return pooling;
+    throw FormatError((folder / "1_Pooling").string(), 0,
+                      "it is there without modules.json, which says what follows the transformer; "
+                      "copy that file too, or take 1_Pooling away");
+  }
+  const JsonDocument document(folder / "modules.json");
+  const std::vector<ListedModule> modules = listed_modules(document.root(), folder);
+  constexpr std::array<std::string_view, 3> kOrder{"Transformer", "Pooling", "Normalize"};
+  pooling.prompt = default_prompt(folder);
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const std::string_view expected = kOrder[std::min(i, kOrder.size() - 1)];
+    if (modules[i].kind != expected) refuse_module(modules[i], expected);
+    if (i == 1) read_pooling_module(modules[i].path, hidden_size, pooling);
+    if (i >= 2) check_normalize(modules[i].path);
+  }
+  if (modules.size() < 2) {
+    document.root().fail(fmt::format(" lists {} modules, expected Transformer and Pooling at least",
+                                     modules.size()));
+  }
+  pooling.normalize = modules.size() > 2;
+  return pooling;
+}
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,25 @@
+// A small JSON file of a model's folder, read whole.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "io/json_value.h"
+#include "io/text_file.h"
+
+namespace heed::inline v0::models {
+
+// Keeps what its parts refer to.
+class JsonDocument {
+ public:
+  // Throws FormatError when the file is no JSON, IoError when it cannot be read.
+  explicit JsonDocument(const std::filesystem::path& path)
+      : file_(path.string()), value_(io::parse_json(io::read_text_file(path), file_)) {}
+  io::JsonPart root() const { return {file_, value_}; }
+
+ private:
+  std::string file_;
+  io::JsonValue value_;
+};
+
+}  // namespace heed::inline v0::models

@@ -1,0 +1,163 @@
+#include "models/model_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "heed/error.h"
+#include "io/byte_source.h"
+#include "io/printable.h"
+#include "models/json_document.h"
+
+namespace heed::inline v0::models {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kFolders =
+    "heed opens folders with config.json, model.safetensors and tokenizer.json, as "
+    "save_pretrained() writes them, and GGUF files";
+
+// Files of models that heed does not open, by how their names end.
+struct ForeignFile {
+  std::string_view ending;
+  std::string_view what;
+  std::string_view remedy;
+};
+constexpr std::string_view kSaveAgain =
+    "save them as safetensors in Python: "
+    "transformers.AutoModel.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER), with "
+    "AutoModelForCausalLM for a model that writes";
+constexpr ForeignFile kForeignFiles[] = {
+    {"adapter_model.safetensors", "an adapter (LoRA), a change of another model's weights",
+     "merge it in Python: peft's merge_and_unload(), then save_pretrained(NEW_FOLDER)"},
+    {"adapter_model.bin", "an adapter (LoRA), a change of another model's weights",
+     "merge it in Python: peft's merge_and_unload(), then save_pretrained(NEW_FOLDER)"},
+    {".safetensors", "weights without the configuration that says what to compute",
+     "give the folder"},
+    {".bin", "weights as PyTorch pickles them, which can run code", kSaveAgain},
+    {".pt", "weights as PyTorch pickles them, which can run code", kSaveAgain},
+    {".pth", "weights as PyTorch pickles them, which can run code", kSaveAgain},
+    {".ckpt", "weights as PyTorch pickles them, which can run code", kSaveAgain},
+    {".h5", "weights of TensorFlow", kSaveAgain},
+    {".msgpack", "weights of Flax", kSaveAgain},
+    {".onnx", "a graph of ONNX",
+     "give the folder or the GGUF file of the model that it was made of"},
+    {".json", "a configuration or an index", "give the folder"}};
+
+std::string lower_name(const fs::path& path) {
+  std::string name = path.filename().string();
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+const ForeignFile* foreign_file(const fs::path& path) {
+  const std::string name = lower_name(path);
+  const auto* const found =
+      std::find_if(std::begin(kForeignFiles), std::end(kForeignFiles),
+                   [&](const ForeignFile& file) { return name.ends_with(file.ending); });
+  return found == std::end(kForeignFiles) ? nullptr : found;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view what, std::string_view remedy) {
+  throw IoError(fmt::format("{}: this is {}; {}", io::printable(path.string()), what, remedy));
+}
+
+void check_model_file(const fs::path& path) {
+  if (is_gguf(path)) return;
+  const ForeignFile* const file = foreign_file(path);
+  if (file == nullptr) refuse(path, "no model that heed knows", kFolders);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (file->remedy != "give the folder") refuse(path, file->what, file->remedy);
+  if (is_there(folder / "config.json")) {
+    refuse(path, file->what, fmt::format("give its folder, {}", io::printable(folder.string())));
+  }
+  refuse(path, file->what, kFolders);
+}
+
+// The model that an adapter changes, as far as its configuration says.
+std::string base_of_adapter(const fs::path& config) {
+  const JsonDocument document(config);
+  const std::string base = document.root().string_or("base_model_name_or_path", "");
+  return base.empty() ? "another model" : io::printable(base);
+}
+
+// Names of files in a folder, in order.
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Says what to do with what lies in a folder that lacks something.
+[[noreturn]] void refuse_folder(const fs::path& folder, std::string_view missing) {
+  const std::vector<fs::path> files = files_in(folder);
+  const auto gguf = std::find_if(files.begin(), files.end(), [](const fs::path& file) {
+    return lower_name(file).ends_with(".gguf");
+  });
+  const std::string what = fmt::format("a folder without {}", missing);
+  if (gguf != files.end()) {
+    refuse(folder, what,
+           fmt::format("give the GGUF file in it, {}", io::printable(gguf->string())));
+  }
+  const auto weights = std::find_if(files.begin(), files.end(), [](const fs::path& file) {
+    const ForeignFile* const known = foreign_file(file);
+    return known != nullptr && known->ending != ".json" && known->ending != ".safetensors";
+  });
+  if (weights == files.end() || missing == "config.json") refuse(folder, what, kFolders);
+  const ForeignFile& known = *foreign_file(*weights);
+  refuse(folder, what,
+         fmt::format("{} in it is {}: {}", io::printable(weights->filename().string()), known.what,
+                     known.remedy));
+}
+
+void check_model_folder(const fs::path& folder) {
+  if (const fs::path adapter = folder / "adapter_config.json"; is_there(adapter)) {
+    refuse(folder,
+           fmt::format("the folder of an adapter (LoRA), a change of {}", base_of_adapter(adapter)),
+           "merge it in Python: peft's merge_and_unload(), then save_pretrained(NEW_FOLDER). Where "
+           "the weights have it already, take adapter_config.json away");
+  }
+  if (!is_there(folder / "config.json")) refuse_folder(folder, "config.json");
+  if (is_there(folder / "model.safetensors")) return;
+  if (is_there(folder / "model.safetensors.index.json")) return;
+  refuse_folder(folder, "model.safetensors or model.safetensors.index.json");
+}
+
+}  // namespace
+
+bool is_gguf(const fs::path& path) {
+  if (path.extension() == ".gguf") return true;
+  if (path.extension() == ".safetensors") return false;
+  constexpr std::string_view kMagic = "GGUF";
+  io::FileSource file(path);
+  std::string begin(kMagic.size(), '\0');
+  if (file.size() < static_cast<std::int64_t>(begin.size())) return false;
+  file.read(0, std::as_writable_bytes(std::span(begin)));
+  return begin == kMagic;
+}
+
+void check_model_path(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return check_model_folder(path);
+  if (fs::exists(path, error)) check_model_file(path);
+}
+
+}  // namespace heed::inline v0::models

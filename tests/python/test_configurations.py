@@ -1,0 +1,420 @@
+"""Every member of config.json changes heed's results as it changes those of transformers, or heed refuses it by name. The
+tables list all members that the configuration classes of transformers have, and more that real files have."""
+
+import dataclasses
+import json
+import pathlib
+
+import heed
+import numpy as np
+import pytest
+import torch
+from test_models import DECODER, GPT2, SIZES, randomise
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    BertConfig,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedConfig,
+    Qwen2Config,
+)
+
+LENGTH = 24
+IDS = [int(i) for i in torch.randint(0, SIZES["vocab_size"], [LENGTH], generator=torch.Generator().manual_seed(3))]
+
+BASES = {
+    "bert": BertConfig(**SIZES, intermediate_size=48, max_position_embeddings=64),
+    "gpt2": GPT2Config(**GPT2, eos_token_id=None, bos_token_id=None),
+    "llama": LlamaConfig(**DECODER, max_position_embeddings=64),
+    "mistral": MistralConfig(**DECODER, max_position_embeddings=64, sliding_window=None),
+    "qwen2": Qwen2Config(**DECODER, max_position_embeddings=64),
+}
+
+# What a changed member does.
+SAME = "nothing, in transformers and in heed"
+EQUAL = "the same in transformers and in heed, and something"
+REFUSED = "heed refuses it by name"
+MISSING = object()  # the member is taken away
+
+
+class Case:
+    """A change of members, the first of which is the one that is tried."""
+
+    def __init__(self, outcome: str, *, named: str | None = None, **changes) -> None:
+        self.outcome = outcome
+        self.changes = changes
+        self.key = next(iter(changes))
+        self.named = named or self.key
+
+    def __repr__(self) -> str:
+        return f"{self.changes}: {self.outcome}"
+
+
+def cases(outcome: str, **changes) -> list[Case]:
+    """One case for each member."""
+    return [Case(outcome, **{key: value}) for key, value in changes.items()]
+
+
+def common(causal: bool) -> list[Case]:
+    return [
+        *cases(
+            SAME,
+            _attn_implementation_autoset=True,
+            _name_or_path="somebody/something",
+            bos_token_id=5,
+            chunk_size_feed_forward=8,
+            dtype="bfloat16",
+            eos_token_id=[5, 6],
+            gradient_checkpointing=False,
+            id2label={"0": "a", "1": "b", "2": "c"},
+            initializer_range=0.5,
+            label2id={"a": 0, "b": 1, "c": 2},
+            model_max_length=8,
+            output_attentions=False,
+            output_hidden_states=True,
+            pad_token_id=4,
+            pretraining_tp=2,
+            problem_type="regression",
+            repetition_penalty=1.5,
+            return_dict=True,
+            tokenizer_class="PreTrainedTokenizerFast",
+            torch_dtype="float16",
+            transformers_version="4.40.0",
+            use_cache=False,
+        ),
+        *cases(
+            REFUSED,
+            add_cross_attention=True,
+            alibi=True,
+            attention_multiplier=2.0,
+            auto_map={"AutoModel": "modeling_own.OwnModel"},
+            cross_attention_hidden_size=8,
+            embedding_multiplier=2.0,
+            is_causal=not causal,
+            is_encoder_decoder=True,
+            logit_scale=2.0,
+            model_type="rwkv",
+            per_layer_config={"0": {"rms_norm_eps": 0.5}},
+            pruned_heads={"0": [1]},
+            quantization_config={"quant_method": "awq"},
+            tie_last_hidden_states=False,
+            vocab_size="17",
+        ),
+        Case(EQUAL, vocab_size=23),
+        Case(SAME, is_causal=causal),
+        Case(SAME, architectures=[]),
+    ]
+
+
+BERT = [
+    *common(causal=False),
+    *cases(
+        SAME,
+        attention_probs_dropout_prob=0.5,
+        classifier_dropout=0.5,
+        hidden_dropout_prob=0.5,
+        pooler_fc_size=768,
+        position_embedding_type="absolute",
+        tie_word_embeddings=False,
+    ),
+    *cases(
+        EQUAL,
+        hidden_act="relu",
+        hidden_size=48,
+        intermediate_size=40,
+        layer_norm_eps=0.1,
+        max_position_embeddings=32,
+        num_attention_heads=2,
+        num_hidden_layers=2,
+        type_vocab_size=3,
+    ),
+    *cases(
+        REFUSED,
+        embedding_size=16,
+        hidden_act="mish",
+        is_decoder=True,
+        position_embedding_type="relative_key",
+    ),
+]
+
+GPT = [
+    *common(causal=True),
+    *cases(
+        SAME,
+        attn_pdrop=0.5,
+        embd_pdrop=0.5,
+        is_decoder=True,
+        n_ctx=8,
+        reorder_and_upcast_attn=True,
+        resid_pdrop=0.5,
+        summary_activation="tanh",
+        summary_first_dropout=0.5,
+        summary_proj_to_labels=False,
+        summary_type="mean",
+        summary_use_proj=False,
+        task_specific_params={"text-generation": {"do_sample": True}},
+    ),
+    *cases(
+        EQUAL,
+        activation_function="relu",
+        layer_norm_epsilon=0.1,
+        n_embd=48,
+        n_head=2,
+        n_inner=40,
+        n_layer=2,
+        n_positions=32,
+        tie_word_embeddings=False,
+    ),
+    Case(EQUAL, activation_function="gelu"),
+    Case(SAME, activation_function=MISSING),
+    Case(SAME, n_inner=128),
+    Case(EQUAL, hidden_size=48, n_embd=MISSING),
+    Case(EQUAL, n_positions=MISSING),
+    *cases(
+        REFUSED,
+        hidden_size=48,
+        scale_attn_by_inverse_layer_idx=True,
+        scale_attn_weights=False,
+    ),
+]
+
+FACTORS = {"short_factor": [1.0, 1.5, 2.0, 3.0], "long_factor": [1.0, 2.0, 4.0, 8.0]}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+
+
+def rope(rope_type: str, **parameters) -> dict:
+    return {"rope_type": rope_type, "rope_theta": 10000.0, **parameters}
+
+
+ROTARY = [
+    Case(EQUAL, rope_parameters={"rope_type": "default", "rope_theta": 100.0}),
+    Case(EQUAL, rope_theta=100.0, rope_parameters=MISSING),
+    Case(SAME, rope_theta=100.0),
+    Case(SAME, rope_scaling={}),
+    Case(SAME, rope_scaling=None),
+    Case(EQUAL, rope_parameters=rope("linear", factor=4.0)),
+    Case(EQUAL, rope_scaling={"type": "linear", "factor": 4.0}, rope_parameters=MISSING),
+    Case(EQUAL, rope_scaling={"type": "linear", "factor": 4.0}),
+    Case(EQUAL, rope_scaling={"type": "linear", "rope_type": "dynamic", "factor": 4.0}, max_position_embeddings=64, rope_theta=9.0),
+    Case(SAME, rope_parameters=rope("dynamic", factor=4.0)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0, original_max_position_embeddings=16)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0, beta_fast=8, beta_slow=2, truncate=False, original_max_position_embeddings=16)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0, beta_fast=0, beta_slow=0)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0, attention_factor=1.5)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0, mscale=0.5, mscale_all_dim=0.7)),
+    Case(REFUSED, named="mscale", rope_parameters=rope("yarn", factor=4.0, mscale=0.5)),
+    Case(EQUAL, rope_parameters=rope("longrope", factor=2.0, **FACTORS)),
+    Case(EQUAL, rope_parameters=rope("longrope", original_max_position_embeddings=16, **FACTORS)),
+    Case(EQUAL, rope_parameters=rope("longrope", attention_factor=1.5, original_max_position_embeddings=16, **FACTORS)),
+    Case(EQUAL, rope_parameters={**LLAMA3, "rope_theta": 10000.0, "original_max_position_embeddings": 16}),
+    # Beside the parameters, where it counts before what they say.
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters={**LLAMA3, "rope_theta": 10000.0}),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters={**LLAMA3, "rope_theta": 10000.0, "original_max_position_embeddings": 32}),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("yarn", factor=4.0)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("longrope", **FACTORS)),
+    Case(SAME, original_max_position_embeddings=16),
+    Case(REFUSED, original_max_position_embeddings=16, rope_parameters=rope("dynamic", factor=4.0)),
+    Case(REFUSED, rope_parameters=rope("dynamic", factor=4.0, original_max_position_embeddings=16)),
+    Case(REFUSED, partial_rotary_factor=0.5),
+    Case(REFUSED, named="partial_rotary_factor", rope_parameters=rope("default", partial_rotary_factor=0.5)),
+    Case(REFUSED, named="rope_parameters.factor", rope_parameters=rope("default", factor=4.0)),
+    Case(REFUSED, named="rope_parameters.beta_fast", rope_parameters=rope("linear", factor=4.0, beta_fast=8)),
+    Case(REFUSED, named="rope_parameters.mrope_section", rope_parameters=rope("default", mrope_section=[2, 1, 1])),
+    Case(REFUSED, rope_parameters=rope("proportional", partial_rotary_factor=0.5)),
+    Case(REFUSED, rope_parameters={"full_attention": {"rope_type": "default"}}),
+    Case(REFUSED, rope_parameters="default"),
+    Case(REFUSED, rope_interleaved=True),
+]
+
+LLAMA_ALIKE = [
+    *common(causal=True),
+    *ROTARY,
+    *cases(SAME, attention_dropout=0.5, is_decoder=True, max_position_embeddings=32, mlp_bias=False, rope_interleaved=False),
+    *cases(
+        EQUAL,
+        head_dim=16,
+        hidden_act="gelu",
+        hidden_size=48,
+        intermediate_size=40,
+        num_attention_heads=2,
+        num_hidden_layers=2,
+        num_key_value_heads=1,
+        rms_norm_eps=0.1,
+        tie_word_embeddings=True,
+    ),
+    Case(EQUAL, hidden_act="gelu_pytorch_tanh"),
+    *cases(REFUSED, mlp_bias=1.5, attention_bias="no", use_sliding_window={"no": 1}, head_dim=8.5),
+    Case(REFUSED, named="layer_types", layer_types=["full_attention"] * 2),
+    Case(REFUSED, named="layer_types", layer_types=["chunked_attention"] * 3),
+    Case(REFUSED, named="window", layer_types=["full_attention", "sliding_attention", "full_attention"], sliding_window=5),
+]
+
+LLAMA = [
+    *LLAMA_ALIKE,
+    *cases(EQUAL, attention_bias=True, mlp_bias=True),
+    Case(EQUAL, num_key_value_heads=None),
+    Case(EQUAL, num_key_value_heads=MISSING),
+    Case(SAME, layer_types=["full_attention"] * 3),
+    Case(REFUSED, sliding_window=5),
+    Case(SAME, sliding_window=5, use_sliding_window=False, max_window_layers=1),
+    Case(SAME, sliding_window=None),
+]
+
+MISTRAL = [
+    *LLAMA_ALIKE,
+    Case(EQUAL, sliding_window=5),
+    Case(SAME, sliding_window=MISSING),
+    Case(EQUAL, sliding_window=MISSING, num_attention_heads=8, num_key_value_heads=MISSING),
+    Case(REFUSED, sliding_window=5, use_sliding_window=False),
+    Case(REFUSED, attention_bias=True),
+    Case(REFUSED, mlp_bias=True),
+]
+
+WINDOW = {"sliding_window": 5, "use_sliding_window": True}
+QWEN2 = [
+    *LLAMA_ALIKE,
+    Case(EQUAL, num_key_value_heads=None),
+    Case(SAME, layer_types=["full_attention"] * 3),
+    Case(SAME, sliding_window=5),
+    Case(SAME, max_window_layers=0),
+    Case(SAME, use_sliding_window=True),
+    Case(EQUAL, max_window_layers=0, **WINDOW),
+    Case(EQUAL, layer_types=["sliding_attention"] * 3, **WINDOW),
+    Case(SAME, max_window_layers=3, **WINDOW),
+    Case(REFUSED, max_window_layers=1, **WINDOW),
+    Case(EQUAL, num_attention_heads=32, num_key_value_heads=MISSING, head_dim=8),
+    Case(REFUSED, attention_bias=False),
+]
+
+TABLES = {"bert": BERT, "gpt2": GPT, "llama": LLAMA, "mistral": MISTRAL, "qwen2": QWEN2}
+
+
+def reference(folder: pathlib.Path) -> torch.nn.Module:
+    config = AutoConfig.from_pretrained(folder)
+    kind = AutoModel if config.model_type == "bert" else AutoModelForCausalLM
+    torch.manual_seed(0)
+    return kind.from_config(config, attn_implementation="eager").float().eval()
+
+
+def expected_of(model: torch.nn.Module) -> np.ndarray:
+    with torch.no_grad():
+        return model(torch.tensor([IDS]))[0][0].numpy()
+
+
+def found_of(folder: pathlib.Path) -> np.ndarray:
+    model = heed.models.load(folder)
+    return model.forward(IDS) if model.config["family"] == "bert" else model.logits(IDS)
+
+
+def is_close(found: np.ndarray, expected: np.ndarray) -> bool:
+    return found.shape == expected.shape and np.abs(found - expected).max() < 2e-5 * max(1, np.abs(expected).max())
+
+
+class Base:
+    """A small model of a family in a folder, whose config.json may be written anew."""
+
+    def __init__(self, family: str, folder: pathlib.Path) -> None:
+        self.folder = folder
+        self.config = {"model_type": family, **BASES[family].to_dict()}
+        self.config.pop("layer_types", None)
+        self.write({})
+        model = reference(folder)
+        randomise(model)
+        self.save(model)
+        self.weights = model.state_dict()
+        self.result = expected_of(model)
+
+    def write(self, changes: dict) -> None:
+        config = {key: value for key, value in {**self.config, **changes}.items() if value is not MISSING}
+        (self.folder / "config.json").write_text(json.dumps(config))
+
+    def save(self, model: torch.nn.Module, folder: pathlib.Path | None = None) -> None:
+        """The weights, beside config.json as it was written here."""
+        config = (self.folder / "config.json").read_text()
+        model.save_pretrained(folder or self.folder)
+        ((folder or self.folder) / "config.json").write_text(config)
+        ((folder or self.folder) / "generation_config.json").unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module", params=TABLES)
+def base(request, tmp_path_factory) -> Base:
+    return Base(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def problem_with(base: Base, case: Case, other: pathlib.Path) -> str | None:
+    """What is wrong with what heed makes of a case; nothing where all is well."""
+    base.write(case.changes)
+    if case.outcome == REFUSED:
+        try:
+            heed.models.load(base.folder)
+        except (ValueError, OSError, RuntimeError) as error:
+            return None if case.named in str(error) else f"the error does not name {case.named}: {error}"
+        return "heed opens it"
+    model = reference(base.folder)
+    if case.outcome == SAME:
+        model.load_state_dict(base.weights)
+        expected = expected_of(model)
+        if not is_close(expected, base.result):
+            return "it changes what transformers computes"
+        return None if is_close(found_of(base.folder), expected) else "it changes what heed computes"
+    randomise(model)
+    expected = expected_of(model)
+    if is_close(expected, base.result):
+        return "it changes nothing in transformers"
+    base.save(model, other)
+    return None if is_close(found_of(other), expected) else "heed computes something else"
+
+
+def test_members_change_what_they_change_in_transformers(base: Base, tmp_path: pathlib.Path) -> None:
+    problems = []
+    for case in TABLES[base.config["model_type"]]:
+        try:
+            problem = problem_with(base, case, tmp_path)
+        except (ValueError, OSError, RuntimeError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        if problem:
+            problems.append(f"{case}, but {problem}")
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("family", TABLES)
+def test_the_table_has_every_member_of_transformers(family: str) -> None:
+    members = {field.name for kind in (type(BASES[family]), PreTrainedConfig) for field in dataclasses.fields(kind)}
+    assert members - {case.key for case in TABLES[family]} == set()
+
+
+def test_a_head_in_the_file_counts_before_a_tie(tmp_path: pathlib.Path) -> None:
+    base = Base("llama", tmp_path)
+    base.write({"tie_word_embeddings": True})
+    expected = expected_of(AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager"))
+    assert is_close(expected, base.result)
+    assert is_close(found_of(tmp_path), expected)
+
+
+def test_texts_end_where_they_end_in_transformers(tmp_path: pathlib.Path) -> None:
+    """By the token of generation_config.json, or else that of config.json."""
+    base = Base("llama", tmp_path)
+    free = heed.models.load(tmp_path).generate(IDS, max_tokens=12).ids
+    assert len(free) == 12 and len(set(free)) > 2
+    early, late = free[1], next(i for i in free[2:] if i != free[1] and i != free[0])
+    lengths = set()
+    for config, generation in [(late, None), ([late, early], None), (early, late), (early, [late]), (None, early)]:
+        base.write({"eos_token_id": config})
+        (tmp_path / "generation_config.json").unlink(missing_ok=True)
+        if generation is not None:
+            (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": generation, "top_p": 0.5}))
+        model = AutoModelForCausalLM.from_pretrained(tmp_path)
+        prompt = torch.tensor([IDS])
+        expected = model.generate(
+            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=12, do_sample=False, pad_token_id=3
+        )[0, LENGTH:].tolist()
+        found = heed.models.load(tmp_path).generate(IDS, max_tokens=12)
+        # transformers gives the token that ended the text, heed does not.
+        assert found.ids == expected[: len(found.ids)]
+        assert len(expected) - len(found.ids) == (found.reason == "end_token")
+        lengths.add(len(found.ids))
+    assert len(lengths) > 1
