@@ -40,12 +40,14 @@ template <class Real>
 struct BackwardWorkerMemory {
   StagingMemory<Real> staging;
   GradientScratchMemory<Real> scratch;
+  KeysTogetherMemory<Real> together;
   Repeated<GradientsMemory<Real>> panels;
 
   BackwardWorkerMemory() = default;
   BackwardWorkerMemory(const Schedule<Real>& schedule, Layout& layout)
       : staging(schedule, layout),
         scratch(schedule, layout),
+        together(schedule, layout),
         panels(schedule, schedule.num_panels(), layout) {}
 };
 
@@ -57,7 +59,9 @@ class BackwardWorker {
                  std::byte* memory)
       : schedule_(schedule),
         staging_(parts.staging.in(memory)),
-        scratch_(parts.scratch.in(memory)) {
+        scratch_(parts.scratch.in(memory)),
+        together_(parts.together.in(memory)) {
+    scratch_.scores.together = &together_;
     panels_.reserve(static_cast<std::size_t>(schedule.num_panels()));
     for (std::int64_t i = 0; i < schedule.num_panels(); ++i) {
       panels_.emplace_back(schedule, parts.panels.parts, parts.panels.at(memory, i));
@@ -239,6 +243,7 @@ class BackwardWorker {
   const Schedule<Real>& schedule_;
   Staging<Real> staging_;
   GradientScratch<Real> scratch_;
+  KeysTogether<Real> together_;
   std::vector<PanelGradients<Real>> panels_;  // [num_panels()]: those in order come first
   // Where a block is taken in two orders: the rows a step apart.
   std::optional<RowOrders<Real>> orders_;

@@ -86,6 +86,7 @@ template <class Real>
 struct WorkerMemory {
   StagingMemory<Real> staging;
   ScoreMemory<Real> scores;
+  KeysTogetherMemory<Real> together;
   // [panel_rows][head_dim or value_dim], where tensors are of another type and become numbers.
   Piece<Real> rows;
   Piece<RunningSoftmax<Real>> panels;
@@ -95,6 +96,7 @@ struct WorkerMemory {
   WorkerMemory(const Schedule<Real>& schedule, Layout& layout)
       : staging(schedule, layout),
         scores(schedule, layout),
+        together(schedule, layout),
         rows(layout.add<Real>(schedule.panel_rows *
                               std::max(schedule.widens_query() ? schedule.head_dim : 0,
                                        schedule.converts_out ? schedule.value_dim : 0))),
@@ -112,9 +114,11 @@ class Worker {
       : schedule_(schedule),
         staging_(parts.staging.in(memory)),
         scratch_(parts.scores.in(memory)),
+        together_(parts.together.in(memory)),
         staged_rows_(parts.rows.in(memory)),
         panels_(parts.panels.in(memory)) {
     static_assert(std::is_trivially_destructible_v<RunningSoftmax<Real>>);
+    scratch_.together = &together_;
     if (schedule.gathers_rows) {
       gathered_.emplace(schedule, parts.panel_memory.parts,
                         parts.panel_memory.at(memory, schedule.num_panels() - 1));
@@ -343,6 +347,7 @@ class Worker {
   const Schedule<Real>& schedule_;
   Staging<Real> staging_;
   ScoreScratch<Real> scratch_;
+  KeysTogether<Real> together_;
   Real* staged_rows_;
   RunningSoftmax<Real>* panels_;  // [num_panels()]: those in order come first
   // Where the block is taken in two orders: the rows a step apart.

@@ -276,7 +276,7 @@ void PanelGradients<Real>::add(std::span<const kernels::BasicTile<Real>> tiles,
   SeenTile<Real> seen(tile, rows_, keys_);
   if (tiles.size() > 1) {
     seen.take_tiles(static_cast<std::int32_t>(tiles.size()));
-    seen.put_keys_together(rows_.panel().head_dim, scratch.scores.pairs);
+    scratch.scores.together->put(seen.tile(), seen.panel().head_dim, seen.panel().value_dim);
   }
   if (!rows_.score(seen, scratch.scores)) return;
   if (schedule_.stages_pairs && seen.has_other_pairs()) {

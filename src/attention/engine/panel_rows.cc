@@ -32,7 +32,7 @@ ScoreMemory<Real>::ScoreMemory(const Schedule<Real>& schedule, Layout& layout,
     : scores(layout.add<Real>(cells(schedule))),
       mask(layout.add<Real>(schedule.has_irregular_mask ? cells_in_vectors(schedule) : 0)),
       derivatives(layout.add<Real>(with_derivatives ? cells(schedule) : 0)),
-      pairs(layout.add<Real>(schedule.has_irregular_mask ? schedule.cells_of_left_keys() : 0)) {}
+      pairs(layout.add<Real>(schedule.has_irregular_mask ? schedule.pair_cells() : 0)) {}
 
 template <class Real>
 PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts,

@@ -16,6 +16,9 @@
 
 namespace heed::inline v0::engine {
 
+template <class Real>
+class KeysTogether;
+
 // Memory for the scores of one tile, which panels share.
 template <class Real>
 struct ScoreScratch {
@@ -23,9 +26,55 @@ struct ScoreScratch {
   Real* mask = nullptr;    // in whole vectors of rows, where a mask is irregular
   // Unless null, score() leaves here what it multiplied small changes of query · key by.
   Real* derivatives = nullptr;
-  // Of the keys that an irregular mask leaves of a tile, or of several: their pairs, or rows of
-  // what is summed over keys, side by side.
-  Real* pairs = nullptr;
+  Real* pairs = nullptr;                   // of the keys that an irregular mask leaves of a tile
+  KeysTogether<Real>* together = nullptr;  // where several tiles are computed as one
+};
+
+// The rows of keys and values that a mask leaves of some tiles, copied side by side: rows far apart
+// share few places of a cache. Panels that see the same keys share the copies.
+template <class Real>
+class KeysTogether {
+ public:
+  // Both are memory for a tile, or null where no tiles are computed as one.
+  KeysTogether(Real* key, Real* value) : key_(key), value_(value) {}
+
+  // Makes the copies those of a tile's rows, unless they are, and has the tile read them.
+  void put(kernels::BasicTile<Real>& tile, std::int32_t head_dim, std::int32_t value_dim) {
+    if (tile.key != copied_.key || tile.value != copied_.value ||
+        tile.key_stride != copied_.key_stride || tile.num_keys > copied_.num_keys) {
+      copied_ = tile;
+      copy(tile.key, tile.key_stride, tile.num_keys, head_dim, key_);
+      copy(tile.value, tile.value_stride, tile.num_keys, value_dim, value_);
+    }
+    tile.key = key_;
+    tile.key_stride = head_dim;
+    tile.value = value_;
+    tile.value_stride = value_dim;
+  }
+
+ private:
+  static void copy(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
+                   Real* target) {
+    for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * stride, dim, target + j * dim);
+  }
+
+  Real* key_;
+  Real* value_;
+  kernels::BasicTile<Real> copied_;  // whose rows they are
+};
+
+template <class Real>
+struct KeysTogetherMemory {
+  Piece<Real> key;
+  Piece<Real> value;
+
+  KeysTogetherMemory() = default;
+  KeysTogetherMemory(const Schedule<Real>& schedule, Layout& layout)
+      : key(layout.add<Real>(schedule.joins_tiles() ? schedule.tile_keys() * schedule.head_dim
+                                                    : 0)),
+        value(layout.add<Real>(schedule.joins_tiles() ? schedule.tile_keys() * schedule.value_dim
+                                                      : 0)) {}
+  KeysTogether<Real> in(std::byte* memory) const { return {key.in(memory), value.in(memory)}; }
 };
 
 template <class Real>
@@ -52,7 +101,11 @@ struct ScoreMemory {
     return (schedule.tile_keys() + 7) / 8 * 8 * schedule.whole_vectors();
   }
   ScoreScratch<Real> in(std::byte* memory) const {
-    return {scores.in(memory), mask.in(memory), derivatives.in(memory), pairs.in(memory)};
+    return {.scores = scores.in(memory),
+            .mask = mask.in(memory),
+            .derivatives = derivatives.in(memory),
+            .pairs = pairs.in(memory),
+            .together = nullptr};
   }
 };
 

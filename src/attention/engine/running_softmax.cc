@@ -144,7 +144,7 @@ void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> t
   const kernels::BasicPanel<Real> panel = seen.panel();
   const std::int32_t keys_of_tile = seen.tile().num_keys;
   seen.take_tiles(static_cast<std::int32_t>(tiles.size()));
-  seen.put_values_together(panel.value_dim, scratch.pairs);
+  scratch.together->put(seen.tile(), panel.head_dim, panel.value_dim);
   rows_.score(seen, scratch);
   kernels::BasicTile<Real> first = seen.tile();
   first.num_keys = keys_of_tile;

@@ -130,11 +130,8 @@ struct Schedule {
     if (!stages_pairs || has_few_rows) return 0;
     return (tile_keys() + 1) / 2 * std::max(head_dim, value_dim);
   }
-  // Numbers of the keys that a mask leaves: pairs, or rows where tiles are computed as one.
-  std::int64_t cells_of_left_keys() const {
-    return tiles_together > 1 && !stages_pairs ? tile_keys() * std::max(head_dim, value_dim)
-                                               : pair_cells();
-  }
+  // Whether the keys that a mask leaves of several tiles may be computed as those of one.
+  bool joins_tiles() const { return tiles_together > 1 && has_irregular_mask && !stages_pairs; }
   // Numbers of an output whose rows are those of a panel, as a state has it.
   std::int64_t out_size() const {
     if (!has_few_rows) return panel_rows * value_dim;

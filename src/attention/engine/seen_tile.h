@@ -231,14 +231,6 @@ class SeenTile {
     tile_.num_keys *= count;
     panel_.any_end = panel_.all_end = tile_.first_key + tile_.num_keys;
   }
-  // Copies rows of `dim` numbers, of values or keys: what is summed over keys goes over their
-  // columns, and rows far apart share few places of the nearest cache.
-  void put_values_together(std::int32_t dim, Real* memory) {
-    put_together(tile_.value, tile_.value_stride, dim, memory);
-  }
-  void put_keys_together(std::int32_t dim, Real* memory) {
-    put_together(tile_.key, tile_.key_stride, dim, memory);
-  }
 
   // Whether pairs of neighbouring keys are others than those of the whole tile.
   bool has_other_pairs() const { return steps_.step != 1 || steps_.first % 2 != 0; }
@@ -260,14 +252,6 @@ class SeenTile {
   }
 
  private:
-  void put_together(const Real*& rows, std::int64_t& stride, std::int32_t dim, Real* memory) {
-    for (std::int64_t j = 0; j < tile_.num_keys; ++j) {
-      std::copy_n(rows + j * stride, dim, memory + j * dim);
-    }
-    rows = memory;
-    stride = dim;
-  }
-
   // Every row may see what any row of its vector sees; hide() does the rest.
   void put_ranges(const PanelRows<Real>& rows) {
     const std::int32_t first_key = tile_.first_key;
