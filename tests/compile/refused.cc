@@ -1,6 +1,8 @@
 // What one writes first and does not compile: tests/compile/check holds what compilers say to the
 // remedy behind each line.
-// clang-format off: the remedies stay where they are.
+//
+// The remedies stay on their lines:
+// clang-format off
 #include <cmath>
 
 #include "heed/attention.h"
@@ -31,7 +33,7 @@ void types() {
   const Tensor<int> whole({1, 1, 2, 4});
   const heed::AttentionOptions options;
   const heed::nn::Variable<> variable(make());
-  const Tensor<float> mixed = heed::attention(x, x, d, {.mask = heed::causal()});  // remedy: query, key and value are of one type
+  const Tensor<float> mixed = heed::attention(x, x, d, {.softcap = 2});  // remedy: query, key and value are of one type
   const Tensor<float> counted = heed::attention(whole, whole, whole);  // remedy: query, key and value are float, double
   heed::attention_for_backward(d, d, d, options);           // remedy: options of double tensors are AttentionOptions64
   heed::attention(variable, variable, variable);            // remedy: of variables write heed::nn::scaled_dot_product_attention

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -107,11 +109,58 @@ TEST(TensorView, KnowsWhenItIsContiguous) {
               ThrowsMessage<InvalidArgument>(HasSubstr("[2, 1, 4] has 8 elements but [3] has 3")));
 }
 
+TEST(TensorView, ChecksIndicesWhereItIsAsked) {
+  Tensor<int> tensor = counting({2, 3});
+  const Tensor<int>& constant = tensor;
+  const auto view = tensor.view().permute({1, 0});
+  EXPECT_EQ(view.at(2, 1), 5);
+  EXPECT_EQ(constant.at(1, 0), 3);
+  EXPECT_EQ(counting({2, 3}).at(1, 2), 5);
+  tensor.at(0U, std::size_t{1}) = 7;
+  EXPECT_EQ(tensor(0, 1), 7);
+  EXPECT_EQ(Tensor<int>(Shape{}).at(), 0);
+  const auto refused = [](const auto& read, const char* text) {
+    EXPECT_THAT(read, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refused([&] { return tensor.at(2, 0); },
+          "TensorView::at: the index of dimension 0 is 2, but the extent is 2 (shape [2, 3])");
+  refused([&] { return constant.at(1, -1); }, "the index of dimension 1 is -1, but the extent is 3");
+  refused([&] { return view.at(0, std::numeric_limits<std::int64_t>::max()); },
+          "the index of dimension 1 is 9223372036854775807, but the extent is 2 (shape [3, 2])");
+  refused([&] { return view.at(0); },
+          "TensorView::at: 1 index is given, but shape [3, 2] has 2 dimensions");
+  refused([&] { return view.at(0, 0, 0); }, "3 indices are given, but shape [3, 2]");
+  refused([&] { return Tensor<int>().at(0); }, "the index of dimension 0 is 0, but the extent is 0");
+}
+
+TEST(TensorView, HasTheOnlyElement) {
+  EXPECT_EQ(Tensor<int>({1, 1}, {4}).item(), 4);
+  const Tensor<int> tensor = counting({2, 3});
+  EXPECT_EQ(tensor.view().select(0, 1).slice(0, 2, 3).item(), 5);
+  EXPECT_THAT([&] { return tensor.item(); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("item: shape [2, 3] has 6 elements, expected one")));
+  EXPECT_THAT([&] { return Tensor<int>().item(); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("shape [0] has 0 elements")));
+}
+
+TEST(Tensor, IsMadeOfAView) {
+  const Tensor<int> tensor = counting({2, 3});
+  const Tensor<int> turned(tensor.view().permute({1, 0}));
+  EXPECT_EQ(turned.shape(), (Shape{3, 2}));
+  EXPECT_EQ(turned.size(), 6U);
+  EXPECT_EQ(tensor.view().slice(0, 0, 1).size(), 3U);
+  EXPECT_THAT(listed(turned.view()), ElementsAre(0, 3, 1, 4, 2, 5));
+  const Tensor deduced(tensor.view().select(0, 1));
+  EXPECT_THAT(listed(deduced.view()), ElementsAre(3, 4, 5));
+  static_assert(!std::convertible_to<TensorView<const int>, Tensor<int>>, "copies are asked for");
+}
+
 TEST(TensorView, RefusesWhatIsOutOfRange) {
   const Tensor<int> tensor = counting({2, 3});
   EXPECT_THAT(([&] { return tensor.view().select(0, std::numeric_limits<std::int64_t>::max()); }),
               ThrowsMessage<InvalidArgument>(
-                  HasSubstr("TensorView::select: index is 9223372036854775807, but the extent is ")));
+                  HasSubstr("TensorView::select: index is 9223372036854775807, but the extent is 2")));
   EXPECT_THAT(([&] { return tensor.view().slice(0, 1, 3); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("[1, 3) is not a range within [0, 2)")));
   EXPECT_THAT(
