@@ -8,7 +8,8 @@
 (1, 8, 128, 64)
 """
 
-from . import _explained, distributed, models, reference  # isort: skip: the first of them changes the library's functions
+# _explained comes first: it changes the functions of the library that others import.
+from . import _explained, distributed, models, reference
 from ._diagnose import Finding, HeadDiagnostics, LayerDiagnostics, diagnose
 from ._figure import figure
 from ._heed import (
