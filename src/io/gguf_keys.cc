@@ -23,6 +23,7 @@ constexpr std::string_view kElements<std::int64_t> = "integers";
 template <>
 constexpr std::string_view kElements<double> = "numbers";
 
+// "3", "true", "'yarn'", "an array of 4 integers".
 struct ValueText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
@@ -37,8 +38,6 @@ struct ValueText {
 };
 
 }  // namespace
-
-std::string shown_value(const GgufValue& value) { return std::visit(ValueText{}, value); }
 
 GgufKeys::GgufKeys(const GgufFile& file, std::string prefix)
     : file_(file), prefix_(std::move(prefix)) {}
@@ -132,7 +131,7 @@ void GgufKeys::fail(std::string_view key, std::string_view expected) const {
   const std::string name = name_of(key);
   const auto found = file_.metadata().find(name);
   const std::string value =
-      found == file_.metadata().end() ? "missing" : shown_value(found->second);
+      found == file_.metadata().end() ? "missing" : std::visit(ValueText{}, found->second);
   throw FormatError(file_.name(), 0,
                     fmt::format("{} is {}, expected {}", printable(name), value, expected));
 }

@@ -16,7 +16,7 @@ namespace heed::inline v0::io {
 
 // The keys that begin with a prefix, called by the rest. Each function throws FormatError naming
 // the whole key, its value and what was expected. A key that was asked for is known from then on.
-class HEED_API GgufKeys {
+class GgufKeys {
  public:
   // @param prefix "llama."; `file` must outlive the keys
   GgufKeys(const GgufFile& file, std::string prefix);
@@ -59,8 +59,5 @@ class HEED_API GgufKeys {
   std::string prefix_;
   std::set<std::string, std::less<>> known_;
 };
-
-// "3", "true", "'yarn'", "an array of 4 integers".
-HEED_API std::string shown_value(const GgufValue& value);
 
 }  // namespace heed::inline v0::io
