@@ -5,6 +5,7 @@ import pathlib
 from typing import Any
 
 import gguf
+import heed
 import numpy as np
 import torch
 import transformers
@@ -37,6 +38,7 @@ def make_bert() -> torch.nn.Module:
 
 
 MODELS = {"llama": make_llama, "qwen2": make_qwen2, "gpt2": make_gpt2, "bert": make_bert}
+ARCHITECTURES = list(MODELS)
 
 GENERAL = {
     "block_count": LAYERS,
@@ -99,6 +101,10 @@ def tensors_of(architecture: str, model: torch.nn.Module) -> dict[str, np.ndarra
     return tensors
 
 
+def is_close(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.abs(a - b).max() < 2e-5 * max(1, np.abs(b).max())
+
+
 def type_of(value: Any) -> gguf.GGUFValueType:
     if isinstance(value, list):
         return gguf.GGUFValueType.ARRAY
@@ -151,6 +157,11 @@ class GgufModel:
         writer.write_tensors_to_file()
         writer.close()
         return path
+
+    def found(self, ids: list[int], keys: dict[str, Any] | None = None, tensors: Any = None) -> np.ndarray:
+        """Logits, or BERT's hidden states, of heed with these keys and tensors."""
+        model = heed.models.load(self.write(keys, tensors))
+        return model.forward(ids) if self.architecture == "bert" else model.logits(ids)
 
     def expected(self, ids: list[int], **settings: Any) -> np.ndarray:
         """Logits, or BERT's hidden states, of transformers with these settings of its configuration."""
