@@ -136,8 +136,8 @@ std::optional<Pooling> pooling_of(GgufKeys& keys) {
   constexpr const char* kKey = "pooling_type";
   const std::int64_t type = keys.integer(kKey, 0);
   if (type == 0) return std::nullopt;
-  if (type == 1) return Pooling{.kind = Pooling::Kind::kMean};
-  if (type == 2) return Pooling{.kind = Pooling::Kind::kFirstToken};
+  if (type == 1) return Pooling{.kinds = {Pooling::Kind::kMean}};
+  if (type == 2) return Pooling{.kinds = {Pooling::Kind::kFirstToken}};
   keys.fail(kKey, "0 (none), 1 (the mean) or 2 (the first token)");
 }
 
