@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
 #include "heed/io/gguf.h"
 
 namespace heed::inline v0::io {
