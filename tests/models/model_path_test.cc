@@ -29,8 +29,8 @@ TEST(ModelPath, FilesOfOthersAreNamedWithWhatToDo) {
   const std::pair<const char*, std::vector<const char*>> others[] = {
       {"adapter_model.safetensors", {"an adapter", "merge_and_unload"}},
       {"model.safetensors", {"weights without the configuration", "give its folder, "}},
-      {"pytorch_model.bin", {"pickles", "save_pretrained(NEW_FOLDER)"}},
-      {"model.PT", {"pickles", "save_pretrained(NEW_FOLDER)"}},
+      {"pytorch_model.bin", {"has pickled", "save_pretrained(NEW_FOLDER)"}},
+      {"model.PT", {"has pickled", "save_pretrained(NEW_FOLDER)"}},
       {"tf_model.h5", {"TensorFlow", "save_pretrained(NEW_FOLDER)"}},
       {"model.onnx", {"a graph of ONNX", "that it was made of"}},
       {"config.json", {"a configuration", "give its folder, "}},
@@ -58,7 +58,8 @@ TEST(ModelPath, FoldersSayWhatTheyLack) {
   EXPECT_THAT(load, ThrowsMessage<IoError>(HasSubstr(
                         "a folder without model.safetensors or model.safetensors.index.json")));
   files.write("pytorch_model.bin", "something");
-  EXPECT_THAT(load, ThrowsMessage<IoError>(HasSubstr("pytorch_model.bin in it is weights as")));
+  EXPECT_THAT(
+      load, ThrowsMessage<IoError>(HasSubstr("pytorch_model.bin in it is a file of weights that")));
   fs::remove(files.folder() / "config.json");
   EXPECT_THAT(load, ThrowsMessage<IoError>(HasSubstr("a folder without config.json; heed opens")));
   files.write("tiny.gguf", "GGUF");
