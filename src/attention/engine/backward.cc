@@ -9,6 +9,7 @@
 
 #include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
+#include "attention/engine/keys_together.h"
 #include "attention/engine/panel_gradients.h"
 #include "attention/engine/row_orders.h"
 #include "attention/engine/rows_ahead.h"

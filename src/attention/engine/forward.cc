@@ -14,6 +14,7 @@
 #include "attention/engine/gathered_rows.h"
 #include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
+#include "attention/engine/keys_together.h"
 #include "attention/engine/row_orders.h"
 #include "attention/engine/rows_ahead.h"
 #include "attention/engine/running_softmax.h"

@@ -8,6 +8,7 @@
 
 #include "attention/engine/exact_rows.h"
 #include "attention/engine/key_pairs.h"
+#include "attention/engine/keys_together.h"
 
 namespace heed::inline v0::engine {
 

@@ -30,53 +30,6 @@ struct ScoreScratch {
   KeysTogether<Real>* together = nullptr;  // where several tiles are computed as one
 };
 
-// The rows of keys and values that a mask leaves of some tiles, copied side by side: rows far apart
-// share few places of a cache. Panels that see the same keys share the copies.
-template <class Real>
-class KeysTogether {
- public:
-  // Both are memory for a tile, or null where no tiles are computed as one.
-  KeysTogether(Real* key, Real* value) : key_(key), value_(value) {}
-
-  // Makes the copies those of a tile's rows, unless they are, and has the tile read them.
-  void put(kernels::BasicTile<Real>& tile, std::int32_t head_dim, std::int32_t value_dim) {
-    if (tile.key != copied_.key || tile.value != copied_.value ||
-        tile.key_stride != copied_.key_stride || tile.num_keys > copied_.num_keys) {
-      copied_ = tile;
-      copy(tile.key, tile.key_stride, tile.num_keys, head_dim, key_);
-      copy(tile.value, tile.value_stride, tile.num_keys, value_dim, value_);
-    }
-    tile.key = key_;
-    tile.key_stride = head_dim;
-    tile.value = value_;
-    tile.value_stride = value_dim;
-  }
-
- private:
-  static void copy(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
-                   Real* target) {
-    for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * stride, dim, target + j * dim);
-  }
-
-  Real* key_;
-  Real* value_;
-  kernels::BasicTile<Real> copied_;  // whose rows they are
-};
-
-template <class Real>
-struct KeysTogetherMemory {
-  Piece<Real> key;
-  Piece<Real> value;
-
-  KeysTogetherMemory() = default;
-  KeysTogetherMemory(const Schedule<Real>& schedule, Layout& layout)
-      : key(layout.add<Real>(schedule.joins_tiles() ? schedule.tile_keys() * schedule.head_dim
-                                                    : 0)),
-        value(layout.add<Real>(schedule.joins_tiles() ? schedule.tile_keys() * schedule.value_dim
-                                                      : 0)) {}
-  KeysTogether<Real> in(std::byte* memory) const { return {key.in(memory), value.in(memory)}; }
-};
-
 template <class Real>
 struct ScoreMemory {
   Piece<Real> scores;

@@ -8,47 +8,11 @@
 
 #include "attention/engine/exact_rows.h"
 #include "attention/engine/key_pairs.h"
+#include "attention/engine/keys_together.h"
+#include "attention/kernels/backward.h"
 #include "attention/kernels/processor.h"
 
 namespace heed::inline v0::engine {
-
-namespace {
-
-// What a tile changes of a state beside its output.
-template <class Real>
-class OffsetsAndSums {
- public:
-  OffsetsAndSums(const kernels::BasicPanelState<Real>& state, std::int32_t width) {
-    std::copy_n(state.minus_m, width, minus_m_.begin());
-    std::copy_n(state.threshold, width, threshold_.begin());
-    std::copy_n(state.sum, width, sum_.begin());
-  }
-  void put_into(const kernels::BasicPanelState<Real>& state, std::int32_t width) const {
-    std::copy_n(minus_m_.begin(), width, state.minus_m);
-    std::copy_n(threshold_.begin(), width, state.threshold);
-    std::copy_n(sum_.begin(), width, state.sum);
-  }
-
- private:
-  std::array<Real, kernels::kMaxPanelWidth> minus_m_;
-  std::array<Real, kernels::kMaxPanelWidth> threshold_;
-  std::array<Real, kernels::kMaxPanelWidth> sum_;
-};
-
-// So many tiles of keys in steps, after some others, of which `first` is the first.
-template <class Real>
-kernels::BasicTile<Real> tiles_after(const kernels::BasicTile<Real>& first, std::size_t others,
-                                     std::size_t count) {
-  kernels::BasicTile<Real> tile = first;
-  const std::int64_t keys = static_cast<std::int64_t>(others) * first.num_keys;
-  tile.key += keys * first.key_stride;
-  tile.value += keys * first.value_stride;
-  tile.num_keys *= static_cast<std::int32_t>(count);
-  tile.fetched = {};
-  return tile;
-}
-
-}  // namespace
 
 template <class Real>
 RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
