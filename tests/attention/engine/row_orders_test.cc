@@ -120,8 +120,8 @@ UnionCase draw_union() {
   const std::int64_t group = one_of<std::int64_t>({1, 1, 2, 3, 5});
   drawn.sizes = {.batch = number(1, 2),
                  .num_kv_heads = number(1, 2),
-                 .q_len = one_of<std::int64_t>({number(14, 300), number(300, 1100)}),
-                 .kv_len = one_of<std::int64_t>({number(1, 600), 1024, number(1000, 2300)}),
+                 .q_len = one_of<std::int64_t>({number(14, 300), number(300, 600)}),
+                 .kv_len = one_of<std::int64_t>({number(1, 600), 1024, number(1000, 1500)}),
                  .head_dim = one_of<std::int64_t>({1, 4, 7, 16}),
                  .value_dim = one_of<std::int64_t>({1, 3, 8})};
   drawn.sizes.num_heads = drawn.sizes.num_kv_heads * group;
