@@ -16,8 +16,12 @@ std::string kernel_text(const engine::Schedule<Real>& schedule) {
                        schedule.table->name, schedule.panel_rows,
                        schedule.panel_rows == 1 ? "" : "s");
   }
-  return fmt::format("{}, lanes are rows: panels of {} rows, {} to a pass over the keys",
-                     schedule.table->name, schedule.panel_rows, schedule.panels_per_block);
+  const std::string orders =
+      schedule.has_two_orders()
+          ? fmt::format(", of neighbours or of queries {} apart", schedule.tile_step)
+          : "";
+  return fmt::format("{}, lanes are rows: panels of {} rows, {} to a pass over the keys{}",
+                     schedule.table->name, schedule.panel_rows, schedule.panels_per_block, orders);
 }
 
 template <class Real>

@@ -2,12 +2,14 @@
 // changes.
 #include "attention/engine/row_orders.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "attention/engine/seen_tile.h"
@@ -15,6 +17,7 @@
 #include "heed/convert.h"
 #include "heed/packed.h"
 #include "heed/parallel.h"
+#include "heed/plan.h"
 #include "support/gradients.h"
 #include "support/tensors.h"
 
@@ -36,6 +39,7 @@ struct UnionCase {
   Sizes sizes;
   std::vector<std::int64_t> offsets;
   std::int64_t step = 2;
+  float magnitude = 1;  // of queries: where it is large offsets move
   Mask mask;
 
   ScoreShape shape() const {
@@ -51,7 +55,7 @@ std::ostream& operator<<(std::ostream& out, const UnionCase& drawn) {
   const Sizes& s = drawn.sizes;
   out << drawn.mask.description() << ", batch " << s.batch << ", heads " << s.num_heads << " of "
       << s.num_kv_heads << ", " << s.q_len << " x " << s.kv_len << ", dims " << s.head_dim << ", "
-      << s.value_dim << ", offsets";
+      << s.value_dim << ", magnitude " << drawn.magnitude << ", offsets";
   for (const std::int64_t offset : drawn.offsets) out << ' ' << offset;
   return out;
 }
@@ -130,6 +134,7 @@ UnionCase draw_union() {
   for (std::int64_t b = 0; b < drawn.sizes.batch; ++b) {
     drawn.offsets.push_back(one_of<std::int64_t>({0, last, number(-40, 900)}));
   }
+  drawn.magnitude = one_of<float>({1, 1, 60});
   drawn.step = one_of<std::int64_t>({2, 3, 5, 8, 16, 40, 64, 150});
   const Alignment at = one_of<Alignment>({Alignment::top_left(), Alignment::offset(number(0, 99))});
   drawn.mask = within(drawn, with_others(far_keys(drawn.step, at), at), at);
@@ -143,7 +148,7 @@ TEST_P(RowOrdersOn, HaveTheBitsOfBooleans) {
   EXPECT_TRUE(rc::check("no bit of a union depends on the order of rows", [] {
     const UnionCase drawn = *rc::gen::exec(draw_union);
     RC_TAG(drawn.step);
-    const Inputs in(drawn.sizes);
+    const Inputs in(drawn.sizes, drawn.magnitude);
     const Tensor<bool> allowed = materialize_allow(drawn.mask, drawn.shape());
     const auto expected = run(table(), in, drawn.booleans(allowed));
     const auto found = run(table(), in, drawn.options());
@@ -193,6 +198,16 @@ TEST_P(RowOrdersOn, AreTwoWhereAStrideIsOneOfSeveral) {
   const Tensor<float> sinks({2}, {1.0F, 2.0F});
   EXPECT_EQ(step_of(window_or_stride(), Pass::kForward, {.sinks = sinks}), 8);
   EXPECT_EQ(step_of(window_or_stride(), Pass::kBackward, {.sinks = sinks}), 1);
+}
+
+TEST(RowOrders, AreInThePlan) {
+  const AttentionShapes shapes{.q_len = 1000, .kv_len = 1000, .head_dim = 64, .value_dim = 64};
+  const AttentionPlan planned = plan(shapes, {.mask = window_or_stride()});
+  if (planned.target() == "reference") GTEST_SKIP() << "the reference has no panels";
+  const std::string apart = "of neighbours or of queries 8 apart";
+  EXPECT_THAT(planned.to_string(), testing::HasSubstr(apart));
+  const AttentionPlan of_stride = plan(shapes, {.mask = causal() & strided(8)});
+  EXPECT_THAT(of_stride.to_string(), testing::Not(testing::HasSubstr(apart)));
 }
 
 // How many products of a query and a key a panel computes for a tile.
