@@ -93,7 +93,10 @@ inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const
   const Mask mask = arguments.mask.empty() ? Mask() : parse_mask("--mask", arguments.mask);
   Tensor<float> first;
   if (weights.extent(0) > 0) first = to_float(AnyTensor(to_tensor(weights.select(0, 0))));
-  return {name, weight_diagnostics(weights, mask, options), std::move(first), mask};
+  const Shape matrix{weights.extent(2), weights.extent(3)};
+  Tensor<bool> visible = materialize_allow(mask, {.q_len = matrix[0], .kv_len = matrix[1]});
+  return {name, weight_diagnostics(weights, mask, options), std::move(first),
+          std::move(visible).reshaped(matrix), mask.description()};
 }
 
 // Whether nothing is ever looked at that comes later, which nobody said would be so.

@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::int64_t kPlot = 336;      // the wanted width and height of the largest matrix
 constexpr std::int64_t kRowWidth = 940;  // what the matrices next to each other have together
-constexpr std::int64_t kBeside = 56;     // a matrix's labels, and the gap to the next
+constexpr std::int64_t kColumnHeight = 680;
+constexpr std::int64_t kBeside = 56;  // a matrix's labels, and the gap to the next
+constexpr std::int64_t kAbove = 84;   // the same from the top down, and its title
 constexpr std::int64_t kMinCell = 12;
 constexpr std::int64_t kMaxCell = 56;
 
@@ -38,7 +40,10 @@ std::int64_t cell_of(const MatricesPicture& picture) {
   for (const DrawnMatrix& matrix : picture.matrices) {
     most = std::max({most, matrix.values.extent(0), matrix.values.extent(1)});
   }
-  const std::int64_t plot = std::min(kPlot, kRowWidth / columns_of(picture) - kBeside);
+  const std::int64_t columns = columns_of(picture);
+  const auto rows = (static_cast<std::int64_t>(picture.matrices.size()) + columns - 1) / columns;
+  const std::int64_t plot =
+      std::min({kPlot, kRowWidth / columns - kBeside, kColumnHeight / rows - kAbove});
   return std::clamp(plot / most, kMinCell, kMaxCell);
 }
 

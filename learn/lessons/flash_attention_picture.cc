@@ -122,8 +122,8 @@ Figure draw_tiles(Theme theme) {
        .note = "Left: tiles above the diagonal are neither read nor computed. Middle: where "
                "m rises, l is multiplied by exp(m_old − m_new). Right: both axes are "
                "logarithmic; forward and backward are heed's workspaces on one thread.",
-       .width = 300,
-       .height = 300},
+       .width = 240,
+       .height = 240},
       {causal_tiles(theme), running_row(theme), bytes_against_length(theme)}, theme);
 }
 

@@ -80,8 +80,8 @@ Figure draw_linear_attention(Theme theme) {
   return join({.title = "Attention through a state",
                .note = "Middle: both axes are logarithmic; the orders cost the same at T = d. "
                        "Right: softmax keeps every pair, the others 16 × 16 numbers.",
-               .width = 300,
-               .height = 260},
+               .width = 270,
+               .height = 240},
               {similarities(theme), products(theme), recall(theme)}, theme);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "heed/error.h"
@@ -25,24 +24,6 @@ Tensor<float> projected(const SentenceAttention& attention,
                         const LinearParameters<float>& projection) {
   const Tensor<float> all = linear(attention.vectors.view().to_rank(3), projection);
   return to_tensor(split_heads(all, attention.settings.num_heads).select(0, 0));
-}
-
-// Says which keys the weights [num_heads, q_len, kv_len] could be on. A page has one mask for all
-// heads: of a mask that differs from head to head it shows nothing.
-void show_mask(ExplorerSentence& sentence, const Mask& mask) {
-  const Shape& shape = sentence.weights.shape();
-  const Tensor<bool> visible =
-      materialize_allow(mask, {.num_heads = shape[0], .q_len = shape[1], .kv_len = shape[2]});
-  const Shape matrix{shape[1], shape[2]};
-  if (visible.num_elements() == 0) return;
-  const auto of_heads = visible.view().select(0, 0);
-  const auto first = of_heads.select(0, 0).elements();
-  for (std::int64_t head = 1; head < of_heads.extent(0); ++head) {
-    const auto other = of_heads.select(0, head).elements();
-    if (!std::equal(first.begin(), first.end(), other.begin())) return;
-  }
-  sentence.visible = Tensor<bool>(matrix, first);
-  sentence.mask = mask.description();
 }
 
 // The names that fit the weights of a layer: a decoder looks at itself and at the source.
@@ -99,7 +80,8 @@ std::vector<ExplorerSentence> to_explorer(const ModelMeasurement& measured) {
     ExplorerSentence& sentence =
         sentences.emplace_back(to_explorer(layer.name, layer.weights, names_of(layer, measured)));
     sentence.note = fmt::format("The first of {}.", measured.sequences);
-    show_mask(sentence, layer.mask);
+    sentence.visible = layer.visible;
+    sentence.mask = layer.mask;
   }
   return sentences;
 }

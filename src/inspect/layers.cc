@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/mask.h"
 #include "heed/nn/tape.h"
 #include "heed/special_tokens.h"
 #include "heed/statistics.h"
@@ -34,10 +35,23 @@ Tensor<float> first_weights(const nn::AttentionCall<float>& call, const Diagnost
   return to_tensor(weights.view().slice(1, 0, keys)).reshaped({heads, queries, keys});
 }
 
+// Which keys the first sequence can see, without padding. A model's masks are the same for all
+// heads.
+Tensor<bool> first_visible(const nn::AttentionCall<float>& call, const Tensor<float>& weights) {
+  const Tensor<bool> visible = materialize_allow(
+      call.options.mask,
+      {.batch = call.query.extent(0), .q_len = call.query.extent(2), .kv_len = call.key.extent(2)});
+  const auto first = visible.view().select(0, 0).select(0, 0);
+  return to_tensor(first.slice(0, 0, weights.extent(1)).slice(1, 0, weights.extent(2)));
+}
+
 MeasuredLayer measured(const std::string& name, const nn::AttentionCall<float>& call,
                        const DiagnosticsOptions& lengths) {
-  return {name, attention_diagnostics(call.query, call.key, call.options, lengths),
-          first_weights(call, lengths), call.options.mask};
+  MeasuredLayer layer{name, attention_diagnostics(call.query, call.key, call.options, lengths),
+                      first_weights(call, lengths)};
+  layer.visible = first_visible(call, layer.weights);
+  layer.mask = call.options.mask.description();
+  return layer;
 }
 
 // In evaluation, and without a graph; the mode is restored.

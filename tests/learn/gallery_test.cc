@@ -203,7 +203,7 @@ TEST(Pictures, RunWritesThePageOfItsArrays) {
   // A cap is not in the page's formula: it gets what was computed, and under which mask.
   EXPECT_THAT(page({"--softcap", "5", "--mask", "causal(bottom_right)"}),
               AllOf(HasSubstr(R"("weights":)"), testing::Not(HasSubstr(R"("query":)")),
-                    HasSubstr(R"("maskName":"causal(bottom_right)") "),
+                    HasSubstr(R"x("maskName":"causal(bottom_right)")x"),
                     testing::Not(HasSubstr(R"("mask":"none")"))));
 }
 

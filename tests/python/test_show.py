@@ -49,12 +49,13 @@ def test_show_leaves_no_option_out(option: str) -> None:
     """What is more than products, scale and mask is shown as weights."""
     x = QUERY[1:, :, :4]
     options = {
-        "softcap": {"softcap": 1.0},
+        "softcap": {"softcap": 1.0, "causal": True},
         "bias": {"bias": np.eye(4)},
         "additive": {"mask": heed.additive(np.eye(4))},
     }[option]
     sentence = sentence_of(heed.show(x, x, head=1, **options))
     assert "query" not in sentence and sentence["headNames"] == ["head 1"]
+    assert sentence["mask"] == ("causal" if option == "softcap" else "none")
     expected = reference_weights(x, **options)[:, 1]
     np.testing.assert_allclose(numbers_of(sentence["weights"], 1, 4, 4), expected, atol=1e-6)
 

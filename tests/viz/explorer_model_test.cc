@@ -139,10 +139,10 @@ TEST(ExplorerModel, OpensOnTheHeadWithTheMostPattern) {
   // Also where the page shows other scores, and among the heads of a layer that was chosen.
   model.scores = {{"made up", "A number.", Tensor<float>({2, 2}, {1, 2, 3, 4})}};
   EXPECT_EQ(opening(), std::pair(1, 0));
-  model.opening_head = 1;
+  model.opening_layer = 0;
   EXPECT_EQ(opening(), std::pair(0, 1));
-  model.opening_layer = 1;
-  EXPECT_EQ(opening(), std::pair(1, 1));
+  model.opening_head = 0;
+  EXPECT_EQ(opening(), std::pair(0, 0));
 }
 
 TEST(ExplorerModel, ValuesAreStoredAsKeysAre) {
@@ -150,7 +150,7 @@ TEST(ExplorerModel, ValuesAreStoredAsKeysAre) {
   model.layers[0].value = Tensor<float>({1, 3, 5});
   model.layers[0].value(0, 2, 4) = 2;
   const std::string page = explorer_model_page(model);
-  const auto& layers = data_of(page, "data").at("model").at("layers");
+  const nlohmann::json layers = data_of(page, "data").at("model").at("layers");
   EXPECT_EQ(layers.at(0).at("valueDim"), 5);
   EXPECT_EQ(layers.at(0).at("headsPerValue"), 2);
   EXPECT_FALSE(layers.at(1).contains("valueDim"));

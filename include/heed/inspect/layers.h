@@ -7,7 +7,6 @@
 
 #include "heed/config.h"
 #include "heed/diagnostics.h"
-#include "heed/mask.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"
@@ -20,9 +19,10 @@ namespace heed::inline v0::inspect {
 struct MeasuredLayer {
   std::string name;                  ///< of its module
   AttentionDiagnostics diagnostics;  ///< over all sequences
-  Tensor<float> weights =
-      {};          ///< of the first sequence without padding: [num_heads, q_len, kv_len]
-  Mask mask = {};  ///< under which they were computed
+  /// Of the first sequence without padding: [num_heads, q_len, kv_len].
+  Tensor<float> weights = {};
+  Tensor<bool> visible = {};  ///< [q_len, kv_len]: which keys it could see; empty: all
+  std::string mask = "none";  ///< what that is called
 };
 
 /// The layers of self-attention of a model that reads ids [batch, length], of which so many of each

@@ -28,15 +28,18 @@ std::string text_of(float value, int decimals) {
   return text;
 }
 
-// Where on the scale from −1 or 0 to 1 `value` lies; `end` is what the scale ends with.
-float place_of(float value, float end, const ColorRange& range) {
+// Where in the map a share of the scale's end lies: the map of both signs has 0 in the middle.
+float in_map(ColorMap map, float share) { return map == ColorMap::kRdBu ? (share + 1) / 2 : share; }
+
+// Where in the colour map `value` lies; `end` is what the scale ends with.
+float position(float value, float end, const ColorRange& range) {
   float share = end > 0 ? value / end : 0;
   if (std::isinf(value)) share = std::copysign(1.0F, value);
   if (range.scale == ColorScale::kLog) {
     const float length = std::max(0.0F, 1 + std::log10(std::abs(share)) / kDecades);
     share = share == 0 ? 0 : std::copysign(length, share);
   }
-  return share;
+  return in_map(range.map, share);
 }
 
 bool ends_dark(ColorMap map) { return luminance(colormap(map, 1)) < luminance(colormap(map, 0)); }
@@ -53,13 +56,10 @@ Rgb with_turned_lightness(Rgb color) {
 
 }  // namespace
 
-Rgb color_at(const ColorRange& range, float place) {
-  const bool is_dark = range.theme == Theme::kDark;
-  if (range.map == ColorMap::kRdBu) {
-    const Rgb color = colormap(range.map, (place + 1) / 2);
-    return is_dark ? with_turned_lightness(color) : color;
-  }
-  return colormap(range.map, is_dark && ends_dark(range.map) ? 1 - place : place);
+Rgb color_at(const ColorRange& range, float position) {
+  if (range.theme == Theme::kLight) return colormap(range.map, position);
+  if (range.map == ColorMap::kRdBu) return with_turned_lightness(colormap(range.map, position));
+  return colormap(range.map, ends_dark(range.map) ? 1 - position : position);
 }
 
 bool has_negative(const Grid& grid) {
@@ -92,7 +92,7 @@ Cells color_cells(const Grid& grid, const ColorRange& range, int decimals) {
       cells.is_hatched.push_back(is_masked);
       cells.colors.push_back(std::isnan(value)
                                  ? kNotANumber
-                                 : color_at(range, is_masked ? 0 : place_of(value, end, range)));
+                                 : color_at(range, is_masked ? 0 : position(value, end, range)));
       if (decimals < 0 || grid.is_pooled()) continue;
       cells.texts.push_back(is_masked ? "" : text_of(value, decimals));
     }
@@ -105,7 +105,7 @@ ColorBar color_bar(const ColorRange& range, std::string label) {
   ColorBar bar;
   for (int i = 0; i < kBarColors; ++i) {
     const float share = static_cast<float>(i) / (kBarColors - 1);
-    bar.colors.push_back(color_at(range, range.is_signed ? 2 * share - 1 : share));
+    bar.colors.push_back(color_at(range, range.is_signed ? share : in_map(range.map, share)));
   }
   const double max = range.max;
   if (range.scale == ColorScale::kPerRow) {

@@ -17,10 +17,10 @@ struct ColorRange {
   Theme theme = Theme::kLight;
 };
 
-// The colour of a place on the scale: of −1 to 1, of which only the part from 0 on is used where
-// nothing is negative. What is strong stands out from the ground: on a dark one, maps that end dark
-// run the other way round, and the one with a bright middle gets a dark one.
-Rgb color_at(const ColorRange& range, float place);
+// The colour at a position of the map, from 0 to 1. What is strong stands out from the ground: on a
+// dark one, maps that end dark run the other way round, and the one with a bright middle gets a
+// dark one.
+Rgb color_at(const ColorRange& range, float position);
 
 // The largest magnitude among what is neither masked nor NaN; 0 where there is none.
 float largest_magnitude(const Grid& grid);

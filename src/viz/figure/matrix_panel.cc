@@ -37,19 +37,27 @@ void check_matrices(std::string_view function, std::string_view what, const Shap
                                     max_rank == 3 ? "[num_panels, q_len, kv_len] or " : ""));
 }
 
-int target_extent(std::int64_t num_panels) {
-  if (num_panels == 1) return 440;
-  if (num_panels == 2) return 340;
-  if (num_panels <= 4) return 260;
-  if (num_panels <= 9) return 220;
-  return num_panels <= 16 ? 170 : 110;
-}
-
 std::int64_t default_columns(std::int64_t num_panels) {
   if (num_panels <= 3) return num_panels;
   if (num_panels <= 8) return num_panels % 4 == 0 ? 4 : 3;
   return std::min<std::int64_t>(
       8, static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(num_panels)))));
+}
+
+// As large as a row of them fits a page.
+int target_extent(std::int64_t num_panels) {
+  switch (default_columns(num_panels)) {
+    case 1:
+      return 440;
+    case 2:
+      return 340;
+    case 3:
+      return num_panels == 3 ? 260 : 220;
+    case 4:
+      return num_panels <= 8 ? 190 : 170;
+    default:
+      return 110;
+  }
 }
 
 Panel matrix_panel(const Grid& grid, const MatrixNames& names, int target) {
