@@ -279,6 +279,8 @@ Figure draw_patterns(Theme theme) {
                                         .masked_mark = "",
                                         .theme = theme});
   figure.columns = 4;
+  constexpr int kExtent = 9 * static_cast<int>(kSmall);
+  for (Panel& panel : figure.panels) panel.width = panel.height = kExtent;
   for (std::size_t i = 1; i < figure.panels.size(); ++i) figure.panels[i].swatches.clear();
   return figure;
 }
