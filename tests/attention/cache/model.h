@@ -56,6 +56,11 @@ class ModelLength {
     }
     return all;
   }
+  // How many positions to append until what is gone ends with a page.
+  std::int64_t to_border(std::int64_t page_size) const {
+    const std::int64_t gone = std::max<std::int64_t>(length_ - capacity(), 0);
+    return (gone / page_size + 1) * page_size - (length_ - capacity());
+  }
   bool can_accept(std::int64_t nodes, const std::vector<std::int64_t>& path) const {
     const std::int64_t base = length_ - nodes;
     for (std::size_t i = 0; i < path.size(); ++i) {

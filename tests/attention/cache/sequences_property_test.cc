@@ -67,10 +67,10 @@ class Life {
       case 8:
         return attend_to(pair);
       default:
+        if (!pair.expected.state().is_bounded()) return append(pair);
+        if (drawn<int>(0, 3) == 0) return append_to_border(pair);
         // A bounded sequence forgets only what many positions follow.
-        for (int i = pair.found.bounds().window == kUnbounded ? 1 : drawn<int>(1, 8); i > 0; --i) {
-          append(pair);
-        }
+        for (int i = drawn<int>(1, 8); i > 0; --i) append(pair);
     }
   }
 
@@ -129,6 +129,12 @@ class Life {
                                   ? drawn<std::int64_t>(1, 150)
                                   : pair.found.bounds().max_append + 1;
     append(pair, drawn<std::int64_t>(0, most + 1));
+  }
+  void append_to_border(Pair& pair) {
+    const std::int64_t most = pair.found.bounds().max_append;
+    for (std::int64_t n = pair.expected.state().to_border(config_.page_size); n > 0; n -= most) {
+      append(pair, std::min(n, most));
+    }
   }
   void append(Pair& pair, std::int64_t n) {
     const auto key = normal<float>({config_.num_kv_heads, n, config_.head_dim}, ++seed_);
