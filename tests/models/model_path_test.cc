@@ -24,6 +24,12 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::TinyModel;
 
+// By its name, and with words that say what it is or what to do.
+void expect_refused(const fs::path& path, const char* words) {
+  EXPECT_THAT([&] { models::load(path); },
+              ThrowsMessage<IoError>(AllOf(HasSubstr(path.filename().string()), HasSubstr(words))));
+}
+
 TEST(ModelPath, FilesOfOthersAreNamedWithWhatToDo) {
   const TinyModel files(Family::kLlama);
   const std::pair<const char*, std::vector<const char*>> others[] = {
@@ -37,10 +43,7 @@ TEST(ModelPath, FilesOfOthersAreNamedWithWhatToDo) {
       {"notes.txt", {"no model that heed knows", "config.json, model.safetensors"}}};
   for (const auto& [name, says] : others) {
     if (!fs::exists(files.folder() / name)) files.write(name, "something");
-    for (const char* what : says) {
-      EXPECT_THAT([&, file = name] { models::load(files.folder() / file); },
-                  ThrowsMessage<IoError>(AllOf(HasSubstr(name), HasSubstr(what))));
-    }
+    for (const char* what : says) expect_refused(files.folder() / name, what);
   }
 }
 
