@@ -1,6 +1,5 @@
-// Masks, windows and alignments as they are written on the command line, from arbitrary bytes:
-// refused with a message, or a mask that can be described and asked about its rows, where it is for
-// as many.
+// Masks as they are written on the command line, one or two, from arbitrary bytes: refused with a
+// message, or a mask that can be described and asked about its rows, where it is for as many.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -35,12 +34,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (std::string_view(error.what()).empty()) std::abort();
     }
   };
-  take([&] { cli::parse_window("--window", text); });
-  take([&] { cli::parse_alignment(text); });
   take([&] { ask(cli::parse_mask("--mask", text)); });
   const std::size_t half = text.find('\n');
   if (half != std::string_view::npos) {
-    take([&] { ask(cli::parse_causal_and_window(text.substr(0, half), text.substr(half + 1))); });
+    take([&] {
+      ask(cli::parse_mask("--mask", text.substr(0, half)) &
+          cli::parse_mask("--mask", text.substr(half + 1)));
+    });
   }
   return 0;
 }
