@@ -87,7 +87,10 @@ TEST(GgufTokenizer, AddsTheTokensThatTheFileWants) {
 
 TEST(GgufTokenizer, HasRolesAndATemplate) {
   GgufBuilder file = small_file("gpt-2");
-  file.add("tokenizer.chat_template", kText, gguf_text("'<|im_start|>' + x + '<|im_end|>'"));
+  file.add("tokenizer.chat_template", kText,
+           gguf_text("{% for message in messages %}{{'<|im_start|>' + message['role'] + "
+                     "'\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
+                     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"));
   const std::string bytes = file.build();
   const auto tokenizer = text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f"));
   EXPECT_EQ(tokenizer->special_tokens().begin, 260);

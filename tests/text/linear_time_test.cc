@@ -34,8 +34,10 @@ std::string repeated(std::string_view part) {
 }
 
 constexpr std::array<std::string_view, 16> kParts{
-    " ", "\n",      "\r\n",   "a",  "'",       "-",  "1",  "<",
-    "é", "e\u0301", "\u0301", "猫", "👩‍", "🇩🇪", "\0", "a "};
+    " ",      "\n", "\r\n",    "a",  "'",
+    "-",      "1",  "<",       "é",  "e\u0301",
+    "\u0301", "猫", "👩‍", "🇩🇪", std::string_view("\0", 1),
+    "a "};
 
 // By the pattern of Llama 3, after NFC.
 std::string composing_json() {

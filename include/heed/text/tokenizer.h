@@ -87,8 +87,8 @@ class HEED_API DecodeStream {
   DecodeStream& operator=(const DecodeStream&) = delete;
 
   /// What is certain of the text with this id and was not before: no id that follows changes it.
-  /// It may be nothing, and it may end within a character.
-  /// @throws InvalidArgument when the id is not in [0, vocab_size()).
+  /// It may be nothing, as for ids beyond those of a tokenizer from a file, and end in a character.
+  /// @throws InvalidArgument when decode() does for the id.
   virtual std::string add(std::int64_t id) = 0;
   /// The rest of the text. No id may be added afterwards.
   virtual std::string finish() = 0;

@@ -167,7 +167,8 @@ template <class Real>
 std::int64_t step_of_keys(const Request<Real>& request) {
   const BoundMask& mask = request.mask;
   const std::int64_t q = request.num_queries() - 1;
-  if (mask.is_structural() || q < 0 || request.num_heads() == 0 || request.shape.batch == 0) {
+  if (mask.is_structural() || mask.calls_function() || q < 0 || request.num_heads() == 0 ||
+      request.shape.batch == 0) {
     return 1;
   }
   const AttentionRow row{0, request.head(0), request.query(q)};

@@ -43,6 +43,11 @@ bool AllOf::depends_on_head() const {
                      [](const auto& part) { return part->depends_on_head(); });
 }
 
+bool AllOf::calls_function() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const auto& part) { return part->calls_function(); });
+}
+
 bool AllOf::adds() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->adds(); });
 }

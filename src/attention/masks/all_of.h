@@ -28,6 +28,7 @@ class AllOf {
   bool is_structural() const;
   bool depends_on_head() const;
   bool adds() const;
+  bool calls_function() const;
 
   // Keys outside this range are not visible; those inside may be hidden by an irregular part.
   // Within [0, kv_len]; [0, 0) when there is none.

@@ -58,6 +58,11 @@ class AnyOf final : public IrregularPart {
                        [&](const AllOf& mask) { return mask.visible(shape, at); });
   }
 
+  bool calls_function() const override {
+    return std::any_of(masks_.begin(), masks_.end(),
+                       [](const AllOf& mask) { return mask.calls_function(); });
+  }
+
   // The last alternative first: in the published masks it is the one that reaches furthest, and
   // shows most tiles; one that shows the tile itself spares the question to the others.
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,

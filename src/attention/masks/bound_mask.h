@@ -51,6 +51,8 @@ class BoundMask {
     return parts_.ranges(shape_, rows);
   }
 
+  // Whether some part calls a function of the user's.
+  bool calls_function() const { return parts_.calls_function(); }
   // Whether some part adds to scores.
   bool adds() const { return adds_; }
   // Fills a tile with what is added to scores, −infinity for keys that an additive part hides.

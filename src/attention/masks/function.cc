@@ -25,6 +25,7 @@ class FunctionMask final : public IrregularPart {
       : function_(std::move(function)) {}
   void check(const ScoreShape&) const override {}
   std::string description() const override { return "where(function)"; }
+  bool calls_function() const override { return true; }
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
     return function_->visible(position(shape, at));
   }

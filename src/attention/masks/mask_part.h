@@ -90,6 +90,9 @@ class MaskPart {
   virtual float added(const ScoreIndex& /*at*/) const { return 0; }
   // Whether that may be anything but 0.
   virtual bool adds() const { return false; }
+  // Whether hide() and visible() call a function of the user's, which runs in calls alone, not
+  // while they are planned.
+  virtual bool calls_function() const { return false; }
 
   // How the part puts queries at keys, if it does; where what it is made of differs, one that is
   // not bottom_right().
