@@ -127,8 +127,10 @@ TEST(MaskText, EveryMaskOfTheTableIsRead) {
   for (const MaskSyntax& mask : mask_syntax()) {
     EXPECT_FALSE(mask.shows.empty());
     try {
+      // Lists may be empty; what takes numbers needs them.
+      const bool is_list = mask.arguments.find("...") != std::string_view::npos;
       parse_mask(mask.name);
-      EXPECT_EQ(mask.arguments, "") << mask.name;
+      EXPECT_TRUE(is_list || mask.arguments.empty()) << mask.name;
     } catch (const InvalidArgument& error) {
       EXPECT_THAT(error.what(), testing::Not(HasSubstr("there is no mask"))) << mask.name;
       EXPECT_NE(mask.arguments, "") << mask.name;

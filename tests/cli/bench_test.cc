@@ -249,7 +249,7 @@ TEST(BenchForward, ArgumentsThatMakeNoSenseAreRefused) {
   expect_usage_error({"--kv-seq", "3", "--mask", "sliding_window(1, 1)"},
                      "sliding_window: q_len is ");
   expect_usage_error({"--dtype", "float16", "--path", "reference"}, "float32 and float64, not");
-  expect_usage_error({"--in-turn", "seq"}, "--in-turn: seq not in ");
+  expect_usage_error({"--in-turn", "seq"}, "--in-turn: 'seq' is none of path, ");
   expect_usage_error({"--in-turn", "dtype"}, "--dtype has one value, 'float32', expected several");
 }
 

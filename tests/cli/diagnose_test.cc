@@ -221,7 +221,8 @@ TEST_F(Diagnose, NamesWhatIsWrong) {
   write_npy(path("scores.npy"), Tensor<float>({2, 2}, {1, 2, -3, 4}));
   expect_error(1, {"diagnose", "--weights", path("scores.npy")}, "sum to 3, expected at most 1");
   write_safetensors(path("other.safetensors"), {});
-  expect_error(1, {"diagnose", "--model", path("other.safetensors")}, "does not hold the settings");
+  expect_error(1, {"diagnose", "--model", path("other.safetensors")},
+               "is not what `heed train --save` wrote; a trained model");
   write_safetensors(path("other.safetensors"), {}, {{"settings", R"({"task":"chess"})"}});
   expect_error(1, {"diagnose", "--model", path("other.safetensors")}, "is of `heed train chess`");
 }

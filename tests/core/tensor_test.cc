@@ -124,22 +124,24 @@ TEST(TensorView, ChecksIndicesWhereItIsAsked) {
   };
   refused([&] { return tensor.at(2, 0); },
           "TensorView::at: the index of dimension 0 is 2, but the extent is 2 (shape [2, 3])");
-  refused([&] { return constant.at(1, -1); }, "the index of dimension 1 is -1, but the extent is 3");
+  refused([&] { return constant.at(1, -1); },
+          "the index of dimension 1 is -1, but the extent is 3");
   refused([&] { return view.at(0, std::numeric_limits<std::int64_t>::max()); },
           "the index of dimension 1 is 9223372036854775807, but the extent is 2 (shape [3, 2])");
   refused([&] { return view.at(0); },
           "TensorView::at: 1 index is given, but shape [3, 2] has 2 dimensions");
   refused([&] { return view.at(0, 0, 0); }, "3 indices are given, but shape [3, 2]");
-  refused([&] { return Tensor<int>().at(0); }, "the index of dimension 0 is 0, but the extent is 0");
+  refused([&] { return Tensor<int>().at(0); },
+          "the index of dimension 0 is 0, but the extent is 0");
 }
 
 TEST(TensorView, HasTheOnlyElement) {
   EXPECT_EQ(Tensor<int>({1, 1}, {4}).item(), 4);
   const Tensor<int> tensor = counting({2, 3});
   EXPECT_EQ(tensor.view().select(0, 1).slice(0, 2, 3).item(), 5);
-  EXPECT_THAT([&] { return tensor.item(); },
-              ThrowsMessage<InvalidArgument>(
-                  HasSubstr("item: shape [2, 3] has 6 elements, expected one")));
+  EXPECT_THAT(
+      [&] { return tensor.item(); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("item: shape [2, 3] has 6 elements, expected one")));
   EXPECT_THAT([&] { return Tensor<int>().item(); },
               ThrowsMessage<InvalidArgument>(HasSubstr("shape [0] has 0 elements")));
 }
@@ -159,8 +161,8 @@ TEST(Tensor, IsMadeOfAView) {
 TEST(TensorView, RefusesWhatIsOutOfRange) {
   const Tensor<int> tensor = counting({2, 3});
   EXPECT_THAT(([&] { return tensor.view().select(0, std::numeric_limits<std::int64_t>::max()); }),
-              ThrowsMessage<InvalidArgument>(
-                  HasSubstr("TensorView::select: index is 9223372036854775807, but the extent is 2")));
+              ThrowsMessage<InvalidArgument>(HasSubstr(
+                  "TensorView::select: index is 9223372036854775807, but the extent is 2")));
   EXPECT_THAT(([&] { return tensor.view().slice(0, 1, 3); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("[1, 3) is not a range within [0, 2)")));
   EXPECT_THAT(

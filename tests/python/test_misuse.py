@@ -199,7 +199,7 @@ def test_a_failed_installation_names_the_remedy() -> None:
     """What pip prints at the end, and that there is such a thing to type."""
     said = re.search(r'messages\.after-failure = """(.*?)"""', (ROOT / "pyproject.toml").read_text(), re.DOTALL)
     assert said is not None
-    command = re.search(r"scripts/install-dependencies build python", said[1])
+    command = re.search(r"scripts/install-dependencies wheel", said[1])
     assert command is not None
     checked = subprocess.run(["bash", "-n", ROOT / command[0].split()[0]], check=False)
     assert checked.returncode == 0
