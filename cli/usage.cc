@@ -75,15 +75,14 @@ std::string unknown_verb(std::string_view name, const CLI::App* parent,
 
 std::string describe_usage(const CLI::App& command, const CLI::ParseError& error) {
   const CLI::App& verb = parsed_verb(command);
+  // Other errors may follow from an option that is not known.
+  for (const std::string& word : command.remaining(true)) {
+    if (word.size() > 2 && word.starts_with("--")) return unknown_option(verb, word);
+  }
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
     const std::vector<std::string> missing = missing_options(verb);
     if (missing.size() == 1) return missing.front() + " is required";
     if (!missing.empty()) return fmt::format("{} are required", fmt::join(missing, ", "));
-  }
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    for (const std::string& word : command.remaining(true)) {
-      if (word.size() > 2 && word.starts_with("--")) return unknown_option(verb, word);
-    }
   }
   return error.what();
 }

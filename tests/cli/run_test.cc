@@ -343,7 +343,7 @@ TEST_F(Run, EmptyArraysAreDefined) {
 TEST_F(Run, MissingOptionsAreNamed) {
   const auto result = testing_support::run_command({"run", "--query", "q.npy"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("--key is required"));
+  EXPECT_THAT(result.err, HasSubstr("--key, --value, --out are required"));
 }
 
 }  // namespace

@@ -82,10 +82,7 @@ TEST(TrainedModelVerbs, AModelOfAnotherKindOrNoneNamesWhatToDo) {
   const TinyModel bert(models::Family::kBert);
   const TemporaryFolder folder;
   const std::string run = folder / "copy";
-  ASSERT_EQ(run_command({"train", "copy", "--steps", "1", "--d-model", "8", "--heads", "2",
-                         "--layers", "1", "--save", run})
-                .exit_code,
-            0);
+  ASSERT_EQ(run_command({"train", "copy", "--steps", "1", "--save", run}).exit_code, 0);
   expect_refused({"diagnose", "--model", bert.folder()}, 1, "`heed heads --model '");
   for (const std::vector<std::string>& verb :
        {std::vector<std::string>{"explain", kText}, {"heads"}, {"embed", kText}}) {

@@ -112,7 +112,7 @@ TEST(RealHeadsLesson, SaysHowToGetAModelWhereThereIsNone) {
   const TemporaryFolder folder;
   const CommandResult empty = run_command({"lesson", "real-heads", "--model", folder / ""});
   EXPECT_EQ(empty.exit_code, 1);
-  EXPECT_THAT(empty.err, HasSubstr("it has neither model.safetensors nor"));
+  EXPECT_THAT(empty.err, HasSubstr("this is a folder without config.json"));
 }
 
 TEST(RealHeadsLesson, OtherLessonsLookAtNoModel) {

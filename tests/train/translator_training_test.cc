@@ -51,6 +51,8 @@ TEST(TrainTranslator, KeepsTheBestEpochInItsFolder) {
   EXPECT_THAT(read_text(folder / "log"), HasSubstr("\"is_best\":true"));
   Translator loaded = load_translator(run_folder.path);
   EXPECT_EQ(score(loaded, corpus.validation).bleu.score, run.epochs[run.best].bleu);
+  write_description(run_folder.path, translator);  // the same is there
+  translator.settings.training.seed += 1;
   EXPECT_THAT([&] { write_description(run_folder.path, translator); },
               ThrowsMessage<IoError>(HasSubstr("holds 'settings.json' already")));
 }
