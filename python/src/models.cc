@@ -183,6 +183,7 @@ nb::tuple chat_prompt(const Model& model,
                       const std::vector<std::pair<std::string, std::string>>& messages,
                       bool add_generation_prompt) {
   std::vector<text::ChatMessage> chat;
+  chat.reserve(messages.size());
   for (const auto& [role, content] : messages) chat.push_back({role, content});
   const text::ChatOptions options{.add_generation_prompt = add_generation_prompt};
   return nb::make_tuple(model.tokenizer().apply_chat_template(chat, options),
