@@ -89,7 +89,7 @@ def check_errors(folder: pathlib.Path) -> None:
         (2, ["lm", "--heads", "3"], "--d-model is 64, expected a multiple of --heads, 3"),
         (2, ["lm", "--no-such-option"], "--no-such-option"),
         (1, ["lm", "--text", folder / "nowhere"], "rank 0: cannot read"),
-        (1, ["lm", "--resume", folder / "nowhere"], "rank 0: cannot read"),
+        (1, ["lm", "--resume", folder / "nowhere"], "nowhere' has no checkpoint"),
         (1, ["lm", *TINY, "--save", folder / "2-0"], "holds a run already"),
         (2, ["translate"], "heed train translate: train translate does not divide its work: 3 processes were started"),
     ]
