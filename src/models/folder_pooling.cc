@@ -85,8 +85,8 @@ std::int64_t longest_for_tokenizer(const fs::path& folder) {
   const JsonDocument document(path);
   const auto length = document.root().find("model_max_length");
   // Tokenizers without a limit say 10³⁰.
-  constexpr auto kLargest = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2);
-  if (!length || length->number() > kLargest) return kUnbounded;
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 2;
+  if (!length || length->number() > static_cast<double>(kLargest)) return kUnbounded;
   return length->integer();
 }
 

@@ -88,8 +88,8 @@ RotaryScaling scaling_of(ConfigFields& fields, ConfigFields& parameters, std::in
 
 // rope_scaling counts before rope_parameters, unless it is empty.
 std::optional<io::JsonPart> parameters_of(ConfigFields& fields) {
-  const auto found = fields.find("rope_parameters");
-  const auto earlier = fields.find("rope_scaling");
+  auto found = fields.find("rope_parameters");
+  auto earlier = fields.find("rope_scaling");
   if (!earlier) return found;
   return earlier->is(io::JsonKind::kObject) && earlier->value().items.empty() ? found : earlier;
 }

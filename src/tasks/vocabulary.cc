@@ -240,7 +240,7 @@ std::string Vocabulary::decode(std::span<const std::int64_t> ids,
 std::unique_ptr<text::DecodeStream> Vocabulary::stream(std::span<const std::int64_t> context,
                                                        const text::DecodeOptions& options) const {
   const auto piece = [this, options, has_text = false](std::int64_t id) mutable {
-    const std::string text = decode({&id, 1}, options);
+    std::string text = decode({&id, 1}, options);
     if (text.empty()) return text;
     const bool is_parted = std::exchange(has_text, true) && units_ == Units::kWords;
     return is_parted ? ' ' + text : text;

@@ -156,7 +156,7 @@ std::optional<std::string_view> system_of(std::string_view jinja, std::string_vi
     jinja.remove_prefix(hole);
     known.remove_prefix(hole + kSystemHole.size());
     // Every hole ends with its string or the token behind it.
-    const std::string_view stop = known.substr(0, known.find_first_of("'") + 1);
+    const std::string_view stop = known.substr(0, known.find('\'') + 1);
     const std::string_view found = jinja.substr(0, jinja.find(stop));
     if (!is_plain(found) || (system && *system != found)) return std::nullopt;
     system = found;
