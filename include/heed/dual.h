@@ -149,9 +149,9 @@ constexpr auto max(A a, B b) {
 
 }  // namespace heed::inline v0
 
-// Of dual numbers there are heed's functions, not the standard library's. A score modification that
-// calls one of these is told so in a line, where compilers would list all overloads. They are found
-// in std alone, hence declared there; nothing can call them.
+// Functions of dual numbers are heed's, not the standard library's. For a score modification that
+// calls std::tanh the compiler prints one line with the remedy instead of all overloads. Only a
+// declaration in std is found by such a call; none of these can be called.
 // NOLINTBEGIN(cert-dcl58-cpp)
 namespace std {
 

@@ -50,7 +50,7 @@ template <class Real, class Query, class Key, class Value>
 concept Misfit = TensorsLike<Query, Key, Value> &&
     !(kAreOperands<Query, Key, Value> && std::same_as<Real, RealOf<Query>>);
 
-// The same for the way back, and for packed sequences.
+// The same for backward, and for packed sequences.
 template <class Real, class Grad, class Query, class Key, class Value>
 concept BackwardMisfit = TensorsLike<Grad, Query, Key, Value> &&
     !(kOneType<Query, Key, Value, Grad> && std::same_as<Real, RealOf<Query>>);

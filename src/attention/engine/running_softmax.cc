@@ -132,7 +132,7 @@ void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> t
   add_values(tiles_after(first, added, tiles.size() - added), panel, scores_of(added));
 }
 
-// The product of the way back that goes over keys is the one of outputs.
+// In backward the product that goes over keys is the one of outputs.
 template <class Real>
 void RunningSoftmax<Real>::add_values(const kernels::BasicTile<Real>& tile,
                                       kernels::BasicPanel<Real> panel, Real* weights) {

@@ -270,8 +270,8 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
 // The most rows of a block that has them in two orders.
 constexpr std::int64_t kMostRowsInTwoOrders = 2048;
 
-// How far apart rows stand that some tiles take together, where they take them so: 1 elsewhere. On
-// the way back no sum may tell which rows stand beside each other.
+// The distance of the rows that some tiles take together; 1 where no tile does. In backward no sum
+// may depend on which rows are neighbours.
 template <class Real>
 std::int64_t step_of_tiles(const Schedule<Real>& schedule, const Request<Real>& request,
                            Pass pass) {
