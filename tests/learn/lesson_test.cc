@@ -108,7 +108,7 @@ void expect_fits_a_page(const std::string& name, const std::string& svg) {
     return std::stod(
         svg.substr(svg.find(std::string(side) + "=\"") + std::string(side).size() + 2));
   };
-  const auto [less, more] = std::minmax(extent("width"), extent("height"));
+  const auto [less, more] = std::minmax({extent("width"), extent("height")});
   EXPECT_LE(less, 794) << name;
   EXPECT_LE(more, 1123) << name;
 }
