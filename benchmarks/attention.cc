@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/fma_rate.h"
-#include "heed/parallel.h"
-#include "heed/position.h"
-#include "heed/random.h"
+#include "heed/attention/fma_rate.h"
+#include "heed/attention/position.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 constexpr std::int64_t kNumHeads = 8;
 

@@ -3,11 +3,10 @@
 
 #include <cstdint>
 
-#include "core/blas.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
+#include "nn/blas.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 void empty_loop(benchmark::State& state) {
   for (auto _ : state) {

@@ -1,16 +1,15 @@
 // What looking inside costs, beside attention of the same queries, keys and values.
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "heed/parallel.h"
-#include "heed/random.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 constexpr std::int64_t kNumHeads = 8;
 

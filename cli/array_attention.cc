@@ -11,9 +11,9 @@
 #include <variant>
 
 #include "heed/attention.h"
-#include "heed/error.h"
+#include "heed/attention/reference.h"
+#include "heed/core/error.h"
 #include "heed/io/npy.h"
-#include "heed/reference.h"
 
 namespace heed::cli {
 

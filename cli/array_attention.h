@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "heed/attention/mask.h"
 #include "heed/io/any_tensor.h"
-#include "heed/mask.h"
 
 namespace heed::cli {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "heed/processor.h"
+#include "heed/core/processor.h"
 
 // Weak: only OpenBLAS has them, and only one with kernels for several processors.
 extern "C" {

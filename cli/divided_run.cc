@@ -6,7 +6,7 @@
 #include <streambuf>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "ranks.h"
 
 #ifdef HEED_WITH_MPI

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "arguments.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/viz/terminal.h"
 #include "input_text.h"
 #include "io/npy_stream.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arguments.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "train/session.h"
 #include "translation/options.h"
 #include "translation/scores.h"

@@ -17,7 +17,7 @@
 #include "arguments.h"
 #include "gallery/index.h"
 #include "gallery/pictures.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/folder.h"
 #include "io/parsed_json.h"
 #include "io/text_file.h"

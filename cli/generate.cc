@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "arguments.h"
-#include "heed/error.h"
-#include "heed/kv_storage.h"
+#include "heed/attention/kv_storage.h"
+#include "heed/core/error.h"
 #include "heed/models/character_model.h"
 #include "heed/viz/terminal.h"
 #include "input_text.h"

@@ -8,10 +8,10 @@
 
 #include "arguments.h"
 #include "heed/attention.h"
-#include "heed/blas.h"
-#include "heed/config.h"
-#include "heed/parallel.h"
-#include "heed/processor.h"
+#include "heed/core/config.h"
+#include "heed/core/parallel.h"
+#include "heed/core/processor.h"
+#include "heed/nn/blas.h"
 #include "verbs.h"
 
 namespace heed::cli {

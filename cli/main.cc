@@ -17,7 +17,7 @@
 
 #include "arguments.h"
 #include "blas_kernels.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/viz/terminal.h"
 #include "help_formatter.h"
 #include "output_files.h"

@@ -1,5 +1,5 @@
 // heed mask: which query sees which key under a mask, and how many pairs that leaves.
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arguments.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/viz/attention_figure.h"
 #include "mask_argument.h"
 #include "output_files.h"

@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "heed/error.h"
-#include "heed/mask_text.h"
+#include "heed/attention/mask_text.h"
+#include "heed/core/error.h"
 #include "heed/viz/layout.h"
 #include "verbs.h"
 

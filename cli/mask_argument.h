@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
 namespace heed::cli {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <system_error>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "heed/attention.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 namespace heed::cli {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::cli {
 

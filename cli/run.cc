@@ -15,7 +15,7 @@
 #include "arguments.h"
 #include "array_attention.h"
 #include "array_figure.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 #include "heed/viz/terminal.h"
 #include "io/npy_stream.h"
 #include "mask_argument.h"

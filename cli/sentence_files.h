@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/tensor.h"
 #include "heed/inspect/sentence.h"
-#include "heed/tensor.h"
 #include "picture_file.h"
 
 namespace heed::cli {

@@ -1,29 +1,33 @@
-# What `cmake --install` lays down: the library, its headers and its licence, and the files by which CMake and pkg-config find
-# it. The command lays itself down. cmake/HeedUninstall.cmake takes everything away again.
+# What `cmake --install` lays down: the libraries, the headers of what was built and the licence, and the files by which CMake and
+# pkg-config find them. Each library is a component (`cmake --install … --component io`), with those it uses; what all need is in
+# that of attention. The command lays itself down. cmake/HeedUninstall.cmake takes everything away again.
 include(CMakePackageConfigHelpers)
 
 set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
-install(TARGETS heed EXPORT heed-targets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/heed)
-install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION ${heed_package_dir})
-
-# A shared library has its dependencies inside; whoever links a static one needs them too.
-get_target_property(heed_type heed TYPE)
-list(JOIN BLAS_LIBRARIES " " heed_blas_libraries)
-set(heed_pc_modules "zlib fmt libhwy libutf8proc")
-if(HEED_BUILD_FIGURES)
-  string(APPEND heed_pc_modules " pangocairo cairo-svg cairo-pdf cairo-png")
-endif()
-if(heed_type STREQUAL "SHARED_LIBRARY")
-  set(heed_is_static OFF)
-  set(heed_pc_dependencies "Libs.private: ${heed_blas_libraries}\nRequires.private: ${heed_pc_modules}")
+function(heed_install_headers library)
+  foreach(room IN LISTS heed_rooms_${library})
+    if(EXISTS ${PROJECT_SOURCE_DIR}/include/heed/${room})
+      install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/heed/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed COMPONENT ${library})
+    endif()
+  endforeach()
+endfunction()
+if(BUILD_SHARED_LIBS)
+  install(TARGETS heed EXPORT heed-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT attention)
 else()
-  set(heed_is_static ON)
-  set(heed_pc_dependencies "Requires: ${heed_pc_modules}")
-  set(heed_pc_libraries " ${heed_blas_libraries}")
-  install(FILES ${PROJECT_SOURCE_DIR}/cmake/HeedDependencies.cmake DESTINATION ${heed_package_dir})
+  install(TARGETS heed EXPORT heed-targets)
+endif()
+foreach(library IN LISTS heed_libraries)
+  install(TARGETS heed_${library} EXPORT heed-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${library})
+  heed_install_headers(${library})
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/include/heed/attention.h ${PROJECT_SOURCE_DIR}/include/heed/heed.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed COMPONENT attention)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/heed COMPONENT attention)
+install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION ${heed_package_dir} COMPONENT attention)
+if(NOT BUILD_SHARED_LIBS)
+  # A shared library has its dependencies inside; those who link a static one need them too.
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/HeedDependencies.cmake DESTINATION ${heed_package_dir} COMPONENT attention)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/heedConfig.cmake.in heedConfig.cmake
@@ -31,14 +35,39 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/heedConfig.cmake.in he
 # Before 1.0 a minor version may change anything.
 write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
-  DESTINATION ${heed_package_dir})
+  DESTINATION ${heed_package_dir} COMPONENT attention)
 
-# What the library lacks, as its headers are told.
-get_target_property(heed_definitions heed INTERFACE_COMPILE_DEFINITIONS)
-foreach(definition IN LISTS heed_definitions)
-  if(definition)  # and not heed_definitions-NOTFOUND
-    string(APPEND heed_pc_definitions " -D${definition}")
+# What the libraries lack, as their headers are told.
+list(TRANSFORM heed_left_out PREPEND " -D" OUTPUT_VARIABLE heed_pc_definitions)
+list(JOIN heed_pc_definitions "" heed_pc_definitions)
+
+# heed_install_pc(NAME LIBS REQUIRES): <name>.pc, which links these libraries of heed's and requires these modules.
+function(heed_install_pc name libs requires component)
+  set(heed_pc_name ${name})
+  set(heed_pc_libs "${libs}")
+  set(heed_pc_requires "${requires}")
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/heed.pc.in ${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
+endfunction()
+list(JOIN BLAS_LIBRARIES " " heed_blas_libraries)
+list(TRANSFORM heed_libraries PREPEND "heed-" OUTPUT_VARIABLE heed_pc_all)
+list(JOIN heed_pc_all " " heed_pc_all)
+foreach(library IN LISTS heed_libraries)
+  if(BUILD_SHARED_LIBS)
+    heed_install_pc(heed-${library} "-lheed" "" ${library})
+    continue()
   endif()
+  set(libs "-lheed_${library}")
+  if(library MATCHES "^(models|train)$" AND TARGET heed_blas)
+    string(APPEND libs " ${heed_blas_libraries}")
+  endif()
+  list(TRANSFORM heed_uses_${library} PREPEND "heed-" OUTPUT_VARIABLE requires)
+  list(JOIN requires " " requires)
+  list(JOIN heed_modules_${library} " " modules)
+  heed_install_pc(heed-${library} "${libs}" "${requires} ${modules}" ${library})
 endforeach()
-configure_file(${PROJECT_SOURCE_DIR}/cmake/heed.pc.in heed.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(BUILD_SHARED_LIBS)
+  heed_install_pc(heed "-lheed" "" attention)
+else()
+  heed_install_pc(heed "" "${heed_pc_all}" attention)
+endif()

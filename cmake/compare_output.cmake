@@ -1,11 +1,11 @@
-# Runs PROGRAM and fails unless it succeeds and, where the file EXPECTED exists, prints what is in it.
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE output RESULT_VARIABLE status)
+# Runs PROGRAM with ARGUMENT and fails unless it succeeds and, where the file EXPECTED exists, prints what is in it.
+execute_process(COMMAND ${PROGRAM} ${ARGUMENT} OUTPUT_VARIABLE output RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
-  message(FATAL_ERROR "${PROGRAM} ended with ${status}")
+  message(FATAL_ERROR "${PROGRAM} ${ARGUMENT} ended with ${status}")
 endif()
 if(EXISTS ${EXPECTED})
   file(READ ${EXPECTED} expected)
   if(NOT output STREQUAL expected)
-    message(FATAL_ERROR "expected\n${expected}\nbut ${PROGRAM} printed\n${output}")
+    message(FATAL_ERROR "expected\n${expected}\nbut ${PROGRAM} ${ARGUMENT} printed\n${output}")
   endif()
 endif()

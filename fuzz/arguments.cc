@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 #include "mask_argument.h"
 #include "verbs.h"
 

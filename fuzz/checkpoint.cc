@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/state_file.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/models/checkpoint.h"
 
 namespace {

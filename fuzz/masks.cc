@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "heed/error.h"
-#include "heed/mask.h"
-#include "heed/mask_text.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/mask_text.h"
+#include "heed/core/error.h"
 
 namespace {
 
 // Asks it about a few scores; it may be for other lengths.
-void ask(const heed::Mask& mask) {
+void ask_mask(const heed::Mask& mask) {
   try {
     const heed::ScoreShape shape{.q_len = 3, .kv_len = 3};
     if (heed::count_visible(mask, shape) > 9) std::abort();
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string description = mask.description();
     if (size <= kLongestText && heed::parse_mask(description).description() != description)
       std::abort();
-    ask(mask);
+    ask_mask(mask);
   } catch (const heed::InvalidArgument& error) {
     const std::string_view message = error.what();
     constexpr std::size_t kLongest = 1000;

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/npy_stream.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/npy_stream.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/tasks/vocabulary.h"
 
 namespace {

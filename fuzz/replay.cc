@@ -1,5 +1,7 @@
 // Runs a fuzz target on the files it is given and on mutations of them, always the same ones, where
-// libFuzzer is not there to drive it. Usage: fuzz_<name> MUTATIONS FILE_OR_FOLDER...
+// libFuzzer is not there to drive it. Usage: heed_fuzz TARGET MUTATIONS FILE_OR_FOLDER...
+#include "replay.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,8 +21,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 // AddressSanitizer has it: it calls `report` before it ends the program.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
@@ -116,12 +116,12 @@ extern "C" void report_and_end(int signal) {
   _exit(128 + signal);
 }
 
-void run(const std::string& what, const std::string& bytes) {
+void run(const ReplayedTarget& target, const std::string& what, const std::string& bytes) {
   what.copy(current, sizeof current - 1);
   current[std::min(what.size(), sizeof current - 1)] = '\0';
   // Of its own length, so that a read past the end is seen.
   const std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
-  LLVMFuzzerTestOneInput(copy.data(), copy.size());
+  target.run(copy.data(), copy.size());
 }
 
 std::string contents(const fs::path& path) {
@@ -144,21 +144,30 @@ std::vector<fs::path> files_of(const std::vector<std::string>& arguments) {
   return files;
 }
 
-int replay(std::uint32_t mutations, const std::vector<std::string>& arguments) {
+int replay(const ReplayedTarget& target, std::uint32_t mutations,
+           const std::vector<std::string>& arguments) {
   std::vector<std::string> inputs;
   for (const fs::path& file : files_of(arguments)) {
     inputs.push_back(contents(file));
-    run(file.string(), inputs.back());
+    run(target, file.string(), inputs.back());
   }
   if (inputs.empty()) {
     std::cerr << "there are no inputs\n";
     return 1;
   }
   for (std::uint32_t number = 0; number < mutations; ++number) {
-    run("mutation " + std::to_string(number), mutation(number, inputs));
+    run(target, "mutation " + std::to_string(number), mutation(number, inputs));
   }
   std::cout << inputs.size() << " inputs and " << mutations << " mutations of them\n";
   return 0;
+}
+
+const ReplayedTarget* target_called(const std::string& name) {
+  for (const ReplayedTarget* target = kReplayedTargets; target->name != nullptr; ++target) {
+    if (name == target->name) return target;
+  }
+  std::cerr << "there is no fuzz target '" << name << "'\n";
+  return nullptr;
 }
 
 }  // namespace
@@ -170,15 +179,17 @@ int main(int argc, char** argv) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mutations);
     return error == std::errc() && end == text.data() + text.size();
   };
-  if (arguments.size() < 2 || !is_number(arguments[0])) {
-    std::cerr << "usage: " << argv[0] << " MUTATIONS FILE_OR_FOLDER...\n";
+  if (arguments.size() < 3 || !is_number(arguments[1])) {
+    std::cerr << "usage: " << argv[0] << " TARGET MUTATIONS FILE_OR_FOLDER...\n";
     return 2;
   }
+  const ReplayedTarget* target = target_called(arguments[0]);
+  if (target == nullptr) return 2;
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(report_current);
   } else {
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, report_and_end);
   }
   std::signal(SIGABRT, report_and_end);
-  return replay(mutations, {arguments.begin() + 1, arguments.end()});
+  return replay(*target, mutations, {arguments.begin() + 2, arguments.end()});
 }

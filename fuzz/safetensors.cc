@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

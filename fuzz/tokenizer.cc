@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/text/word_tokenizer.h"
 #include "io/unicode.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/text/tokenizer.h"
 #include "io/unicode.h"
 #include "text/formats.h"

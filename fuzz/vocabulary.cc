@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "problem.h"
 
 namespace heed::peers {

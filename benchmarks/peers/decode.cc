@@ -1,13 +1,11 @@
 // heed's caches as C functions, for python/heed/bench/library.py to call.
 #include <algorithm>
 
-#include "heed/kv_cache.h"
-#include "heed/tensor.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/core/tensor.h"
 #include "problem.h"
 
-namespace heed::peers {
-
-namespace {
+namespace heed::peers { namespace {
 
 KvSequence filled(const PeersDecode& problem, KvStorage storage) {
   KvSequence sequence({.num_kv_heads = problem.num_kv_heads,

@@ -12,9 +12,7 @@
 
 #include "blocked.h"
 
-namespace heed::peers {
-
-namespace {
+namespace heed::peers { namespace {
 
 using dnnl::memory;
 

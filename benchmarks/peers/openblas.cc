@@ -11,9 +11,7 @@
 
 extern "C" void openblas_set_num_threads(int count);
 
-namespace heed::peers {
-
-namespace {
+namespace heed::peers { namespace {
 
 // exp(x − max x) over the keys that a row sees and 0 behind them; returns the sum.
 float exponentiate(float* scores, std::int64_t visible, std::int64_t keys) {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/mask.h"
-#include "heed/mask_text.h"
-#include "heed/parallel.h"
-#include "heed/plan.h"
-#include "heed/tensor.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/mask_text.h"
+#include "heed/attention/plan.h"
+#include "heed/core/parallel.h"
+#include "heed/core/tensor.h"
 #include "problem.h"
 
 namespace {

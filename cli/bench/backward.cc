@@ -1,4 +1,6 @@
 // heed bench backward: the speed of the gradients of one call of attention.
+#include "heed/attention/backward.h"
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <type_traits>
@@ -9,7 +11,6 @@
 #include "bench/forward_case.h"
 #include "bench/operands.h"
 #include "bench/outcome.h"
-#include "heed/attention_backward.h"
 
 namespace heed::cli {
 

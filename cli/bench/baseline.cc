@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "io/printable.h"
+#include "core/printable.h"
 #include "io/text_file.h"
 
 namespace heed::cli {

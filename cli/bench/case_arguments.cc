@@ -10,7 +10,7 @@
 #include "arguments.h"
 #include "bench/case_options.h"
 #include "bench/report.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "mask_argument.h"
 #include "verbs.h"
 

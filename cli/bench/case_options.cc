@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "heed/position.h"
+#include "heed/attention/position.h"
 
 namespace heed::cli {
 

@@ -7,8 +7,8 @@
 
 #include "bench/forward_case.h"
 #include "heed/attention.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

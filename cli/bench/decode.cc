@@ -18,7 +18,7 @@
 #include "bench/measurement.h"
 #include "bench/read_rate.h"
 #include "bench/report.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "heed/attention.h"
-#include "heed/half.h"
-#include "heed/plan.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
+#include "heed/attention/plan.h"
+#include "heed/core/half.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

@@ -1,7 +1,7 @@
 #include "bench/divided_pass.h"
 
-#include "heed/distributed.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
+#include "heed/distributed/attention.h"
 #include "mask_argument.h"
 
 namespace heed::cli {

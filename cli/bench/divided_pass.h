@@ -5,11 +5,11 @@
 #include <string>
 
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/communicator.h"
-#include "heed/distributed.h"
-#include "heed/plan.h"
-#include "heed/tensor.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/plan.h"
+#include "heed/core/tensor.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::cli {
 

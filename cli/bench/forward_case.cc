@@ -6,7 +6,7 @@
 #include <string>
 
 #include "heed/attention.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "mask_argument.h"
 #include "verbs.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "heed/half.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/half.h"
 
 namespace heed::cli {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heed/memory.h"
+#include "heed/core/memory.h"
 
 namespace heed::cli {
 

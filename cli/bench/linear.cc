@@ -15,9 +15,9 @@
 #include "bench/outcome.h"
 #include "bench/report.h"
 #include "heed/attention.h"
-#include "heed/linear_attention.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 
 namespace heed::cli {
 

@@ -14,10 +14,10 @@
 
 #include "bench/measurement.h"
 #include "bench/timed_ranks.h"
-#include "heed/cancellation.h"
-#include "heed/distributed_plan.h"
-#include "heed/parallel.h"
-#include "heed/thread_ranks.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
+#include "heed/distributed/plan.h"
+#include "heed/distributed/thread_ranks.h"
 
 namespace heed::cli {
 

@@ -9,7 +9,7 @@
 #include "bench/divided_pass.h"
 #include "bench/progress.h"
 #include "bench/statistics.h"
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::cli {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "bench/waiting.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 namespace heed::cli {
 

@@ -6,7 +6,7 @@
 
 #include "bench/progress.h"
 #include "bench/statistics.h"
-#include "heed/function_ref.h"
+#include "heed/core/function_ref.h"
 
 namespace heed::cli {
 

@@ -15,8 +15,8 @@
 #include "bench/model_runs.h"
 #include "bench/peak_memory.h"
 #include "bench/report.h"
-#include "heed/error.h"
-#include "heed/parallel.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "models/trained_model.h"
 #include "verbs.h"
 

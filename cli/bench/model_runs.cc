@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/models/generate.h"
-#include "heed/random.h"
 #include "heed/tasks/shipped_text.h"
 
 namespace heed::cli {

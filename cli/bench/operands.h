@@ -9,10 +9,10 @@
 #include "bench/case_options.h"
 #include "bench/forward_case.h"
 #include "heed/attention.h"
-#include "heed/plan.h"
-#include "heed/random.h"
-#include "heed/reference.h"
-#include "heed/tensor.h"
+#include "heed/attention/plan.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

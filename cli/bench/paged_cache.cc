@@ -5,9 +5,9 @@
 
 #include "bench/decode_cache.h"
 #include "core/huge_pages.h"
-#include "heed/kv_cache.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

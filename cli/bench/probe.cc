@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "heed/fma_rate.h"
-#include "heed/parallel.h"
-#include "heed/plan.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
+#include "heed/attention/fma_rate.h"
+#include "heed/attention/plan.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

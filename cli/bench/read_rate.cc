@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 namespace heed::cli {
 

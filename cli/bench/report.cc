@@ -12,7 +12,7 @@
 
 #include "arguments.h"
 #include "heed/attention.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/viz/layout.h"
 
 namespace heed::cli {

@@ -10,7 +10,7 @@
 
 #include "bench/baseline.h"
 #include "bench/outcome.h"
-#include "heed/function_ref.h"
+#include "heed/core/function_ref.h"
 
 namespace heed::cli {
 

@@ -11,10 +11,10 @@
 #include "bench/bench_verbs.h"
 #include "bench/measurement.h"
 #include "bench/report.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/seq2seq_training.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
 #include "heed/train/translator.h"
 #include "train/settings.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::cli {
 

@@ -15,9 +15,9 @@
 #include "bench/operands.h"
 #include "bench/outcome.h"
 #include "bench/report.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/parallel.h"
 #include "heed/nn/ops.h"
-#include "heed/parallel.h"
 
 namespace heed::cli {
 

@@ -11,7 +11,7 @@
 
 #include "arguments.h"
 #include "compare/compare_verbs.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "io/folder.h"
 #include "markdown_text.h"
 #include "output_files.h"

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "heed/attention.h"
-#include "heed/linear_attention.h"
-#include "heed/random.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/core/random.h"
 
 namespace heed::cli {
 

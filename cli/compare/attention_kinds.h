@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/tensor.h"
 #include "heed/models/causal_transformer.h"
-#include "heed/tensor.h"
 
 namespace heed::cli {
 

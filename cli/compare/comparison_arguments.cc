@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "arguments.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "heed/tasks/shipped_text.h"
 #include "input_text.h"
 #include "markdown_text.h"

@@ -9,7 +9,7 @@
 
 #include "bench/heap.h"
 #include "compare/training.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "heed/train/text_loss.h"
 #include "heed/train/token_loss.h"
 #include "train/settings.h"

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "compare/training.h"
+#include "heed/core/random.h"
 #include "heed/models/causal_config.h"
-#include "heed/random.h"
 #include "heed/tasks/copy_task.h"
 #include "heed/train/text_loss.h"
 #include "heed/train/token_loss.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/byte_source.h"
 #include "io/safetensors_header.h"
 

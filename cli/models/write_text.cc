@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "heed/cancellation.h"
+#include "heed/core/cancellation.h"
 #include "heed/viz/terminal.h"
 #include "models/trained_model.h"
 #include "train/interrupt.h"

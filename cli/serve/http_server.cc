@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 namespace heed::cli {
 

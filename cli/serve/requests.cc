@@ -10,7 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/inspect/explorer.h"
 #include "heed/inspect/sentence.h"
 #include "io/parsed_json.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/viz/explorer.h"
 #include "serve/requests.h"
 

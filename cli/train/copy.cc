@@ -7,7 +7,7 @@
 #include <string>
 
 #include "arguments.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "heed/tasks/copy_task.h"
 #include "heed/train/token_loss.h"
 #include "ranks.h"

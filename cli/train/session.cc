@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "arguments.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "heed/io/safetensors.h"
-#include "heed/parallel.h"
 #include "models/settings_json.h"
 #include "output_files.h"
 #include "ranks.h"

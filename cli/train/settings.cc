@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 namespace heed::cli {
 

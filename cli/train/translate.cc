@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "arguments.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "heed/train/translator_scores.h"
 #include "ranks.h"
 #include "train/session.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/attention_figure.h"
 
 namespace heed::cli {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "heed/train/translator_scores.h"
 #include "train/session.h"
 #include "translation/training.h"

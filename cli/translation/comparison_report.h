@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/tensor.h"
 #include "heed/tasks/score.h"
-#include "heed/tensor.h"
 #include "heed/train/translation_settings.h"
 #include "heed/train/translator_training.h"
 

@@ -10,16 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/data_type.h"
-#include "heed/detail/operands.h"
-#include "heed/mask.h"
-#include "heed/query_offset.h"
-#include "heed/relative_position.h"
-#include "heed/score_mod.h"
-#include "heed/tensor.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/operands.h"
+#include "heed/attention/query_offset.h"
+#include "heed/attention/relative_position.h"
+#include "heed/attention/score_mod.h"
+#include "heed/core/config.h"
+#include "heed/core/data_type.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// Sets weights to 0 with the given probability and divides the others by 1 − probability.
 ///
@@ -209,4 +209,4 @@ HEED_API std::vector<std::string> attention_targets();
 /// @throws InvalidArgument when HEED_TARGET names none of them; attention() throws it too.
 HEED_API std::string attention_target();
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gallery/pictures.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
-#include "heed/random.h"
-#include "heed/reference.h"
 #include "heed/text/word_tokenizer.h"
 #include "heed/viz/attention_figure.h"
 #include "lessons/one_and_many.h"

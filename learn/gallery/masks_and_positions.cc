@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "gallery/pictures.h"
-#include "heed/mask.h"
-#include "heed/position.h"
-#include "heed/random.h"
-#include "heed/reference.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/position.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/chart.h"
 

@@ -7,10 +7,10 @@
 
 #include "gallery/pictures.h"
 #include "heed/attention.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/random.h"
 #include "heed/inspect/sentence.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
-#include "heed/statistics.h"
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/chart.h"
 #include "lessons/short_sequence.h"

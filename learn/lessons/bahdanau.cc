@@ -1,9 +1,9 @@
 #include <array>
 #include <cmath>
 
+#include "heed/core/random.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/tape.h"
-#include "heed/random.h"
 #include "heed/viz/chart.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"

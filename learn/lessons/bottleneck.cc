@@ -1,9 +1,9 @@
 #include <array>
 #include <cmath>
 
+#include "heed/core/random.h"
 #include "heed/nn/lstm.h"
 #include "heed/nn/ops.h"
-#include "heed/random.h"
 #include "heed/tasks/vocabulary.h"
 #include "heed/viz/chart.h"
 #include "lessons/lesson.h"

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/scratch.h"

@@ -2,8 +2,8 @@
 
 #include "gallery/pictures.h"
 #include "heed/attention.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 

@@ -1,9 +1,9 @@
 #include <sstream>
 #include <utility>
 
-#include "heed/demonstrate.h"
+#include "demonstrate.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 

@@ -1,8 +1,8 @@
 #include <sstream>
 
-#include "heed/demonstrate.h"
-#include "heed/random.h"
-#include "heed/reference.h"
+#include "demonstrate.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

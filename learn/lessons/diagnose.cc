@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "heed/attention.h"
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
-#include "heed/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

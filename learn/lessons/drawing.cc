@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "heed/convert.h"
+#include "heed/core/convert.h"
 #include "heed/viz/attention_figure.h"
 
 namespace heed::learn {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/figure.h"
 #include "lessons/report.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 

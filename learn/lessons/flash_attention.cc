@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "heed/attention.h"
-#include "heed/merge.h"
+#include "heed/attention/merge.h"
 #include "lessons/lesson.h"
 
 namespace heed::learn {
@@ -132,7 +132,7 @@ void show_running_softmax(Report& report) {
   report.paragraph(
       "What to notice: where m stays, the factor is 1. Where a tile has a larger score, what was "
       "summed before is made smaller once, and no score is read again. o / l is at any time the "
-      "attention over the keys seen so far. heed/online_softmax.h has this for one row, "
+      "attention over the keys seen so far. heed/attention/online_softmax.h has this for one row, "
       "OnlineSoftmax.");
 }
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "heed/plan.h"
+#include "heed/attention/plan.h"
 #include "lessons/report.h"
 
 namespace heed::learn::flash_attention_lesson {

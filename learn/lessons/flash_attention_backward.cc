@@ -5,8 +5,8 @@
 #include <string>
 
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/random.h"
+#include "heed/attention/backward.h"
+#include "heed/core/random.h"
 #include "lessons/flash_attention.h"
 #include "lessons/numbers.h"
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 
-#include "heed/mask.h"
-#include "heed/mask_text.h"
-#include "heed/parallel.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/mask_text.h"
+#include "heed/core/parallel.h"
 #include "lessons/flash_attention.h"
 #include "lessons/numbers.h"
 

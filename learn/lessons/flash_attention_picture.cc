@@ -3,8 +3,8 @@
 #include <array>
 #include <string>
 
-#include "heed/mask.h"
-#include "heed/random.h"
+#include "heed/attention/mask.h"
+#include "heed/core/random.h"
 #include "heed/viz/chart.h"
 #include "lessons/drawing.h"
 #include "lessons/flash_attention.h"

@@ -1,4 +1,4 @@
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/scratch.h"

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "gallery/pictures.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 #include "lessons/one_and_many.h"

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "heed/convert.h"
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/core/convert.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/tiny_copy.h"

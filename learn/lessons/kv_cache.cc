@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "heed/attention.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/kv_cache.h"
-#include "heed/tensor.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/core/tensor.h"
 #include "lessons/report.h"
 
 namespace heed::learn::kv_cache_lesson {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "heed/attention.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "heed/nn/attention_layers.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
 #include "heed/viz/chart.h"
 #include "lessons/drawing.h"
 #include "lessons/kv_cache.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "heed/attention.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/linear_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "lessons/report.h"
 
 namespace heed::learn::linear_attention_lesson {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "heed/attention.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "lessons/linear_attention.h"
 
 namespace heed::learn::linear_attention_lesson {

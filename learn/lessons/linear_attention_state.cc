@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 #include "lessons/linear_attention.h"
 #include "lessons/numbers.h"
 

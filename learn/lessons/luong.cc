@@ -2,9 +2,9 @@
 #include <string_view>
 #include <utility>
 
+#include "heed/core/random.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/tape.h"
-#include "heed/random.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

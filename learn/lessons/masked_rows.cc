@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
-#include "heed/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 namespace heed::learn {
 

@@ -1,6 +1,6 @@
 #include "lessons/one_and_many.h"
 
-#include "heed/random.h"
+#include "heed/core/random.h"
 
 namespace heed::learn {
 

@@ -1,9 +1,9 @@
-#include "heed/position.h"
+#include "heed/attention/position.h"
 
 #include "gallery/pictures.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
-#include "heed/reference.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 

@@ -1,8 +1,8 @@
 #include <array>
 #include <utility>
 
+#include "heed/attention/reference.h"
 #include "heed/nn/functional.h"
-#include "heed/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
 #include "lessons/real_heads.h"
 
 namespace heed::learn::real_heads_lesson {

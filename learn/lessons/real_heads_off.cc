@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "lessons/real_heads.h"
 
 namespace heed::learn::real_heads_lesson {

@@ -9,10 +9,10 @@
 #include <limits>
 #include <utility>
 
+#include "heed/attention/position.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/position.h"
-#include "heed/random.h"
-#include "heed/rotary.h"
 #include "lessons/lesson.h"
 
 namespace heed::learn {

@@ -7,13 +7,13 @@
 #include <span>
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/attention/position.h"
+#include "heed/attention/relative_position.h"
+#include "heed/attention/rotary_frequencies.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/models/causal_transformer.h"
-#include "heed/position.h"
-#include "heed/random.h"
-#include "heed/relative_position.h"
-#include "heed/rotary_frequencies.h"
-#include "heed/statistics.h"
 #include "lessons/numbers.h"
 #include "lessons/relative_positions.h"
 

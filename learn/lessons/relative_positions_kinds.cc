@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "heed/attention.h"
-#include "heed/position.h"
-#include "heed/random.h"
-#include "heed/reference.h"
-#include "heed/rotary.h"
+#include "heed/attention/position.h"
+#include "heed/attention/reference.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/random.h"
 #include "heed/viz/chart.h"
 #include "lessons/drawing.h"
 #include "lessons/relative_positions.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/figure.h"
 #include "heed/viz/terminal.h"
 

@@ -1,10 +1,10 @@
 #include <array>
 #include <cmath>
 
+#include "heed/core/random.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/lstm.h"
 #include "heed/nn/ops.h"
-#include "heed/random.h"
 #include "heed/viz/chart.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

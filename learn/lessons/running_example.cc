@@ -1,7 +1,7 @@
 #include "gallery/pictures.h"
+#include "heed/attention/reference.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
-#include "heed/reference.h"
 #include "heed/text/word_tokenizer.h"
 #include "lessons/lesson.h"
 

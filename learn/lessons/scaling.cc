@@ -1,8 +1,8 @@
 #include <array>
 #include <cmath>
 
-#include "heed/random.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/viz/chart.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"

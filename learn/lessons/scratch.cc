@@ -1,7 +1,7 @@
 #include "lessons/scratch.h"
 
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 
 namespace heed::learn {
 

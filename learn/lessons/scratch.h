@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 namespace heed::learn {
 

@@ -1,8 +1,8 @@
 #include <sstream>
 
 #include "heed/attention.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

@@ -1,11 +1,11 @@
 #include <map>
 #include <utility>
 
+#include "heed/core/random.h"
 #include "heed/inspect/layer_text.h"
 #include "heed/inspect/layers.h"
 #include "heed/nn/search.h"
 #include "heed/nn/tape.h"
-#include "heed/random.h"
 #include "heed/tasks/number_words.h"
 #include "heed/viz/terminal.h"
 #include "lessons/drawing.h"

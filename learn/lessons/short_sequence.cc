@@ -1,10 +1,10 @@
 #include "lessons/short_sequence.h"
 
 #include "gallery/pictures.h"
+#include "heed/attention/position.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
 #include "heed/nn/init.h"
-#include "heed/position.h"
-#include "heed/random.h"
 #include "lessons/lesson.h"
 
 namespace heed::learn {

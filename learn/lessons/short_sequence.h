@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "heed/core/tensor.h"
 #include "heed/nn/functional.h"
-#include "heed/tensor.h"
 
 namespace heed::learn {
 

@@ -1,5 +1,5 @@
-#include "heed/random.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 

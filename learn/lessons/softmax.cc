@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "heed/viz/chart.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "heed/block_layout.h"
-#include "heed/mask_text.h"
+#include "heed/attention/block_layout.h"
+#include "heed/attention/mask_text.h"
 #include "heed/viz/attention_figure.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 #include "lessons/report.h"
 
 namespace heed::learn::sparse_attention_lesson {

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "heed/attention.h"
-#include "heed/random.h"
-#include "heed/select_blocks.h"
+#include "heed/attention/select_blocks.h"
+#include "heed/core/random.h"
 #include "lessons/numbers.h"
 #include "lessons/sparse_attention.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "heed/attention.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "lessons/sparse_attention.h"
 
 namespace heed::learn::sparse_attention_lesson {

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "gallery/pictures.h"
-#include "heed/random.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"
 

@@ -1,8 +1,8 @@
 #include "lessons/tiny_copy.h"
 
+#include "heed/core/random.h"
 #include "heed/inspect/layer_text.h"
 #include "heed/nn/optimizer.h"
-#include "heed/random.h"
 
 namespace heed::learn {
 

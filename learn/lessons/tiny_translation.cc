@@ -2,9 +2,9 @@
 
 #include <chrono>
 
+#include "heed/core/random.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/search.h"
-#include "heed/random.h"
 
 namespace heed::learn {
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "heed/attention/reference.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
-#include "heed/reference.h"
 #include "lessons/drawing.h"
 #include "lessons/lesson.h"
 #include "lessons/numbers.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // "MPI_ERR_TRUNCATE: message truncated", in the words of the MPI that is there.
 inline std::string mpi_text(int error) {
@@ -28,4 +28,4 @@ inline void check_mpi(int error, std::string_view what) {
 // Ends all ranks. What is said should name the rank.
 [[noreturn]] void abort_mpi(MPI_Comm ranks, std::string_view text);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -11,7 +11,7 @@
 #include "mpi_call.h"
 #include "mpi_transfer.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -140,4 +140,4 @@ void MpiCommunicator::gather(std::span<const std::byte> mine, std::span<std::byt
   impl_->gather(mine, all);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -14,7 +14,7 @@
 #include "heed/mpi.h"
 #include "mpi_call.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -157,4 +157,4 @@ int MpiSession::num_threads() const {
   return std::max(CPU_COUNT(&mine) / sharing, 1);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include "heed/cancellation.h"
+#include "heed/core/cancellation.h"
 #include "mpi_call.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -133,4 +133,4 @@ void MpiTransfer::withdraw() noexcept {
   }
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

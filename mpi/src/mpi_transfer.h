@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 class MpiTransfer final : public Transfer {
  public:
@@ -47,4 +47,4 @@ class MpiTransfer final : public Transfer {
   int num_exceptions_ = std::uncaught_exceptions();
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -46,7 +46,7 @@ def rotary_frequencies(
                   of "yarn"; 32, 1, True, and neither mscale
 
     A parameter that the scaling does not have is refused; None counts as not given. The equations, and their sources, are
-    in heed/rotary_frequencies.h.
+    in heed/attention/rotary_frequencies.h.
 
     >>> inv_freq, attention_factor = heed.rotary_frequencies(
     ...     4, rope_type="yarn", rope_theta=1e6, factor=4.0, original_max_position_embeddings=32768

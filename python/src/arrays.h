@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "exchange.h"
-#include "heed/data_type.h"
-#include "heed/error.h"
-#include "heed/half.h"
-#include "heed/tensor.h"
+#include "heed/core/data_type.h"
+#include "heed/core/error.h"
+#include "heed/core/half.h"
+#include "heed/core/tensor.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are nanobind's
 template <>

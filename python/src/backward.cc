@@ -1,3 +1,5 @@
+#include "heed/attention/backward.h"
+
 #include <nanobind/stl/optional.h>
 
 #include <optional>
@@ -6,7 +8,6 @@
 #include "bindings.h"
 #include "callables.h"
 #include "gradients.h"
-#include "heed/attention_backward.h"
 #include "operands.h"
 #include "options.h"
 

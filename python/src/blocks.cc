@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "call.h"
-#include "heed/block_layout.h"
-#include "heed/mask_text.h"
-#include "heed/select_blocks.h"
+#include "heed/attention/block_layout.h"
+#include "heed/attention/mask_text.h"
+#include "heed/attention/select_blocks.h"
 #include "masks.h"
 #include "operands.h"
 

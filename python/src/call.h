@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "heed/cancellation.h"
-#include "heed/parallel.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
 
 namespace heed::python {
 

@@ -8,8 +8,8 @@
 
 #include <vector>
 
-#include "heed/mask.h"
-#include "heed/score_mod.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/score_mod.h"
 
 namespace heed::python {
 

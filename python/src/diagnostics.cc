@@ -1,4 +1,4 @@
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,6 +1,4 @@
 // Attention over tokens that are divided among ranks.
-#include "heed/distributed.h"
-
 #include <nanobind/stl/optional.h>
 
 #include <initializer_list>
@@ -10,7 +8,8 @@
 
 #include "bindings.h"
 #include "gradients.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
+#include "heed/distributed/attention.h"
 #include "operands.h"
 #include "options.h"
 #include "ranks.h"

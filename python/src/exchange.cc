@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "heed/shape.h"
+#include "heed/core/shape.h"
 
 namespace heed::python::exchange {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bindings.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "numbers.h"
 #include "operands.h"
 

@@ -9,7 +9,7 @@
 
 #include "arrays.h"
 #include "callables.h"
-#include "heed/attention_backward.h"
+#include "heed/attention/backward.h"
 #include "operands.h"
 #include "options.h"
 

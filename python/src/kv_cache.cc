@@ -1,5 +1,5 @@
 // Caches of keys and values.
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>

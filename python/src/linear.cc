@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "bindings.h"
-#include "heed/linear_attention.h"
-#include "heed/reference.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/attention/reference.h"
 #include "numbers.h"
 #include "operands.h"
 

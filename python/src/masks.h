@@ -11,7 +11,7 @@
 
 #include "arrays.h"
 #include "callables.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
 namespace heed::python {
 

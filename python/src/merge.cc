@@ -1,4 +1,4 @@
-#include "heed/merge.h"
+#include "heed/attention/merge.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>

@@ -2,7 +2,7 @@
 
 #include "bindings.h"
 #include "call.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "masks.h"
 #include "options.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::python {
 

@@ -10,7 +10,7 @@
 #include "arrays.h"
 #include "call.h"
 #include "heed/attention.h"
-#include "heed/relative_position.h"
+#include "heed/attention/relative_position.h"
 #include "masks.h"
 
 namespace heed::python {

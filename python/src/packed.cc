@@ -1,5 +1,5 @@
 // Sequences of different lengths in one array.
-#include "heed/packed.h"
+#include "heed/attention/packed.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>

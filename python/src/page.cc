@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bindings.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 #include "heed/viz/explorer.h"
 #include "operands.h"
 #include "options.h"

@@ -1,4 +1,4 @@
-#include "heed/plan.h"
+#include "heed/attention/plan.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "heed/plan.h"
+#include "heed/attention/plan.h"
 
 namespace heed::python {
 

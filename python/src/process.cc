@@ -6,10 +6,10 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "heed/attention.h"
-#include "heed/config.h"
-#include "heed/memory.h"
-#include "heed/parallel.h"
-#include "heed/position.h"
+#include "heed/attention/position.h"
+#include "heed/core/config.h"
+#include "heed/core/memory.h"
+#include "heed/core/parallel.h"
 
 namespace heed::python {
 

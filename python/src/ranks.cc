@@ -20,8 +20,8 @@
 
 #include "bindings.h"
 #include "call.h"
-#include "heed/error.h"
-#include "heed/thread_ranks.h"
+#include "heed/core/error.h"
+#include "heed/distributed/thread_ranks.h"
 #include "mpi_ranks.h"
 
 namespace heed::python {

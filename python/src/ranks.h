@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "heed/communicator.h"
-#include "heed/distributed.h"
-#include "heed/function_ref.h"
+#include "heed/core/function_ref.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::python {
 

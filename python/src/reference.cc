@@ -1,4 +1,4 @@
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "bindings.h"
-#include "heed/relative_position.h"
+#include "heed/attention/relative_position.h"
 
 namespace heed::python {
 

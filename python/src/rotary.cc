@@ -1,5 +1,5 @@
 // Rotary embeddings and the way back.
-#include "heed/rotary.h"
+#include "heed/attention/rotary.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>

@@ -1,5 +1,5 @@
 // Frequencies of rotary embeddings, by the names that configurations of models give to scalings.
-#include "heed/rotary_frequencies.h"
+#include "heed/attention/rotary_frequencies.h"
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 namespace heed::python {
 

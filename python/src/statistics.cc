@@ -1,4 +1,4 @@
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>

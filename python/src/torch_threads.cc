@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "bindings.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 namespace heed::python {
 

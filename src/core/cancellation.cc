@@ -1,8 +1,8 @@
-#include "heed/cancellation.h"
+#include "heed/core/cancellation.h"
 
 #include <utility>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -28,4 +28,4 @@ void check_cancelled() {
   if (cancellation->is_requested()) throw Cancelled("the computation was cancelled");
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

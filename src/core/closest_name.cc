@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string_vi
   return closest.empty() ? "" : fmt::format("; did you mean '{}'?", closest);
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

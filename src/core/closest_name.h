@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // The one of `names` from which `name` differs in fewest characters (Levenshtein's distance:
 // changed, inserted or removed), if these are at most a third of it; empty where there is none.
@@ -14,4 +14,4 @@ std::string_view closest_name(std::string_view name, const std::vector<std::stri
 // "; did you mean 'causal'?", or nothing where no name is close: the end of a message.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names);
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

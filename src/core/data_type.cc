@@ -1,6 +1,6 @@
-#include "heed/data_type.h"
+#include "heed/core/data_type.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 std::string_view to_string(DataType type) noexcept {
   switch (type) {
@@ -16,4 +16,4 @@ std::string_view to_string(DataType type) noexcept {
   return "float64";
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

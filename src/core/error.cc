@@ -1,8 +1,8 @@
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 #include <fmt/format.h>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 InvalidArgument::~InvalidArgument() = default;
 FormatError::~FormatError() = default;
@@ -13,4 +13,4 @@ FormatError::FormatError(const std::string& file, std::int64_t byte, const std::
       file_(file),
       byte_(byte) {}
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

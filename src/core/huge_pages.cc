@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -40,4 +40,4 @@ AlignedBytes allocate_in_huge_pages(std::size_t bytes) {
   return memory;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

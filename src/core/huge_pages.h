@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// Asks for large pages (2 MiB) where [data, data + bytes), not yet written to, holds whole ones:
 /// a tensor of 51 MB is then 25 faults on its first writing instead of 12,500. Small memory, and
@@ -24,4 +24,4 @@ using AlignedBytes = std::unique_ptr<std::byte[], DeallocateAligned>;
 /// @throws std::bad_alloc
 AlignedBytes allocate_in_huge_pages(std::size_t bytes);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -1,4 +1,4 @@
-#include "heed/memory.h"
+#include "heed/core/memory.h"
 
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 #include <new>
 #include <type_traits>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -135,4 +135,4 @@ void give_back_memory(const MemoryBlock& block) noexcept {
 
 }  // namespace detail
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 inline std::uint32_t random32(std::mt19937& engine) { return static_cast<std::uint32_t>(engine()); }
 
@@ -14,4 +14,4 @@ inline std::uint64_t random64(std::mt19937& engine) {
   return high << 32 | random32(engine);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

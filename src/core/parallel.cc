@@ -1,4 +1,4 @@
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "core/thread_pool.h"
-#include "heed/cancellation.h"
+#include "heed/core/cancellation.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 /// What a thread knows about the loops around it.
@@ -237,4 +237,4 @@ void set_executor(std::shared_ptr<Executor> executor) {
   Settings::instance().set_executor(std::move(executor));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -1,6 +1,6 @@
 #include "core/places.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 bool Places::take_known() noexcept {
   int taken = num_taken_.load();
@@ -40,4 +40,4 @@ void Places::leave(Place place) noexcept {
   left_.notify_one();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

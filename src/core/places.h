@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // As many as there is memory for, which is found out as they come. What the first ones took is
 // kept: who comes later uses it again.
@@ -33,4 +33,4 @@ class Places {
   int num_new_ = 0;  // taken for the first time, so that their memory may not yet be
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

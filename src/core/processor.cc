@@ -1,6 +1,6 @@
-#include "heed/processor.h"
+#include "heed/core/processor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 std::vector<std::string> supported_instruction_sets() {
   std::vector<std::string> names;
@@ -17,4 +17,4 @@ std::vector<std::string> supported_instruction_sets() {
   return names;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "core/mt19937.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -91,4 +91,4 @@ Tensor<std::int64_t> NumpyRandomState::randint(std::int64_t low, std::int64_t hi
   return result;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

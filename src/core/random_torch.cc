@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "core/mt19937.h"
-#include "heed/random.h"
+#include "heed/core/random.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -249,4 +249,4 @@ TorchGenerator& default_generator() {
 
 void set_seed(std::uint64_t seed) { default_generator().manual_seed(seed); }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

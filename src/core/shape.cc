@@ -1,11 +1,11 @@
-#include "heed/shape.h"
+#include "heed/core/shape.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
@@ -51,4 +51,4 @@ Strides contiguous_strides(const Shape& shape) noexcept {
   return strides;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

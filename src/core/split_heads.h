@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include "heed/error.h"
-#include "heed/tensor.h"
+#include "heed/core/error.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // x [batch, length, num_heads · head_dim] as [batch, num_heads, length, head_dim], of the same
 // elements. num_heads divides the width.
@@ -29,4 +29,4 @@ TensorView<T> split_width(const char* function, const TensorView<T>& x, std::int
   return heads_side_by_side(x, num_heads);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

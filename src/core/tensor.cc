@@ -1,9 +1,9 @@
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 void throw_not_contiguous(const char* function, const Shape& shape) {
   throw InvalidArgument(fmt::format(
@@ -90,4 +90,4 @@ std::size_t checked_bytes(const Shape& shape, std::size_t element_size) {
   }
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

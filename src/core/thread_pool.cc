@@ -16,9 +16,9 @@
 #include <thread>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -296,4 +296,4 @@ void ThreadPool::after_fork_in_child() {
   mutex_.unlock();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

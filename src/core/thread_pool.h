@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // Helpers that wait for loops. One that has nothing to do looks out for the next loop for a while
 // before it sleeps, as waking takes longer than many a loop. Helpers are started when they are
@@ -68,4 +68,4 @@ class ThreadPool final : public Executor {
   std::atomic<int> num_awaiting_ = 0;  // callers that sleep until a helper is done
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -1,7 +1,7 @@
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 const char* version() noexcept { return HEED_VERSION; }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

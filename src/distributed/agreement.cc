@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 std::vector<bool> any_rank_says(Communicator& ranks, const std::vector<std::uint8_t>& mine) {
   const std::vector<std::uint8_t> all = gather_all(ranks, std::span(mine));
@@ -41,4 +41,4 @@ TokenDivision divide_tokens(const char* function, Communicator& ranks, const cha
   return division;
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/communicator.h"
-#include "heed/distributed.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // What every rank has, equally many of each, in the order of ranks.
 template <class Number>
@@ -31,4 +31,4 @@ void check_alike(const char* function, Communicator& ranks, const std::string& m
 TokenDivision divide_tokens(const char* function, Communicator& ranks, const char* name,
                             std::int64_t own);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -1,10 +1,11 @@
 // Attention over divided tokens: check together, sum, write.
+#include "heed/distributed/attention.h"
+
 #include "distributed/forward.h"
 #include "distributed/own_part.h"
 #include "distributed/shared_problem.h"
-#include "heed/distributed.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -90,4 +91,4 @@ AttentionOutput<double> attention_with_lse(const Ranks& ranks, DoubleView query,
   return compute(ranks, query, key, value, options, true);
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -1,13 +1,13 @@
 // The gradients of attention over divided tokens: check together, sum, round.
-#include "attention/run.h"
+#include "attention/calls/run.h"
 #include "distributed/agreement.h"
 #include "distributed/backward.h"
 #include "distributed/forward.h"
 #include "distributed/own_part.h"
-#include "heed/convert.h"
-#include "heed/distributed.h"
+#include "heed/core/convert.h"
+#include "heed/distributed/attention.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -109,4 +109,4 @@ AttentionGradients<double> attention_backward(const Ranks& ranks, DoubleView gra
   return compute<double>(ranks, {grad_out, query, key, value, forward}, options);
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

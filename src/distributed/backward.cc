@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "attention/engine/exact_rows.h"
-#include "attention/gradient_tensors.h"
+#include "attention/kernels/target.h"
 #include "attention/keys/segment_keys.h"
-#include "attention/target.h"
+#include "attention/request/gradient_tensors.h"
 #include "distributed/agreement.h"
 #include "distributed/by_heads.h"
 #include "distributed/gathered_keys.h"
@@ -18,7 +18,7 @@
 #include "distributed/own_part.h"
 #include "distributed/segment_exchange.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -90,7 +90,7 @@ class OwnGradients {
     call.gradients.key = gradients.key;
     call.gradients.value = gradients.value;
     aim_at_options(request, per_head, call.gradients);
-    engine::GradientTargets<Real> whole;
+    GradientTargets<Real> whole;
     aim_at_options(request, sums_, whole);
     call.gradients.cells = whole.cells;
     plan.backend->backward({&call, 1}, plan.schedule, {});
@@ -231,4 +231,4 @@ template AttentionGradients<float> backward(const SharedProblem<float>&,
 template AttentionGradients<double> backward(const SharedProblem<double>&,
                                              const BackwardInputs<double>&);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "distributed/shared_problem.h"
-#include "heed/attention_backward.h"
+#include "heed/attention/backward.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // What the forward pass made of this rank's queries, and the gradient of that.
 template <class Real>
@@ -21,4 +21,4 @@ template <class Real>
 AttentionGradients<Real> backward(const SharedProblem<Real>& problem,
                                   const BackwardInputs<Real>& inputs);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

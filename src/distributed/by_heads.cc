@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "attention/gradient_tensors.h"
+#include "attention/request/gradient_tensors.h"
 #include "distributed/agreement.h"
 #include "distributed/head_tensor.h"
 #include "distributed/own_gradients.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -198,4 +198,4 @@ template AttentionGradients<float> backward_by_heads(const SharedProblem<float>&
 template AttentionGradients<double> backward_by_heads(const SharedProblem<double>&,
                                                       const BackwardInputs<double>&);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

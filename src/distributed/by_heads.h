@@ -5,7 +5,7 @@
 #include "distributed/forward.h"
 #include "distributed/shared_problem.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // As forward() and backward() do what is divided by tokens.
 template <class Real>
@@ -15,4 +15,4 @@ template <class Real>
 AttentionGradients<Real> backward_by_heads(const SharedProblem<Real>& problem,
                                            const BackwardInputs<Real>& inputs);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

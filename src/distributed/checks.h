@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <string_view>
 
-#include "heed/config.h"
-#include "heed/error.h"
-#include "heed/shape.h"
+#include "heed/core/config.h"
+#include "heed/core/error.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 inline constexpr int kNumTags = 32768;
 
@@ -42,4 +42,4 @@ inline void check_gather(std::size_t mine, std::size_t all, int size) {
       "gather: all has {} bytes, expected {}, {} for each of {} ranks", all, expected, mine, size));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "distributed/token_bytes.h"
-#include "heed/error.h"
-#include "heed/shape.h"
+#include "heed/core/error.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -93,4 +93,4 @@ Choice choose_division(const char* function, const AttentionShapes& shapes, int 
                       static_cast<double>(by_tokens) / 1e6, static_cast<double>(by_heads) / 1e6)};
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

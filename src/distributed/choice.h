@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "distributed/readers.h"
-#include "heed/distributed.h"
-#include "heed/plan.h"
+#include "heed/attention/plan.h"
+#include "heed/distributed/attention.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 struct Choice {
   DividedBy by;  // kTokens or kHeads
@@ -25,4 +25,4 @@ std::vector<std::int64_t> bytes_by_heads(const AttentionShapes& shapes, int size
 Choice choose_division(const char* function, const AttentionShapes& shapes, int size,
                        const Readers& readers, DividedBy wanted);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -1,4 +1,4 @@
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <exception>
 #include <new>
 
-#include "heed/cancellation.h"
-#include "heed/error.h"
-#include "heed/shape.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -126,4 +126,4 @@ void run_on_all(Communicator& ranks, const std::function<void()>& part) {
   }
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
-#include "heed/cancellation.h"
-#include "heed/communicator.h"
+#include "heed/core/cancellation.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -184,4 +184,4 @@ void Exchange::end(int rank) {
   changed_.notify_all();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

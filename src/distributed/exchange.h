@@ -14,9 +14,9 @@
 #include <tuple>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // One rank's side of a message.
 struct Post {
@@ -97,4 +97,4 @@ class Exchange {
   bool has_failed_ = false;
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -6,16 +6,16 @@
 #include <optional>
 #include <vector>
 
-#include "attention/engine/row_states.h"
+#include "attention/kernels/target.h"
 #include "attention/keys/segment_keys.h"
-#include "attention/target.h"
+#include "attention/request/row_states.h"
 #include "distributed/agreement.h"
 #include "distributed/by_heads.h"
 #include "distributed/gathered_keys.h"
 #include "distributed/own_part.h"
 #include "distributed/segment_exchange.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -28,7 +28,7 @@ class RowSums {
       : problem_(problem),
         results_(results),
         plan_(plan_for(problem, Pass::kForward, TokenDivision::kSegment)),
-        row_(engine::RowStates<Real>::size_of_row(problem.request.value_dim())),
+        row_(RowStates<Real>::size_of_row(problem.request.value_dim())),
         asks_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(problem.batch()))) {
     const std::int64_t rows =
         checked_multiply(checked_multiply(problem.batch(), problem.request.shape.num_heads),
@@ -58,7 +58,7 @@ class RowSums {
  private:
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  engine::RowStates<Real> states(std::int64_t batch) const {
+  RowStates<Real> states(std::int64_t batch) const {
     const std::int64_t head = problem_.num_own_queries() * row_;
     return {states_.get() + batch * problem_.request.shape.num_heads * head, head, row_};
   }
@@ -147,4 +147,4 @@ void forward(const SharedProblem<Real>& problem, const Results<Real>& results) {
 template void forward(const SharedProblem<float>&, const Results<float>&);
 template void forward(const SharedProblem<double>&, const Results<double>&);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -3,11 +3,11 @@
 
 #include <optional>
 
-#include "attention/rows.h"
+#include "attention/request/tensor_rows.h"
 #include "distributed/shared_problem.h"
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // Where the results of this rank's queries go.
 template <class Real>
@@ -23,4 +23,4 @@ struct Results {
 template <class Real>
 void forward(const SharedProblem<Real>& problem, const Results<Real>& results);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -51,4 +51,4 @@ GatheredKeys::GatheredKeys(Communicator& ranks, const TokenDivision& division, c
   }
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

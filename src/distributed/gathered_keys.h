@@ -7,7 +7,7 @@
 
 #include "distributed/segment_exchange.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 class GatheredKeys {
  public:
@@ -34,4 +34,4 @@ class GatheredKeys {
   KeyRows rows_;
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -6,7 +6,7 @@
 
 #include "distributed/tags.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -121,4 +121,4 @@ void GradientReturn<Real>::finish() {
 template class GradientReturn<float>;
 template class GradientReturn<double>;
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "distributed/shared_problem.h"
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 struct KeyGradients {
   MutableRows key;  // of Real, as are those of values: [batch, num_kv_heads, tokens, dim]
@@ -63,4 +63,4 @@ class GradientReturn {
   Slot received_;
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "distributed/tags.h"
-#include "heed/parallel.h"
-#include "heed/shape.h"
+#include "heed/core/parallel.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 HeadTensor::HeadTensor(Communicator& ranks, const TokenDivision& tokens, const Extents& extents)
     : ranks_(ranks), tokens_(tokens), extents_(extents) {
@@ -98,4 +98,4 @@ void HeadTensor::exchange(int to, std::int64_t sent_tokens, int from,
   if (leaving) leaving->wait();
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "attention/engine/arena.h"
-#include "attention/rows.h"
-#include "heed/communicator.h"
-#include "heed/distributed.h"
+#include "attention/request/tensor_rows.h"
+#include "core/arena.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // [batch, this rank's heads, all tokens, dim], without gaps, 0 at first. Every other rank has the
 // next ones of the heads, as many, and all ranks call what follows together.
@@ -72,4 +72,4 @@ class HeadTensor {
   std::byte* received_;
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

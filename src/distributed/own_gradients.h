@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/option_gradients.h"
+#include "attention/request/option_gradients.h"
 #include "distributed/rank_sums.h"
 #include "distributed/shared_problem.h"
 #include "distributed/tags.h"
-#include "heed/attention_backward.h"
+#include "heed/attention/backward.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // All 0.
 template <class Real>
@@ -45,4 +45,4 @@ void sum_options(const SharedProblem<Real>& problem, OptionGradients<Real>& grad
   sum_over_ranks(problem.ranks, gradients.sinks);
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -3,9 +3,9 @@
 
 #include <exception>
 
-#include "heed/cancellation.h"
+#include "heed/core/cancellation.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // While it lives, no message is cancelled: a rank that stopped between two of them would leave the
 // others waiting. What is computed still is, under outer().
@@ -45,4 +45,4 @@ class OwnPart {
   std::exception_ptr failure_;
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "attention/score_part.h"
-#include "heed/distributed.h"
+#include "attention/request/score_part.h"
+#include "heed/distributed/attention.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // All heads, for the queries of a rank's tokens.
 inline ScorePart own_queries(const AttentionShapes& shapes, int rank, int size) {
@@ -32,4 +32,4 @@ inline ScorePart own_heads(const AttentionShapes& shapes, int rank, int size) {
           .keys = {0, shapes.kv_len}};
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
-#include "heed/error.h"
+#include "heed/core/config.h"
+#include "heed/core/error.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 inline void check_piece_bytes(std::string_view function, std::size_t bytes) {
   if (bytes >= 1 && bytes <= INT_MAX) return;
@@ -46,4 +46,4 @@ void gather_by_broadcasts(Ranks& ranks, std::span<std::byte> all) {
   for (const auto& transfer : transfers) transfer->wait();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -1,4 +1,6 @@
 // Who computes and who sends how much, and how long that would take.
+#include "heed/distributed/plan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,14 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "attention/request.h"
+#include "attention/request/request.h"
 #include "distributed/choice.h"
 #include "distributed/own_scores.h"
 #include "distributed/segment_work.h"
 #include "distributed/token_bytes.h"
-#include "heed/distributed_plan.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -184,4 +185,4 @@ double simulated_seconds(const DivisionPlan& plan, const Cluster& cluster) {
   return Timeline(plan, cluster).run();
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

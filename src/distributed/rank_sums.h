@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "distributed/tags.h"
-#include "heed/communicator.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // Adds up numbers that every rank has, bucket by bucket: in the order of ranks, in double, so that
 // no bit depends on when messages arrive. Buckets are on their way while others are added up, and
@@ -159,4 +159,4 @@ class RankSums {
   std::int64_t done_ = 0;
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

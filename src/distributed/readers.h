@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // Which ranks see some key of which segments. The same on every rank.
 class Readers {
@@ -24,4 +24,4 @@ class Readers {
   std::vector<std::uint8_t> reads_;  // [ranks][segments]
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "distributed/tags.h"
-#include "heed/shape.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -99,4 +99,4 @@ KeyRows SegmentExchange::wait(std::int64_t segment) {
   return packed_tokens(own_, tokens.end - tokens.begin, bytes_, place.memory);
 }
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

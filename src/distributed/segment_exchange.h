@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "attention/engine/arena.h"
+#include "core/arena.h"
 #include "distributed/shared_problem.h"
 #include "distributed/token_bytes.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // Where keys and values of some tokens lie, [batch, num_kv_heads, tokens, dim] each.
 struct KeyRows {
@@ -85,4 +85,4 @@ class SegmentExchange {
   std::array<Slot, 2> slots_;
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

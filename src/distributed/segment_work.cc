@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "attention/engine/row_tiles.h"
-#include "heed/distributed.h"
+#include "heed/distributed/attention.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::vector<double> pairs_by_segment(const Request<Real>& request) {
 template std::vector<double> pairs_by_segment(const Request<float>&);
 template std::vector<double> pairs_by_segment(const Request<double>&);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -6,14 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "attention/query_offsets.h"
+#include "attention/masks/query_offsets.h"
 #include "distributed/agreement.h"
 #include "distributed/choice.h"
 #include "distributed/own_scores.h"
 #include "distributed/segment_work.h"
-#include "heed/half.h"
+#include "heed/core/half.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -122,4 +122,4 @@ template SharedProblem<double> share_problem(const char*, const Ranks&, TensorVi
 template Plan<float> plan_for(const SharedProblem<float>&, Pass, std::int64_t);
 template Plan<double> plan_for(const SharedProblem<double>&, Pass, std::int64_t);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

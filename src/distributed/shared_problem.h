@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "attention/calls.h"
-#include "attention/plan.h"
+#include "attention/plan/plan.h"
+#include "attention/request/call.h"
 #include "distributed/readers.h"
-#include "heed/cancellation.h"
-#include "heed/communicator.h"
-#include "heed/distributed.h"
+#include "heed/core/cancellation.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // The tensors of this rank, [batch, heads, its tokens, dim], and what it computes: the part of
 // `request`, some queries or some heads of all, and all keys.
@@ -53,4 +53,4 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& rank
 template <class Real>
 Plan<Real> plan_for(const SharedProblem<Real>& problem, Pass pass, std::int64_t num_keys);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

@@ -1,7 +1,7 @@
 // What messages between two ranks are about.
 #pragma once
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 inline constexpr int kKeysTag = 1;       // keys and values of a segment
 inline constexpr int kGradientsTag = 2;  // what a rank adds to their gradients
@@ -15,4 +15,4 @@ struct SumTags {
 inline constexpr SumTags kOptionSums{4, 5};     // gradients of what options hold
 inline constexpr SumTags kParameterSums{6, 7};  // those of parameters, while others are under way
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

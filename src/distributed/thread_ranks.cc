@@ -1,4 +1,4 @@
-#include "heed/thread_ranks.h"
+#include "heed/distributed/thread_ranks.h"
 
 #include <fmt/format.h>
 
@@ -13,11 +13,11 @@
 
 #include "distributed/checks.h"
 #include "distributed/exchange.h"
-#include "heed/cancellation.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -187,4 +187,4 @@ void run_thread_ranks(int size, const std::function<void(Communicator&)>& body) 
   ThreadRanks(size, body).run();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "heed/plan.h"
-#include "heed/shape.h"
+#include "heed/attention/plan.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 // How many bytes a token's key, or value, has, of how many key heads in all batch entries.
 struct TokenBytes {
@@ -24,4 +24,4 @@ struct TokenBytes {
   }
 };
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

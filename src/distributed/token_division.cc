@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "distributed/agreement.h"
-#include "heed/distributed.h"
-#include "heed/error.h"
-#include "heed/half.h"
-#include "heed/shape.h"
+#include "heed/core/error.h"
+#include "heed/core/half.h"
+#include "heed/core/shape.h"
+#include "heed/distributed/attention.h"
 
-namespace heed::inline v0::distributed {
+namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
@@ -134,4 +134,4 @@ template HEED_API Tensor<BFloat16> gather_tokens(Communicator&, const TensorView
 template HEED_API Tensor<double> own_tokens(const Communicator&, const TensorView<const double>&);
 template HEED_API Tensor<double> gather_tokens(Communicator&, const TensorView<const double>&);
 
-}  // namespace heed::inline v0::distributed
+}}}  // namespace heed::v0::distributed

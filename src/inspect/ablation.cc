@@ -7,12 +7,12 @@
 #include <cmath>
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/random.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "inspect/model_texts.h"
 #include "models/losses.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -184,4 +184,4 @@ Ablation ablate_heads(const models::Model& model, const HeadScores& scores, Head
   return ablation;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

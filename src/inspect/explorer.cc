@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/nn/functional.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::vector<ExplorerSentence> to_explorer(const ModelMeasurement& measured) {
   return sentences;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

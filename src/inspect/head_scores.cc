@@ -9,12 +9,12 @@
 #include <span>
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/parallel.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "inspect/visible_rows.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -306,4 +306,4 @@ std::vector<HeadMeasures> HeadScorer::measures() const {
 
 const std::vector<TokenPattern>& HeadScorer::patterns() const noexcept { return state_->patterns; }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -8,7 +8,7 @@
 
 #include "heed/viz/layout.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -107,4 +107,4 @@ std::string json_of(const AttentionDiagnostics& diagnostics) {
   return json.dump();
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

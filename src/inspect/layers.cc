@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/statistics.h"
+#include "heed/nn/special_tokens.h"
 #include "heed/nn/tape.h"
-#include "heed/special_tokens.h"
-#include "heed/statistics.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -99,4 +99,4 @@ std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model, const nn::Sequen
   return layers;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

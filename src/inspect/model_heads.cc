@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "heed/cancellation.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 #include "inspect/model_texts.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -178,4 +178,4 @@ std::vector<HeadRole> head_roles(const HeadScores& scores) {
   return std::move(search).take();
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

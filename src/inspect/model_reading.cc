@@ -4,11 +4,11 @@
 
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 #include "inspect/model_texts.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -61,4 +61,4 @@ ModelReading read_layers(const models::Model& model, const std::string& text,
   return reading;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/inspect/model_heads.h"
-#include "heed/random.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -158,4 +158,4 @@ std::vector<ModelText> repeated_tokens(const models::Model& model, const Repeate
   return texts;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -5,7 +5,7 @@
 
 #include "heed/inspect/model_heads.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 // An encoded text, or pair of texts, with what patterns and people ask of its tokens.
 ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std::string_view first,
@@ -13,4 +13,4 @@ ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std
 
 models::Inputs inputs_of(const ModelText& text);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -144,4 +144,4 @@ std::vector<TokenPattern> text_patterns() {
           separators(),     punctuation(), same_word(),  duplicate_token()};
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

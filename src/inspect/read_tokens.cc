@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/inspect/patterns.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -110,4 +110,4 @@ TokenSequence read_tokens(const text::Tokenizer& tokenizer, const text::Encoding
   return tokens;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/io/safetensors.h"
 #include "heed/models/character_model.h"
 #include "heed/nn/search.h"
 #include "heed/nn/state_file.h"
-#include "heed/random.h"
 #include "heed/tasks/copy_task.h"
 #include "heed/tasks/shipped_text.h"
 #include "heed/train/text_loss.h"
@@ -20,7 +20,7 @@
 #include "io/text_file.h"
 #include "models/settings_json.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -190,4 +190,4 @@ ModelMeasurement measure_model(const std::filesystem::path& model, const ModelIn
                                        saved.path.string(), task));
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/position.h"
-#include "heed/random.h"
+#include "heed/attention/position.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/text/word_tokenizer.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
@@ -92,4 +92,4 @@ SentenceAttention attend(const std::string& text, const SentenceSettings& settin
   return result;
 }
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -9,7 +9,7 @@
 #include "attention/masks/bound_mask.h"
 #include "heed/attention.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 // Of some neighbouring queries of one head.
 class VisibleRows {
@@ -62,4 +62,4 @@ class MaskOfText {
   BoundMask mask_;
 };
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

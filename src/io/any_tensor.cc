@@ -4,7 +4,7 @@
 
 #include "io/element_type.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -40,4 +40,4 @@ Tensor<float> to_float(const AnyTensor& tensor) { return convert<float>(tensor);
 
 Tensor<double> to_double(const AnyTensor& tensor) { return convert<double>(tensor); }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

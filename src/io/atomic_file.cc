@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -175,4 +175,4 @@ void write_file_atomically(const fs::path& path, const std::function<void(const 
   file.commit();
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "io/temporary_file.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Takes bytes, one chunk after another.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
@@ -68,4 +68,4 @@ class HEED_API AtomicFile {
 void write_file_atomically(const std::filesystem::path& path,
                            const std::function<void(const ByteSink&)>& fill);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -8,7 +8,7 @@
 #include <cassert>
 #include <cerrno>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
   check_path("read", path);
@@ -53,4 +53,4 @@ void FileSource::read(std::int64_t offset, std::span<std::byte> out) {
   }
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -9,7 +9,7 @@
 
 #include "io/posix_file.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Bytes that can be read at any offset. Their number is real, not claimed.
 class ByteSource {
@@ -97,4 +97,4 @@ class SourceStream : public ByteStream {
   ByteSource& source_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 class CountedCharacters {
  public:
@@ -32,4 +32,4 @@ class CountedCharacters {
   std::int64_t* taken_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

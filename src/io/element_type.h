@@ -9,7 +9,7 @@
 
 #include "heed/io/any_tensor.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 struct ElementType {
   std::string_view name;              // NumPy's name
@@ -44,4 +44,4 @@ inline constexpr std::array kElementTypes{
 };
 static_assert(kElementTypes.size() == std::variant_size_v<AnyTensor>);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

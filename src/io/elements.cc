@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 void check_bools(std::span<const std::byte> bytes, const std::string& file, std::int64_t offset) {
   const auto wrong =
@@ -14,4 +14,4 @@ void check_bools(std::span<const std::byte> bytes, const std::string& file, std:
                     fmt::format("a bool is {}, expected 0 or 1", std::to_integer<int>(*wrong)));
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

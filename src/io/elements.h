@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "io/atomic_file.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Throws FormatError when one of these bytes of a file, which start at `offset`, is neither 0
 // nor 1. Looked at as bytes: a bool that is neither must not be touched as a bool.
@@ -49,4 +49,4 @@ void write_elements(TensorView<const T> view, const ByteSink& sink) {
   flush();
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

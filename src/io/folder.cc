@@ -4,9 +4,9 @@
 
 #include <system_error>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace fs = std::filesystem;
 
@@ -27,4 +27,4 @@ void refuse_existing(const fs::path& folder, const std::vector<std::string>& nam
   }
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

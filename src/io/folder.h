@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Makes a folder, and those around it, where it is missing. Throws IoError when it cannot be made.
 HEED_API void make_folder(const std::filesystem::path& folder);
@@ -16,4 +16,4 @@ HEED_API void make_folder(const std::filesystem::path& folder);
 HEED_API void refuse_existing(const std::filesystem::path& folder,
                               const std::vector<std::string>& names);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

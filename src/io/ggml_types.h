@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Neighbours of a row are stored in blocks, each of so many elements and bytes.
 struct GgmlType {
@@ -47,4 +47,4 @@ inline std::string ggml_type_name(std::uint32_t number) {
   return type == nullptr ? fmt::format("ggml's type {}", number) : std::string(type->name);
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

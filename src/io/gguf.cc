@@ -5,12 +5,12 @@
 #include <array>
 #include <utility>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/gguf_header.h"
 #include "io/mapped_file.h"
-#include "io/printable.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -112,4 +112,4 @@ const std::vector<std::string>& GgufFile::strings(std::string_view key) const {
   return contents_->get<std::vector<std::string>>(key);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

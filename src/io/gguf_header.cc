@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/ggml_types.h"
 #include "io/gguf_reader.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -293,4 +293,4 @@ GgufHeader parse_gguf_header(std::span<const std::byte> bytes, const std::string
   return GgufParser(bytes, file).parse();
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

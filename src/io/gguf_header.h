@@ -10,7 +10,7 @@
 
 #include "heed/io/gguf.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 struct GgufHeader {
   std::map<std::string, GgufValue, std::less<>> metadata;
@@ -24,4 +24,4 @@ struct GgufHeader {
 // FormatError thrown when they are anything else.
 GgufHeader parse_gguf_header(std::span<const std::byte> bytes, const std::string& file);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -136,4 +136,4 @@ void GgufKeys::fail(std::string_view key, std::string_view expected) const {
                     fmt::format("{} is {}, expected {}", printable(name), value, expected));
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

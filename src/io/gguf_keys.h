@@ -11,7 +11,7 @@
 
 #include "heed/io/gguf.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // The keys that begin with a prefix, called by the rest. Each function throws FormatError naming
 // the whole key, its value and what was expected. A key that was asked for is known from then on.
@@ -59,4 +59,4 @@ class GgufKeys {
   std::set<std::string, std::less<>> known_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

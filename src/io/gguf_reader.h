@@ -12,12 +12,12 @@
 #include <string>
 #include <string_view>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/little_endian.h"
-#include "io/printable.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Every member throws FormatError when the file ends before what is read does. `what` names it.
 class GgufReader {
@@ -96,4 +96,4 @@ class GgufReader {
   const std::string& file_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

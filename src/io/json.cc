@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 bool JsonReader::parse_error(std::size_t byte, const std::string&,
                              const nlohmann::json::exception& error) {
@@ -32,4 +32,4 @@ std::string json_string(std::string_view text, JsonCharacters characters) {
   return nlohmann::json(text).dump(kOneLine, ' ', characters == JsonCharacters::kAscii);
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Takes the events of a text one after another. A derived class overrides those that it waits for.
 // An error becomes a FormatError that names `file`, which must outlive the reader, and the byte:
@@ -46,4 +46,4 @@ enum class JsonCharacters { kAll, kAscii };  // in a string; others are escaped
 // A string as JSON has it; UTF-8.
 std::string json_string(std::string_view text, JsonCharacters characters = JsonCharacters::kAll);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -6,12 +6,12 @@
 #include <limits>
 #include <utility>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/counted_characters.h"
 #include "io/json.h"
-#include "io/printable.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
@@ -199,4 +199,4 @@ std::string JsonPart::string_or(std::string_view key, std::string_view otherwise
   return found ? found->string() : std::string(otherwise);
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 enum class JsonKind { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
 
@@ -67,4 +67,4 @@ class HEED_API JsonPart {
   std::string path_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

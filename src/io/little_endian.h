@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Reads fields one after another. The caller sees to it that they exist.
 class FieldReader {
@@ -66,4 +66,4 @@ class FieldWriter {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -6,7 +6,7 @@
 
 #include "io/byte_source.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 MappedFile::MappedFile(const std::filesystem::path& path) : name_(path.string()) {
   const FileDescriptor file = open_for_reading(path);
@@ -23,4 +23,4 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // A regular file, mapped for reading: pages are read when they are touched. Touching what another
 // process has cut off meanwhile ends the program (SIGBUS).
@@ -27,4 +27,4 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

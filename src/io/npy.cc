@@ -7,13 +7,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/elements.h"
 #include "io/little_endian.h"
 #include "io/npy_header.h"
 #include "io/npy_stream.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace io {
 
@@ -145,4 +145,4 @@ void write_npy(const std::filesystem::path& path, const AnyView& array) {
                             [&](const io::ByteSink& sink) { io::write_npy_stream(array, sink); });
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -219,4 +219,4 @@ std::string format_npy_header(const ElementType& type, const Shape& shape) {
   return header + text;
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

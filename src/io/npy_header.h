@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "heed/shape.h"
+#include "heed/core/shape.h"
 #include "io/element_type.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // The file begins with these six bytes and two for the version.
 inline constexpr std::string_view kNpyMagic{"\x93NUMPY", 6};
@@ -33,4 +33,4 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& file, std::
 // so that the elements begin at a multiple of 64 bytes.
 std::string format_npy_header(const ElementType& type, const Shape& shape);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -9,7 +9,7 @@
 #include "io/atomic_file.h"
 #include "io/byte_source.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Reads one array that takes up all of `stream`. Throws FormatError when it does not.
 AnyTensor read_npy_stream(ByteStream& stream);
@@ -19,4 +19,4 @@ HEED_API void write_npy_stream(const AnyView& array, const ByteSink& sink);
 HEED_API void write_npz_stream(const std::map<std::string, AnyView>& arrays,
                                NpzCompression compression, const ByteSink& sink);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/npy_stream.h"
-#include "io/printable.h"
 #include "io/zip_read.h"
 #include "io/zip_write.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace io {
 
@@ -213,4 +213,4 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, An
       path, [&](const io::ByteSink& sink) { io::write_npz_stream(arrays, compression, sink); });
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -1,6 +1,6 @@
 #include "io/parsed_json.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 nlohmann::json parse_json(std::string_view text) {
   constexpr bool kThrows = false;
@@ -14,4 +14,4 @@ nlohmann::json parse_json(std::string_view text) {
   return json;
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

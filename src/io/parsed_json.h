@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // What is copied or printed is gone through by recursion, which this many levels do not overflow.
 inline constexpr int kMaxJsonDepth = 32;
@@ -15,4 +15,4 @@ inline constexpr int kMaxJsonDepth = 32;
 // a double cannot hold, or nests deeper than kMaxJsonDepth.
 HEED_API nlohmann::json parse_json(std::string_view text);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

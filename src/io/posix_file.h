@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // Throws e.g. "cannot read 'q.npy': No such file or directory".
 [[noreturn]] inline void throw_io_error(std::string_view action, const std::filesystem::path& path,
@@ -48,4 +48,4 @@ class FileDescriptor {
   int descriptor_;
 };
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/byte_source.h"
 #include "io/elements.h"
 #include "io/json.h"
 #include "io/little_endian.h"
-#include "io/printable.h"
 #include "io/safetensors_header.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -142,4 +142,4 @@ void write_safetensors(const std::filesystem::path& path,
   });
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -9,14 +9,14 @@
 #include <set>
 #include <vector>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "heed/io/safetensors.h"
 #include "io/counted_characters.h"
 #include "io/json.h"
 #include "io/little_endian.h"
-#include "io/printable.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -272,4 +272,4 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   return header;
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

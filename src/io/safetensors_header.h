@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "heed/shape.h"
+#include "heed/core/shape.h"
 #include "io/byte_source.h"
 #include "io/element_type.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // The name of the entry that is no tensor.
 inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
@@ -40,4 +40,4 @@ std::string read_safetensors_header(ByteSource& file);
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file,
                                            std::int64_t data_bytes);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

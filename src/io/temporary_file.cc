@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -131,4 +131,4 @@ void sweep_old_files(const fs::path& folder, std::string_view ending) noexcept {
   if (entries != nullptr) sweep(entries, ending, is_free);
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -7,7 +7,7 @@
 
 #include "io/posix_file.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // ".heed-" and 16 hexadecimal digits drawn by the system, then `ending`.
 std::string random_name(std::string_view ending);
@@ -47,4 +47,4 @@ void sweep_temporary_files(const std::filesystem::path& folder) noexcept;
 // what they were kept for is replaced for good.
 void sweep_old_files(const std::filesystem::path& folder, std::string_view ending) noexcept;
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

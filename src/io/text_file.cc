@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/byte_source.h"
 #include "io/posix_file.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::string checksum(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

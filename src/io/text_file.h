@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::io {
+namespace heed { inline namespace v0 { namespace io {
 
 // A text that is read whole is no longer than this.
 inline constexpr std::int64_t kMaxTextBytes = std::int64_t{1} << 30;
@@ -30,4 +30,4 @@ HEED_API std::string read_whole_file(const std::filesystem::path& path, std::str
 // Tells one text from another: FNV-1a of 64 bits, in hexadecimal.
 HEED_API std::string checksum(std::string_view text);
 
-}  // namespace heed::inline v0::io
+}}}  // namespace heed::v0::io

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace heed::inline v0::unicode {
+namespace heed { inline namespace v0 { namespace unicode {
 namespace {
 
 constexpr char32_t kZeroWidthNonJoiner = 0x200C;
@@ -162,4 +162,4 @@ std::string legible(std::string_view bytes) {
   return result;
 }
 
-}  // namespace heed::inline v0::unicode
+}}}  // namespace heed::v0::unicode

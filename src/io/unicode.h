@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::unicode {
+namespace heed { inline namespace v0 { namespace unicode {
 
 /// A code point and the number of bytes it takes in UTF-8.
 struct CodePoint {
@@ -53,4 +53,4 @@ std::string escaped(char32_t value);
 /// a dotted circle.
 std::string legible(std::string_view bytes);
 
-}  // namespace heed::inline v0::unicode
+}}}  // namespace heed::v0::unicode

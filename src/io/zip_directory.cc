@@ -3,12 +3,12 @@
 #include <array>
 #include <set>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/little_endian.h"
-#include "io/printable.h"
 #include "io/zip_read.h"
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
@@ -261,4 +261,4 @@ Directory read_directory(ByteSource& archive) {
   return {DirectoryReader(archive, begin, bytes).read(end.count), begin};
 }
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 inline constexpr std::uint32_t kLocalSignature = 0x04034b50;
 inline constexpr std::uint32_t kDescriptorSignature = 0x08074b50;
@@ -53,4 +53,4 @@ struct Entry {
 // with '/' between its parts that stays below the folder it would be unpacked in.
 std::string_view name_problem(std::string_view name);
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

@@ -6,12 +6,12 @@
 #include <cassert>
 #include <new>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/little_endian.h"
-#include "io/printable.h"
 #include "io/zip_read.h"
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
@@ -225,4 +225,4 @@ void MemberStream::finish() {
   }
 }
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

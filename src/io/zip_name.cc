@@ -4,7 +4,7 @@
 
 #include "io/zip_format.h"
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
@@ -46,4 +46,4 @@ std::string_view name_problem(std::string_view name) {
   return "";
 }
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

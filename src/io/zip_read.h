@@ -8,7 +8,7 @@
 #include "io/byte_source.h"
 #include "io/zip_format.h"
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 // The central directory.
 struct Directory {
@@ -51,4 +51,4 @@ class MemberStream : public ByteStream {
 bool resolve_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const> fields,
                    const ByteSource& archive, std::int64_t byte);
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

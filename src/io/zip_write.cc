@@ -5,7 +5,7 @@
 
 #include "io/little_endian.h"
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
@@ -130,4 +130,4 @@ std::vector<std::byte> format_directory(std::span<const Entry> entries, std::int
   return fields.take();
 }
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

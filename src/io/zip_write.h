@@ -8,7 +8,7 @@
 
 #include "io/zip_format.h"
 
-namespace heed::inline v0::io::zip {
+namespace heed { inline namespace v0 { namespace io::zip {
 
 // The header that goes before a member's stored bytes. Like the directory it takes the zip64 form
 // only where a number does not fit in 32 bits.
@@ -17,4 +17,4 @@ std::vector<std::byte> format_local_header(const Entry& entry);
 // Everything after the members: the central directory at byte `offset` and the end records.
 std::vector<std::byte> format_directory(std::span<const Entry> entries, std::int64_t offset);
 
-}  // namespace heed::inline v0::io::zip
+}}}  // namespace heed::v0::io::zip

@@ -4,14 +4,14 @@
 
 #include <string_view>
 
-#include "heed/error.h"
-#include "heed/mask.h"
-#include "heed/mask_text.h"
-#include "heed/relative_position.h"
-#include "heed/rotary.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/mask_text.h"
+#include "heed/attention/relative_position.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/error.h"
 #include "models/setting_names.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -98,4 +98,4 @@ nn::AttentionConfig attention_config(const CausalConfig& config, std::int64_t lo
   return attention;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "heed/mask_text.h"
+#include "heed/attention/mask_text.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -107,4 +107,4 @@ nn::Variable<> CausalTransformer::logits(const nn::Variable<>& x) {
   return out_->forward(norm_->forward(x));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -9,7 +9,7 @@
 #include "heed/nn/state_file.h"
 #include "models/settings_json.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 CharacterModel load_character_model(std::filesystem::path path, SettingNames names) {
   if (std::filesystem::is_directory(path)) path /= "model.safetensors";
@@ -41,4 +41,4 @@ std::string likeliest_text(const CharacterModel& model, std::string_view prompt,
   return likeliest_text(*model.model, model.characters, prompt, within);
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -9,11 +9,11 @@
 #include <set>
 #include <utility>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/byte_source.h"
 #include "io/ggml_types.h"
 #include "io/mapped_file.h"
-#include "io/printable.h"
 #include "io/safetensors_header.h"
 #include "io/text_file.h"
 #include "models/checkpoint_index.h"
@@ -21,7 +21,7 @@
 #include "models/model_path.h"
 #include "models/weight_format.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace fs = std::filesystem;
 
@@ -221,4 +221,4 @@ const std::string& Checkpoint::name() const { return files_->name; }
 
 std::optional<GgufFile> Checkpoint::gguf() const { return files_->gguf; }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -4,11 +4,11 @@
 
 #include <utility>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/json.h"
-#include "io/printable.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -115,4 +115,4 @@ std::map<std::string, std::string> parse_checkpoint_index(std::string_view text,
   return reader.take();
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // The file of each tensor, a plain file name, from the member "weight_map" of the text. Throws
 // FormatError, which names `file`, when there is no such member, it is no object of strings, names
@@ -15,4 +15,4 @@ namespace heed::inline v0::models {
 HEED_API std::map<std::string, std::string> parse_checkpoint_index(std::string_view text,
                                                                    const std::string& file);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

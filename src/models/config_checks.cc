@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -68,4 +68,4 @@ void check_config(const ModelConfig& config, const std::string& file) {
   }
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

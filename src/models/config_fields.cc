@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/printable.h"
+#include "core/printable.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -134,4 +134,4 @@ void ConfigFields::check_all_known() const {
   }
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -10,7 +10,7 @@
 
 #include "io/json_value.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // An object of a JSON file and a record of the members that somebody asked for. Members that are
 // null are as good as missing, but for has(). All functions throw FormatError naming the file and
@@ -55,4 +55,4 @@ class ConfigFields {
   std::set<std::string, std::less<>> known_;
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

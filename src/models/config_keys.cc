@@ -1,6 +1,6 @@
 #include "models/config_keys.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::span<const std::string_view> keys_without_effect(Family family) {
 
 std::span<const std::string_view> keys_of_generation() { return kOfGeneration; }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -6,7 +6,7 @@
 
 #include "heed/models/config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Of config.json of any family, and of one.
 std::span<const std::string_view> keys_without_effect();
@@ -16,4 +16,4 @@ std::span<const std::string_view> keys_without_effect(Family family);
 // chosen. Callers of generate() say that themselves.
 std::span<const std::string_view> keys_of_generation();
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include "heed/half.h"
+#include "heed/core/half.h"
 #include "models/weight_format.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -81,4 +81,4 @@ void decode(WeightType type, const std::byte* bytes, std::int64_t count, float* 
   }
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

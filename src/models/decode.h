@@ -6,10 +6,10 @@
 
 #include "heed/models/checkpoint.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // out[i] = the element that is stored at place i. `bytes` have any alignment; `count` is a multiple
 // of the type's block.
 void decode(WeightType type, const std::byte* bytes, std::int64_t count, float* out);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

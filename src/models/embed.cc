@@ -5,7 +5,7 @@
 
 #include "heed/models/model.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -138,4 +138,4 @@ Tensor<float> Model::embed(std::span<const std::string> texts) const {
   return vectors;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

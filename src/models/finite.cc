@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "models/parts.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -46,4 +46,4 @@ void check_finite(const char* function, const Model::Parts& parts, FloatView res
                   function));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

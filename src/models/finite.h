@@ -1,13 +1,13 @@
 // Results that are numbers.
 #pragma once
 
+#include "heed/core/tensor.h"
 #include "heed/models/model.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Where some number of a result is infinite or NaN: throws FormatError naming the first tensor with
 // such an element, or InvalidArgument when all weights are finite. Looks at the weights only then.
 void check_finite(const char* function, const Model::Parts& parts, FloatView result);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

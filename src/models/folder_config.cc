@@ -17,7 +17,7 @@
 #include "models/folder_rotary.h"
 #include "models/json_document.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -275,4 +275,4 @@ ModelConfig read_config(const std::filesystem::path& folder) {
   return config;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

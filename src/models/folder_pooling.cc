@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "models/config_fields.h"
 #include "models/json_document.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace fs = std::filesystem;
 
@@ -226,4 +226,4 @@ Pooling read_pooling(const fs::path& folder, std::int64_t hidden_size) {
   return pooling;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -5,7 +5,7 @@
 
 #include "heed/models/config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // The folder of the transformer itself, which modules.json may put below; else the same.
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);
@@ -15,4 +15,4 @@ std::filesystem::path transformer_folder(const std::filesystem::path& folder);
 // @throws FormatError naming a module or a member that asks for what heed lacks.
 Pooling read_pooling(const std::filesystem::path& folder, std::int64_t hidden_size);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

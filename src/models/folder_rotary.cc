@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -114,4 +114,4 @@ RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config) {
   return rotary;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

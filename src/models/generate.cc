@@ -8,11 +8,11 @@
 #include <memory>
 #include <utility>
 
-#include "heed/cancellation.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 #include "text/literal_matcher.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -208,4 +208,4 @@ Generated generate(const Model& model, std::string_view prompt, const GenerateOp
   return generate(model, model.tokenizer().ids(prompt), options);
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

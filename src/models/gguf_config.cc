@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/models/config.h"
 #include "io/gguf_keys.h"
 #include "models/config_checks.h"
 #include "models/gguf_rotary.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -205,4 +205,4 @@ ModelConfig read_config(const GgufFile& file) {
   return config;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <variant>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/models/checkpoint.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -124,4 +124,4 @@ void read_divisors(const GgufFile& file, ModelConfig& config) {
   }
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

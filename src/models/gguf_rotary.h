@@ -4,7 +4,7 @@
 #include "heed/models/config.h"
 #include "io/gguf_keys.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Of the keys that begin with "rope.", as llama.cpp reads them: every dimension of a head is
 // turned, and a factor without a type divides frequencies.
@@ -16,4 +16,4 @@ RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config);
 // a number of the tensor rope_freqs.weight. Source: ggml, ggml_rope_ext (freq_factors).
 void read_divisors(const GgufFile& file, ModelConfig& config);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -8,14 +8,14 @@
 #include <string_view>
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/mask.h"
-#include "heed/packed.h"
-#include "heed/parallel.h"
-#include "heed/rotary.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/packed.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "models/kernels/row_functions.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -322,4 +322,4 @@ Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,
   return Pass(parts, inputs, options).run();
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

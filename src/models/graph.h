@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "heed/core/tensor.h"
 #include "heed/models/model.h"
 #include "heed/nn/past.h"
-#include "heed/tensor.h"
 #include "models/parts.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // The tokens of a pass: of whole texts, or of one text that goes on after what a past keeps.
 struct PassInputs {
@@ -35,4 +35,4 @@ Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,
 // Applies a norm to every row; out may be x.
 void apply_norm(const Norm& norm, const ModelConfig& config, FloatView x, TensorView<float> out);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -7,7 +7,7 @@
 #include "io/json_value.h"
 #include "io/text_file.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Keeps what its parts refer to.
 class JsonDocument {
@@ -22,4 +22,4 @@ class JsonDocument {
   io::JsonValue value_;
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

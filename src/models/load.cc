@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/models/model.h"
 #include "models/folder_pooling.h"
 #include "models/model_path.h"
@@ -15,7 +15,7 @@
 #include "models/weight_names.h"
 #include "models/weight_reader.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -137,4 +137,4 @@ Model load(const std::filesystem::path& path) {
   return Model(std::move(parts));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heed/cancellation.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 #include "heed/models/model.h"
 #include "models/losses.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -54,4 +54,4 @@ double mean_loss(const Model& model, std::span<const std::int64_t> ids,
   return sum_of_losses(model, hidden, ids, 1) / static_cast<double>(ids.size() - 1);
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

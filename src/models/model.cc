@@ -7,13 +7,13 @@
 #include <string_view>
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/error.h"
 #include "models/finite.h"
 #include "models/graph.h"
 #include "models/parts.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -179,4 +179,4 @@ Tensor<float> Model::logits(FloatView hidden) const {
   return logits;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

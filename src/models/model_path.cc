@@ -10,12 +10,12 @@
 #include <system_error>
 #include <vector>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/byte_source.h"
-#include "io/printable.h"
 #include "models/json_document.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace fs = std::filesystem;
 
@@ -160,4 +160,4 @@ void check_model_path(const fs::path& path) {
   if (fs::exists(path, error)) check_model_file(path);
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Throws IoError when the file cannot be read.
 bool is_gguf(const std::filesystem::path& path);
@@ -12,4 +12,4 @@ bool is_gguf(const std::filesystem::path& path);
 // Throws IoError for anything else that is there, which says what it is and what to do.
 void check_model_path(const std::filesystem::path& path);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

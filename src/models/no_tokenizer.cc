@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -41,4 +41,4 @@ std::unique_ptr<const text::Tokenizer> no_tokenizer(std::string folder) {
   return std::make_unique<NoTokenizer>(std::move(folder));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

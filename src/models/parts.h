@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/tensor.h"
 #include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
 #include "heed/models/model.h"
 #include "heed/models/weight_matrix.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // out = x · Wᵀ + bias
 struct Projection {
@@ -55,4 +55,4 @@ struct Model::Parts {
   Projection head;  // [vocab_size, hidden_size], shared with tokens where it is tied; or nothing
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

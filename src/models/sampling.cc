@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/models/generate.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::int64_t choose_token(std::span<const float> logits, const Sampling& samplin
   return ranking[ranking.size() - 1].token;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 std::string name_of_setting(std::string_view member, SettingNames names) {
   if (names == SettingNames::kMembers || member.find(' ') != member.npos) {
@@ -34,4 +34,4 @@ void check_setting(std::string_view member, const std::string& value,
                                     fmt::join(allowed, ", ")));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -8,7 +8,7 @@
 
 #include "heed/models/causal_config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // "d_model", or "--d-model" as the command has it. What is no option keeps its name: "the
 // vocabulary".
@@ -26,4 +26,4 @@ void check_setting(std::string_view member, std::int64_t value, const SettingRan
 void check_setting(std::string_view member, const std::string& value,
                    const std::vector<std::string>& allowed, SettingNames names);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -4,7 +4,7 @@
 
 #include "io/parsed_json.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 void throw_no_settings(const std::filesystem::path& file) {
   throw std::runtime_error(
@@ -56,4 +56,4 @@ nlohmann::json parse_settings(const std::string& text, std::string_view task,
   return json;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
-#include "heed/error.h"
+#include "heed/core/config.h"
+#include "heed/core/error.h"
 #include "heed/models/causal_config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 [[noreturn]] HEED_API void throw_no_settings(const std::filesystem::path& file);
 
@@ -43,4 +43,4 @@ HEED_API nlohmann::json parse_settings(const std::string& text, const std::files
 HEED_API nlohmann::json parse_settings(const std::string& text, std::string_view task,
                                        const std::filesystem::path& file);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

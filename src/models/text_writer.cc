@@ -7,10 +7,10 @@
 #include <memory>
 #include <utility>
 
-#include "heed/error.h"
-#include "heed/random.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& toke
   return text_behind(tokenizer, ids, likeliest_text(model, ids, search));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -7,7 +7,7 @@
 
 #include "heed/models/checkpoint.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Elements of a row that share a scale, where there is one.
 inline constexpr std::int64_t kWeightBlock = 32;
@@ -34,4 +34,4 @@ constexpr const WeightFormat& format_of(WeightType type) {
   return kWeightFormats[static_cast<std::size_t>(type)];
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

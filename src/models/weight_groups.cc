@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "heed/error.h"
-#include "heed/parallel.h"
-#include "heed/shape.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
+#include "heed/core/shape.h"
 #include "models/weight_format.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -96,4 +96,4 @@ void arrange_numbers(const float* x, std::int64_t count, float* arranged) {
   }
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -9,7 +9,7 @@
 
 #include "models/kernels/weight_kernels.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Whether products of a few rows of numbers want this type in groups.
 bool wants_groups(WeightType type);
@@ -30,4 +30,4 @@ const std::byte* stored_columns(const WeightRows& w, std::int64_t row, std::int6
 // nibble is taken in its place. Exact for numbers of at least 2⁻¹⁰².
 void arrange_numbers(const float* x, std::int64_t count, float* arranged);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

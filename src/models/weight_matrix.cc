@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "models/weight_groups.h"
 #include "models/weight_product.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 struct WeightMatrix::Elements {
   WeightRows rows;
@@ -149,4 +149,4 @@ void WeightMatrix::multiply(FloatView x, std::span<const float> bias, TensorView
                    elements_->rows.slice(first_row_, first_row_ + num_rows_), x, bias, out);
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -1,6 +1,6 @@
 #include "models/weight_names.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -164,4 +164,4 @@ const WeightNames& names_in_gguf(Family family) {
   return kLlamaInGguf;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -6,7 +6,7 @@
 
 #include "heed/models/config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // A tensor that files have though no result depends on it. The name may begin or end with '*',
 // which stands for anything; it is that behind the prefix.
@@ -40,4 +40,4 @@ struct WeightNames {
 const WeightNames& names_in_folder(Family family);
 const WeightNames& names_in_gguf(Family family);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "models/weight_format.h"
 #include "models/weight_groups.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -144,4 +144,4 @@ void multiply(const WeightKernels& kernels, const WeightRows& w, FloatView x,
   }
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

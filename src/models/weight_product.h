@@ -3,10 +3,10 @@
 
 #include <span>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "models/kernels/weight_kernels.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Rows of x up to which W is read as it is stored, once for each kMostInputRows of them. A product
 // with a Q4_1 matrix of 576 × 576 runs at 50 GFLOP/s so, with 12 or 16 rows, and at 60 and 69 with
@@ -19,4 +19,4 @@ inline constexpr std::int64_t kFewInputRows = 12;
 void multiply(const WeightKernels& kernels, const WeightRows& w, FloatView x,
               std::span<const float> bias, TensorView<float> out);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

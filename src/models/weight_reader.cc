@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -105,4 +105,4 @@ void WeightReader::check_all_read(const ModelConfig& config) const {
           config.architecture, config.num_layers));
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

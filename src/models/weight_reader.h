@@ -11,7 +11,7 @@
 #include "models/parts.h"
 #include "models/weight_names.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // Finds weights by their names, checks their shapes and keeps a record of what was read. Its
 // functions throw FormatError naming the tensor that is missing or of another shape.
@@ -47,4 +47,4 @@ class WeightReader {
   std::vector<std::string> read_;
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

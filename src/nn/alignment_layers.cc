@@ -7,7 +7,7 @@
 
 #include "nn/divided_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -176,4 +176,4 @@ template class AdditiveAttention<double>;
 template class MultiplicativeAttention<float>;
 template class MultiplicativeAttention<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

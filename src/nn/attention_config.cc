@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -136,4 +136,4 @@ AttentionConfig resolved(const AttentionConfig& config) {
   return result;
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/position.h"
-#include "heed/rotary.h"
+#include "heed/attention/position.h"
+#include "heed/attention/rotary.h"
 #include "nn/divided_tokens.h"
 #include "nn/weights_of_heads.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -444,4 +444,4 @@ template class CausalSelfAttention<double>;
 template class CausalMultiHeadAttention<float>;
 template class CausalMultiHeadAttention<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -3,7 +3,7 @@
 #include "heed/nn/seq2seq.h"
 #include "nn/seq2seq_checks.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -104,4 +104,4 @@ template class Seq2Seq<double>;
 template class AttentionSeq2Seq<float>;
 template class AttentionSeq2Seq<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

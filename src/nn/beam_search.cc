@@ -6,7 +6,7 @@
 #include "nn/search_steps.h"
 #include "nn/target_writer.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -167,4 +167,4 @@ template HEED_API std::vector<Hypothesis<double>> beam_search(Seq2Seq<double>&,
                                                               TensorView<const std::int64_t>,
                                                               const BeamOptions&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

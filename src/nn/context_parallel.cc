@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "nn/divided_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::int64_t length_of_sequence(const std::string& function, std::int64_t num_to
       divided->ranks().size()));
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,7 +6,7 @@
 
 #include "heed/nn/context_parallel.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // Throws InvalidArgument, naming `function`, where tokens are divided.
 void refuse_divided(const std::string& function);
@@ -15,4 +15,4 @@ void refuse_divided(const std::string& function);
 // Throws InvalidArgument, naming `function`, where these are not as many as the rank has.
 std::int64_t length_of_sequence(const std::string& function, std::int64_t num_tokens);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

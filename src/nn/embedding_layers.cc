@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "heed/position.h"
-#include "heed/random.h"
+#include "heed/attention/position.h"
+#include "heed/core/random.h"
 #include "nn/divided_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -69,4 +69,4 @@ template class SinusoidalPositionalEncoding<double>;
 template class LearnedPositionalEncoding<float>;
 template class LearnedPositionalEncoding<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

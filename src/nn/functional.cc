@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "core/split_heads.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "nn/ops/embedding.h"
 #include "nn/ops/linear.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -117,4 +117,4 @@ MultiHeadOutput<double> multi_head_attention(DoubleView x, DoubleView context,
   return attend(x, context, parameters, num_heads, options);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

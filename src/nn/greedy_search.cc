@@ -3,7 +3,7 @@
 #include "nn/search_steps.h"
 #include "nn/target_writer.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -111,4 +111,4 @@ template HEED_API std::vector<Hypothesis<double>> greedy_search(Seq2Seq<double>&
                                                                 const std::vector<std::int64_t>&,
                                                                 const SearchOptions&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

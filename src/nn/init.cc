@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -58,4 +58,4 @@ template HEED_API LinearParameters<float> linear_init(TorchGenerator&, std::int6
 template HEED_API LinearParameters<double> linear_init(TorchGenerator&, std::int64_t, std::int64_t,
                                                        bool);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

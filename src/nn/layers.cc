@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "heed/core/random.h"
 #include "heed/nn/init.h"
-#include "heed/random.h"
 #include "nn/python_repr.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -140,4 +140,4 @@ template class Tanh<double>;
 template class Sequential<float>;
 template class Sequential<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "nn/python_repr.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::string LSTM<T>::extra_repr() const {
 template class LSTM<float>;
 template class LSTM<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -137,4 +137,4 @@ template class Module<double>;
 template class Layer<float>;
 template class Layer<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

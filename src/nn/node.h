@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/parallel.h"
 #include "heed/nn/tape.h"
-#include "heed/parallel.h"
 #include "nn/ops/elementwise.h"
 
-namespace heed::inline v0::nn::detail {
+namespace heed { inline namespace v0 { namespace nn::detail {
 
 template <class T>
 struct Node {
@@ -70,4 +70,4 @@ template <class T>
 void run_backward(const Variable<T>& root, Tensor<T> grad, const BackwardOptions& options,
                   const LeafIsDone<T>& leaf_is_done = {});
 
-}  // namespace heed::inline v0::nn::detail
+}}}  // namespace heed::v0::nn::detail

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // What is remembered of every parameter. A module, because its names, saving and loading are a
 // module's.
@@ -227,4 +227,4 @@ template class AdamW<double>;
 template HEED_API double clip_grad_norm(const std::vector<Variable<float>>&, double);
 template HEED_API double clip_grad_norm(const std::vector<Variable<double>>&, double);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -79,4 +79,4 @@ void Past::truncate(std::int64_t n) {
   }
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

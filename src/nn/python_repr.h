@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // 0.1, 1e-05, and 0.0 where C++ has 0.
 inline std::string python_repr(double number) {
@@ -14,4 +14,4 @@ inline std::string python_repr(double number) {
   return text;
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

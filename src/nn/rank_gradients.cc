@@ -9,9 +9,9 @@
 
 #include "distributed/agreement.h"
 #include "distributed/tags.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -139,4 +139,4 @@ template SharedBatch share_batch(Communicator&, const std::vector<Variable<doubl
 template class RankGradients<float>;
 template class RankGradients<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "distributed/rank_sums.h"
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 #include "heed/nn/rank_mean.h"
 #include "heed/nn/variable.h"
 #include "nn/node.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // What the parts of a batch make together, and how much of it each rank has: together 1.
 struct SharedBatch {
@@ -60,4 +60,4 @@ class RankGradients {
   std::vector<T>* numbers_;
 };
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

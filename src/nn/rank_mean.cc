@@ -4,7 +4,7 @@
 
 #include "nn/rank_gradients.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 template <class T>
 BatchMean mean_over_ranks(Communicator& ranks, const std::vector<Variable<T>>& parameters,
@@ -19,4 +19,4 @@ template BatchMean mean_over_ranks(Communicator&, const std::vector<Variable<flo
 template BatchMean mean_over_ranks(Communicator&, const std::vector<Variable<double>>&,
                                    const BatchPart&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

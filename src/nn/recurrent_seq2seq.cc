@@ -1,7 +1,7 @@
 #include "heed/nn/seq2seq.h"
 #include "nn/seq2seq_checks.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -114,4 +114,4 @@ Decoded<T> RecurrentSeq2Seq<T>::decode(TensorView<const std::int64_t> tgt,
 template class RecurrentSeq2Seq<float>;
 template class RecurrentSeq2Seq<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

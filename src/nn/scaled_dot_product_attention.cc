@@ -1,11 +1,11 @@
 #include <utility>
 #include <vector>
 
-#include "attention/philox.h"
+#include "attention/masks/dropout_mask.h"
 #include "nn/divided_tokens.h"
 #include "nn/weights_of_heads.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -96,4 +96,4 @@ template HEED_API Attended<double> scaled_dot_product_attention(const Variable<d
 template class ScaledDotProductAttention<float>;
 template class ScaledDotProductAttention<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/nn/search.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // Evaluation while it lives.
 template <class T>
@@ -71,4 +71,4 @@ Tensor<T> alignment_of(const Looks<T>& looks, std::size_t num_tokens) {
   return result;
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

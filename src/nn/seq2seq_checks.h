@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // One size of a model, and what it is called.
 struct NamedSize {
@@ -61,4 +61,4 @@ inline void check_batch(const char* function, TensorView<const std::int64_t> tgt
       fmt::format("{}: tgt has {} sequences but {} were encoded", function, tgt.extent(0), batch));
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "heed/special_tokens.h"
+#include "heed/nn/special_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -121,4 +121,4 @@ template HEED_API Seq2SeqStep train_step(Seq2Seq<float>&, Optimizer<float>&, con
 template HEED_API Seq2SeqStep train_step(Seq2Seq<double>&, Optimizer<double>&, const SequenceBatch&,
                                          double);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

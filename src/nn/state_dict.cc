@@ -5,10 +5,10 @@
 #include <type_traits>
 #include <unordered_map>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/nn/module.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -126,4 +126,4 @@ template StateDict Module<double>::state_dict() const&;
 template void Module<float>::load_state_dict(const StateDict&);
 template void Module<double>::load_state_dict(const StateDict&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

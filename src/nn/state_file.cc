@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -52,4 +52,4 @@ template HEED_API void load(const std::filesystem::path&, Module<double>&);
 template HEED_API void load(const std::filesystem::path&, Optimizer<float>&);
 template HEED_API void load(const std::filesystem::path&, Optimizer<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

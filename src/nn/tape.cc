@@ -8,7 +8,7 @@
 #include "nn/node.h"
 #include "nn/ops/elementwise.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -177,4 +177,4 @@ template HEED_API Variable<float> record(const char*, Value<float>,
 template HEED_API Variable<double> record(const char*, Value<double>,
                                           const std::vector<Variable<double>>&, Backward<double>);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "heed/nn/search.h"
-#include "heed/special_tokens.h"
+#include "heed/nn/special_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // These entries of a dimension, one behind the other.
 template <class T>
@@ -103,4 +103,4 @@ class TargetWriter final : public Writer<T> {
   DecoderState<T> state_;
 };
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "distributed/agreement.h"
-#include "heed/error.h"
-#include "heed/random.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "nn/node.h"
 #include "nn/rank_gradients.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -288,4 +288,4 @@ bool Trainer<T>::run(const Loss& loss, const AfterStep& after_step) {
 template class Trainer<float>;
 template class Trainer<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,7 +6,7 @@
 
 #include "nn/node.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -111,4 +111,4 @@ void Variable<T>::backward(TensorView<const T> grad, const BackwardOptions& opti
 template class Variable<float>;
 template class Variable<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -3,7 +3,7 @@
 
 #include "heed/nn/attention_layers.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // All weights [batch, num_heads, q_len, kv_len] or those of some rows [rows, kv_len], after
 // dropout, as `wanted` says; empty where it asks for none. `options` is what attention was computed
@@ -17,4 +17,4 @@ template <class T>
 BasicAttentionOptions<T> operator_options(const AttendOptions<T>& options,
                                           const heed::Dropout& dropout);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

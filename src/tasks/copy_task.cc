@@ -4,7 +4,7 @@
 
 #include "heed/nn/ops.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random) {
   const Tensor<std::int64_t> symbols = random.randint(0, task.symbols, {batch, task.length});
@@ -24,4 +24,4 @@ TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& 
   return result;
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -8,7 +8,7 @@
 
 #include "tasks/split.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
@@ -167,4 +167,4 @@ Corpus dates_corpus(const DrawOptions& draw) {
   return corpus;
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -5,9 +5,9 @@
 #include <array>
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
@@ -122,4 +122,4 @@ std::string number_words(std::int64_t number, Language language) {
   return number == 0 ? "null" : german(number);
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

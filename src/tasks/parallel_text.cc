@@ -11,7 +11,7 @@
 #include "io/unicode.h"
 #include "tasks/split.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
@@ -144,4 +144,4 @@ Corpus read_parallel_text(const std::filesystem::path& source, const std::filesy
   return parallel_corpus(std::move(source_file), read_text(target), seed, units);
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

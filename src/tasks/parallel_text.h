@@ -6,7 +6,7 @@
 
 #include "heed/tasks/corpus.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 struct NamedText {
   std::string name;  // for errors
@@ -16,4 +16,4 @@ struct NamedText {
 // What read_parallel_text makes of files with these names and contents.
 Corpus parallel_corpus(NamedText source, NamedText target, std::uint64_t seed, Units units);
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

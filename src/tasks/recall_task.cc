@@ -6,7 +6,7 @@
 
 #include "heed/nn/ops.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
@@ -48,4 +48,4 @@ TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator
   return result;
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
@@ -132,4 +132,4 @@ TranslationScore score_translations(std::span<const std::int64_t> source_lengths
   return result;
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

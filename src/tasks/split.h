@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
-#include "heed/random.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/tasks/corpus.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 // Whole numbers from a stream of their own, the same on every machine.
 class Draws {
@@ -141,4 +141,4 @@ Corpus corpus_of(const std::vector<Key>& keys, const SplitSizes& sizes, Make mak
   return corpus;
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -6,16 +6,16 @@
 #include <set>
 #include <utility>
 
-#include "heed/error.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
-#include "io/printable.h"
 #include "io/text_file.h"
 #include "io/unicode.h"
 #include "text/check_utf8.h"
 #include "text/joined_stream.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
@@ -281,4 +281,4 @@ Vocabulary Vocabulary::load(const std::filesystem::path& path) {
   return from_json(text, path.string());
 }
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -4,7 +4,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 std::uint64_t branch(std::uint32_t node, char byte) {
@@ -96,4 +96,4 @@ std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, Passed pas
   return matches;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

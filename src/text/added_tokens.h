@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "heed/function_ref.h"
+#include "heed/core/function_ref.h"
 #include "text/normalizers.h"
 #include "text/split_patterns.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct AddedToken {
   std::string content;
@@ -57,4 +57,4 @@ class AddedTokenFinder {
   std::vector<const AddedToken*> tokens_{nullptr};    // that end at a node
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

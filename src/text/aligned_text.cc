@@ -4,7 +4,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 AlignedText AlignedText::slice(std::size_t begin, std::size_t end) const {
   AlignedText part(bytes().substr(begin, end - begin), begin_ + begin);
@@ -36,4 +36,4 @@ void AlignedWriter::put(char32_t value, TextRange origin) {
   to_.origins_.insert(to_.origins_.end(), to_.bytes_.size() - before, origin);
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -9,7 +9,7 @@
 
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // Valid UTF-8.
 class AlignedText {
@@ -60,4 +60,4 @@ class AlignedWriter {
   AlignedText to_;
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

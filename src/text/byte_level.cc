@@ -4,7 +4,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 constexpr char32_t kEnd = 0x144;  // 256 bytes, of which 68 are moved to U+0100 …
@@ -52,4 +52,4 @@ std::optional<std::string> bytes_of_visible(std::string_view token) {
   return bytes;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

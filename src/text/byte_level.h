@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // The visible character of a byte, in UTF-8.
 std::string_view visible_byte(unsigned char byte);
@@ -16,4 +16,4 @@ std::string_view visible_byte(unsigned char byte);
 // The bytes of a token, nothing when one of its characters stands for none.
 std::optional<std::string> bytes_of_visible(std::string_view token);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -9,7 +9,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 std::uint64_t pair_of(std::int64_t first, std::int64_t second) {
@@ -168,4 +168,4 @@ void BytePairs::tokenize(std::string_view piece, std::vector<PieceToken>& tokens
   if (tokens.size() > 1) Merging(*this, tokens).run();
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

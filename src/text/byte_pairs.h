@@ -13,7 +13,7 @@
 #include "text/model.h"
 #include "text/split_patterns.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct BytePairOptions {
   std::optional<std::int64_t> unknown;  // of a character without a token; without it they go
@@ -62,4 +62,4 @@ class BytePairs : public Model {
   std::array<std::int64_t, 256> bytes_;            // of the tokens <0x00> … <0xFF>; -1: none
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

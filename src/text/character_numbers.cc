@@ -2,13 +2,13 @@
 
 #include <set>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/text/characters.h"
-#include "heed/viz/terminal.h"
+#include "io/unicode.h"
 #include "text/check_utf8.h"
 #include "text/joined_stream.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 namespace {
 
@@ -49,7 +49,7 @@ std::int32_t Characters::known(std::string_view character) const {
   const auto found = ids_.find(character);
   if (found != ids_.end()) return found->second;
   throw InvalidArgument(fmt::format("the character '{}' did not occur in the model's text",
-                                    sanitize_for_terminal(character)));
+                                    unicode::legible(character)));
 }
 
 Encoding Characters::encode(std::string_view text, const EncodeOptions& /*options*/) const {
@@ -101,4 +101,4 @@ std::optional<std::int64_t> Characters::id(std::string_view token) const {
   return found->second;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/unicode.h"
 #include "text/code_points.h"
 #include "text/known_templates.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 // Python's str.strip().
@@ -115,4 +115,4 @@ RenderedChat render(const char* function, const ChatTemplate& chat,
   return rendered;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

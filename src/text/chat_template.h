@@ -11,7 +11,7 @@
 #include "heed/text/tokenizer.h"
 #include "text/split_patterns.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // How the messages of a conversation are written, one behind the other: before_role, the role,
 // before_content, the content, behind_content.
@@ -54,4 +54,4 @@ ChatTemplate recognise_template(std::string_view jinja, const ChatTokens& tokens
 RenderedChat render(const char* function, const ChatTemplate& chat,
                     std::span<const ChatMessage> messages, const ChatOptions& options);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -5,10 +5,10 @@
 
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // Throws InvalidArgument, in the name of `function`, when a text is not valid UTF-8.
 inline void check_utf8(const char* function, std::string_view text) {
@@ -19,4 +19,4 @@ inline void check_utf8(const char* function, std::string_view text) {
   }
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -4,7 +4,7 @@
 
 #include "io/unicode.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 utf8proc_category_t general_category(char32_t value) noexcept {
@@ -103,4 +103,4 @@ void append_lower(std::string& text, char32_t value) {
   }
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

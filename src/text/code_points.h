@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct Character {
   char32_t value;
@@ -47,4 +47,4 @@ bool is_punctuation(char32_t value) noexcept;
 // The lower case of one character, which may be two characters.
 void append_lower(std::string& text, char32_t value);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -10,7 +10,7 @@
 #include "text/byte_level.h"
 #include "text/literal_matcher.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 template <class Step, class... Arguments>
@@ -317,4 +317,4 @@ std::string Decoding::take() { return text_->take(); }
 
 std::string Decoding::Text::take() { return std::exchange(bytes_, {}); }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

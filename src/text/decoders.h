@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // What takes parts.
 class PartSink {
@@ -109,4 +109,4 @@ class Decoding {
   std::vector<std::unique_ptr<DecodeStep>> steps_;
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -10,7 +10,7 @@
 #include "heed/text/tokenizer.h"
 #include "text/pipeline.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // What tokenizer_config.json says beside a tokenizer.
 struct TokenizerConfig {
@@ -43,4 +43,4 @@ void apply_config(PipelineParts& parts, const TokenizerConfig& config);
 // The tokens with roles as templates of conversations know them.
 ChatTokens chat_tokens(const PipelineParts& parts);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

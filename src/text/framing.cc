@@ -4,7 +4,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 constexpr char32_t kVisibleSpace = 0x120;  // how byte-level tokens write ' '
@@ -71,4 +71,4 @@ Encoding framed(const std::vector<FramePart>& parts, const Encoding& first, cons
   return result;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -8,7 +8,7 @@
 
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // A text of the input, or a token beside it.
 struct FramePart {
@@ -37,4 +37,4 @@ TextRange trimmed(TextRange range, std::string_view token, bool is_first,
 Encoding framed(const std::vector<FramePart>& parts, const Encoding& first, const Encoding* second,
                 bool adds_tokens);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

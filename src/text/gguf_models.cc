@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "text/byte_pairs.h"
 #include "text/code_points.h"
 #include "text/decoders.h"
 #include "text/score_merges.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 constexpr ByteLevelSplit kBytesOnly{false, false};
@@ -176,4 +176,4 @@ bool add_sentence_piece(io::GgufKeys& keys, PipelineParts& parts) {
   return true;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

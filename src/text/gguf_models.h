@@ -7,7 +7,7 @@
 #include "io/gguf_keys.h"
 #include "text/pipeline.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // ggml's types of tokens.
 enum GgufTokenType : std::int64_t {
@@ -29,4 +29,4 @@ bool add_byte_level(io::GgufKeys& keys, PipelineParts& parts);
 // "llama": SentencePiece's BPE over characters, with a token for each byte of those that it lacks.
 bool add_sentence_piece(io::GgufKeys& keys, PipelineParts& parts);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

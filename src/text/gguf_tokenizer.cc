@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/gguf_keys.h"
 #include "text/formats.h"
 #include "text/gguf_models.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 // Keys that change nothing, whatever they say.
@@ -140,4 +140,4 @@ std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file) {
   return make_pipeline(std::move(parts));
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

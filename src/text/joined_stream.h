@@ -10,7 +10,7 @@
 
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 class JoinedStream final : public DecodeStream {
  public:
@@ -68,4 +68,4 @@ inline std::unique_ptr<DecodeStream> after_context(std::unique_ptr<DecodeStream>
   return stream;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "io/printable.h"
+#include "core/printable.h"
 #include "text/json_parts.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using io::JsonPart;
@@ -141,4 +141,4 @@ Framing read_framing(const JsonPart& part, const TokenTable& tokens) {
   fail_unknown(type);
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "io/printable.h"
+#include "core/printable.h"
 #include "text/byte_pairs.h"
 #include "text/json_parts.h"
 #include "text/word_piece.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using io::JsonKind;
@@ -157,4 +157,4 @@ void read_model(const JsonPart& part, PipelineParts& parts) {
   }
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

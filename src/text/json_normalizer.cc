@@ -4,7 +4,7 @@
 
 #include "text/json_parts.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using io::JsonPart;
@@ -65,4 +65,4 @@ Normalizer read_normalizer(const JsonPart& part) {
   fail_unknown(type);
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -17,7 +17,7 @@
 #include "text/pre_tokenizers.h"
 #include "text/token_table.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 Normalizer read_normalizer(const io::JsonPart& part);
 PreTokenizer read_pre_tokenizer(const io::JsonPart& part);
@@ -41,4 +41,4 @@ std::string read_literal(const io::JsonPart& pattern);
 // "… is 'X', which heed does not know"
 [[noreturn]] void fail_unknown(const io::JsonPart& type);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -9,7 +9,7 @@
 #include "text/code_points.h"
 #include "text/json_parts.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using io::JsonPart;
@@ -93,4 +93,4 @@ PreTokenizer read_pre_tokenizer(const JsonPart& part) {
   fail_unknown(type);
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

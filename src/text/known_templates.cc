@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 // Stands in the texts below for what a default system message says.
@@ -234,4 +234,4 @@ std::string_view family_of_template(std::string_view normalised) {
   return {};
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -7,7 +7,7 @@
 
 #include "text/chat_template.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // A template as Jinja reads it: line breaks are "\n", also those that a string writes as an escape,
 // and one at the end is none.
@@ -20,4 +20,4 @@ std::optional<ChatFormat> known_format(std::string_view normalised, const std::s
 // Whose template it looks like; empty: nobody knows.
 std::string_view family_of_template(std::string_view normalised);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // Its state is how many bytes of the pattern the last bytes of the text are. A text of n bytes
 // takes O(n) steps, whatever both are. Source: Knuth, Morris, Pratt, Fast Pattern Matching in
@@ -35,4 +35,4 @@ class LiteralMatcher {
       borders_;  // of the first i + 1 bytes: the longest that begins and ends them
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -3,13 +3,13 @@
 #include <string>
 #include <system_error>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/text/tokenizer.h"
 #include "io/byte_source.h"
 #include "io/text_file.h"
 #include "text/formats.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +54,4 @@ std::unique_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& pat
                                     : tokenizer_from_json(text, file.string(), config);
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

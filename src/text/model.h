@@ -7,7 +7,7 @@
 
 #include "text/token_table.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // A token, and the bytes of the piece that it stands for.
 struct PieceToken {
@@ -27,4 +27,4 @@ class Model {
   virtual void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const = 0;
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

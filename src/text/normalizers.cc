@@ -5,7 +5,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 // Calls `each` with every character and the byte at which it begins.
@@ -136,4 +136,4 @@ AlignedText normalize_bert(AlignedText text, const BertNormalization& options) {
   return text;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -9,7 +9,7 @@
 
 #include "text/aligned_text.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 using Normalizer = std::function<AlignedText(AlignedText)>;
 
@@ -44,4 +44,4 @@ struct BertNormalization {
 };
 AlignedText normalize_bert(AlignedText text, const BertNormalization& options);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -8,7 +8,7 @@
 #include "text/check_utf8.h"
 #include "text/joined_stream.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 // " the" as "the", "  " as "␣␣".
@@ -233,4 +233,4 @@ std::unique_ptr<const Tokenizer> make_pipeline(PipelineParts parts) {
   return std::make_unique<const Pipeline>(std::move(parts));
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

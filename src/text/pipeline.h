@@ -17,7 +17,7 @@
 #include "text/pre_tokenizers.h"
 #include "text/token_table.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // A function that is empty does nothing.
 struct PipelineParts {
@@ -36,4 +36,4 @@ struct PipelineParts {
 
 std::unique_ptr<const Tokenizer> make_pipeline(PipelineParts parts);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

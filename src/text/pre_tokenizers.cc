@@ -5,7 +5,7 @@
 #include "text/byte_level.h"
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 // Takes the matches of a piece and what lies between them, from left to right, and cuts.
@@ -175,4 +175,4 @@ void split_byte_level(PreTokenized& text, const ByteLevelSplit& options) {
   text.text = writer.take();
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

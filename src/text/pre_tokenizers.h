@@ -8,7 +8,7 @@
 #include "text/aligned_text.h"
 #include "text/split_patterns.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct PreTokenized {
   AlignedText text;
@@ -56,4 +56,4 @@ struct ByteLevelSplit {
 };
 void split_byte_level(PreTokenized& text, const ByteLevelSplit& options);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

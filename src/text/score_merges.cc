@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 namespace {
 
@@ -37,4 +37,4 @@ std::vector<BytePairs::Merge> merges_of_scores(const TokenTable& tokens,
   return merges;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -6,7 +6,7 @@
 #include "text/byte_pairs.h"
 #include "text/token_table.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 // As SentencePiece's BPE has them: any two neighbours that make a token may be merged, those of the
 // highest score first, among equal scores the leftmost.
@@ -18,4 +18,4 @@ std::vector<BytePairs::Merge> merges_of_scores(const TokenTable& tokens,
                                                const std::vector<double>& scores,
                                                const std::vector<bool>& is_made);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

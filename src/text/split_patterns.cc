@@ -4,7 +4,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 constexpr std::array<SplitPattern, 3> kPatterns{SplitPattern::kGpt2, SplitPattern::kLlama3,
@@ -153,4 +153,4 @@ void append_matches(std::vector<Span>& matches, std::string_view text, Span part
   }
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct Span {
   std::size_t begin;
@@ -31,4 +31,4 @@ const SplitPattern* find_pattern(std::string_view text);
 void append_matches(std::vector<Span>& matches, std::string_view text, Span part,
                     SplitPattern pattern);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

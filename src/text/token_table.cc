@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using io::printable;
@@ -77,4 +77,4 @@ std::optional<std::int64_t> TokenTable::find_in_model(std::string_view token) co
   return found && is_in_model(*found) ? found : std::nullopt;
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct TokenEntry {
   std::string token;
@@ -38,4 +38,4 @@ class TokenTable {
   std::unordered_map<std::string_view, std::int64_t> ids_;
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 namespace {
 
@@ -96,4 +96,4 @@ void Tokenizer::check_id(const char* function, std::int64_t id) const {
       fmt::format("{}: the id is {}, expected 0 <= id < {}", function, id, vocab_size()));
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -5,7 +5,7 @@
 #include "text/formats.h"
 #include "text/json_parts.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using io::JsonKind;
@@ -107,4 +107,4 @@ void apply_config(PipelineParts& parts, const TokenizerConfig& config) {
   parts.chat = recognise_template(*config.chat_template, chat_tokens(parts));
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

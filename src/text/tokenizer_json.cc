@@ -4,7 +4,7 @@
 #include "text/formats.h"
 #include "text/json_parts.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 std::unique_ptr<const Tokenizer> tokenizer_from_json(std::string_view text, const std::string& file,
                                                      const TokenizerConfig& config) {
@@ -27,4 +27,4 @@ std::unique_ptr<const Tokenizer> tokenizer_from_json(std::string_view text, cons
   return make_pipeline(std::move(parts));
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -7,7 +7,7 @@
 #include "text/code_points.h"
 #include "text/normalizers.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 struct Placed {
@@ -114,4 +114,4 @@ AlignedText normalize_unicode(AlignedText text, UnicodeForm form) {
   return writer.take();
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -5,13 +5,13 @@
 #include <set>
 #include <utility>
 
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 #include "io/unicode.h"
 #include "text/formats.h"
 #include "text/word_piece.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 std::vector<TokenEntry> read_lines(std::string_view text, const std::string& file) {
@@ -89,4 +89,4 @@ std::unique_ptr<const Tokenizer> tokenizer_from_vocabulary(std::string_view text
   return make_pipeline(std::move(parts));
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -2,7 +2,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 constexpr std::uint32_t kFirstTokens = 0;
@@ -64,4 +64,4 @@ void WordPiece::tokenize(std::string_view piece, std::vector<PieceToken>& tokens
   tokens.push_back({options_.unknown, 0, piece.size()});
 }
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

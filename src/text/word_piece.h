@@ -11,7 +11,7 @@
 
 #include "text/model.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 struct WordPieceOptions {
   std::int64_t unknown = 0;           // of a word that cannot be put together
@@ -37,4 +37,4 @@ class WordPiece : public Model {
   std::vector<std::int64_t> ids_{-1, -1};             // of the tokens that end at a node; -1: none
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/unicode.h"
 #include "text/check_utf8.h"
 #include "text/joined_stream.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace text {
 
@@ -213,4 +213,4 @@ Tensor<std::int64_t> to_ids(std::initializer_list<std::string_view> tokens,
   return to_ids(std::span<const std::string_view>(tokens.begin(), tokens.size()), vocab);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/random.h"
 #include "heed/io/safetensors.h"
-#include "heed/random.h"
 #include "io/text_file.h"
 #include "models/setting_names.h"
 #include "models/settings_json.h"
 #include "train/settings_json.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace {
 
@@ -148,4 +148,4 @@ CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText
   });
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -5,7 +5,7 @@
 
 #include "io/posix_file.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace fs = std::filesystem;
 
@@ -34,4 +34,4 @@ void EpochLog::write(const nlohmann::json& line) {
   if (!stream_) io::throw_io_error("write", path_, errno);
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

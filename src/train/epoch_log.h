@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 class EpochLog {
  public:
@@ -28,4 +28,4 @@ class EpochLog {
   std::ofstream stream_;
 };
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

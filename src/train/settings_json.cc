@@ -1,6 +1,6 @@
 #include "train/settings_json.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace {
 
@@ -89,4 +89,4 @@ TranslationSettings translation_settings(const nlohmann::json& json,
   });
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

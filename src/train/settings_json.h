@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/train/training_settings.h"
 #include "heed/train/translation_settings.h"
 #include "heed/train/translator_training.h"
 #include "models/settings_json.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 HEED_API nlohmann::json to_json(const TrainingSettings& settings);
 HEED_API nlohmann::json to_json(const TranslationSettings& settings);
@@ -23,4 +23,4 @@ HEED_API TranslationSettings translation_settings(const nlohmann::json& json,
                                                   const std::filesystem::path& file,
                                                   SettingNames names);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "distributed/agreement.h"
+#include "heed/core/random.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
-#include "heed/random.h"
 #include "heed/tasks/token_batch.h"
 #include "heed/train/token_loss.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::optional<double> loss_of_blocks(models::CausalTransformer& model, Ids text,
   return sum / static_cast<double>(count);
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

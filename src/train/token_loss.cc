@@ -6,7 +6,7 @@
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 nn::Variable<> token_loss(models::CausalTransformer& model, const tasks::TokenBatch& batch) {
   return nn::cross_entropy(model.forward(batch.inputs), TensorView(batch.targets.view()));
@@ -49,4 +49,4 @@ TokenScore token_score(models::CausalTransformer& model, const tasks::TokenBatch
           static_cast<double>(right) / static_cast<double>(asked)};
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/io/safetensors.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/state_file.h"
 #include "io/folder.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace fs = std::filesystem;
 
@@ -130,4 +130,4 @@ RunOutcome run_training(const TrainingTask& task, const RunFolder& folder, RunOb
   return {is_finished, trainer.step()};
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

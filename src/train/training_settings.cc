@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "models/setting_names.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 using models::check_setting;
 
@@ -32,4 +32,4 @@ nn::WarmupCosine learning_schedule(const TrainingSettings& settings) {
       .floor = kFloorShare * settings.learning_rate};
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

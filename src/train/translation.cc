@@ -1,9 +1,9 @@
 #include <utility>
 
-#include "heed/special_tokens.h"
+#include "heed/nn/special_tokens.h"
 #include "heed/train/translator.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 Translation translate(Translator& translator, const std::string& sentence, std::int64_t beam) {
   Translation result;
@@ -27,4 +27,4 @@ Translation translate(Translator& translator, const std::string& sentence, std::
   return result;
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "models/setting_names.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 using models::check_setting;
 using models::name_of_setting;
@@ -74,4 +74,4 @@ std::string describe(const CorpusSettings& corpus) {
   return fmt::format("{} up to {} symbols", corpus.task, corpus.max_length);
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

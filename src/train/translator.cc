@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/random.h"
 #include "heed/nn/state_file.h"
-#include "heed/random.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "io/text_file.h"
 #include "train/settings_json.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace fs = std::filesystem;
 
@@ -210,4 +210,4 @@ Translator load_translator(const fs::path& folder, SettingNames names) {
   return result;
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace {
 
@@ -80,4 +80,4 @@ tasks::TranslationScore score(Translator& translator, const std::vector<tasks::E
                                    (longest + kGroups - 1) / kGroups);
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -7,14 +7,14 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "heed/core/random.h"
 #include "heed/nn/state_file.h"
-#include "heed/random.h"
 #include "heed/train/translator_scores.h"
 #include "io/parsed_json.h"
 #include "train/epoch_log.h"
 #include "train/settings_json.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 namespace fs = std::filesystem;
 
@@ -221,4 +221,4 @@ TranslationRun train_translator(Translator& translator, const tasks::Corpus& cor
   return std::move(training).finish(outcome);
 }
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

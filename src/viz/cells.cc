@@ -9,7 +9,7 @@
 
 #include "io/unicode.h"
 
-namespace heed::inline v0::cells {
+namespace heed { inline namespace v0 { namespace cells {
 namespace {
 
 constexpr std::string_view kReset = "\x1b[0m";
@@ -128,4 +128,4 @@ std::string dimmed(std::string_view text, ColorDepth depth) {
   return fmt::format("\x1b[2m{}{}", text, kReset);
 }
 
-}  // namespace heed::inline v0::cells
+}}}  // namespace heed::v0::cells

@@ -8,7 +8,7 @@
 
 #include "heed/viz/terminal.h"
 
-namespace heed::inline v0::cells {
+namespace heed { inline namespace v0 { namespace cells {
 
 /// `text`, or when it is wider than `width` its start and an ellipsis.
 std::string cut(std::string_view text, int width, const TerminalStyle& style);
@@ -36,4 +36,4 @@ std::string halves(std::optional<Rgb> upper, std::optional<Rgb> lower, ColorDept
 /// `text` in a faint colour; as it is where there are no colours.
 std::string dimmed(std::string_view text, ColorDepth depth);
 
-}  // namespace heed::inline v0::cells
+}}}  // namespace heed::v0::cells

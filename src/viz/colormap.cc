@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 // Colours at equal distances, as 0xRRGGBB; between them sRGB values are interpolated linearly.
@@ -84,4 +84,4 @@ Rgb text_color_on(Rgb background) noexcept {
   return luminance(background) > kEqualContrast ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

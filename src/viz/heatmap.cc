@@ -12,7 +12,7 @@
 #include "io/unicode.h"
 #include "viz/cells.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 constexpr int kValueCell = 4;  // " .25"
@@ -28,7 +28,7 @@ constexpr Rgb kNotANumber{0xff, 0x00, 0xff};  // no colour of any map
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // What is drawn: per cell one weight, the largest of its block.
-struct Grid {
+struct HeatmapGrid {
   std::int64_t row_block = 1;
   std::int64_t key_block = 1;
   std::vector<std::string> row_labels;
@@ -342,7 +342,7 @@ class Heatmap {
 
   TerminalStyle style_;
   HeatmapOptions options_;
-  Grid grid_;
+  HeatmapGrid grid_;
   Layout layout_;
 };
 
@@ -354,4 +354,4 @@ std::string render_heatmap(TensorView<const float> weights, const HeatmapLabels&
   return Heatmap(weights, labels, style, options).text();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -6,7 +6,7 @@
 #include "io/unicode.h"
 #include "viz/cells.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 constexpr std::string_view kEscape = "\x1b[";
@@ -68,4 +68,4 @@ std::string side_by_side(std::span<const std::string> blocks, int gap) {
   return text;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

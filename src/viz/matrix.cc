@@ -8,7 +8,7 @@
 #include "heed/viz/terminal.h"
 #include "io/unicode.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 constexpr int kMaxDecimals = 17;
@@ -79,4 +79,4 @@ std::string render_matrix(TensorView<const double> matrix, const MatrixFormat& f
   return render(matrix, format);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

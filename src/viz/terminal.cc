@@ -9,7 +9,7 @@
 
 #include "io/unicode.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 constexpr int kMaxWidth = 10'000;
@@ -59,4 +59,4 @@ TerminalStyle detect_terminal(int fd) {
 
 std::string sanitize_for_terminal(std::string_view text) { return unicode::legible(text); }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

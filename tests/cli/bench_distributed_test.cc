@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "bench/measured_ranks.h"
-#include "heed/error.h"
-#include "heed/parallel.h"
-#include "heed/thread_ranks.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
+#include "heed/distributed/thread_ranks.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -14,8 +14,7 @@
 #include "support/command.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -5,8 +5,7 @@
 #include "support/command.h"
 #include "support/places.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -8,8 +8,7 @@
 #include "heed/io/safetensors.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::AllOf;

@@ -11,8 +11,7 @@
 #include "support/command.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::AllOf;

@@ -6,11 +6,10 @@
 #include <string>
 
 #include "heed/attention.h"
-#include "heed/processor.h"
+#include "heed/core/processor.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::Not;

@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/mask_text.h"
+#include "heed/attention/mask_text.h"
+#include "heed/core/config.h"
 #include "support/child.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 TEST(MarkdownText, OnATerminalTablesAreAlignedAndTitlesUnderlined) {
   EXPECT_EQ(without_markup("# Masks compared\n\nTwo.\n\n| mask | visible, % |\n|---|--:|\n"

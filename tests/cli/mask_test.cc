@@ -1,4 +1,4 @@
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/mask_text.h"
+#include "heed/attention/mask_text.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -4,13 +4,12 @@
 
 #include <fstream>
 
+#include "heed/core/tensor.h"
 #include "heed/io/npy.h"
-#include "heed/tensor.h"
 #include "support/child.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;

@@ -10,8 +10,7 @@
 #include "support/child.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

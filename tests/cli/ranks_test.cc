@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/thread_ranks.h"
+#include "heed/distributed/thread_ranks.h"
 #include "support/command.h"
 #include "verbs.h"
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 using testing::HasSubstr;
 using testing::StrEq;

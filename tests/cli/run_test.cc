@@ -4,13 +4,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "heed/attention/reference.h"
 #include "heed/io/npy.h"
-#include "heed/reference.h"
 #include "support/command.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

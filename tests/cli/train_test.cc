@@ -11,8 +11,7 @@
 #include "support/child.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

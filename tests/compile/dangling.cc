@@ -1,8 +1,8 @@
 // Clang, told to verify, finds the warnings that the comments expect, and no others. Version 14
 // finds none where a view is initialised in braces.
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/tensor.h"
+#include "heed/attention/backward.h"
+#include "heed/core/tensor.h"
 
 namespace {
 

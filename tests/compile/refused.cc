@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
+#include "heed/attention/backward.h"
 #include "heed/nn/variable.h"
-#include "heed/packed.h"
+#include "heed/attention/packed.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // A program of a user that may have been told to have other containers than the library.
-#include <heed/shape.h>
+#include <heed/core/shape.h>
 
 #include <cstdio>
 

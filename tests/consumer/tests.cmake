@@ -17,12 +17,51 @@ add_test(NAME consumer.install_static
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${static_prefix})
 add_consumer_test(static -DCMAKE_PREFIX_PATH=${static_prefix})
 
-# heed inside the consumer's own build, shared and without layers; installed from there, it serves the next test.
-add_consumer_test(subdirectory -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF -DHEED_BUILD_FIGURES=OFF
-  -DHEED_UNITY_BUILD=ON -DHEED_INSTALL=ON -DHEED_BUILD_MPI=$<TARGET_EXISTS:heed_mpi>)
+# What is compiled here lies as deep as the build that has it compiled already, with the same settings: a compiler cache has it.
+set(sibling ${PROJECT_BINARY_DIR}/../)
+cmake_path(NORMAL_PATH sibling)
+get_filename_component(preset ${PROJECT_BINARY_DIR} NAME)
+string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+set(as_here -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+  "-DCMAKE_CXX_FLAGS_${type}=${CMAKE_CXX_FLAGS_${type}}" -DHEED_UNITY_BUILD=${HEED_UNITY_BUILD} -DHEED_COMPILER_CACHE=${HEED_COMPILER_CACHE}
+  -DHEED_BUILD_CLI=OFF -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_PYTHON=OFF -DHEED_INSTALL=ON)
+function(add_build_test name)
+  add_test(NAME consumer.build_${name}
+    COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${PROJECT_SOURCE_DIR} ${sibling}${preset}-${name}
+      --build-generator ${CMAKE_GENERATOR} --build-noclean --build-options ${as_here} ${ARGN})
+  set_tests_properties(consumer.build_${name} PROPERTIES FIXTURES_SETUP build_${name} COST 500)
+endfunction()
+
+# Shared and without layers.
+add_build_test(shared -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF -DHEED_BUILD_FIGURES=OFF -DHEED_BUILD_MPI=$<TARGET_EXISTS:heed_mpi>)
 add_test(NAME consumer.install_shared
-  COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR}/consumer-subdirectory --prefix ${shared_prefix})
+  COMMAND ${CMAKE_COMMAND} --install ${sibling}${preset}-shared --prefix ${shared_prefix})
 add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})
+
+# Attention alone: what is installed is no more, and is enough.
+add_build_test(attention -DHEED_LIBRARIES=attention -DHEED_BUILD_MPI=OFF)
+add_test(NAME consumer.attention_alone
+  COMMAND ${consumer_source}/check-attention-alone ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${sibling}${preset}-attention
+    ${CMAKE_INSTALL_LIBDIR} ${CMAKE_INSTALL_INCLUDEDIR})
+set_tests_properties(consumer.attention_alone PROPERTIES FIXTURES_REQUIRED build_attention)
+
+# A program of each library, by find_package(heed COMPONENTS …).
+add_test(NAME consumer.libraries
+  COMMAND ${CMAKE_CTEST_COMMAND}
+    --build-and-test ${consumer_source}/libraries ${PROJECT_BINARY_DIR}/consumer-libraries
+    --build-generator ${CMAKE_GENERATOR} --build-noclean
+    --build-options -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} -DCMAKE_PREFIX_PATH=${static_prefix}
+    --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure)
+set_tests_properties(consumer.libraries PROPERTIES FIXTURES_REQUIRED prefix_static)
+
+# heed inside the consumer's own build: the program compiles against it; compiled as a whole and linked in `make test-everything`.
+add_test(NAME consumer.subdirectory
+  COMMAND ${CMAKE_CTEST_COMMAND}
+    --build-and-test ${consumer_source} ${PROJECT_BINARY_DIR}/consumer-subdirectory
+    --build-generator ${CMAKE_GENERATOR} --build-noclean --build-target CMakeFiles/consumer.dir/main.cc.o
+    --build-options -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+add_consumer_test(subdirectory_whole -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DHEED_UNITY_BUILD=ON)
+set_tests_properties(consumer.subdirectory_whole PROPERTIES LABELS slow)
 
 # What it exports, which is not what its templates make of other libraries.
 find_program(HEED_PYTHON_PROGRAM python3)
@@ -36,7 +75,7 @@ set_tests_properties(consumer.exported_symbols PROPERTIES FIXTURES_REQUIRED pref
 add_test(NAME consumer.install
   COMMAND ${consumer_source}/check-install ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
     ${CMAKE_INSTALL_LIBDIR}/cmake/heed/heedConfig.cmake ${CMAKE_INSTALL_LIBDIR}/pkgconfig/heed.pc
-    ${CMAKE_INSTALL_INCLUDEDIR}/heed/heed.h ${CMAKE_INSTALL_DATADIR}/doc/heed/LICENSE
+    ${CMAKE_INSTALL_LIBDIR}/pkgconfig/heed-attention.pc ${CMAKE_INSTALL_INCLUDEDIR}/heed/heed.h ${CMAKE_INSTALL_DATADIR}/doc/heed/LICENSE
     $<$<TARGET_EXISTS:heed_command>:${CMAKE_INSTALL_BINDIR}/heed>)
 # Each installation writes the list of its files.
 set_tests_properties(consumer.install consumer.install_static PROPERTIES RESOURCE_LOCK install_manifest)
@@ -62,12 +101,15 @@ if(TARGET heed_mpi)
 endif()
 
 # Every header's functions are there, or not declared.
+set(heed_files "")
+foreach(library IN LISTS heed_libraries)
+  list(APPEND heed_files $<TARGET_FILE:heed_${library}>)
+endforeach()
 add_test(NAME consumer.declared
-  COMMAND ${consumer_source}/check-declared ${CMAKE_CXX_COMPILER} $<TARGET_FILE:heed> ${shared_prefix}/${CMAKE_INSTALL_LIBDIR})
+  COMMAND ${consumer_source}/check-declared ${CMAKE_CXX_COMPILER} ${shared_prefix}/${CMAKE_INSTALL_LIBDIR} ${heed_files})
 set_tests_properties(consumer.declared PROPERTIES FIXTURES_REQUIRED prefix_shared)
 
 set_tests_properties(consumer.install_static PROPERTIES FIXTURES_SETUP prefix_static)
-set_tests_properties(consumer.subdirectory PROPERTIES FIXTURES_SETUP build_shared)
 set_tests_properties(consumer.install_shared PROPERTIES
   FIXTURES_REQUIRED build_shared FIXTURES_SETUP prefix_shared)
 foreach(kind IN ITEMS static shared)

@@ -1,4 +1,4 @@
-#include "heed/cancellation.h"
+#include "heed/core/cancellation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,17 +12,16 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/linear_attention.h"
-#include "heed/packed.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
-#include "heed/select_blocks.h"
-#include "heed/statistics.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/attention/packed.h"
+#include "heed/attention/reference.h"
+#include "heed/attention/select_blocks.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

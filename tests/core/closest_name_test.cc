@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 const std::vector<std::string_view> kNames{"causal", "columns", "tree", "sliding_window"};
 

@@ -1,12 +1,11 @@
-#include "heed/convert.h"
+#include "heed/core/convert.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "heed/half.h"
+#include "heed/core/half.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 

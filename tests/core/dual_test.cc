@@ -1,4 +1,4 @@
-#include "heed/dual.h"
+#include "heed/core/dual.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 // The derivative by running f on a dual number, against the central difference.
 template <class F>

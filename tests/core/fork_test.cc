@@ -12,14 +12,13 @@
 
 #include "core/thread_executor.h"
 #include "heed/attention.h"
-#include "heed/memory.h"
-#include "heed/parallel.h"
-#include "heed/tensor.h"
+#include "heed/core/memory.h"
+#include "heed/core/parallel.h"
+#include "heed/core/tensor.h"
 #include "support/forks.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::normal;
 using testing_support::same_bits;

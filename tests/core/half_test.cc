@@ -1,4 +1,4 @@
-#include "heed/half.h"
+#include "heed/core/half.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 template <class Half>
 void expect_every_value_round_trips() {

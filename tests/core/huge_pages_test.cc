@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 // Advice for part of a block, of any alignment and size, changes nothing in and around it.
 TEST(HugePages, ChangeNoBytes) {

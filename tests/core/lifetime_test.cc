@@ -5,12 +5,11 @@
 #include <concepts>
 #include <utility>
 
+#include "heed/attention/mask.h"
+#include "heed/core/tensor.h"
 #include "heed/io/any_tensor.h"
-#include "heed/mask.h"
-#include "heed/tensor.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 template <class T>
 concept HasView = requires(T&& object) {

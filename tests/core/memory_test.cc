@@ -1,4 +1,4 @@
-#include "heed/memory.h"
+#include "heed/core/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 

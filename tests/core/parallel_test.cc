@@ -1,4 +1,4 @@
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,7 @@
 
 #include "core/thread_executor.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

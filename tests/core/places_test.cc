@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 // The room that is left, of which whoever gets a new place takes one.
 std::atomic<int> room = 0;

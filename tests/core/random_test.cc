@@ -1,5 +1,5 @@
 // The streams are written by tests/python/dump_random_streams.py: the same calls in the same order.
-#include "heed/random.h"
+#include "heed/core/random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,7 @@
 #include "core/stream_fixture.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -1,12 +1,11 @@
-#include "heed/shape.h"
+#include "heed/core/shape.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "support/places.h"
 
 namespace heed::testing_support {

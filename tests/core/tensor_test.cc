@@ -1,4 +1,4 @@
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

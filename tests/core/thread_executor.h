@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
 namespace heed {
 

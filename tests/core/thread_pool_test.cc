@@ -11,10 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using std::chrono::steady_clock;
 using testing::StrEq;

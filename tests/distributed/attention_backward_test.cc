@@ -8,14 +8,13 @@
 #include <string>
 
 #include "distributed/divided.h"
-#include "heed/error.h"
-#include "heed/parallel.h"
-#include "heed/position.h"
+#include "heed/attention/position.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using distributed::DividedBy;
 using testing::HasSubstr;

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "distributed/divided.h"
-#include "heed/cancellation.h"
-#include "heed/error.h"
-#include "heed/position.h"
+#include "heed/attention/position.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using distributed::DividedBy;
 using testing::HasSubstr;

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "heed/cancellation.h"
-#include "heed/communicator.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
+#include "heed/distributed/communicator.h"
 
 namespace heed::testing_support {
 

@@ -1,4 +1,4 @@
-#include "heed/communicator.h"
+#include "heed/distributed/communicator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,14 +16,13 @@
 #include <vector>
 
 #include "distributed/communicator_contract.h"
-#include "heed/cancellation.h"
-#include "heed/error.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
-#include "heed/thread_ranks.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
+#include "heed/distributed/thread_ranks.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;

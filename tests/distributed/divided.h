@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "heed/distributed.h"
-#include "heed/thread_ranks.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/thread_ranks.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {

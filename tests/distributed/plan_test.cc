@@ -1,3 +1,5 @@
+#include "heed/distributed/plan.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,11 +14,9 @@
 #include <vector>
 
 #include "distributed/divided.h"
-#include "heed/distributed_plan.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using distributed::Cluster;
 using distributed::DividedBy;

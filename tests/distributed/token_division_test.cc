@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/distributed.h"
-#include "heed/error.h"
-#include "heed/thread_ranks.h"
+#include "heed/core/error.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/thread_ranks.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using distributed::TokenDivision;
 using testing::HasSubstr;

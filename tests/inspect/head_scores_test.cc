@@ -8,16 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "heed/diagnostics.h"
-#include "heed/error.h"
-#include "heed/mask.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/reference.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 #include "support/token_sequence.h"
 
-namespace heed::inspect {
-namespace {
+namespace heed::inspect { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

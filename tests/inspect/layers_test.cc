@@ -8,14 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/inspect/explorer.h"
 #include "heed/inspect/layer_text.h"
 #include "heed/inspect/sentence.h"
-#include "heed/random.h"
 
-namespace heed::inspect {
-namespace {
+namespace heed::inspect { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

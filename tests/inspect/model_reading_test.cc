@@ -5,11 +5,10 @@
 
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "support/tiny_model.h"
 
-namespace heed::inspect {
-namespace {
+namespace heed::inspect { namespace {
 
 using models::Family;
 using models::Model;

@@ -8,8 +8,7 @@
 
 #include "support/token_sequence.h"
 
-namespace heed::inspect {
-namespace {
+namespace heed::inspect { namespace {
 
 using testing_support::tokens_of;
 

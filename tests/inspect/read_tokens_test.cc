@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/inspect/patterns.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::inspect {
-namespace {
+namespace heed::inspect { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

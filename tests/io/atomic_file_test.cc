@@ -9,12 +9,11 @@
 #include <array>
 #include <chrono>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/io/npy.h"
 #include "io/io_test_util.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 namespace fs = std::filesystem;
 using io::AtomicFile;

@@ -14,8 +14,8 @@
 
 #include "bench/heap.h"
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/error.h"
+#include "heed/attention/backward.h"
+#include "heed/core/error.h"
 #include "heed/io/npy.h"
 #include "heed/io/npz.h"
 #include "heed/io/safetensors.h"
@@ -26,8 +26,7 @@
 #include "support/system_faults.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 namespace fs = std::filesystem;
 using testing_support::normal;

@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/io_test_util.h"
 #include "support/gguf_builder.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;

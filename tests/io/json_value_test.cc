@@ -5,10 +5,9 @@
 
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::io {
-namespace {
+namespace heed::io { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -11,8 +11,7 @@
 #include "io/io_test_util.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing_support::elements_of;

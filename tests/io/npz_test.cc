@@ -5,8 +5,7 @@
 
 #include "io/io_test_util.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::Each;
 using testing::ElementsAre;

@@ -9,14 +9,13 @@
 #include <limits>
 #include <vector>
 
+#include "heed/core/random.h"
 #include "heed/nn/init.h"
-#include "heed/random.h"
 #include "io/io_test_util.h"
 #include "support/places.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -6,11 +6,10 @@
 
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/io_test_util.h"
 
-namespace heed::io {
-namespace {
+namespace heed::io { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -4,8 +4,7 @@
 
 #include <string>
 
-namespace heed::unicode {
-namespace {
+namespace heed::unicode { namespace {
 
 using std::string_literals::operator""s;
 

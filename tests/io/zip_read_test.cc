@@ -6,12 +6,11 @@
 
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/io/npz.h"
 #include "io/io_test_util.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

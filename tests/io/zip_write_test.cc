@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/zip_read.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using io::zip::Entry;
 using testing::HasSubstr;

@@ -11,15 +11,14 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/mask.h"
-#include "heed/online_softmax.h"
-#include "heed/parallel.h"
-#include "heed/plan.h"
-#include "heed/random.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/online_softmax.h"
+#include "heed/attention/plan.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;

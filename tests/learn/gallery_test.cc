@@ -4,12 +4,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "heed/core/tensor.h"
 #include "heed/io/npy.h"
-#include "heed/tensor.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "heed/attention.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/random.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;

@@ -13,14 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/figure.h"
 #include "lessons/report.h"
 #include "support/command.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::AllOf;

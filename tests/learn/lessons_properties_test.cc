@@ -10,8 +10,7 @@
 
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::Each;

@@ -8,8 +8,7 @@
 
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;

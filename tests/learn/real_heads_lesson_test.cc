@@ -19,8 +19,7 @@
 #include "support/places.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using models::Family;
 using nlohmann::json;

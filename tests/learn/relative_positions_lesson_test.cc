@@ -11,13 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/attention/position.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/position.h"
-#include "heed/random.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::DoubleNear;

@@ -16,15 +16,14 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/attention_backward.h"
-#include "heed/mask.h"
-#include "heed/mask_text.h"
-#include "heed/random.h"
-#include "heed/select_blocks.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/mask_text.h"
+#include "heed/attention/select_blocks.h"
+#include "heed/core/random.h"
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using nlohmann::json;
 using testing::Contains;

@@ -12,14 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "heed/mask_text.h"
+#include "heed/attention/mask_text.h"
+#include "heed/core/random.h"
 #include "heed/models/text_writer.h"
 #include "heed/nn/search.h"
-#include "heed/random.h"
 #include "support/tensors.h"
 
-namespace heed::models {
-namespace {
+namespace heed::models { namespace {
 
 using testing_support::max_difference;
 

@@ -6,13 +6,12 @@
 
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
 #include "heed/nn/state_file.h"
-#include "heed/random.h"
 #include "support/command.h"
 
-namespace heed::models {
-namespace {
+namespace heed::models { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -9,15 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/io/safetensors.h"
 #include "io/io_test_util.h"
 #include "models/checkpoint_index.h"
 #include "support/gguf_builder.h"
 #include "support/tensors.h"
 
-namespace heed::models {
-namespace {
+namespace heed::models { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

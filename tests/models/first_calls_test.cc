@@ -9,13 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "attention/target.h"
+#include "attention/kernels/target.h"
 #include "models/kernels/row_functions.h"
 #include "models/kernels/weight_kernels.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 // What the first call of each kind chooses, while all of them are made at once.
 std::vector<std::string> first_choices() {

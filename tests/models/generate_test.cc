@@ -14,15 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "heed/cancellation.h"
-#include "heed/error.h"
-#include "heed/parallel.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-
-namespace {
+namespace heed { namespace {
 
 using models::choose_token;
 using models::EndReason;

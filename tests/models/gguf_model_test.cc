@@ -12,16 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/io/safetensors.h"
 #include "heed/models/model.h"
 #include "support/gguf_builder.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-
-namespace {
+namespace heed { namespace {
 
 using models::Family;
 using models::Inputs;

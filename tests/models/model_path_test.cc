@@ -8,14 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-
-namespace {
+namespace heed { namespace {
 
 namespace fs = std::filesystem;
 using models::Family;

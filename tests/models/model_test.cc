@@ -8,14 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
-#include "heed/parallel.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
 
-namespace heed {
-
-namespace {
+namespace heed { namespace {
 
 using models::Family;
 using models::Inputs;

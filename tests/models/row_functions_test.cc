@@ -7,9 +7,7 @@
 
 #include "support/tensors.h"
 
-namespace heed::models {
-
-namespace {
+namespace heed::models { namespace {
 
 using testing_support::kNaN;
 

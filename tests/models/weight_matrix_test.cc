@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
-#include "heed/half.h"
-#include "heed/parallel.h"
+#include "heed/core/error.h"
+#include "heed/core/half.h"
+#include "heed/core/parallel.h"
 #include "io/io_test_util.h"
 #include "models/kernels/weight_kernels.h"
 #include "models/weight_format.h"
@@ -24,8 +24,7 @@
 #include "support/gguf_builder.h"
 #include "support/tensors.h"
 
-namespace heed::models {
-namespace {
+namespace heed::models { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

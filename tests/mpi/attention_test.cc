@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "distributed/divided.h"
-#include "heed/cancellation.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 #include "heed/mpi.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

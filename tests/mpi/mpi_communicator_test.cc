@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "distributed/communicator_contract.h"
-#include "heed/cancellation.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 #include "heed/mpi.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::StrEq;

@@ -5,8 +5,7 @@
 
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "bench/heap.h"
+#include "heed/attention/position.h"
+#include "heed/attention/reference.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "heed/nn/functional.h"
-#include "heed/parallel.h"
-#include "heed/position.h"
-#include "heed/random.h"
-#include "heed/reference.h"
-#include "heed/rotary.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/core/random.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/seq2seq.h"
-#include "heed/random.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
+#include "heed/distributed/thread_ranks.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/attention_weights.h"
@@ -24,12 +26,9 @@
 #include "heed/nn/optimizer.h"
 #include "heed/nn/tape.h"
 #include "heed/nn/trainer.h"
-#include "heed/random.h"
-#include "heed/thread_ranks.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::StrEq;

@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/kv_cache.h"
-#include "heed/mask.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/mask.h"
 #include "heed/nn/attention_layers.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

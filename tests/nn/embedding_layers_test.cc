@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "heed/attention/position.h"
+#include "heed/core/random.h"
 #include "heed/nn/init.h"
-#include "heed/position.h"
-#include "heed/random.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

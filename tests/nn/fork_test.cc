@@ -7,13 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include "heed/core/parallel.h"
 #include "heed/nn/ops.h"
-#include "heed/parallel.h"
 #include "support/forks.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing_support::normal;
 using testing_support::same_bits;

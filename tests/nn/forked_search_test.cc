@@ -11,15 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/random.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/past.h"
 #include "heed/nn/search.h"
-#include "heed/random.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -6,12 +6,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "support/refusal.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing_support::elements_of;

@@ -10,8 +10,7 @@
 
 #include "core/stream_fixture.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

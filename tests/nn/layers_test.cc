@@ -5,13 +5,12 @@
 
 #include <algorithm>
 
+#include "heed/core/random.h"
 #include "heed/nn/init.h"
-#include "heed/random.h"
 #include "support/gradcheck.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::Each;
 using testing::HasSubstr;

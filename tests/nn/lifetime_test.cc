@@ -10,8 +10,7 @@
 #include "heed/nn/tape.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing_support::elements_of;
 using testing_support::normal;

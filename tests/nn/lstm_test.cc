@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/parallel.h"
-#include "heed/random.h"
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

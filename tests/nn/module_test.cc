@@ -6,12 +6,11 @@
 #include <sstream>
 #include <vector>
 
+#include "heed/core/random.h"
 #include "heed/nn/layers.h"
-#include "heed/random.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

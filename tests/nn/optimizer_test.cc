@@ -7,12 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/parallel.h"
+#include "heed/core/random.h"
 #include "heed/nn/ops.h"
-#include "heed/parallel.h"
-#include "heed/random.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

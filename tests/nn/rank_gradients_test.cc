@@ -12,16 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/random.h"
+#include "heed/distributed/thread_ranks.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "heed/nn/trainer.h"
-#include "heed/random.h"
-#include "heed/thread_ranks.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::StrEq;
 using testing::ThrowsMessage;

@@ -6,14 +6,13 @@
 #include <mutex>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
+#include "heed/distributed/thread_ranks.h"
 #include "heed/nn/ops.h"
-#include "heed/random.h"
-#include "heed/thread_ranks.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::StrEq;

@@ -8,18 +8,17 @@
 #include <optional>
 #include <vector>
 
-#include "heed/kv_cache.h"
-#include "heed/mask.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/reference.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/random.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/state_file.h"
-#include "heed/random.h"
-#include "heed/reference.h"
-#include "heed/rotary.h"
 #include "io/io_test_util.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -8,11 +8,10 @@
 #include <numeric>
 #include <vector>
 
-#include "heed/random.h"
-#include "heed/special_tokens.h"
+#include "heed/core/random.h"
+#include "heed/nn/special_tokens.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::Each;
 using testing::HasSubstr;

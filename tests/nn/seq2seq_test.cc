@@ -6,11 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -8,12 +8,11 @@
 #include <set>
 #include <vector>
 
+#include "heed/core/random.h"
 #include "heed/nn/search.h"
-#include "heed/random.h"
-#include "heed/special_tokens.h"
+#include "heed/nn/special_tokens.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

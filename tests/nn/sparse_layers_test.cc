@@ -6,16 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "heed/kv_cache.h"
-#include "heed/linear_attention.h"
-#include "heed/mask.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/select_blocks.h"
+#include "heed/core/random.h"
 #include "heed/nn/attention_layers.h"
-#include "heed/random.h"
-#include "heed/select_blocks.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

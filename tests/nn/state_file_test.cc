@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "heed/core/random.h"
 #include "heed/nn/layers.h"
-#include "heed/random.h"
 #include "io/io_test_util.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -8,17 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
+#include "heed/core/random.h"
+#include "heed/distributed/thread_ranks.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/trainer.h"
-#include "heed/random.h"
-#include "heed/thread_ranks.h"
 #include "heed/train/training_run.h"
 #include "io/io_test_util.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::StrEq;

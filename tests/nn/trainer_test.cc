@@ -8,14 +8,13 @@
 #include <string>
 #include <variant>
 
+#include "heed/core/random.h"
 #include "heed/io/safetensors.h"
 #include "heed/nn/layers.h"
-#include "heed/random.h"
 #include "io/io_test_util.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

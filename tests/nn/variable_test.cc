@@ -9,8 +9,7 @@
 #include "heed/nn/tape.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

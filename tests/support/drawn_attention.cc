@@ -9,7 +9,7 @@
 #include <ostream>
 #include <utility>
 
-#include "heed/block_layout.h"
+#include "heed/attention/block_layout.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "heed/attention.h"
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 namespace heed::testing_support {
 

@@ -1,10 +1,9 @@
 // Every test draws what it draws alone, whatever ran before it in the same program.
 #include <gtest/gtest.h>
 
-#include "heed/random.h"
+#include "heed/core/random.h"
 
-namespace heed::testing_support {
-namespace {
+namespace heed::testing_support { namespace {
 
 class FreshGenerator final : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& /*info*/) override { set_seed(0); }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "attention/calls.h"
 #include "attention/engine/kept_weights.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "attention/plan/backend.h"
+#include "attention/request/call.h"
+#include "heed/attention/reference.h"
+#include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/tensors.h"
 

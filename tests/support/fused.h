@@ -8,8 +8,8 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention.h"
-#include "heed/plan.h"
-#include "heed/tensor.h"
+#include "heed/attention/plan.h"
+#include "heed/core/tensor.h"
 #include "support/kernel_tables.h"
 
 namespace heed::testing_support {

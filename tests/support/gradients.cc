@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "attention/gradient_tensors.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "attention/request/gradient_tensors.h"
+#include "heed/attention/reference.h"
+#include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/tensors.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "attention/kernels/kernels.h"
-#include "heed/attention_backward.h"
+#include "heed/attention/backward.h"
 #include "support/fused.h"
 
 namespace heed::testing_support {

@@ -10,10 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "attention/calls.h"
-#include "heed/convert.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "attention/plan/backend.h"
+#include "attention/request/call.h"
+#include "heed/attention/reference.h"
+#include "heed/core/convert.h"
+#include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/fused.h"
 #include "support/tensors.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "attention/gradient_tensors.h"
+#include "attention/request/gradient_tensors.h"
 #include "support/gradients.h"
 #include "support/half_calls.h"
 

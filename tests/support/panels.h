@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "attention/kernels/stored_tile.h"
-#include "heed/tensor.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/core/tensor.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {

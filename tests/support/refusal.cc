@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
 namespace heed::testing_support {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <numeric>
 
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/kernel_tables.h"
 

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "attention/calls.h"
 #include "attention/kernels/kernels.h"
-#include "heed/statistics.h"
+#include "attention/plan/backend.h"
+#include "attention/request/call.h"
+#include "heed/attention/statistics.h"
 #include "support/fused.h"
 
 namespace heed::testing_support {

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "attention/kernels/stored_tile.h"
-#include "heed/half.h"
-#include "heed/tensor.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/core/half.h"
+#include "heed/core/tensor.h"
 
 namespace heed::testing_support {
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 namespace heed::testing_support {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "heed/core/tensor.h"
 #include "heed/models/config.h"
-#include "heed/tensor.h"
 
 namespace heed::testing_support {
 

@@ -9,10 +9,9 @@
 #include <set>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::tasks {
-namespace {
+namespace heed::tasks { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -5,10 +5,9 @@
 
 #include <unordered_set>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::tasks {
-namespace {
+namespace heed::tasks { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -5,12 +5,11 @@
 #include <set>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/tasks/corpus.h"
 #include "support/command.h"
 
-namespace heed::tasks {
-namespace {
+namespace heed::tasks { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -6,11 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/tasks/vocabulary.h"
 
-namespace heed::tasks {
-namespace {
+namespace heed::tasks { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

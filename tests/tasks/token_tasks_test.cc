@@ -7,13 +7,12 @@
 #include <set>
 #include <vector>
 
+#include "heed/core/random.h"
 #include "heed/nn/ops.h"
-#include "heed/random.h"
 #include "heed/tasks/copy_task.h"
 #include "heed/tasks/recall_task.h"
 
-namespace heed::tasks {
-namespace {
+namespace heed::tasks { namespace {
 
 std::vector<std::int64_t> tokens_of_row(const Tensor<std::int64_t>& tokens, std::int64_t row) {
   const auto elements = tokens.view().select(0, row).elements();

@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "support/command.h"
 
-namespace heed::tasks {
-namespace {
+namespace heed::tasks { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

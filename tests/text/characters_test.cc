@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "bench/heap.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

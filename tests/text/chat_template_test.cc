@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "text/made_tokenizers.h"
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

@@ -9,14 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/tasks/vocabulary.h"
 #include "heed/text/characters.h"
 #include "heed/text/word_tokenizer.h"
 #include "text/made_tokenizers.h"
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing::ElementsAre;
 

@@ -20,8 +20,7 @@
 #include "text/normalizers.h"
 #include "text/split_patterns.h"
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing_support::tokenizer_of;
 

@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/io_test_util.h"
 #include "text/made_tokenizers.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 std::string in_form(std::string_view text, UnicodeForm form) {
   return std::string(normalize_unicode(AlignedText(text, 0), form).bytes());

@@ -9,8 +9,7 @@
 
 #include "text/code_points.h"
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::text {
-namespace {
+namespace heed::text { namespace {
 
 using testing::ElementsAre;
 

@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
-#include "heed/thread_ranks.h"
+#include "heed/core/error.h"
+#include "heed/distributed/thread_ranks.h"
 #include "heed/train/token_loss.h"
 #include "support/command.h"
 
-namespace heed::train {
-namespace {
+namespace heed::train { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

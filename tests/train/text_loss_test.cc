@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::train {
-namespace {
+namespace heed::train { namespace {
 
 // What a model of no memory makes of a character does not depend on what stands before: all lengths
 // have the same loss only where the same characters are predicted.

@@ -8,8 +8,7 @@
 
 #include "heed/nn/ops.h"
 
-namespace heed::train {
-namespace {
+namespace heed::train { namespace {
 
 // Whatever a model says, its score is that of its likeliest tokens.
 TEST(TokenScore, CountsWhatIsToBePredicted) {

@@ -1,13 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/nn/search.h"
-#include "heed/special_tokens.h"
+#include "heed/nn/special_tokens.h"
 #include "heed/train/translator.h"
 
-namespace heed::train {
-namespace {
+namespace heed::train { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -6,12 +6,11 @@
 
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/train/translator_scores.h"
 #include "support/command.h"
 
-namespace heed::train {
-namespace {
+namespace heed::train { namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;

@@ -15,8 +15,7 @@
 #include "viz/cells.h"
 #include "viz/figure/palette.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 int largest_difference(Rgb a, Rgb b) {
   return std::max(

@@ -10,16 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "heed/error.h"
-#include "heed/half.h"
-#include "heed/random.h"
+#include "heed/core/error.h"
+#include "heed/core/half.h"
+#include "heed/core/random.h"
 #include "heed/viz/explorer.h"
 #include "viz/explorer/base64.h"
 #include "viz/explorer/layer_json.h"
 #include "viz/explorer/sources.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using ::testing::ElementsAre;
 using ::testing::FloatNear;

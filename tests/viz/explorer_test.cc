@@ -7,12 +7,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "viz/explorer/base64.h"
 #include "viz/explorer/sources.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;

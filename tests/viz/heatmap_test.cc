@@ -11,8 +11,7 @@
 #include "heed/viz/terminal.h"
 #include "io/unicode.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::Not;

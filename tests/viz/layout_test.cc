@@ -4,8 +4,7 @@
 
 #include <vector>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 TEST(TerminalColumns, CountsWhatATerminalShows) {
   EXPECT_EQ(terminal_columns(""), 0);

@@ -12,8 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -8,11 +8,11 @@
 #include <functional>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/inspect/model_heads.h"
 #include "heed/models/model.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// How a model does while some heads are off.
 struct AblationOutcome {
@@ -55,4 +55,4 @@ HEED_API Ablation ablate_heads(const models::Model& model, const HeadScores& sco
                                std::vector<models::HeadIndex> heads,
                                const AblationOptions& options = {});
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 
 /// What attention does, in numbers and words.
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// What is shown has no more tokens than this.
 inline constexpr std::int64_t kMaxTokens = 512;
@@ -27,4 +27,4 @@ struct AttendedTokens {
   std::int64_t num_heads() const { return weights.extent(0); }
 };
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/inspect/saved_model.h"
 #include "heed/inspect/sentence.h"
-#include "heed/tensor.h"
 #include "heed/viz/explorer.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// The sentence with its queries, keys and values.
 HEED_API ExplorerSentence to_explorer(const SentenceAttention& attention);
@@ -32,4 +32,4 @@ HEED_API ExplorerSentence to_explorer(const std::string& title, Tensor<float> we
 /// @throws InvalidArgument as to_explorer().
 HEED_API std::vector<ExplorerSentence> to_explorer(const ModelMeasurement& measured);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

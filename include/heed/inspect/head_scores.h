@@ -21,11 +21,11 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/inspect/patterns.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// A weight: what a query pays to a key. Without one: query −1.
 struct WeightExample {
@@ -91,4 +91,4 @@ class HEED_API HeadScorer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

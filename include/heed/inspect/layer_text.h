@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/core/config.h"
 #include "heed/inspect/layers.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// A table of the heads, a line each, of at most 100 columns.
 HEED_API std::string table_of(const AttentionDiagnostics& diagnostics);
@@ -24,4 +24,4 @@ HEED_API std::string text_of(const MeasuredLayer& layer);
 /// findings. What is not finite becomes null.
 HEED_API std::string json_of(const AttentionDiagnostics& diagnostics);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"
-#include "heed/tensor.h"
 
 /// A look inside models: what their heads do, and pages and tables of it.
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// One layer of attention.
 struct MeasuredLayer {
@@ -38,4 +38,4 @@ HEED_API std::vector<MeasuredLayer> measure_layers(models::CausalTransformer& mo
 HEED_API std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model,
                                                    const nn::SequenceBatch& batch);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

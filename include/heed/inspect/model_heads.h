@@ -11,14 +11,14 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/attention/mask.h"
+#include "heed/core/config.h"
 #include "heed/inspect/head_scores.h"
 #include "heed/inspect/patterns.h"
-#include "heed/mask.h"
 #include "heed/models/model.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// A text as a model reads it, and what patterns ask of its tokens.
 struct ModelText {
@@ -106,4 +106,4 @@ struct HeadRole {
 /// "Duplicate token" is of repeated tokens, where chance is small.
 HEED_API std::vector<HeadRole> head_roles(const HeadScores& scores);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

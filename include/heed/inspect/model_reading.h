@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/attention/mask.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/inspect/attended_tokens.h"
 #include "heed/inspect/model_heads.h"
-#include "heed/mask.h"
 #include "heed/models/model.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// Queries, keys, values and weights of a layer, as its attention reads them.
 struct ReadLayer {
@@ -41,4 +41,4 @@ struct ModelReading {
 HEED_API ModelReading read_layers(const models::Model& model, const std::string& text,
                                   const std::optional<std::string>& pair = std::nullopt);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

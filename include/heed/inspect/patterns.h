@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/text/tokenizer.h"
 
 /// What the heads of a model do.
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// What patterns ask of the tokens of a text.
 struct TokenSequence {
@@ -69,4 +69,4 @@ HEED_API TokenPattern induction();
 /// Those that mean something in any text: all but induction.
 HEED_API std::vector<TokenPattern> text_patterns();
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

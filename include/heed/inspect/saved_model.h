@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/inspect/layers.h"
 #include "heed/models/causal_config.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// A saved model on sequences.
 struct ModelMeasurement {
@@ -34,4 +34,4 @@ HEED_API ModelMeasurement
 measure_model(const std::filesystem::path& model, const ModelInput& input = {},
               models::SettingNames names = models::SettingNames::kMembers);
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/attention/mask.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/inspect/attended_tokens.h"
-#include "heed/mask.h"
 #include "heed/nn/functional.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::inspect {
+namespace heed { inline namespace v0 { namespace inspect {
 
 /// How the tokens of a sentence attend.
 struct SentenceSettings {
@@ -41,4 +41,4 @@ struct SentenceAttention : AttendedTokens {
 /// kMaxTokens, or the settings do not fit together.
 HEED_API SentenceAttention attend(const std::string& text, const SentenceSettings& settings = {});
 
-}  // namespace heed::inline v0::inspect
+}}}  // namespace heed::v0::inspect

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <variant>
 
-#include "heed/config.h"
-#include "heed/half.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/half.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace detail {
 
@@ -52,4 +52,4 @@ HEED_API Tensor<float> to_float(const AnyTensor& tensor);
 /// are rounded to the nearest double, ties to even.
 HEED_API Tensor<double> to_double(const AnyTensor& tensor);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -19,10 +19,10 @@
 #include <variant>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/shape.h"
+#include "heed/core/config.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// A value of a GGUF file's metadata: integers of every width as std::int64_t (an unsigned one
 /// above 2⁶³ − 1 is refused), numbers of both widths as double, arrays of one kind.
@@ -69,4 +69,4 @@ class HEED_API GgufFile {
   std::shared_ptr<const Contents> contents_;
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -11,10 +11,10 @@
 #include <span>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/io/any_tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// The longest header that is read, in bytes. Six dimensions need about 200.
 inline constexpr std::int64_t kMaxNpyHeaderBytes = 65535;
@@ -39,4 +39,4 @@ HEED_API AnyTensor parse_npy(std::span<const std::byte> bytes, const std::string
 ///     not a regular file; the temporary file is removed.
 HEED_API void write_npy(const std::filesystem::path& path, const AnyView& array);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

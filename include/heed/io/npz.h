@@ -11,10 +11,10 @@
 #include <span>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/io/any_tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// How many bytes the deflated members of an archive may inflate to together, unless the caller
 /// says otherwise: 4 GiB.
@@ -52,4 +52,4 @@ HEED_API void write_npz(const std::filesystem::path& path,
                         const std::map<std::string, AnyView>& arrays,
                         NpzCompression compression = NpzCompression::kStored);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -12,10 +12,10 @@
 #include <span>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/io/any_tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// The longest header that is read or written, in bytes: the format's own limit.
 inline constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;
@@ -52,4 +52,4 @@ HEED_API void write_safetensors(const std::filesystem::path& path,
                                 const std::map<std::string, AnyView>& tensors,
                                 const std::map<std::string, std::string>& metadata = {});
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/attention_config.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// What messages call a setting.
 enum class SettingNames {
@@ -39,4 +39,4 @@ HEED_API const std::vector<std::string>& position_names();
 /// The attention layers of a model of this configuration, whose positions end at `longest`.
 HEED_API nn::AttentionConfig attention_config(const CausalConfig& config, std::int64_t longest);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -11,17 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/kv_cache.h"
-#include "heed/mask.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/select_blocks.h"
+#include "heed/core/config.h"
 #include "heed/models/causal_config.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/past.h"
-#include "heed/select_blocks.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// How the blocks of a model attend, besides seeing nothing that comes later.
 struct AttentionKind {
@@ -92,4 +92,4 @@ class HEED_API CausalTransformer : public nn::Module<> {
   std::int64_t max_length_;
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -9,13 +9,13 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/models/causal_config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/models/text_writer.h"
 #include "heed/text/characters.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// A small causal model, and the characters that its tokens are.
 struct CharacterModel {
@@ -42,4 +42,4 @@ HEED_API std::string continue_text(const CharacterModel& model, std::string_view
 HEED_API std::string likeliest_text(const CharacterModel& model, std::string_view prompt,
                                     const TextBeam& search = {});
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/shape.h"
+#include "heed/core/tensor.h"
 #include "heed/io/gguf.h"
-#include "heed/shape.h"
-#include "heed/tensor.h"
 
 /// Trained models: their files, their graphs, and the texts that they write.
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// How elements of a tensor are stored. The quantised types store blocks of 32 neighbours of a row:
 ///   Q8_0: Float16 scale d, 32 int8 q:                     x = d · q
@@ -80,4 +80,4 @@ class HEED_API Checkpoint {
   std::shared_ptr<const Files> files_;
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

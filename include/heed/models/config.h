@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/rotary.h"
+#include "heed/attention/rotary_frequencies.h"
+#include "heed/core/config.h"
 #include "heed/io/gguf.h"
-#include "heed/mask.h"
-#include "heed/rotary.h"
-#include "heed/rotary_frequencies.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// The graphs that heed knows.
 enum class Family {
@@ -105,4 +105,4 @@ HEED_API ModelConfig read_config(const std::filesystem::path& folder);
 /// Of a GGUF file's metadata. @throws FormatError naming the key.
 HEED_API ModelConfig read_config(const GgufFile& file);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/random.h"
 #include "heed/models/model.h"
-#include "heed/random.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// How the next token is chosen from its logits.
 struct Sampling {
@@ -58,7 +58,7 @@ struct Generated {
 };
 
 /// Goes on after the tokens of a prompt. A token that the tokenizer does not know, for a model may
-/// have more than its tokenizer, stands for no text. Cancelled (heed/cancellation.h) it stops
+/// have more than its tokenizer, stands for no text. Cancelled (heed/core/cancellation.h) it stops
 /// within milliseconds, while it reads the prompt too.
 /// @throws InvalidArgument when the model is not causal or has no head, the prompt is empty or does
 /// not fit into the model's positions, or an option means nothing.
@@ -71,4 +71,4 @@ HEED_API Generated generate(const Model& model, std::string_view prompt,
 HEED_API void check_generate(const Model& model, std::span<const std::int64_t> prompt,
                              const GenerateOptions& options);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

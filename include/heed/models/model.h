@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/config.h"
-#include "heed/kv_storage.h"
+#include "heed/attention/kv_storage.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/models/config.h"
 #include "heed/nn/past.h"
-#include "heed/tensor.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// A head of a model.
 struct HeadIndex {
@@ -145,4 +145,4 @@ HEED_API Model load(const std::filesystem::path& path);
 HEED_API double mean_loss(const Model& model, std::span<const std::int64_t> ids,
                           const ForwardOptions& options = {});
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

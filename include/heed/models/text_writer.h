@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/past.h"
 #include "heed/nn/search.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// Continuations of one prompt, side by side, for nn::greedy_search() and nn::beam_search(). The
 /// model keeps the keys and values of what it has seen; texts share what they have in common. Where
@@ -79,4 +79,4 @@ HEED_API std::string continue_text(CausalTransformer& model, const text::Tokeniz
 HEED_API std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
                                     std::string_view prompt, const TextBeam& search);
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

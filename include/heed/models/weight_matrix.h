@@ -6,11 +6,11 @@
 #include <memory>
 #include <span>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/models/checkpoint.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 /// W [rows, columns], as float32, Float16, BFloat16 or quantised blocks. A handle: copies share the
 /// elements. Immutable; any number of threads may use one.
@@ -61,4 +61,4 @@ class HEED_API WeightMatrix {
   std::int64_t num_rows_ = 0;
 };
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/layers.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What a decoder state saw: a soft alignment (Bahdanau et al., 2015). For the states of several
 /// steps both have a dimension of steps behind the batch.
@@ -96,4 +96,4 @@ extern template class AdditiveAttention<double>;
 extern template class MultiplicativeAttention<float>;
 extern template class MultiplicativeAttention<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

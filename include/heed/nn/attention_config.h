@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/linear_attention.h"
-#include "heed/mask.h"
-#include "heed/relative_position.h"
-#include "heed/rotary.h"
-#include "heed/select_blocks.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/relative_position.h"
+#include "heed/attention/rotary.h"
+#include "heed/attention/select_blocks.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// A dropout and what it is called; without a name there is none.
 struct NamedDropout {
@@ -103,4 +103,4 @@ HEED_API AttentionConfig twice_dropped(std::int64_t d_model, std::int64_t num_he
 /// joined by something that it cannot have.
 HEED_API AttentionConfig resolved(const AttentionConfig& config);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/config.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/config.h"
 #include "heed/nn/attention_config.h"
 #include "heed/nn/layers.h"
 #include "heed/nn/ops.h"
-#include "heed/statistics.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What one call asks of an attention layer; layers with a feature_map take only query_offset.
 /// Terms are variables, which own what they hold; what a mask or a score_mod refers to must live
@@ -312,4 +312,4 @@ extern template class CausalSelfAttention<double>;
 extern template class CausalMultiHeadAttention<float>;
 extern template class CausalMultiHeadAttention<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

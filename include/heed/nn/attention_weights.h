@@ -2,11 +2,11 @@
 #pragma once
 
 #include "heed/attention.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/variable.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What attention(query, key, value, options, learned) multiplies values by, before dropout:
 /// [batch, num_heads, q_len, kv_len], for a loss on the weights themselves, as one that keeps heads
@@ -24,4 +24,4 @@ HEED_API Variable<T> attention_weights(const Variable<T>& query, const Variable<
                                        const BasicAttentionOptions<T>& options = {},
                                        const LearnedTerms<T>& learned = {});
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

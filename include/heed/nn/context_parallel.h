@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
-#include "heed/distributed.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
+#include "heed/distributed/attention.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// While one lives, variables on this thread hold this rank's tokens of each sequence, as
 /// distributed::TokenDivision deals them out:
@@ -62,4 +62,4 @@ class HEED_API ContextParallel {
   const ContextParallel* outer_;
 };
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/layers.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// A table of token vectors, the part `embedding`.
 template <class T = float>
@@ -75,4 +75,4 @@ extern template class SinusoidalPositionalEncoding<double>;
 extern template class LearnedPositionalEncoding<float>;
 extern template class LearnedPositionalEncoding<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -5,12 +5,12 @@
 #include <cstdint>
 
 #include "heed/attention.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 #include "heed/nn/init.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// y = x · weightᵀ + bias for x [..., in_features] of rank 1 to 6 and weight
 /// [out_features, in_features]: y is [..., out_features]. An empty bias adds nothing.
@@ -89,4 +89,4 @@ HEED_API MultiHeadOutput<double> multi_head_attention(DoubleView x, DoubleView c
                                                       std::int64_t num_heads,
                                                       const AttentionOptions64& options = {});
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

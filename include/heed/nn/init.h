@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
-#include "heed/random.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// The parameters of y = x · weightᵀ + bias.
 template <class T>
@@ -31,4 +31,4 @@ template <class T = float>
 HEED_API LinearParameters<T> linear_init(TorchGenerator& generator, std::int64_t in_features,
                                          std::int64_t out_features, bool bias = true);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "heed/attention.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/module.h"
 #include "heed/nn/ops.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// x · weightᵀ + bias: torch.nn.Linear. weight [out_features, in_features], bias [out_features].
 template <class T = float>
@@ -150,4 +150,4 @@ extern template class Tanh<double>;
 extern template class Sequential<float>;
 extern template class Sequential<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

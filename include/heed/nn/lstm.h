@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/layers.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What an LSTM carries from step to step. Not defined: zeros.
 template <class T>
@@ -98,4 +98,4 @@ class HEED_API LSTM : public Module<T> {
 extern template class LSTM<float>;
 extern template class LSTM<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

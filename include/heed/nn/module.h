@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/io/any_tensor.h"
 #include "heed/nn/variable.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// A parameter and its full name, e.g. "mha.W_q.weight".
 template <class T>
@@ -141,4 +141,4 @@ extern template class Module<double>;
 extern template class Layer<float>;
 extern template class Layer<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/config.h"
-#include "heed/linear_attention.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/attention/rotary.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/nn/variable.h"
-#include "heed/rotary.h"
-#include "heed/tensor.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // ---- arithmetic; shapes broadcast, aligned at the right, as in PyTorch
 
@@ -241,4 +241,4 @@ HEED_API Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos,
 extern template struct Heads<float>;
 extern template struct Heads<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

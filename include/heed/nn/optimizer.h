@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/module.h"
 #include "heed/nn/variable.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// Changes parameters in the direction that their gradients say.
 template <class T = float>
@@ -150,4 +150,4 @@ extern template class Adam<double>;
 extern template class AdamW<float>;
 extern template class AdamW<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// The keys and values of one or several texts of the same length, a KvSequence for each layer and
 /// text. A copy is made of forks: it shares the pages of what it was copied from, and whoever
@@ -53,4 +53,4 @@ class HEED_API Past {
   std::size_t num_texts_ = 0;
 };
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 #include "heed/nn/variable.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What a rank's part of a batch gave: a mean over so many things, tokens say. 0: it has no part.
 struct BatchPart {
@@ -38,4 +38,4 @@ template <class T>
 HEED_API BatchMean mean_over_ranks(Communicator& ranks, const std::vector<Variable<T>>& parameters,
                                    const BatchPart& part);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/seq2seq.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What a model says of the tokens that may come next in each of its targets.
 template <class T>
@@ -105,4 +105,4 @@ HEED_API std::vector<Hypothesis<T>> beam_search(Seq2Seq<T>& model,
                                                 TensorView<const std::int64_t> src,
                                                 const BeamOptions& options = {});
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

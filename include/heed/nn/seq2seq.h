@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/alignment_layers.h"
 #include "heed/nn/attention_layers.h"
 #include "heed/nn/embedding_layers.h"
 #include "heed/nn/lstm.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// Where a decoder stands.
 template <class T>
@@ -182,4 +182,4 @@ extern template class AttentionSeq2Seq<double>;
 extern template class RecurrentSeq2Seq<float>;
 extern template class RecurrentSeq2Seq<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

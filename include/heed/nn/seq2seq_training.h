@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/core/random.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/seq2seq.h"
-#include "heed/random.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// A source and its target as token ids, without begin and end.
 struct SequencePair {
@@ -54,4 +54,4 @@ template <class T>
 HEED_API Seq2SeqStep train_step(Seq2Seq<T>& model, Optimizer<T>& optimizer,
                                 const SequenceBatch& batch, double max_grad_norm = 1);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

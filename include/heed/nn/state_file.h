@@ -5,12 +5,12 @@
 #include <map>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/io/safetensors.h"
 #include "heed/nn/module.h"
 #include "heed/nn/optimizer.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// What a file says of itself beside its tensors.
 using Metadata = std::map<std::string, std::string>;
@@ -45,4 +45,4 @@ HEED_API void load(const std::filesystem::path& path, Module<T>& module);
 template <class T>
 HEED_API void load(const std::filesystem::path& path, Optimizer<T>& optimizer);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/variable.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// A value kept for the backward pass. It keeps no graph alive, so that graphs are no chains of
 /// closures.
@@ -90,4 +90,4 @@ extern template class Saved<double>;
 extern template class Step<float>;
 extern template class Step<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -7,15 +7,15 @@
 #include <string>
 #include <utility>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 #include "heed/nn/module.h"
 #include "heed/nn/optimizer.h"
 #include "heed/nn/rank_mean.h"
 #include "heed/nn/state_file.h"
 #include "heed/nn/variable.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 /// How a run goes on.
 struct TrainerOptions {
@@ -125,4 +125,4 @@ class HEED_API Trainer {
 extern template class Trainer<float>;
 extern template class Trainer<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,11 +6,11 @@
 #include <span>
 #include <utility>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 
 /// Gradients, layers and optimisers, with PyTorch's names, shapes and defaults.
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace detail {
 
@@ -177,4 +177,4 @@ HEED_API bool is_grad_enabled() noexcept;
 extern template class Variable<float>;
 extern template class Variable<double>;
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

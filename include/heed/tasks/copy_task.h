@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
-#include "heed/random.h"
+#include "heed/core/config.h"
+#include "heed/core/random.h"
 #include "heed/tasks/token_batch.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// A sequence is: `lead` blanks, `length` symbols, `gap` blanks, the separator, the same symbols
 /// but for the last. Symbols are the tokens 0, …, symbols − 1.
@@ -32,4 +32,4 @@ struct CopyTask {
 /// separator is to be predicted, for nobody can know the symbols.
 HEED_API TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random);
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

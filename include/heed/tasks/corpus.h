@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/tasks/number_words.h"
 #include "heed/tasks/vocabulary.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// A text and what it is to become.
 struct Example {
@@ -81,4 +81,4 @@ HEED_API Corpus read_parallel_text(const std::filesystem::path& source,
                                    const std::filesystem::path& target, std::uint64_t seed = 0,
                                    Units units = Units::kWords);
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

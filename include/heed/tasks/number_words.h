@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 enum class Language { kEnglish, kFrench, kGerman };
 
@@ -24,4 +24,4 @@ inline constexpr std::int64_t kMaxNumber = 999'999;
 /// @throws InvalidArgument when the number is not in [0, kMaxNumber].
 HEED_API std::string number_words(std::int64_t number, Language language);
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
-#include "heed/random.h"
+#include "heed/core/config.h"
+#include "heed/core/random.h"
 #include "heed/tasks/token_batch.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// A sequence is: `lead` blanks, `pairs` pairs of a key and a value, each in one token, then
 /// `questions` questions, each a key of the pairs whose value is the answer. After Arora et al.,
@@ -32,4 +32,4 @@ struct RecallTask {
 /// each by its question.
 HEED_API TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator& random);
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// A text as tokens.
 using Tokens = std::vector<std::string>;
@@ -72,4 +72,4 @@ HEED_API TranslationScore score_translations(std::span<const std::int64_t> sourc
                                              std::span<const Tokens> references,
                                              std::int64_t width = 5);
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

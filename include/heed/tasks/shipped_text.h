@@ -3,12 +3,12 @@
 
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// A short story in English, written for heed: some thousand characters, enough for a model of some
 /// ten thousand parameters to learn words.
 HEED_API std::string_view shipped_text();
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// Sequences of one length, side by side.
 struct TokenBatch {
@@ -14,4 +14,4 @@ struct TokenBatch {
   Tensor<std::int64_t> targets;  ///< what follows each token; nn::kIgnoreIndex: not to be predicted
 };
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

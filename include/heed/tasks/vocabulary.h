@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/special_tokens.h"
+#include "heed/core/config.h"
+#include "heed/nn/special_tokens.h"
 #include "heed/text/tokenizer.h"
 
 /// What models are trained on, and how well they do.
-namespace heed::inline v0::tasks {
+namespace heed { inline namespace v0 { namespace tasks {
 
 /// What a token is.
 enum class Units {
@@ -79,4 +79,4 @@ class HEED_API Vocabulary final : public text::Tokenizer {
   std::map<std::string, std::int64_t, std::less<>> ids_;
 };
 
-}  // namespace heed::inline v0::tasks
+}}}  // namespace heed::v0::tasks

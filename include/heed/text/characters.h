@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 /// The characters (code points) that occur in a text, numbered in their order in Unicode: the
 /// vocabulary of a small model that writes letter by letter. Immutable.
@@ -54,4 +54,4 @@ class HEED_API Characters final : public Tokenizer {
   std::map<std::string, std::int32_t, std::less<>> ids_;
 };
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
 /// Tokenizers and what goes with them.
-namespace heed::inline v0::text {
+namespace heed { inline namespace v0 { namespace text {
 
 /// The bytes of a text that became a token: begin ≤ i < end. Empty for tokens that stand for no
 /// text, such as [CLS].
@@ -172,4 +172,4 @@ class HEED_API Tokenizer {
 /// model, post-processor, decoder) heed does not know; IoError.
 HEED_API std::unique_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
-}  // namespace heed::inline v0::text
+}}}  // namespace heed::v0::text

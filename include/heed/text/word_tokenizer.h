@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace text {
 
@@ -82,4 +82,4 @@ HEED_API Tensor<std::int64_t> to_ids(std::span<const std::string_view> tokens,
 HEED_API Tensor<std::int64_t> to_ids(std::initializer_list<std::string_view> tokens,
                                      std::span<const std::string_view> vocab = kVocab);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/models/character_model.h"
 #include "heed/train/text_loss.h"
 #include "heed/train/training_run.h"
 #include "heed/train/training_settings.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// The model and how it is trained. model.vocab_size follows from the text.
 struct CharacterTraining {
@@ -70,4 +70,4 @@ HEED_API CharacterLosses losses_on(const models::CharacterModel& model, const He
 HEED_API CharacterLosses losses_on(const models::CharacterModel& model, const HeldOutText& text,
                                    Communicator& ranks);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

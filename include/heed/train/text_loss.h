@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/variable.h"
 #include "heed/text/characters.h"
 #include "heed/train/training_run.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// The tokens of a text.
 using Ids = std::span<const std::int32_t>;
@@ -94,4 +94,4 @@ struct HEED_API MeasuredBlocks {
 HEED_API std::optional<double> loss_of_blocks(models::CausalTransformer& model, Ids text,
                                               const MeasuredBlocks& blocks, std::int64_t length);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

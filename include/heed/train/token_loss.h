@@ -1,15 +1,15 @@
 /// The loss of a causal model on sequences of tokens, and how many it predicts right.
 #pragma once
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 #include "heed/models/causal_transformer.h"
 #include "heed/nn/variable.h"
 #include "heed/tasks/token_batch.h"
 #include "heed/train/training_run.h"
 
 /// How models are trained, and how well they do.
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// The mean cross entropy in nats over what is to be predicted. One element.
 /// @throws InvalidArgument when a token is not in the vocabulary, or sequences are longer than the
@@ -34,4 +34,4 @@ struct TokenScore {
 /// token_loss().
 HEED_API TokenScore token_score(models::CausalTransformer& model, const tasks::TokenBatch& batch);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -6,14 +6,14 @@
 #include <functional>
 #include <string>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 #include "heed/nn/module.h"
 #include "heed/nn/trainer.h"
 #include "heed/nn/variable.h"
 #include "heed/train/training_settings.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// Where a run is kept; nowhere when the path is empty.
 struct HEED_API RunFolder {
@@ -116,4 +116,4 @@ HEED_API RunOutcome run_training(const TrainingTask& task, const RunFolder& fold
 HEED_API RunOutcome run_training(const TrainingTask& task, const RunFolder& folder,
                                  RunObserver& observer);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/models/causal_config.h"
 #include "heed/nn/optimizer.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 using models::SettingNames;
 
@@ -28,4 +28,4 @@ HEED_API void check_settings(const TrainingSettings& settings,
 /// then half a cosine down to a twentieth of it. Small models are not sensitive to these shares.
 HEED_API nn::WarmupCosine learning_schedule(const TrainingSettings& settings);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/train/training_settings.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 inline constexpr const char* kTranslateTask = "translate";     ///< what its files call it
 inline constexpr const char* kParallelText = "parallel-text";  ///< a CorpusSettings::task
@@ -69,4 +69,4 @@ HEED_API void check_settings(const TranslationSettings& settings,
 /// In words: "number-words, English to French".
 HEED_API std::string describe(const CorpusSettings& corpus);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

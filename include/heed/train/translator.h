@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/search.h"
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"
@@ -15,7 +15,7 @@
 #include "heed/tasks/vocabulary.h"
 #include "heed/train/translation_settings.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// Two files whose lines belong together, or none.
 using ParallelFiles = std::vector<std::string>;
@@ -81,4 +81,4 @@ struct Translation {
 HEED_API Translation translate(Translator& translator, const std::string& sentence,
                                std::int64_t beam = 1);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

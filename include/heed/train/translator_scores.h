@@ -6,12 +6,12 @@
 #include <functional>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/nn/search.h"
 #include "heed/tasks/score.h"
 #include "heed/train/translator.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// How translations are looked for.
 struct WritingOptions {
@@ -32,4 +32,4 @@ HEED_API tasks::TranslationScore score(Translator& translator,
                                        const std::vector<tasks::Example>& examples,
                                        const WritingOptions& options = {});
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

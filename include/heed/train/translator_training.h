@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/train/training_run.h"
 #include "heed/train/translator.h"
 
-namespace heed::inline v0::train {
+namespace heed { inline namespace v0 { namespace train {
 
 /// What an epoch was worth.
 struct EpochResult {
@@ -55,4 +55,4 @@ struct RunPlace {
 HEED_API TranslationRun train_translator(Translator& translator, const tasks::Corpus& corpus,
                                          const RunPlace& place, RunObserver& observer);
 
-}  // namespace heed::inline v0::train
+}}}  // namespace heed::v0::train

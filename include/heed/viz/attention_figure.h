@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/colormap.h"
 #include "heed/viz/figure.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// How a weight w becomes a place p between the ends of the colour map, with m the end of the
 /// scale.
@@ -111,4 +111,4 @@ HEED_API Figure position_figure(FloatView encoding, const PositionFigureOptions&
 HEED_API Figure dimensions_figure(FloatView encoding, std::span<const std::int64_t> dimensions,
                                   const PositionFigureOptions& options = {});
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

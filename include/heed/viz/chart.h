@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/figure.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 struct ChartOptions {
   std::string title = {};
@@ -47,4 +47,4 @@ HEED_API Figure bars_figure(std::span<const std::string> categories, std::span<c
 HEED_API Figure temperature_figure(FloatView scores, std::span<const std::string> keys = {},
                                    const ChartOptions& options = {});
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

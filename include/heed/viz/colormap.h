@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// A colour of the sRGB space, 8 bits a channel.
 struct Rgb {
@@ -33,4 +33,4 @@ HEED_API double luminance(Rgb color) noexcept;
 /// Black or white, whichever is easier to read on `background`.
 HEED_API Rgb text_color_on(Rgb background) noexcept;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/mask.h"
-#include "heed/tensor.h"
+#include "heed/attention/mask.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// A sequence of tokens and what attention makes of it. The page needs either query and key, from
 /// which it computes everything anew for each temperature and mask, or weights alone; then the
@@ -132,4 +132,4 @@ HEED_API std::vector<HeadScore> pattern_scores(const std::vector<LayerAttention>
 /// mask hides it, or what the page opens with does not exist.
 HEED_API std::string explorer_model_page(const ModelAttention& model);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/viz/colormap.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 enum class Theme { kLight, kDark };
 
@@ -134,4 +134,4 @@ HEED_API std::string figure_page(const Figure& light, const Figure& dark);
 /// refuses.
 HEED_API void write_figure(const std::filesystem::path& path, const Figure& figure);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// The narrowest terminal that anything is arranged for.
 inline constexpr int kMinTerminalWidth = 20;
@@ -23,4 +23,4 @@ HEED_API std::string wrap_text(std::string_view text, int width);
 /// Blocks of lines next to each other, aligned at the top, `gap` columns between them.
 HEED_API std::string side_by_side(std::span<const std::string> blocks, int gap = 3);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/colormap.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 /// How many colours a terminal shows. kPlain writes no escape sequence at all.
 enum class ColorDepth { kPlain, k256, kTrueColor };
@@ -84,4 +84,4 @@ HEED_API std::string render_matrix(TensorView<const float> matrix, const MatrixF
 HEED_API std::string render_matrix(TensorView<const double> matrix,
                                    const MatrixFormat& format = {});
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

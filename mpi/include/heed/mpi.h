@@ -9,10 +9,10 @@
 #include <memory>
 #include <span>
 
-#include "heed/communicator.h"
-#include "heed/config.h"
+#include "heed/core/config.h"
+#include "heed/distributed/communicator.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 struct MpiOptions {
   /// Longer messages are sent in pieces of so many bytes, as an MPI counts in int.
@@ -95,4 +95,4 @@ class HEED_API MpiSession {
   bool all_know_ = false;  // why run() throws
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

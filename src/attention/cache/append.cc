@@ -11,10 +11,10 @@
 #include "attention/cache/hadamard.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
-#include "heed/error.h"
-#include "heed/half.h"
+#include "heed/core/error.h"
+#include "heed/core/half.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -164,4 +164,4 @@ template void SequenceState::append(FloatView, FloatView);
 template void SequenceState::append(Float16View, Float16View);
 template void SequenceState::append(BFloat16View, BFloat16View);
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -5,18 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include "attention/cache/paged_keys.h"
 #include "attention/cache/rotated_queries.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/shared_states.h"
-#include "attention/keys/paged_keys.h"
+#include "attention/calls/packed_problem.h"
+#include "attention/kernels/target.h"
 #include "attention/masks/sinks_and_window.h"
-#include "attention/packed_problem.h"
-#include "attention/plan.h"
-#include "attention/target.h"
-#include "heed/error.h"
-#include "heed/kv_cache.h"
+#include "attention/plan/plan.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -285,4 +285,4 @@ AttentionOutput<BFloat16, float> attend_with_lse(BFloat16View query, const KvBat
   return attend_all(query, batch, options);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

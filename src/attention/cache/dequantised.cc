@@ -6,7 +6,7 @@
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -35,4 +35,4 @@ KvTensors SequenceState::dequantised() const {
   return {numbers(*this, pool->layout().key), numbers(*this, pool->layout().value)};
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -27,4 +27,4 @@ void rotate(float* row, std::int64_t dim) {
   for (std::int64_t first = 0; first < dim; first += size) rotate_block(row + first, size);
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // row = H row, with H the orthonormal Walsh–Hadamard matrix of each block of the largest power of
 // two that divides `dim`. H is its own inverse.
 void rotate(float* row, std::int64_t dim);
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -1,5 +1,5 @@
 // The handles of pools and sequences.
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 
 #include "attention/cache/page_pool.h"
 #include "attention/cache/sequence_state.h"
-#include "heed/error.h"
-#include "io/printable.h"
+#include "core/printable.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 using detail::PagePool;
 using detail::SequenceState;
@@ -140,4 +140,4 @@ KvTensors KvSequence::dequantised() const {
   return SequenceState::of("KvSequence::dequantised", *this).dequantised();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -3,11 +3,11 @@
 #include <array>
 
 #include "attention/cache/stored_rows.h"
-#include "attention/kernels/stored_tile.h"
-#include "heed/data_type.h"
-#include "heed/half.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/core/data_type.h"
+#include "heed/core/half.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -140,4 +140,4 @@ void load_rows(const kernels::KernelTable* table, const SideLayout& side,
   }
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

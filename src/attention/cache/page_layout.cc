@@ -1,9 +1,9 @@
 #include "attention/cache/page_layout.h"
 
-#include "attention/engine/arena.h"
-#include "attention/kernels/stored_tile.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "core/arena.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -67,4 +67,4 @@ PageLayout::PageLayout(const KvConfig& config)
   checked_multiply(num_kv_heads, block_bytes);
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

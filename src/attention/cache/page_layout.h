@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attention/kernels/stored_tile.h"
-#include "heed/kv_cache.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/attention/kv_cache.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Where a group has a quantised number: in which byte, from which bit of it on.
 struct QuantisedPlace {
@@ -103,4 +103,4 @@ struct PageLayout {
   }
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,10 +7,10 @@
 #include <bit>
 #include <cstring>
 
-#include "attention/kernels/stored_tile.h"
-#include "heed/error.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -190,4 +190,4 @@ void PagePool::make_zeros() {
   std::memset(zeros_.get(), 0, size);
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

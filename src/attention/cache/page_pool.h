@@ -9,9 +9,9 @@
 
 #include "attention/cache/page_layout.h"
 #include "core/huge_pages.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 struct Block;
 
@@ -95,4 +95,4 @@ class PagePool {
   AlignedBytes zeros_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -9,7 +9,7 @@
 
 #include "attention/cache/page_pool.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Pages by their number in the sequence: page j has the positions from j · page_size on. The first
 // `kept` stay; behind them may be a gap of pages that are gone, so that memory is bounded by the
@@ -81,4 +81,4 @@ class PageTable {
   std::vector<Page*> pages_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,9 +7,9 @@
 
 #include "attention/cache/hadamard.h"
 #include "attention/cache/page_layout.h"
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Of one sequence, as floats of the dimensions that are stored.
 class RotatedQueries {
@@ -53,4 +53,4 @@ class RotatedQueries {
   Tensor<float> out_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

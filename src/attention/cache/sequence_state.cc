@@ -6,9 +6,9 @@
 #include <cassert>
 
 #include "attention/cache/stored_rows.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -188,4 +188,4 @@ void SequenceState::accept(std::int64_t num_nodes, std::span<const std::int64_t>
   drop_to(end);
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,10 +7,10 @@
 
 #include "attention/cache/page_pool.h"
 #include "attention/cache/page_table.h"
-#include "heed/kv_cache.h"
-#include "heed/mask.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Everything that changes a sequence checks and reserves first: where it throws, nothing changed.
 //
@@ -65,4 +65,4 @@ struct SequenceState {
   void move_row(std::int64_t from, std::int64_t to) noexcept;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

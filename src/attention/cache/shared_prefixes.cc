@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -69,4 +69,4 @@ SharedPrefixes find_shared_prefixes(std::span<const Beginning> beginnings, std::
   return found;
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "attention/cache/page_pool.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Some neighbours in SharedPrefixes::order, and stretches of pages, counted from 0, that all of
 // them have in common.
@@ -30,4 +30,4 @@ struct SharedPrefixes {
 SharedPrefixes find_shared_prefixes(std::span<const std::span<Page* const>> beginnings,
                                     std::int64_t stretch);
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

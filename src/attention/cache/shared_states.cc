@@ -7,11 +7,10 @@
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/shared_prefixes.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
-using engine::RowStates;
 using kernels::kChunkKeys;
 using Calls = std::span<ForwardCall<float>>;
 
@@ -156,4 +155,4 @@ void SharedStates::compute(Calls calls, std::span<const PagedKeys> keys, const P
   for (const std::vector<SharedPrefix>& level : prefixes.levels) rows.compute(level);
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -4,11 +4,11 @@
 #include <optional>
 #include <span>
 
-#include "attention/engine/arena.h"
-#include "attention/keys/paged_keys.h"
-#include "attention/plan.h"
+#include "attention/cache/paged_keys.h"
+#include "attention/plan/plan.h"
+#include "core/arena.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Memory of the states, which must outlive the calls that continue from them.
 class SharedStates {
@@ -23,4 +23,4 @@ class SharedStates {
   std::optional<engine::Arena> arena_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

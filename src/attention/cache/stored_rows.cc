@@ -4,10 +4,10 @@
 #include <array>
 #include <bit>
 
-#include "attention/kernels/stored_tile.h"
-#include "heed/half.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/core/half.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -164,4 +164,4 @@ void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::
   }
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

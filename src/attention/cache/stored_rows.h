@@ -6,9 +6,9 @@
 
 #include "attention/cache/page_layout.h"
 #include "attention/kernels/kernels.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // The largest |number|: infinity or NaN where one of them is not finite.
 float largest_magnitude(const float* numbers, std::int64_t count);
@@ -27,4 +27,4 @@ void load_rows(const kernels::KernelTable* table, const SideLayout& side,
 void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::int64_t from,
               PagePart<std::byte> to_part, std::int64_t to);
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -16,7 +16,7 @@
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -71,8 +71,8 @@ class BackwardWorker {
 
   void compute(const PanelTask<Real>& task) {
     const RowRange queries = task.task.queries;
-    const std::int64_t group = task.job.request().heads_per_kv_head;
-    const std::int64_t step = std::min(query_step(task.job.request()), queries.end - queries.begin);
+    const std::int64_t group = task.job.request->heads_per_kv_head;
+    const std::int64_t step = std::min(query_step(*task.job.request), queries.end - queries.begin);
     for (std::int64_t first = 0; first < step; ++first) {
       RowBlock block{.batch = task.task.batch,
                      .kv_head = task.task.kv_head,
@@ -112,7 +112,7 @@ class BackwardWorker {
 
   void place_in_steps(const PanelTask<Real>& task, const RowBlock& block) {
     if (!schedule_.has_two_orders()) return;
-    orders_.emplace(schedule_, task.job.request(), block);
+    orders_.emplace(schedule_, *task.job.request, block);
     std::size_t count = 0;
     PanelGradients<Real>* const panels = panels_.data() + schedule_.panels_per_block;
     orders_->for_each_panel([&](const RowBlock& panel) { panels[count++].place(task, panel); });
@@ -154,10 +154,10 @@ class BackwardWorker {
     PanelWeights<Real> weights(schedule, parts.weights, arena.memory());
     PanelGradients<Real> gradients(schedule, parts.gradients, arena.memory());
     const Staging<Real> staging = parts.staging.in(arena.memory());
-    rows.place(task.job.forward, task.task.batch, indices);
+    rows.place(task.job, task.task.batch, indices);
     rows.pack(scratch_.rows);
-    weights.start(rows, task.job.request());
-    walk_tiles(std::span(&weights, 1), task.job.request().keys(), [&](RowRange keys) {
+    weights.start(rows, *task.job.request);
+    walk_tiles(std::span(&weights, 1), task.job.request->keys(), [&](RowRange keys) {
       weights.add(read(task, keys, staging), {scratch_.scores, nullptr});
     });
     weights.finish();
@@ -168,7 +168,7 @@ class BackwardWorker {
 
   void add_tiles(const PanelTask<Real>& task, const Schedule<Real>& schedule,
                  std::span<PanelGradients<Real>> panels, const Staging<Real>& staging) {
-    const RowRange all = task.job.request().keys();
+    const RowRange all = task.job.request->keys();
     std::span<PanelGradients<Real>> taken = panels;
     std::int32_t count = 0;
     const auto add = [&] {
@@ -220,7 +220,7 @@ class BackwardWorker {
   kernels::FetchedRows rows_ahead(const PanelTask<Real>& task,
                                   std::span<const PanelGradients<Real>> panels, std::size_t p,
                                   const kernels::BasicTile<Real>& tile) {
-    const BackwardJob<Real>& job = task.job;
+    const BackwardCall<Real>& job = task.job;
     const PanelRows<Real>& rows = panels[p].rows();
     ahead_.start_panel();
     if (rows.tiles().ends_with(tile.first_key)) {
@@ -228,7 +228,7 @@ class BackwardWorker {
     }
     if (p + 1 < panels.size() && !panels[p + 1].is_started()) {
       const PanelRows<Real>& others = panels[p + 1].rows();
-      ahead_.add_rows(others, job.forward.query, schedule_.head_dim);
+      ahead_.add_rows(others, job.query, schedule_.head_dim);
       ahead_.add_rows(others, job.grad_out, schedule_.value_dim);
       ahead_.add_rows(others, job.out, schedule_.value_dim);
     }
@@ -238,7 +238,7 @@ class BackwardWorker {
 
   static kernels::BasicTile<Real> read(const PanelTask<Real>& task, RowRange keys,
                                        const Staging<Real>& staging) {
-    return task.job.forward.keys->tile(task.task.batch, task.task.kv_head, keys, staging);
+    return task.job.keys->tile(task.task.batch, task.task.kv_head, keys, staging);
   }
 
   const Schedule<Real>& schedule_;
@@ -257,10 +257,10 @@ class BackwardWorker {
 template <class Real>
 class BackwardWork {
  public:
-  BackwardWork(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule)
+  BackwardWork(std::span<const BackwardCall<Real>> jobs, const Schedule<Real>& schedule)
       : jobs_(jobs), schedule_(schedule) {
     sums_.reserve(jobs.size());
-    for (const BackwardJob<Real>& job : jobs) {
+    for (const BackwardCall<Real>& job : jobs) {
       sums_.emplace_back(job, *schedule.table, schedule.panel_rows, layout_);
       num_groups_ += sums_.back().division().num_groups();
       ends_.push_back(num_groups_);
@@ -294,7 +294,7 @@ class BackwardWork {
                            });
   }
 
-  std::span<const BackwardJob<Real>> jobs_;
+  std::span<const BackwardCall<Real>> jobs_;
   const Schedule<Real>& schedule_;
   Layout layout_;
   std::vector<BackwardSums<Real>> sums_;
@@ -306,23 +306,23 @@ class BackwardWork {
 }  // namespace
 
 template <class Real>
-std::size_t backward_bytes(const BackwardJob<Real>& job, const Schedule<Real>& schedule) {
+std::size_t backward_bytes(const BackwardCall<Real>& job, const Schedule<Real>& schedule) {
   return Arena::bytes_for(BackwardWork<Real>({&job, 1}, schedule).layout());
 }
 
 template <class Real>
-void backward(std::span<const BackwardJob<Real>> jobs, const Schedule<Real>& schedule,
+void backward(std::span<const BackwardCall<Real>> jobs, const Schedule<Real>& schedule,
               std::span<std::byte> workspace) {
   BackwardWork<Real> work(jobs, schedule);
   const Arena arena(work.layout(), workspace);
   work.run(arena.memory());
 }
 
-template std::size_t backward_bytes(const BackwardJob<float>&, const Schedule<float>&);
-template std::size_t backward_bytes(const BackwardJob<double>&, const Schedule<double>&);
-template void backward(std::span<const BackwardJob<float>>, const Schedule<float>&,
+template std::size_t backward_bytes(const BackwardCall<float>&, const Schedule<float>&);
+template std::size_t backward_bytes(const BackwardCall<double>&, const Schedule<double>&);
+template void backward(std::span<const BackwardCall<float>>, const Schedule<float>&,
                        std::span<std::byte>);
-template void backward(std::span<const BackwardJob<double>>, const Schedule<double>&,
+template void backward(std::span<const BackwardCall<double>>, const Schedule<double>&,
                        std::span<std::byte>);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -3,24 +3,24 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
-BackwardSums<Real>::BackwardSums(const BackwardJob<Real>& job,
+BackwardSums<Real>::BackwardSums(const BackwardCall<Real>& job,
                                  const kernels::BasicKernelTable<Real>& table,
                                  std::int32_t panel_rows, Layout& layout)
     : job_(job),
       table_(table),
       division_(job, panel_rows),
-      num_keys_(job.request().num_keys()),
-      group_(job.request().heads_per_kv_head),
-      key_(make_rows(job.gradients.key, job.request().head_dim(), layout)),
-      value_(make_rows(job.gradients.value, job.request().value_dim(), layout)) {
+      num_keys_(job.request->num_keys()),
+      group_(job.request->heads_per_kv_head),
+      key_(make_rows(job.gradients.key, job.request->head_dim(), layout)),
+      value_(make_rows(job.gradients.value, job.request->value_dim(), layout)) {
   const std::int64_t heads = division_.num_tasks() * group_;
   if (job.sums_sinks()) sinks_ = layout.add<double>(heads);
-  for (const auto& term : job.request().terms) {
+  for (const auto& term : job.request->terms) {
     terms_.push_back(layout.add<double>(checked_multiply(heads, term->sums_per_head())));
   }
   if (job.gradients.cells && !division_.shares_cells()) add_cells(layout);
@@ -31,7 +31,7 @@ void BackwardSums<Real>::add_cells(Layout& layout) {
   const TensorView<Real>& gradient = *job_.gradients.cells;
   cell_heads_ = gradient.stride(1) == 0 ? 1 : group_;
   cell_queries_ = gradient.stride(2) == 0 ? 1 : most_places();
-  cell_keys_ = gradient.stride(3) == 0 ? 1 : job_.request().shape.kv_len;
+  cell_keys_ = gradient.stride(3) == 0 ? 1 : job_.request->shape.kv_len;
   cells_ = layout.add<Real>(division_.num_tasks() * cell_heads_ * cell_queries_ * cell_keys_);
 }
 
@@ -85,7 +85,7 @@ Real* BackwardSums<Real>::start(const KeyRows& rows, const BackwardTask& task) c
 
 template <class Real>
 TaskSums<Real> BackwardSums<Real>::start(const BackwardTask& task) const {
-  TaskSums<Real> sums{.first_key = job_.request().keys().begin,
+  TaskSums<Real> sums{.first_key = job_.request->keys().begin,
                       .key = start(key_, task),
                       .key_stride = key_.stride,
                       .value = start(value_, task),
@@ -97,7 +97,7 @@ TaskSums<Real> BackwardSums<Real>::start(const BackwardTask& task) const {
     std::fill_n(cells.data, cell_heads_ * cell_queries_ * cell_keys_, Real{0});
   }
   std::size_t i = 0;
-  for (const auto& term : job_.request().terms) {
+  for (const auto& term : job_.request->terms) {
     sums.terms.push_back({.first_head = first_head(task),
                           .per_head = start_heads(terms_[i++], term->sums_per_head(), task),
                           .cells = cells});
@@ -119,7 +119,7 @@ template <class Real>
 RowRange BackwardSums<Real>::places_of(const BackwardTask& task) const {
   const RowRange& queries = task.queries;
   if (queries.begin == queries.end) return {0, 0};
-  const Request<Real>& request = job_.request();
+  const Request<Real>& request = *job_.request;
   return {request.query(queries.begin), request.query(queries.end - 1) + 1};
 }
 
@@ -151,7 +151,7 @@ void BackwardSums<Real>::write() const {
   write(value_);
   if (cells_.count > 0) for_each_task([&](const BackwardTask& task) { write_cells(task); });
   std::size_t i = 0;
-  for (const auto& term : job_.request().terms) {
+  for (const auto& term : job_.request->terms) {
     if (terms_[i].count > 0) {
       const bool is_shared = term->gradient_shape().num_elements() == term->sums_per_head();
       write_heads(terms_[i], term->sums_per_head(), job_.gradients.per_head[i], is_shared);
@@ -165,7 +165,7 @@ template <class Real>
 void BackwardSums<Real>::write_heads(const Piece<double>& all, std::int64_t per_head,
                                      Real* gradient, bool is_shared) const {
   const std::int64_t count = group_ * per_head;
-  const std::int64_t heads = job_.request().shape.num_heads;
+  const std::int64_t heads = job_.request->shape.num_heads;
   std::vector<double> totals(static_cast<std::size_t>(heads * per_head));
   for_each_task([&](const BackwardTask& task) {
     const double* sums = all.in(memory_) + division_.index(task) * count;
@@ -228,4 +228,4 @@ void BackwardSums<Real>::write_cells(const BackwardTask& task) const {
 template class BackwardSums<float>;
 template class BackwardSums<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "attention/engine/arena.h"
-#include "attention/engine/backward_job.h"
+#include "attention/engine/backward_division.h"
 #include "attention/kernels/kernels.h"
+#include "core/arena.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // What one task adds to. Keys and values are those of its key head, all of them.
 template <class Real>
@@ -26,7 +26,7 @@ template <class Real>
 class BackwardSums {
  public:
   // Adds what the sums need to the layout.
-  BackwardSums(const BackwardJob<Real>& job, const kernels::BasicKernelTable<Real>& table,
+  BackwardSums(const BackwardCall<Real>& job, const kernels::BasicKernelTable<Real>& table,
                std::int32_t panel_rows, Layout& layout);
 
   // Finds the sums in memory of that layout. Before what follows.
@@ -61,7 +61,7 @@ class BackwardSums {
                       const BackwardTask& task) const;
   // The place of a task's first head among all.
   std::int64_t first_head(const BackwardTask& task) const {
-    return job_.request().head(task.kv_head * group_);
+    return job_.request->head(task.kv_head * group_);
   }
   // From the place of a task's first query, among all, to that of its last.
   RowRange places_of(const BackwardTask& task) const;
@@ -75,7 +75,7 @@ class BackwardSums {
   template <class Visit>
   void for_each_task(Visit visit) const;
 
-  const BackwardJob<Real>& job_;
+  const BackwardCall<Real>& job_;
   const kernels::BasicKernelTable<Real>& table_;
   BackwardDivision division_;
   std::byte* memory_ = nullptr;
@@ -93,4 +93,4 @@ class BackwardSums {
   std::int64_t cell_keys_ = 0;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -4,7 +4,7 @@
 
 #include "attention/engine/weight_block.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -53,8 +53,8 @@ struct ExactMemory {
 }  // namespace
 
 template <class Real>
-void compute_exactly(const Job<Real>& job, std::int64_t batch, const Schedule<Real>& schedule,
-                     std::span<const RowIndex> rows) {
+void compute_exactly(const ForwardCall<Real>& job, std::int64_t batch,
+                     const Schedule<Real>& schedule, std::span<const RowIndex> rows) {
   const Schedule<Real> exact = exact_schedule(schedule);
   const ExactMemory<Real> parts(exact);
   const Arena arena(parts.layout);
@@ -77,9 +77,9 @@ void compute_exactly(const Job<Real>& job, std::int64_t batch, const Schedule<Re
   }
 }
 
-template void compute_exactly(const Job<float>&, std::int64_t, const Schedule<float>&,
+template void compute_exactly(const ForwardCall<float>&, std::int64_t, const Schedule<float>&,
                               std::span<const RowIndex>);
-template void compute_exactly(const Job<double>&, std::int64_t, const Schedule<double>&,
+template void compute_exactly(const ForwardCall<double>&, std::int64_t, const Schedule<double>&,
                               std::span<const RowIndex>);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

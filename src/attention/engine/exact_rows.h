@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <span>
 
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // The largest magnitude of an offset, in units of log 2: scores that a row did not begin with weigh
 // nothing next to it. And that of an lse that weights are computed from.
@@ -33,7 +33,7 @@ bool is_lost_lse(Real lse) {
 
 // Computes these rows, at most a panel full of one key head, and writes their results.
 template <class Real>
-void compute_exactly(const Job<Real>& job, std::int64_t batch, const Schedule<Real>& schedule,
-                     std::span<const RowIndex> rows);
+void compute_exactly(const ForwardCall<Real>& job, std::int64_t batch,
+                     const Schedule<Real>& schedule, std::span<const RowIndex> rows);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -21,7 +21,7 @@
 #include "attention/engine/tile_walk.h"
 #include "attention/engine/work_queue.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -32,14 +32,14 @@ template <class Real>
 class Blocks {
  public:
   struct Item {
-    const Job<Real>& job;
+    const ForwardCall<Real>& job;
     RowBlock block;
   };
 
-  Blocks(std::span<const Job<Real>> jobs, const Schedule<Real>& schedule)
+  Blocks(std::span<const ForwardCall<Real>> jobs, const Schedule<Real>& schedule)
       : jobs_(jobs), schedule_(schedule) {
     if (jobs.size() > 1) ends_.reserve(jobs.size());
-    for (const Job<Real>& job : jobs) {
+    for (const ForwardCall<Real>& job : jobs) {
       count_ += count(job);
       if (jobs.size() > 1) ends_.push_back(count_);
     }
@@ -48,7 +48,7 @@ class Blocks {
   std::int64_t count() const { return count_; }
 
   Item operator[](std::int64_t item) const {
-    const Job<Real>* job = jobs_.data();
+    const ForwardCall<Real>* job = jobs_.data();
     if (!ends_.empty()) {
       job += std::upper_bound(ends_.begin(), ends_.end(), item) - ends_.begin();
       item -= ends_[static_cast<std::size_t>(job - jobs_.data())] - count(*job);
@@ -72,12 +72,12 @@ class Blocks {
   }
 
  private:
-  std::int64_t count(const Job<Real>& job) const {
+  std::int64_t count(const ForwardCall<Real>& job) const {
     return (job.batches.end - job.batches.begin) * job.request->num_kv_heads() *
            schedule_.blocks(*job.request);
   }
 
-  std::span<const Job<Real>> jobs_;
+  std::span<const ForwardCall<Real>> jobs_;
   const Schedule<Real>& schedule_;
   std::vector<std::int64_t> ends_;  // the number after each job's last block, for several jobs
   std::int64_t count_ = 0;
@@ -384,7 +384,7 @@ std::size_t forward_bytes(const Request<Real>& request, const Schedule<Real>& sc
 }
 
 template <class Real>
-void forward(std::span<const Job<Real>> jobs, const Schedule<Real>& schedule,
+void forward(std::span<const ForwardCall<Real>> jobs, const Schedule<Real>& schedule,
              std::span<std::byte> workspace) {
   const Blocks<Real> blocks(jobs, schedule);
   const std::int64_t chunks = schedule.key_chunks;
@@ -413,7 +413,9 @@ void forward(std::span<const Job<Real>> jobs, const Schedule<Real>& schedule,
 
 template std::size_t forward_bytes(const Request<float>&, const Schedule<float>&);
 template std::size_t forward_bytes(const Request<double>&, const Schedule<double>&);
-template void forward(std::span<const Job<float>>, const Schedule<float>&, std::span<std::byte>);
-template void forward(std::span<const Job<double>>, const Schedule<double>&, std::span<std::byte>);
+template void forward(std::span<const ForwardCall<float>>, const Schedule<float>&,
+                      std::span<std::byte>);
+template void forward(std::span<const ForwardCall<double>>, const Schedule<double>&,
+                      std::span<std::byte>);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Memory that forward() needs for a request that is computed alone.
 template <class Real>
@@ -17,7 +17,7 @@ std::size_t forward_bytes(const Request<Real>& request, const Schedule<Real>& sc
 // or has what forward_bytes() says; without one, memory is allocated before anything is written. A
 // row's bits depend on nothing but the row, its options and the instruction set.
 template <class Real>
-void forward(std::span<const Job<Real>> jobs, const Schedule<Real>& schedule,
+void forward(std::span<const ForwardCall<Real>> jobs, const Schedule<Real>& schedule,
              std::span<std::byte> workspace = {});
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

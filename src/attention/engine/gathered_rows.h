@@ -11,7 +11,7 @@
 #include "attention/engine/row_orders.h"
 #include "attention/engine/running_softmax.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Where neighbouring queries see other tiles, as those that choose blocks do, most panels have some
 // row that sees a tile, and few rows do. Then these are taken together, with what they have summed,
@@ -27,7 +27,7 @@ class GatheredRows {
 
   // Adds a tile to the rows of these panels that see some key of it, if these are at most 3 in 4 of
   // those of the panels that visit it, and see many of its keys; otherwise returns false.
-  bool add(const Job<Real>& job, std::span<RunningSoftmax<Real>> panels,
+  bool add(const ForwardCall<Real>& job, std::span<RunningSoftmax<Real>> panels,
            const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch,
            Real* staged_rows) {
     // Rows that are computed again with guarded values are one panel.
@@ -77,7 +77,7 @@ class GatheredRows {
     }
   }
 
-  void add_panel(const Job<Real>& job, std::span<RunningSoftmax<Real>> panels,
+  void add_panel(const ForwardCall<Real>& job, std::span<RunningSoftmax<Real>> panels,
                  std::span<const PanelRow> rows, const kernels::BasicTile<Real>& tile,
                  const ScoreScratch<Real>& scratch, Real* staged_rows) {
     std::array<RowIndex, kernels::kMaxPanelWidth> indices;
@@ -110,4 +110,4 @@ class GatheredRows {
   int tiles_to_wait_ = 0;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

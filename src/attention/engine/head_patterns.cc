@@ -12,7 +12,7 @@
 #include "attention/engine/weight_block.h"
 #include "attention/engine/work_queue.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -93,14 +93,14 @@ class HeadPatterns {
   }
 
   // Adds the queries begin ≤ q < end, at most schedule.panel_rows, of one sequence.
-  void add(const Job<Real>& job, std::int64_t batch, RowRange queries, PatternSums& sums) {
+  void add(const Call<Real>& job, std::int64_t batch, RowRange queries, PatternSums& sums) {
     start(job, batch, queries);
     add_weights(sums);
     finish(sums);
   }
 
  private:
-  void start(const Job<Real>& job, std::int64_t batch, RowRange queries);
+  void start(const Call<Real>& job, std::int64_t batch, RowRange queries);
   void find_denominators(Head<Real>& head, std::int64_t index);
   void add_weights(PatternSums& sums);
   void weigh(Head<Real>& head, std::int64_t index, RowRange keys);
@@ -120,7 +120,7 @@ class HeadPatterns {
   }
 
   const kernels::BasicKernelTable<Real>& table_;
-  const Job<Real>* job_ = nullptr;
+  const Call<Real>* job_ = nullptr;
   std::int64_t batch_ = 0;
   std::int32_t width_ = 0;
   Staging<Real> staging_;
@@ -131,7 +131,7 @@ class HeadPatterns {
 };
 
 template <class Real>
-void HeadPatterns<Real>::start(const Job<Real>& job, std::int64_t batch, RowRange queries) {
+void HeadPatterns<Real>::start(const Call<Real>& job, std::int64_t batch, RowRange queries) {
   job_ = &job;
   batch_ = batch;
   std::vector<RowIndex> rows;
@@ -293,7 +293,7 @@ struct DiagnosticsMemory {
 template <class Real>
 class AllSequences {
  public:
-  AllSequences(const Job<Real>& job, const Schedule<Real>& schedule,
+  AllSequences(const Call<Real>& job, const Schedule<Real>& schedule,
                const DiagnosticsOptions& lengths)
       : job_(job),
         schedule_(schedule),
@@ -347,7 +347,7 @@ class AllSequences {
     }
   }
 
-  const Job<Real>& job_;
+  const Call<Real>& job_;
   const Schedule<Real>& schedule_;
   const DiagnosticsOptions& lengths_;
   ScoreShape shape_;
@@ -364,16 +364,16 @@ std::size_t diagnostics_bytes(const Request<Real>& request, const Schedule<Real>
 }
 
 template <class Real>
-AttentionDiagnostics diagnose(const Job<Real>& job, const Schedule<Real>& schedule,
+AttentionDiagnostics diagnose(const Call<Real>& job, const Schedule<Real>& schedule,
                               const DiagnosticsOptions& lengths) {
   return AllSequences<Real>(job, schedule, lengths).compute();
 }
 
 template std::size_t diagnostics_bytes(const Request<float>&, const Schedule<float>&);
 template std::size_t diagnostics_bytes(const Request<double>&, const Schedule<double>&);
-template AttentionDiagnostics diagnose(const Job<float>&, const Schedule<float>&,
+template AttentionDiagnostics diagnose(const Call<float>&, const Schedule<float>&,
                                        const DiagnosticsOptions&);
-template AttentionDiagnostics diagnose(const Job<double>&, const Schedule<double>&,
+template AttentionDiagnostics diagnose(const Call<double>&, const Schedule<double>&,
                                        const DiagnosticsOptions&);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
-#include "attention/pattern_sums.h"
+#include "attention/heads/pattern_sums.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Memory that diagnose() needs beside its result.
 template <class Real>
@@ -16,7 +16,7 @@ std::size_t diagnostics_bytes(const Request<Real>& request, const Schedule<Real>
 
 // What the heads do. The schedule is for Pass::kWeights; lengths are checked.
 template <class Real>
-AttentionDiagnostics diagnose(const Job<Real>& job, const Schedule<Real>& schedule,
+AttentionDiagnostics diagnose(const Call<Real>& job, const Schedule<Real>& schedule,
                               const DiagnosticsOptions& lengths);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
-#include "attention/request.h"
-#include "heed/shape.h"
+#include "attention/request/request.h"
+#include "heed/core/shape.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Where the weights of one panel lie. Number is Real, or const Real where they are only read.
 template <class Number>
@@ -87,4 +87,4 @@ std::int64_t kept_size(const Request<Real>& request, const Schedule<Real>& sched
   return schedule.keeps_weights ? KeptLayout<Real>(request, schedule).size(request.shape.batch) : 0;
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -3,7 +3,7 @@
 
 #include "attention/kernels/kernels.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // While it lives, this thread runs nothing but kernels of a table: no function of a user's, which
 // may use the same registers. Not one within another.
@@ -24,4 +24,4 @@ class KernelScope {
   const kernels::BasicKernelTable<Real>* table_;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

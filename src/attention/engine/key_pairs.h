@@ -6,7 +6,7 @@
 #include "attention/engine/schedule.h"
 #include "attention/kernels/kernels.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 enum class SummedOverKeys {
   kValues,  // on the way forward
@@ -25,4 +25,4 @@ void put_pairs(const Schedule<Real>& schedule, SummedOverKeys what, kernels::Bas
                                                tile.num_keys, dim, pairs);
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

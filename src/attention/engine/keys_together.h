@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attention/engine/arena.h"
 #include "attention/engine/schedule.h"
 #include "attention/kernels/kernels.h"
+#include "core/arena.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // The rows of keys and values that a mask leaves of some tiles, copied side by side: rows far apart
 // share few places of a cache. Panels that see the same keys share the copies.
@@ -93,4 +93,4 @@ kernels::BasicTile<Real> tiles_after(const kernels::BasicTile<Real>& first, std:
   return tile;
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

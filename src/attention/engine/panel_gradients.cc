@@ -10,7 +10,7 @@
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/keys_together.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -54,7 +54,7 @@ PanelGradients<Real>::PanelGradients(const Schedule<Real>& schedule,
 
 template <class Real>
 void PanelGradients<Real>::place(const PanelTask<Real>& task, const RowBlock& rows) {
-  rows_.place(task.job.forward, rows);
+  rows_.place(task.job, rows);
   exact_ = nullptr;
   find_kept(task.job, rows);
   find_lost_rows(task);
@@ -64,7 +64,7 @@ template <class Real>
 void PanelGradients<Real>::start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
                                  const PanelWeights<Real>& weights,
                                  const GradientScratch<Real>& scratch) {
-  rows_.place(task.job.forward, task.task.batch, rows);
+  rows_.place(task.job, task.task.batch, rows);
   exact_ = &weights;
   kept_ = {};
   num_lost_ = 0;
@@ -74,11 +74,11 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task, std::span<const Ro
 template <class Real>
 void PanelGradients<Real>::start(const PanelTask<Real>& task,
                                  const GradientScratch<Real>& scratch) {
-  const BackwardJob<Real>& job = task.job;
+  const BackwardCall<Real>& job = task.job;
   rows_.pack(scratch.rows);
   task_ = task.task;
   sums_ = &task.sums;
-  request_ = &job.request();
+  request_ = job.request;
   changes_scores_ = changes_scores(*request_);
   chunk_ = -1;
   std::fill_n(grad_query_, std::int64_t{rows_.width()} * rows_.panel().head_dim, Real{0});
@@ -88,10 +88,10 @@ void PanelGradients<Real>::start(const PanelTask<Real>& task,
 }
 
 template <class Real>
-void PanelGradients<Real>::find_kept(const BackwardJob<Real>& job, const RowBlock& rows) {
+void PanelGradients<Real>::find_kept(const BackwardCall<Real>& job, const RowBlock& rows) {
   kept_ = {};
   if (job.kept == nullptr) return;
-  const auto kept = KeptLayout<Real>(job.request(), schedule_).panel(job.kept, rows);
+  const auto kept = KeptLayout<Real>(*job.request, schedule_).panel(job.kept, rows);
   if (kept.has_width(rows_.width())) kept_ = kept;
 }
 
@@ -106,7 +106,7 @@ void PanelGradients<Real>::find_lost_rows(const PanelTask<Real>& task) {
 
 // What is known of the rows before a key is seen.
 template <class Real>
-void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
+void PanelGradients<Real>::start_rows(const BackwardCall<Real>& job,
                                       const GradientScratch<Real>& scratch) {
   const std::int32_t head_dim = rows_.panel().head_dim;
   const std::int32_t value_dim = rows_.panel().value_dim;
@@ -116,7 +116,7 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
   std::array<Real, kernels::kMaxPanelWidth> factors;
   factors.fill(schedule_.stages_pairs ? Real{1} : request_->scale);
   read_lse(job);
-  RowPointers rows = read_rows(job.forward.query, head_dim, scratch);
+  RowPointers rows = read_rows(job.query, head_dim, scratch);
   has_finite_rows_ =
       table_.fill_rows({rows.data(), factors.data()}, head_dim, query_vectors_, query_rows_);
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) factors[index(r)] = weight_factor(job, r);
@@ -129,7 +129,7 @@ void PanelGradients<Real>::start_rows(const BackwardJob<Real>& job,
 }
 
 template <class Real>
-void PanelGradients<Real>::read_lse(const BackwardJob<Real>& job) {
+void PanelGradients<Real>::read_lse(const BackwardCall<Real>& job) {
   for (std::int32_t r = 0; r < rows_.width(); ++r) {
     const bool exists = r < rows_.num_rows();
     if (lse_low_ != nullptr) lse_low_[r] = exists ? low_part(job, r) : Real{0};
@@ -164,7 +164,7 @@ void PanelGradients<Real>::pair_rows() {
 
 // A lost row is here like one that sees nothing.
 template <class Real>
-Real PanelGradients<Real>::lse_of(const BackwardJob<Real>& job, std::int32_t r) const {
+Real PanelGradients<Real>::lse_of(const BackwardCall<Real>& job, std::int32_t r) const {
   const Real lse = job.lse(task_.batch, rows_.head(r), rows_.query(r));
   return exact_ == nullptr && is_lost_lse(lse) ? -kInfinity<Real> : lse;
 }
@@ -173,7 +173,7 @@ Real PanelGradients<Real>::lse_of(const BackwardJob<Real>& job, std::int32_t r) 
 // Every gradient is a sum of products of a weight and a number linear in grad_out, delta among
 // these, so grad_out is multiplied instead.
 template <class Real>
-Real PanelGradients<Real>::weight_factor(const BackwardJob<Real>& job, std::int32_t r) const {
+Real PanelGradients<Real>::weight_factor(const BackwardCall<Real>& job, std::int32_t r) const {
   if (lse_low_ != nullptr) return 1;
   // At most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms do.
   const double low = low_part(job, r);
@@ -182,13 +182,13 @@ Real PanelGradients<Real>::weight_factor(const BackwardJob<Real>& job, std::int3
 
 // What is known of what a row's lse lacks.
 template <class Real>
-Real PanelGradients<Real>::low_part(const BackwardJob<Real>& job, std::int32_t r) const {
+Real PanelGradients<Real>::low_part(const BackwardCall<Real>& job, std::int32_t r) const {
   if (job.lse_low.empty() || exact_ != nullptr) return 0;
   return job.lse_low(task_.batch, rows_.head(r), rows_.query(r));
 }
 
 template <class Real>
-void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
+void PanelGradients<Real>::find_delta(const BackwardCall<Real>& job,
                                       const GradientScratch<Real>& scratch) {
   const RowPointers out = read_out(job, scratch);
   table_.find_delta(rows_.panel(), grad_out_, out.data(), scratch.pairs_of_out, delta_);
@@ -205,7 +205,7 @@ void PanelGradients<Real>::find_delta(const BackwardJob<Real>& job,
 // The output of the rows as numbers, with what it lacks where that is known.
 template <class Real>
 typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_out(
-    const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const {
+    const BackwardCall<Real>& job, const GradientScratch<Real>& scratch) const {
   const auto& table = *schedule_.table;
   const std::int32_t value_dim = rows_.panel().value_dim;
   RowPointers rows{};
@@ -238,7 +238,7 @@ typename PanelGradients<Real>::RowPointers PanelGradients<Real>::rest_of_pairs(
 
 // A sink is one more logit, whose weight reaches no value.
 template <class Real>
-void PanelGradients<Real>::add_sinks(const BackwardJob<Real>& job) const {
+void PanelGradients<Real>::add_sinks(const BackwardCall<Real>& job) const {
   const std::int64_t first_head = task_.kv_head * request_->heads_per_kv_head;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     if (lse_of(job, r) == -kInfinity<Real>) continue;
@@ -247,7 +247,7 @@ void PanelGradients<Real>::add_sinks(const BackwardJob<Real>& job) const {
 }
 
 template <class Real>
-double PanelGradients<Real>::sink_weight(const BackwardJob<Real>& job, std::int32_t r) const {
+double PanelGradients<Real>::sink_weight(const BackwardCall<Real>& job, std::int32_t r) const {
   const double sink = (*request_->sinks)(rows_.head_place(r));
   if (exact_ != nullptr) return exact_->weight_of(sink, r);
   const double low = lse_low_ == nullptr ? 0 : double{lse_low_[r]};
@@ -384,7 +384,7 @@ void PanelGradients<Real>::add_to_terms(const kernels::BasicScoreTile<Real>& pla
 }
 
 template <class Real>
-void PanelGradients<Real>::write(const BackwardJob<Real>& job,
+void PanelGradients<Real>::write(const BackwardCall<Real>& job,
                                  const GradientScratch<Real>& scratch) const {
   const MutableRows& query = job.gradients.query;
   const std::int32_t head_dim = rows_.panel().head_dim;
@@ -411,4 +411,4 @@ template struct GradientsMemory<double>;
 template class PanelGradients<float>;
 template class PanelGradients<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <span>
 
-#include "attention/engine/backward_job.h"
+#include "attention/engine/backward_division.h"
 #include "attention/engine/backward_sums.h"
 #include "attention/engine/kept_weights.h"
 #include "attention/engine/panel_rows.h"
 #include "attention/engine/panel_weights.h"
 #include "attention/engine/seen_tile.h"
-#include "attention/kernels/backward.h"
+#include "attention/kernels/panel/backward.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // What the panels of a worker share: memory for one tile, [kTileKeys][panel_rows] each, and for
 // some rows of tensors.
@@ -61,7 +61,7 @@ struct GradientScratchMemory {
 // What a panel's rows belong to, and where they add.
 template <class Real>
 struct PanelTask {
-  const BackwardJob<Real>& job;
+  const BackwardCall<Real>& job;
   BackwardTask task;
   const TaskSums<Real>& sums;
 };
@@ -116,26 +116,26 @@ class PanelGradients {
            const GradientScratch<Real>& scratch);
 
   // Writes the gradients of the rows' queries.
-  void write(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const;
+  void write(const BackwardCall<Real>& job, const GradientScratch<Real>& scratch) const;
 
   const PanelRows<Real>& rows() const { return rows_; }
 
  private:
-  void find_kept(const BackwardJob<Real>& job, const RowBlock& rows);
+  void find_kept(const BackwardCall<Real>& job, const RowBlock& rows);
   void find_lost_rows(const PanelTask<Real>& task);
-  void start_rows(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
-  void read_lse(const BackwardJob<Real>& job);
+  void start_rows(const BackwardCall<Real>& job, const GradientScratch<Real>& scratch);
+  void read_lse(const BackwardCall<Real>& job);
   using RowPointers = std::array<const Real*, kernels::kMaxPanelWidth>;
   RowPointers read_rows(const Rows& tensor, std::int32_t dim,
                         const GradientScratch<Real>& scratch) const;
-  void find_delta(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch);
-  RowPointers read_out(const BackwardJob<Real>& job, const GradientScratch<Real>& scratch) const;
+  void find_delta(const BackwardCall<Real>& job, const GradientScratch<Real>& scratch);
+  RowPointers read_out(const BackwardCall<Real>& job, const GradientScratch<Real>& scratch) const;
   RowPointers rest_of_pairs(RowPointers rows, const GradientScratch<Real>& scratch) const;
-  void add_sinks(const BackwardJob<Real>& job) const;
-  Real lse_of(const BackwardJob<Real>& job, std::int32_t r) const;
-  Real weight_factor(const BackwardJob<Real>& job, std::int32_t r) const;
-  Real low_part(const BackwardJob<Real>& job, std::int32_t r) const;
-  double sink_weight(const BackwardJob<Real>& job, std::int32_t r) const;
+  void add_sinks(const BackwardCall<Real>& job) const;
+  Real lse_of(const BackwardCall<Real>& job, std::int32_t r) const;
+  Real weight_factor(const BackwardCall<Real>& job, std::int32_t r) const;
+  Real low_part(const BackwardCall<Real>& job, std::int32_t r) const;
+  double sink_weight(const BackwardCall<Real>& job, std::int32_t r) const;
   void weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
   void begin_chunk(std::int64_t chunk);
   // What a tile's keys and values gain.
@@ -181,4 +181,4 @@ class PanelGradients {
   kernels::BasicRowVectors<Real> grad_out_vectors_;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "attention/engine/seen_tile.h"
-#include "attention/kernels/backward.h"
+#include "attention/kernels/panel/backward.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -46,7 +46,7 @@ PanelRows<Real>::PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real
       tiles_(parts.runs.in(memory)) {}
 
 template <class Real>
-void PanelRows<Real>::place(const Job<Real>& job, const RowBlock& block) {
+void PanelRows<Real>::place(const Call<Real>& job, const RowBlock& block) {
   resize(job, block.batch, block.rows.end - block.rows.begin);
   const std::int64_t group = request_->heads_per_kv_head;
   const std::int64_t first_head = block.kv_head * group;
@@ -63,7 +63,7 @@ void PanelRows<Real>::place(const Job<Real>& job, const RowBlock& block) {
 }
 
 template <class Real>
-void PanelRows<Real>::place(const Job<Real>& job, std::int64_t batch,
+void PanelRows<Real>::place(const Call<Real>& job, std::int64_t batch,
                             std::span<const RowIndex> rows, RowRange keys) {
   resize(job, batch, static_cast<std::int64_t>(rows.size()));
   for (std::int32_t r = 0; r < num_rows_; ++r)
@@ -72,7 +72,7 @@ void PanelRows<Real>::place(const Job<Real>& job, std::int64_t batch,
 }
 
 template <class Real>
-void PanelRows<Real>::resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows) {
+void PanelRows<Real>::resize(const Call<Real>& job, std::int64_t batch, std::int64_t num_rows) {
   request_ = job.request;
   query_ = job.query;
   is_packed_ = false;
@@ -264,4 +264,4 @@ template struct ScoreMemory<double>;
 template class PanelRows<float>;
 template class PanelRows<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <span>
 
-#include "attention/engine/arena.h"
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
 #include "attention/engine/tile_map.h"
-#include "attention/kernels/integers.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "attention/kernels/integers/integers.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/stored_tile.h"
+#include "core/arena.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 class KeysTogether;
@@ -111,12 +111,12 @@ class PanelRows {
 
   // Becomes the rows of a block, at most as many as a panel holds, or these rows, which share a key
   // head.
-  void place(const Job<Real>& job, const RowBlock& block);
-  void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows) {
+  void place(const Call<Real>& job, const RowBlock& block);
+  void place(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows) {
     place(job, batch, rows, job.request->keys());
   }
   // The same for some keys alone, which begin at a tile.
-  void place(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+  void place(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
              RowRange keys);
   // Reads their queries, for what is asked about scores. `scratch` is memory for the rows as
   // numbers, where the schedule widens the query.
@@ -213,7 +213,7 @@ class PanelRows {
             table_.tile_target};
   }
 
-  void resize(const Job<Real>& job, std::int64_t batch, std::int64_t num_rows);
+  void resize(const Call<Real>& job, std::int64_t batch, std::int64_t num_rows);
   void place_row(std::int32_t r, std::int64_t head, std::int64_t query);
   void finish(RowRange keys);
   Real factor() const;
@@ -259,7 +259,7 @@ const Real* read_row(const kernels::BasicKernelTable<Real>& table, const Rows& r
 
 // Numbers as a row of the output, which is of another type, and what they lack as such.
 template <class Real>
-void write_narrow_row(const kernels::BasicKernelTable<Real>& table, const Job<Real>& job,
+void write_narrow_row(const kernels::BasicKernelTable<Real>& table, const ForwardCall<Real>& job,
                       std::int64_t batch, const RowIndex& at, const Real* numbers) {
   const std::int64_t dim = job.request->value_dim();
   table.narrow(job.out.type, numbers, dim, job.out.row(batch, at.head, at.query));
@@ -267,4 +267,4 @@ void write_narrow_row(const kernels::BasicKernelTable<Real>& table, const Job<Re
   table.narrow_rest(job.out.type, numbers, dim, job.out_low.row(batch, at.head, at.query));
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 PanelStatistics<Real>::PanelStatistics(const Schedule<Real>& schedule,
@@ -69,4 +69,4 @@ void PanelStatistics<Real>::write_row(std::int32_t r, Real lse, std::int64_t row
 template class PanelStatistics<float>;
 template class PanelStatistics<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

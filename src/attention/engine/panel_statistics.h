@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "attention/engine/weight_block.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 struct StatisticsMemory {
@@ -49,4 +49,4 @@ class PanelStatistics {
   kernels::BasicPanelLargest<Real> largest_;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

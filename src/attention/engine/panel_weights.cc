@@ -7,7 +7,7 @@
 
 #include "attention/engine/seen_tile.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 PanelWeights<Real>::PanelWeights(const Schedule<Real>& schedule, const WeightsMemory<Real>& parts,
@@ -108,4 +108,4 @@ void PanelWeights<Real>::score(const kernels::BasicTile<Real>& tile,
 template class PanelWeights<float>;
 template class PanelWeights<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -6,7 +6,7 @@
 
 #include "attention/engine/panel_rows.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Memory for one tile, which panels share. The scores become logarithms of weights.
 template <class Real>
@@ -87,4 +87,4 @@ class PanelWeights {
   Real* lse_;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // One of some panels, and a row of it.
 struct PanelRow {
@@ -109,4 +109,4 @@ class RowOrders {
   std::int64_t num_queries_;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

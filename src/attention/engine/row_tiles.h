@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "attention/engine/tile_map.h"
-#include "attention/request.h"
+#include "attention/request/request.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Rows of one batch entry, at most kMaxPanelWidth, in the order in which a panel has them.
 template <class Real>
@@ -69,4 +69,4 @@ std::int64_t different_heads(const Request<Real>& request, std::int64_t heads) {
   return is_per_head ? heads : std::min<std::int64_t>(heads, 1);
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

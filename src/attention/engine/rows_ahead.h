@@ -9,9 +9,9 @@
 
 #include "attention/engine/panel_rows.h"
 #include "attention/kernels/kernels.h"
-#include "attention/rows.h"
+#include "attention/request/tensor_rows.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // How many of the keys that follow a tile, up to a tile of them, one of the panels will read where
 // they are.
@@ -94,4 +94,4 @@ class RowsAhead {
   std::int64_t next_ = 0;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -9,10 +9,10 @@
 #include "attention/engine/exact_rows.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/keys_together.h"
-#include "attention/kernels/backward.h"
-#include "attention/kernels/processor.h"
+#include "attention/kernels/panel/backward.h"
+#include "simd/processor.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
@@ -24,7 +24,8 @@ RunningSoftmax<Real>::RunningSoftmax(const Schedule<Real>& schedule,
 }
 
 template <class Real>
-void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Real* staged_rows) {
+void RunningSoftmax<Real>::start(const ForwardCall<Real>& job, const RowBlock& block,
+                                 Real* staged_rows) {
   rows_.place(job, block);
   start(staged_rows);
   if (job.kept != nullptr) {
@@ -34,7 +35,7 @@ void RunningSoftmax<Real>::start(const Job<Real>& job, const RowBlock& block, Re
 }
 
 template <class Real>
-void RunningSoftmax<Real>::start(const Job<Real>& job, std::int64_t batch,
+void RunningSoftmax<Real>::start(const ForwardCall<Real>& job, std::int64_t batch,
                                  std::span<const RowIndex> rows, RowRange keys, Real* staged_rows) {
   rows_.place(job, batch, rows, keys);
   start(staged_rows);
@@ -310,7 +311,8 @@ void RunningSoftmax<Real>::restart_guarded() {
 }
 
 template <class Real>
-void RunningSoftmax<Real>::write(const Job<Real>& job, const Normalisers& normalisers) const {
+void RunningSoftmax<Real>::write(const ForwardCall<Real>& job,
+                                 const Normalisers& normalisers) const {
   if (kept_.exists()) kept_.set_width(rows_.width());
   const bool is_real = job.out.type == data_type_of<Real>();
   const std::int64_t value_dim = job.request->value_dim();
@@ -382,7 +384,8 @@ double RunningSoftmax<Real>::Normalisers::lse(std::int32_t r) const {
 }
 
 template <class Real>
-void RunningSoftmax<Real>::write_lse(const Job<Real>& job, std::int32_t r, double lse) const {
+void RunningSoftmax<Real>::write_lse(const ForwardCall<Real>& job, std::int32_t r,
+                                     double lse) const {
   const auto rounded = static_cast<Real>(lse);
   const auto put = [&](const TensorView<Real>& target, Real number) {
     if (!target.empty()) target(rows_.batch(), rows_.head(r), rows_.query(r)) = number;
@@ -429,4 +432,4 @@ void RunningSoftmax<Real>::add_sinks(TensorView<const Real> sinks, Normalisers& 
 template class RunningSoftmax<float>;
 template class RunningSoftmax<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -9,7 +9,7 @@
 #include "attention/engine/panel_rows.h"
 #include "attention/engine/seen_tile.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 struct StateMemory {
@@ -76,10 +76,10 @@ class RunningSoftmax {
   // Prepares for the rows of a block, with nothing seen yet: their queries are packed with the
   // first tile. `staged_rows` is memory for a panel's rows, [panel_rows][head_dim or value_dim],
   // where tensors are of another type.
-  void start(const Job<Real>& job, const RowBlock& block, Real* staged_rows);
+  void start(const ForwardCall<Real>& job, const RowBlock& block, Real* staged_rows);
 
   // The same for some rows of a batch entry that share a key head, and one tile of keys.
-  void start(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+  void start(const ForwardCall<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
              RowRange keys, Real* staged_rows);
 
   // How many of these tiles, of which the rows visit the first, are added together.
@@ -136,7 +136,7 @@ class RunningSoftmax {
   // Starts again, multiplying only by values that are seen.
   void restart_guarded();
 
-  void write(const Job<Real>& job, const Normalisers& normalisers) const;
+  void write(const ForwardCall<Real>& job, const Normalisers& normalisers) const;
 
   // Puts the rows whose results say too little, because their scores are too large, into `rows` and
   // returns how many these are.
@@ -148,7 +148,7 @@ class RunningSoftmax {
  private:
   void add_sinks(TensorView<const Real> sinks, Normalisers& normalisers) const;
   bool is_lost(const Request<Real>& request, const Normalisers& normalisers, std::int32_t r) const;
-  void write_lse(const Job<Real>& job, std::int32_t r, double lse) const;
+  void write_lse(const ForwardCall<Real>& job, std::int32_t r, double lse) const;
   void add_seen(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
                 const ScoreScratch<Real>& scratch);
   void start(Real* staged_rows);
@@ -176,4 +176,4 @@ class RunningSoftmax {
   bool has_total_ = false;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -3,7 +3,7 @@
 #include "attention/engine/seen_tile.h"
 #include "attention/keys/tensor_keys.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -390,4 +390,4 @@ template Schedule<double> in_whole_vectors(const Schedule<double>&);
 template Schedule<float> exact_schedule(const Schedule<float>&);
 template Schedule<double> exact_schedule(const Schedule<double>&);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

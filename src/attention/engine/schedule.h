@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attention/kernels/decode/stored_tile.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/stored_tile.h"
-#include "attention/request.h"
+#include "attention/request/request.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // The most tiles of keys that are computed together.
 inline constexpr std::int32_t kMostTilesTogether =
@@ -157,4 +157,4 @@ Schedule<Real> exact_schedule(const Schedule<Real>& schedule);
 // share a head and no bit depends on how, for memory for a few sums.
 std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

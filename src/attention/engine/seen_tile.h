@@ -12,7 +12,7 @@
 #include "attention/kernels/kernels.h"
 #include "attention/masks/key_bits.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Keys of a tile that stand `step` apart: first, first + step, …
 struct KeySteps {
@@ -280,4 +280,4 @@ class SeenTile {
   std::array<std::int32_t, kernels::kMaxPanelWidth> end_;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

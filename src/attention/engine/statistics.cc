@@ -7,7 +7,7 @@
 #include "attention/engine/weight_block.h"
 #include "attention/engine/work_queue.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -39,7 +39,7 @@ class StatisticsWorker {
 
   // Computes the statistics of these rows, which share a key head, and adds their weights to
   // masses[batch, head], [kv_len].
-  void compute(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
+  void compute(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
                TensorView<Real> masses, BasicAttentionStatistics<Real>& statistics) {
     block_.start(job, batch, rows);
     for (std::size_t i = 0; i < block_.num_panels(); ++i) panels_[i].start(block_.rows(i).width());
@@ -95,7 +95,7 @@ struct AllStatisticsMemory {
 template <class Real>
 class AllRows {
  public:
-  AllRows(const Job<Real>& job, const Schedule<Real>& schedule,
+  AllRows(const Call<Real>& job, const Schedule<Real>& schedule,
           BasicAttentionStatistics<Real>& statistics)
       : job_(job),
         schedule_(schedule),
@@ -156,7 +156,7 @@ class AllRows {
     if (!rows.empty()) worker.compute(job_, batch, rows, masses, statistics_);
   }
 
-  const Job<Real>& job_;
+  const Call<Real>& job_;
   const Schedule<Real>& schedule_;
   ScoreShape shape_;
   BasicAttentionStatistics<Real>& statistics_;
@@ -173,7 +173,7 @@ std::size_t statistics_bytes(const Request<Real>& request, const Schedule<Real>&
 }
 
 template <class Real>
-void statistics_of(const Job<Real>& job, const Schedule<Real>& schedule,
+void statistics_of(const Call<Real>& job, const Schedule<Real>& schedule,
                    BasicAttentionStatistics<Real>& statistics) {
   AllRows<Real>(job, schedule, statistics).compute();
 }
@@ -181,8 +181,8 @@ void statistics_of(const Job<Real>& job, const Schedule<Real>& schedule,
 template std::size_t statistics_bytes(const Request<float>&, const Schedule<float>&, std::int64_t);
 template std::size_t statistics_bytes(const Request<double>&, const Schedule<double>&,
                                       std::int64_t);
-template void statistics_of(const Job<float>&, const Schedule<float>&, AttentionStatistics&);
-template void statistics_of(const Job<double>&, const Schedule<double>&,
+template void statistics_of(const Call<float>&, const Schedule<float>&, AttentionStatistics&);
+template void statistics_of(const Call<double>&, const Schedule<double>&,
                             BasicAttentionStatistics<double>&);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

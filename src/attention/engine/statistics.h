@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "attention/engine/job.h"
+#include "attention/engine/row_block.h"
 #include "attention/engine/schedule.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Of the job, query and keys are used. The schedule is for Pass::kWeights.
 
@@ -19,7 +19,7 @@ std::size_t weights_bytes(const Schedule<Real>& schedule);
 
 // weights[i][k], [rows, kv_len], is the weight of key k in rows[i]; it must be 0 before.
 template <class Real>
-void weights_of_rows(const Job<Real>& job, const Schedule<Real>& schedule,
+void weights_of_rows(const Call<Real>& job, const Schedule<Real>& schedule,
                      std::span<const AttentionRow> rows, TensorView<Real> weights);
 
 // Memory that statistics_of() needs beside its result.
@@ -29,7 +29,7 @@ std::size_t statistics_bytes(const Request<Real>& request, const Schedule<Real>&
 
 // Writes everything in `statistics`, made by make_statistics().
 template <class Real>
-void statistics_of(const Job<Real>& job, const Schedule<Real>& schedule,
+void statistics_of(const Call<Real>& job, const Schedule<Real>& schedule,
                    BasicAttentionStatistics<Real>& statistics);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

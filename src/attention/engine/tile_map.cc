@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 using kernels::kTileKeys;
 
@@ -37,4 +37,4 @@ const TileRun* TileMap::run_at(std::int64_t key) const {
                               [key](const TileRun& run) { return run.end <= key; });
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -8,7 +8,7 @@
 #include "attention/kernels/kernels.h"
 #include "attention/masks/bound_mask.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Neighbouring tiles that are visited alike: the keys begin ≤ k < end, where begin is a multiple of
 // kTileKeys.
@@ -57,4 +57,4 @@ class TileMap {
   std::int64_t count_ = 0;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

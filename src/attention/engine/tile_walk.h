@@ -7,10 +7,10 @@
 
 #include "attention/engine/tile_map.h"
 #include "attention/kernels/kernels.h"
-#include "heed/cancellation.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/cancellation.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Calls visit(keys of a tile) for the tiles within `keys` that any of the visitors visits, in the
 // order of keys, and asks between them whether the call was cancelled. A visitor has
@@ -30,4 +30,4 @@ void walk_tiles(std::span<Visitor> visitors, RowRange keys, const Visit& visit) 
   }
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 WeightBlock<Real>::WeightBlock(const Schedule<Real>& schedule, const WeightBlockMemory<Real>& parts,
@@ -18,7 +18,7 @@ WeightBlock<Real>::WeightBlock(const Schedule<Real>& schedule, const WeightBlock
 }
 
 template <class Real>
-void WeightBlock<Real>::start(const Job<Real>& job, std::int64_t batch,
+void WeightBlock<Real>::start(const Call<Real>& job, std::int64_t batch,
                               std::span<const RowIndex> rows) {
   job_ = &job;
   batch_ = batch;
@@ -43,4 +43,4 @@ void WeightBlock<Real>::start(const Job<Real>& job, std::int64_t batch,
 template class WeightBlock<float>;
 template class WeightBlock<double>;
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -9,7 +9,7 @@
 #include "attention/engine/panel_weights.h"
 #include "attention/engine/tile_walk.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 struct WeightPanelMemory {
@@ -58,7 +58,7 @@ class WeightBlock {
               std::byte* memory);
 
   // The first pass, over rows that share a key head, at most schedule.block_rows().
-  void start(const Job<Real>& job, std::int64_t batch, std::span<const RowIndex> rows);
+  void start(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows);
 
   std::size_t num_panels() const { return num_panels_; }
   const PanelRows<Real>& rows(std::size_t panel) const { return panels_[panel].panel_rows; }
@@ -83,7 +83,7 @@ class WeightBlock {
                [&](RowRange keys) { use(job_->keys->tile(batch_, kv_head_, keys, staging_)); });
   }
 
-  const Job<Real>* job_ = nullptr;
+  const Call<Real>* job_ = nullptr;
   std::int64_t batch_ = 0;
   std::int64_t kv_head_ = 0;
   std::int32_t most_rows_;
@@ -94,4 +94,4 @@ class WeightBlock {
   std::size_t num_panels_ = 0;
 };
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

@@ -10,7 +10,7 @@
 #include "attention/engine/weight_block.h"
 #include "attention/engine/work_queue.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
@@ -26,7 +26,7 @@ struct ChosenRowsMemory {
 template <class Real>
 class ChosenRows {
  public:
-  ChosenRows(const Job<Real>& job, const Schedule<Real>& schedule,
+  ChosenRows(const Call<Real>& job, const Schedule<Real>& schedule,
              std::span<const AttentionRow> rows, TensorView<Real> weights)
       : job_(job), schedule_(schedule), rows_(rows), weights_(weights), order_(rows.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -100,7 +100,7 @@ class ChosenRows {
                             tile.end - tile.begin, ones.data(), out.data());
   }
 
-  const Job<Real>& job_;
+  const Call<Real>& job_;
   const Schedule<Real>& schedule_;
   std::span<const AttentionRow> rows_;
   TensorView<Real> weights_;
@@ -116,16 +116,16 @@ std::size_t weights_bytes(const Schedule<Real>& schedule) {
 }
 
 template <class Real>
-void weights_of_rows(const Job<Real>& job, const Schedule<Real>& schedule,
+void weights_of_rows(const Call<Real>& job, const Schedule<Real>& schedule,
                      std::span<const AttentionRow> rows, TensorView<Real> weights) {
   ChosenRows<Real>(job, schedule, rows, weights).compute();
 }
 
 template std::size_t weights_bytes(const Schedule<float>&);
 template std::size_t weights_bytes(const Schedule<double>&);
-template void weights_of_rows(const Job<float>&, const Schedule<float>&,
+template void weights_of_rows(const Call<float>&, const Schedule<float>&,
                               std::span<const AttentionRow>, TensorView<float>);
-template void weights_of_rows(const Job<double>&, const Schedule<double>&,
+template void weights_of_rows(const Call<double>&, const Schedule<double>&,
                               std::span<const AttentionRow>, TensorView<double>);
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

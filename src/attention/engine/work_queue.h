@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0::engine {
+namespace heed { inline namespace v0 { namespace engine {
 
 // Calls compute(worker, item) for the items 0 to count − 1, each in its turn by whichever of
 // `workers` threads is free, with worker = start(number of the worker). Longer items come first, so
@@ -29,4 +29,4 @@ void deal_out(std::int64_t count, std::int64_t workers, const Start& start,
   });
 }
 
-}  // namespace heed::inline v0::engine
+}}}  // namespace heed::v0::engine

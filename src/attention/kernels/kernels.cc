@@ -1,22 +1,23 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/kernels.cc"
-#include "attention/kernels/targets.h"
+#include "simd/targets.h"
+// The targets come before what goes through them.
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/bfloat16.h"
-#include "attention/kernels/compiled.h"
+#include "attention/kernels/amx/tiles.h"
+#include "attention/kernels/bfloat16/bfloat16.h"
+#include "attention/kernels/integers/quads.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/processor.h"
-#include "attention/kernels/quads.h"
-#include "attention/kernels/tiles.h"
 #include "hwy/highway.h"
+#include "simd/compiled.h"
+#include "simd/processor.h"
 
 #if HEED_HAS_VECTORS
-#include "attention/kernels/kernel_table-inl.h"
+#include "attention/kernels/panel/kernel_table-inl.h"
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::kernels::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE {
 
 #if HEED_HAS_VECTORS
 
@@ -40,12 +41,12 @@ const KernelTable* kernel_table() { return nullptr; }
 
 #endif
 
-}  // namespace heed::inline v0::kernels::HWY_NAMESPACE
+}}}  // namespace heed::v0::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace heed::inline v0::kernels {
+namespace heed { inline namespace v0 { namespace kernels {
 
 namespace {
 
@@ -81,6 +82,6 @@ const std::vector<const KernelTable*>& supported_kernels() {
   return tables;
 }
 
-}  // namespace heed::inline v0::kernels
+}}}  // namespace heed::v0::kernels
 
 #endif  // HWY_ONCE

@@ -15,12 +15,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "attention/kernels/processor.h"
-#include "heed/config.h"
-#include "heed/data_type.h"
-#include "heed/detail/tile_loop.h"
+#include "heed/attention/tile_loop.h"
+#include "heed/core/config.h"
+#include "heed/core/data_type.h"
+#include "simd/processor.h"
+#include "simd/shapes.h"
 
-namespace heed::inline v0::kernels {
+namespace heed { inline namespace v0 { namespace kernels {
 
 // Keys are taken in tiles of this many, whose boundaries are absolute key indices: a part of the
 // canonical order of reduction.
@@ -30,20 +31,8 @@ inline constexpr std::int32_t kTileKeys = 128;
 // can be divided: a part of the canonical order of reduction, too.
 inline constexpr std::int64_t kChunkKeys = 1024;
 
-// Keys whose products a tile of AMX adds to each other before it adds them to a sum, and the most
-// dimensions of what is multiplied in tiles.
-inline constexpr std::int32_t kTileKeysTogether = 32;
-inline constexpr std::int32_t kMostTileDims = 256;
-
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
-
-// The most vectors of rows in a panel, and the most rows: of sixteen floats a vector.
-inline constexpr std::int32_t kPanelVectors = 3;
-inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
-
-// What stands for the weight of a key that is not seen, where values are guarded.
-inline constexpr float kUnseen = -1.0F;
 
 // In units of log 2: an offset below leaves what is measured from it fewer than six bits behind the
 // point, and weights that are off by more than 1 %. A row does not begin with such scores, to
@@ -112,7 +101,7 @@ struct BasicTile {
   FetchedRows fetched = {};
 };
 
-// Which weights of a panel fall: attention/philox.h says how that is decided.
+// Which weights of a panel fall: core/philox.h says how that is decided.
 template <class Real>
 struct BasicDropoutRows {
   std::array<std::array<std::uint64_t, 2>, 10> round_keys{};
@@ -417,4 +406,4 @@ const BasicKernelTable<Real>& kernels_in(const KernelTable& table) {
 // The tables this processor can run, the best first; empty where only the reference can.
 const std::vector<const KernelTable*>& supported_kernels();
 
-}  // namespace heed::inline v0::kernels
+}}}  // namespace heed::v0::kernels

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "attention/kernels/stored_tile.h"
-#include "heed/mask.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // Memory of one thread into which a tile may be copied; null where tiles of that kind never are.
 template <class Real>
@@ -42,4 +42,4 @@ class KeySource {
   }
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -6,7 +6,7 @@
 #include "attention/keys/key_source.h"
 #include "attention/keys/tensor_keys.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // The keys from `first` on as tensors of their own. No others may be asked for.
 template <class Real>
@@ -33,4 +33,4 @@ class SegmentKeys final : public KeySource<Real> {
   std::int64_t first_;
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

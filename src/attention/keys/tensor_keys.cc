@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -123,4 +123,4 @@ template StagedTensors staged_tensors<double>(const AttentionShapes&);
 template class TensorKeys<float>;
 template class TensorKeys<double>;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

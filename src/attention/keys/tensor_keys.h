@@ -4,11 +4,11 @@
 #include <cstdint>
 
 #include "attention/keys/key_source.h"
-#include "attention/request.h"
-#include "attention/rows.h"
-#include "heed/plan.h"
+#include "attention/request/request.h"
+#include "attention/request/tensor_rows.h"
+#include "heed/attention/plan.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // Which tiles are copied: those of another type than Real, and those whose rows lie so far apart
 // that many queries read them faster from a copy.
@@ -60,4 +60,4 @@ class TensorKeys final : public KeySource<Real> {
   Rows value_;
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

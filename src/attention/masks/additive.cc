@@ -8,9 +8,9 @@
 
 #include "attention/masks/broadcast_tensor.h"
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -75,4 +75,4 @@ Mask Mask::additive(Tensor<float>&& added) {
   return Mask(std::make_shared<AdditiveMask>(BroadcastTensor<float>(std::move(added))));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -11,7 +11,7 @@
 
 #include "attention/masks/mask_part.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Offsets beyond any position are refused, so that sums of them do not overflow.
 inline constexpr std::int64_t kMaxOffset = std::int64_t{1} << 32;
@@ -83,4 +83,4 @@ class Aligned : public MaskPart {
   Alignment alignment_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

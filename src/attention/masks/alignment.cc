@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "attention/masks/aligned.h"
-#include "attention/query_offsets.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "attention/masks/query_offsets.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace detail {
 
@@ -112,4 +112,4 @@ std::string Alignment::description() const {
   return "";
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

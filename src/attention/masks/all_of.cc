@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 using kernels::kTileKeys;
 using kernels::Visibility;
@@ -163,4 +163,4 @@ std::int64_t AllOf::first_above_one(const Ask& ask) const {
   return 1;
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

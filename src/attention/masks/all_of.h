@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // A value; copies share the parts. Everything but check() may assume that check() passed for the
 // same shape.
@@ -74,4 +74,4 @@ class AllOf {
   std::vector<std::shared_ptr<const MaskPart>> parts_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -10,10 +10,10 @@
 
 #include "attention/masks/all_of.h"
 #include "attention/masks/mask_part.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -149,4 +149,4 @@ Mask operator|(const Mask& a, const Mask& b) {
   return Mask(std::make_shared<AnyOf>(std::move(masks)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

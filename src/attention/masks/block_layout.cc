@@ -1,5 +1,5 @@
 // Layouts of blocks: whether they may be trusted, and those of masks.
-#include "heed/block_layout.h"
+#include "heed/attention/block_layout.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,10 @@
 
 #include "attention/masks/aligned.h"
 #include "attention/masks/bound_mask.h"
-#include "heed/cancellation.h"
-#include "heed/error.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -186,4 +186,4 @@ BlockLayout BlockLayout::from(const Mask& mask, const ScoreShape& shape, std::in
   return layout;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

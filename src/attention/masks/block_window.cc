@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "attention/masks/aligned.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -45,4 +45,4 @@ Mask block_window(std::int64_t left, std::int64_t right, std::int64_t block, Ali
   return Mask(std::make_shared<BlockWindow>(left, right, block, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -11,11 +11,11 @@
 
 #include "attention/masks/all_of.h"
 #include "attention/masks/mask_part.h"
-#include "heed/block_layout.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/block_layout.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -179,4 +179,4 @@ Mask Mask::blocks(BlockLayout layout, const Mask& partial) {
   return Mask(std::make_shared<BlocksMask>(std::move(layout), partial));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,9 +8,9 @@
 
 #include "attention/masks/broadcast_tensor.h"
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -122,4 +122,4 @@ Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t padding_
   return Mask::allow(std::move(allowed));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "attention/query_offsets.h"
+#include "attention/masks/query_offsets.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -62,4 +62,4 @@ template void BoundMask::fill_added(const kernels::BasicScoreTile<float>&,
 template void BoundMask::fill_added(const kernels::BasicScoreTile<double>&,
                                     const kernels::BasicKernelTable<double>&) const;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

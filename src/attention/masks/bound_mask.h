@@ -5,9 +5,9 @@
 
 #include "attention/masks/all_of.h"
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // The answers of a mask for one score tensor. Construction checks that the mask fits.
 class BoundMask {
@@ -73,4 +73,4 @@ class BoundMask {
   std::int64_t query_step_;
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "attention/masks/mask_part.h"
-#include "heed/error.h"
-#include "heed/tensor.h"
+#include "heed/core/error.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Its own memory, or a look at the caller's.
 template <class T>
@@ -85,4 +85,4 @@ class BroadcastTensor {
   TensorView<const T> view_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "attention/masks/aligned.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -27,4 +27,4 @@ Mask causal_top_left() { return causal(Alignment::top_left()); }
 Mask causal_bottom_right() { return causal(Alignment::bottom_right()); }
 Mask causal(std::int64_t offset) { return causal(Alignment::offset(offset)); }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -57,4 +57,4 @@ Mask documents(std::vector<std::int64_t> cu_seqlens) {
   return Mask(std::make_shared<Documents>(std::move(cu_seqlens)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

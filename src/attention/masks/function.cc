@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 detail::MaskFunction::~MaskFunction() = default;
 
@@ -75,4 +75,4 @@ Mask Mask::where_function(std::shared_ptr<const detail::MaskFunction> function) 
   return Mask(std::make_shared<FunctionMask>(std::move(function)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

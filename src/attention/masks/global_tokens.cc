@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "attention/masks/position_mask.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -53,4 +53,4 @@ Mask global_tokens(std::int64_t count, Alignment alignment) {
   return Mask(std::make_shared<GlobalTokens>(count, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

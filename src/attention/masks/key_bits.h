@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "attention/kernels/kernels.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Some keys of a tile: bit j is the j-th. None to begin with.
 class KeyBits {
@@ -82,4 +82,4 @@ class KeyBits {
 // What several rows see of one tile.
 using RowBits = std::array<KeyBits, kernels::kMaxPanelWidth>;
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

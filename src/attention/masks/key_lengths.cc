@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "attention/masks/aligned.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -46,4 +46,4 @@ Mask key_lengths(std::vector<std::int64_t> lengths) {
   return Mask(std::make_shared<KeyLengths>(std::move(lengths)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -1,5 +1,5 @@
 // The mask as a value: its parts, and what they come to as a tensor or as text.
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,10 @@
 #include "attention/masks/all_of.h"
 #include "attention/masks/bound_mask.h"
 #include "attention/masks/mask_part.h"
-#include "heed/cancellation.h"
-#include "heed/parallel.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -180,4 +180,4 @@ std::vector<std::string> to_lines(const Mask& mask, const ScoreShape& shape,
   return lines;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 GroupRanges MaskPart::ranges(const ScoreShape& shape, const RowGroup& rows) const {
   GroupRanges found{{0, shape.kv_len}, {shape.kv_len, 0}};
@@ -46,4 +46,4 @@ void MaskPart::hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys
   }
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,10 +7,10 @@
 
 #include "attention/kernels/kernels.h"
 #include "attention/masks/key_bits.h"
-#include "heed/mask.h"
-#include "heed/statistics.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/statistics.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // A score by its indices: q counts from the first query of the call.
 struct ScoreIndex {
@@ -151,4 +151,4 @@ inline std::int64_t tile_of(RowRange keys) {
   return keys.begin / kernels::kTileKeys * kernels::kTileKeys;
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
@@ -212,4 +212,4 @@ void MaskArguments::end() const {
   if (next_ < arguments_.size()) refuse("')': this argument is one too many");
 }
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

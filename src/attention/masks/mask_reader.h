@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Reads words one after the other, and passes the spaces behind each. What throws, throws
 // InvalidArgument that shows the text, with a caret below the place.
@@ -91,4 +91,4 @@ class MaskArguments {
   std::size_t end_ = 0;  // the place of ")", or behind the name
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

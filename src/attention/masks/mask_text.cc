@@ -1,5 +1,5 @@
 // Masks read from text: the words in which they describe themselves.
-#include "heed/mask_text.h"
+#include "heed/attention/mask_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,9 +13,9 @@
 
 #include "attention/masks/mask_reader.h"
 #include "core/closest_name.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -229,4 +229,4 @@ Mask parse_mask(std::string_view text) {
   return MaskParser(text).whole();
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

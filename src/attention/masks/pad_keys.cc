@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include "attention/kernels/kernels.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -53,4 +53,4 @@ Tensor<float> pad_keys(FloatView added, std::int64_t kv_len) {
   return padded(added, kv_len, -std::numeric_limits<float>::infinity());
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -9,7 +9,7 @@
 
 #include "attention/masks/mask_part.h"
 
-namespace heed::inline v0::detail {
+namespace heed { inline namespace v0 { namespace detail {
 
 // Part::sees(position, key) is the rule, and Part::seen(position, first_key) the same for the keys
 // of a tile. What a part knows of ranges of positions and keys it says in
@@ -93,4 +93,4 @@ class PositionMask : public IrregularPart {
   Alignment alignment_;
 };
 
-}  // namespace heed::inline v0::detail
+}}}  // namespace heed::v0::detail

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "attention/masks/aligned.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -37,4 +37,4 @@ Mask prefix(std::int64_t length, Alignment alignment) {
   return Mask(std::make_shared<Prefix>(length, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

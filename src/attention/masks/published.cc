@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "attention/masks/aligned.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 Mask longformer(std::int64_t window, std::int64_t global, Alignment alignment) {
   if (window < 0) {
@@ -40,4 +40,4 @@ Mask bigbird(const BigBird& numbers, Alignment alignment) {
                        std::move(alignment));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

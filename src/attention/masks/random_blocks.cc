@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "attention/masks/aligned.h"
-#include "attention/philox.h"
-#include "heed/mask.h"
+#include "core/philox.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -222,4 +222,4 @@ Mask random_blocks(const RandomBlocks& drawn, Alignment alignment) {
   return Mask(std::make_shared<RandomBlocksMask>(drawn, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "attention/masks/mask_part.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -46,4 +46,4 @@ Mask Mask::rows(std::vector<RowRange> ranges) {
   return Mask(std::make_shared<GivenRows>(std::move(ranges)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

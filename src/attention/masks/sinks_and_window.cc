@@ -9,7 +9,7 @@
 
 #include "attention/masks/aligned.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -106,4 +106,4 @@ Mask streaming(std::int64_t sinks, std::int64_t window, Alignment alignment) {
       std::make_shared<SinksAndWindow>(sinks, window, Future::kHidden, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

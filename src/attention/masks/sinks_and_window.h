@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // A query at position p sees the keys k < sinks and k > p − window.
 Mask sinks_and_window(std::int64_t sinks, std::int64_t window);
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "attention/masks/aligned.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -45,4 +45,4 @@ Mask sliding_window(std::int64_t left, std::int64_t right, Alignment alignment) 
   return Mask(std::make_shared<SlidingWindow>(left, right, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -9,10 +9,10 @@
 
 #include "attention/masks/aligned.h"
 #include "attention/masks/position_mask.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -147,4 +147,4 @@ Mask dilated(std::int64_t window, std::int64_t step, Alignment alignment) {
   return Mask(std::make_shared<Dilated>(window, step, std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

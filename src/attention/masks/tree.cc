@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "attention/masks/mask_part.h"
-#include "heed/error.h"
-#include "heed/mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -139,4 +139,4 @@ Mask Mask::tree(std::vector<std::int64_t> parents, Alignment alignment) {
   return Mask(std::make_shared<TreeMask>(std::move(parents), std::move(alignment)));
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "attention/kernels/recurrence.h"
-#include "attention/target.h"
-#include "heed/cancellation.h"
-#include "heed/convert.h"
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "attention/kernels/recurrence/recurrence.h"
+#include "attention/kernels/target.h"
+#include "heed/attention/reference.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/convert.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0::recurrent {
+namespace heed { inline namespace v0 { namespace recurrent {
 
 namespace {
 
@@ -277,9 +277,9 @@ Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView qu
   return out;
 }
 
-}  // namespace heed::inline v0::recurrent
+}}}  // namespace heed::v0::recurrent
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 LinearAttentionOutput<float> linear_attention(FloatView query, FloatView key, FloatView value,
                                               const LinearAttentionOptions& options) {
@@ -322,4 +322,4 @@ Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleVie
   return reference::feature_map_attention(query, key, value, options);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "attention/kernels/kernels.h"
-#include "attention/recurrent/problem.h"
+#include "attention/request/linear_attention.h"
 
-namespace heed::inline v0::recurrent {
+namespace heed { inline namespace v0 { namespace recurrent {
 
 LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table,
                                                const Problem<float>& problem);
@@ -12,4 +12,4 @@ LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table
 Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView query, FloatView key,
                                  FloatView value, const FeatureMapOptions& options);
 
-}  // namespace heed::inline v0::recurrent
+}}}  // namespace heed::v0::recurrent

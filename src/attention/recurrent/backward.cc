@@ -5,15 +5,13 @@
 #include <numeric>
 #include <vector>
 
-#include "attention/dot.h"
-#include "attention/recurrent/problem.h"
-#include "attention/request.h"
-#include "heed/cancellation.h"
-#include "heed/parallel.h"
+#include "attention/reference/dot.h"
+#include "attention/request/linear_attention.h"
+#include "attention/request/request.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0::recurrent {
-
-namespace {
+namespace heed { inline namespace v0 { namespace recurrent { namespace {
 
 // Every so many tokens a state is kept; those between are computed anew.
 constexpr std::int64_t kChunk = 32;
@@ -237,9 +235,9 @@ LinearAttentionGradients<Real> backward(const LinearAttentionLoss<Real>& loss,
 
 }  // namespace
 
-}  // namespace heed::inline v0::recurrent
+}}}  // namespace heed::v0::recurrent
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 LinearAttentionGradients<float> linear_attention_backward(const LinearAttentionLoss<float>& loss,
                                                           FloatView query, FloatView key,
@@ -254,4 +252,4 @@ LinearAttentionGradients<double> linear_attention_backward(
   return recurrent::backward<double>(loss, query, key, value, options);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/recurrent/problem.h"
-#include "attention/request.h"
-#include "heed/cancellation.h"
-#include "heed/parallel.h"
+#include "attention/request/linear_attention.h"
+#include "attention/request/request.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
 
-namespace heed::inline v0::recurrent {
-
-namespace {
+namespace heed { inline namespace v0 { namespace recurrent { namespace {
 
 template <class Real>
 struct FeatureMapProblem {
@@ -171,9 +169,9 @@ FeatureMapGradients<Real> feature_map_backward(const FeatureMapProblem<Real>& pr
 
 }  // namespace
 
-}  // namespace heed::inline v0::recurrent
+}}}  // namespace heed::v0::recurrent
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 FeatureMapGradients<float> feature_map_attention_backward(FloatView grad_out, FloatView query,
                                                           FloatView key, FloatView value,
@@ -193,4 +191,4 @@ FeatureMapGradients<double> feature_map_attention_backward(DoubleView grad_out, 
        query, key, value});
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

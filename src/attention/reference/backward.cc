@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "attention/option_gradients.h"
 #include "attention/reference/bfloat16.h"
 #include "attention/reference/row.h"
-#include "heed/reference.h"
+#include "attention/request/option_gradients.h"
+#include "heed/attention/reference.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
@@ -197,4 +197,4 @@ Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, Doub
   return check_and_compute(grad_out, query, key, value, options);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -1,10 +1,10 @@
 // The reference's backward pass on checked arguments.
 #pragma once
 
-#include "attention/request.h"
-#include "heed/reference.h"
+#include "attention/request/request.h"
+#include "heed/attention/reference.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // The gradients of the batch entries in `batches` only, those of query, key and value counted from
 // the first of them.
@@ -12,4 +12,4 @@ template <class Real>
 Gradients<Real> backward(const Problem<Real>& problem, TensorView<const Real> grad_out,
                          RowRange batches);
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -1,12 +1,12 @@
 // Tensors of bfloat16 for plain loops.
 #pragma once
 
-#include "attention/request.h"
-#include "heed/convert.h"
-#include "heed/half.h"
-#include "heed/tensor.h"
+#include "attention/request/request.h"
+#include "heed/core/convert.h"
+#include "heed/core/half.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // The tensors of a problem as floats.
 struct Floats {
@@ -28,4 +28,4 @@ struct Floats {
   }
 };
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

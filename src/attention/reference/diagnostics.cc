@@ -5,9 +5,9 @@
 
 #include "attention/reference/entropy.h"
 #include "attention/reference/row.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
@@ -113,4 +113,4 @@ AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView key,
   return diagnose(problem, diagnostics);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "attention/pattern_sums.h"
-#include "attention/request.h"
-#include "heed/function_ref.h"
+#include "attention/heads/pattern_sums.h"
+#include "attention/request/request.h"
+#include "heed/core/function_ref.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // The weights of a query in one head; keys that it does not see have 0.
 struct SeenWeights {
@@ -27,4 +27,4 @@ AttentionDiagnostics diagnose_rows(const ScoreShape& shape, const DiagnosticsOpt
 template <class Real>
 AttentionDiagnostics diagnose(const Problem<Real>& problem, const DiagnosticsOptions& lengths);
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

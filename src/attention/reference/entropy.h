@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // w ln w, which is 0 at 0 and NaN of NaN; an entropy is −Σ of it.
 template <class Real>
@@ -11,4 +11,4 @@ Real weight_times_log(Real weight) {
   return weight == 0 ? Real{0} : weight * std::log(weight);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -1,10 +1,10 @@
 // Attention whose scores and weights pass through functions of whole matrices.
 #include "attention/reference/row.h"
-#include "attention/request.h"
-#include "heed/cancellation.h"
-#include "heed/reference.h"
+#include "attention/request/request.h"
+#include "heed/attention/reference.h"
+#include "heed/core/cancellation.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
@@ -72,4 +72,4 @@ Tensor<double> flex_attention(DoubleView query, DoubleView key, DoubleView value
   return attend(query, key, value, options);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

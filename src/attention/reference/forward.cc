@@ -6,7 +6,7 @@
 #include "attention/reference/bfloat16.h"
 #include "attention/reference/row.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
@@ -109,4 +109,4 @@ Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
   return forward(problem, {0, problem.shape.batch}, keep);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -1,13 +1,13 @@
 // The reference on checked arguments.
 #pragma once
 
-#include "attention/request.h"
-#include "heed/reference.h"
+#include "attention/request/request.h"
+#include "heed/attention/reference.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // The result for the batch entries in `batches` only, counted from the first of them.
 template <class Real>
 Result<Real> forward(const Problem<Real>& problem, RowRange batches, Keep keep = Keep::kNothing);
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

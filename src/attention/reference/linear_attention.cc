@@ -1,11 +1,12 @@
 // Linear attention token by token, and feature maps by their definition, in plain loops.
+#include "attention/request/linear_attention.h"
+
 #include <cmath>
 
-#include "attention/recurrent/problem.h"
-#include "heed/cancellation.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/cancellation.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -163,4 +164,4 @@ Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleVie
 
 }  // namespace reference
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

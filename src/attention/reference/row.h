@@ -7,14 +7,14 @@
 #include <span>
 #include <vector>
 
-#include "attention/dot.h"
+#include "attention/reference/dot.h"
 #include "attention/reference/softmax.h"
-#include "attention/request.h"
-#include "heed/cancellation.h"
-#include "heed/dual.h"
-#include "heed/half.h"
+#include "attention/request/request.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/dual.h"
+#include "heed/core/half.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // Row [batch, head, index] of a rank-4 tensor with a contiguous innermost dimension.
 template <class T>
@@ -125,4 +125,4 @@ class Row {
   std::vector<Real> scaled_query_;
 };
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

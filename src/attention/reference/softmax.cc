@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
@@ -72,4 +72,4 @@ Tensor<double> softmax_backward(DoubleView grad_weights, DoubleView weights) {
   return backward(grad_weights, weights);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

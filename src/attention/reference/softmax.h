@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 // Whether a masked score takes part at all. NaN does: it must show.
 template <class Real>
@@ -59,4 +59,4 @@ Real softmax_backward_row(std::span<const Real> grad_weights, std::span<const Re
   return sum;
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -8,9 +8,9 @@
 
 #include "attention/reference/entropy.h"
 #include "attention/reference/row.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
@@ -166,4 +166,4 @@ BasicAttentionStatistics<double> attention_statistics(DoubleView query, DoubleVi
   return reference::statistics(query, key, options, statistics);
 }
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

@@ -3,10 +3,10 @@
 
 #include <span>
 
-#include "attention/request.h"
-#include "heed/statistics.h"
+#include "attention/request/request.h"
+#include "heed/attention/statistics.h"
 
-namespace heed::inline v0::reference {
+namespace heed { inline namespace v0 { namespace reference {
 
 template <class Real>
 Tensor<Real> weights_of_rows(const Problem<Real>& problem, std::span<const AttentionRow> rows);
@@ -14,4 +14,4 @@ Tensor<Real> weights_of_rows(const Problem<Real>& problem, std::span<const Atten
 template <class Real>
 BasicAttentionStatistics<Real> statistics_of(const Problem<Real>& problem, std::int64_t top_k);
 
-}  // namespace heed::inline v0::reference
+}}}  // namespace heed::v0::reference

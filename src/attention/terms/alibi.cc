@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <memory>
 
-#include "attention/kernels/backward.h"
-#include "attention/request.h"
+#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
+#include "core/check_tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -75,4 +75,4 @@ auto TermFactory<Real>::alibi(const Input& input) -> Pointer {
 template auto TermFactory<float>::alibi(const Input&) -> Pointer;
 template auto TermFactory<double>::alibi(const Input&) -> Pointer;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "attention/kernels/backward.h"
+#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -95,4 +95,4 @@ auto TermFactory<Real>::bias(const Input& input) -> Pointer {
 template auto TermFactory<float>::bias(const Input&) -> Pointer;
 template auto TermFactory<double>::bias(const Input&) -> Pointer;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "attention/kernels/kernels.h"
-#include "heed/relative_position.h"
+#include "heed/attention/relative_position.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // Rows of a tile whose distances lie close together.
 struct CloseRows {
@@ -88,4 +88,4 @@ class DistanceEntries {
   std::array<std::int16_t, CloseRows::kMostDistances> numbers_;
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

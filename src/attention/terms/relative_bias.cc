@@ -9,11 +9,11 @@
 #include <memory>
 #include <vector>
 
-#include "attention/kernels/backward.h"
-#include "attention/request.h"
+#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
+#include "core/check_tensor.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -189,4 +189,4 @@ auto TermFactory<Real>::relative_bias(const Input& input) -> Pointer {
 template auto TermFactory<float>::relative_bias(const Input&) -> Pointer;
 template auto TermFactory<double>::relative_bias(const Input&) -> Pointer;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -10,13 +10,13 @@
 #include <memory>
 #include <utility>
 
-#include "attention/kernels/backward.h"
-#include "attention/request.h"
+#include "attention/kernels/panel/backward.h"
 #include "attention/terms/distance_entries.h"
 #include "attention/terms/terms.h"
-#include "heed/error.h"
+#include "core/check_tensor.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -332,4 +332,4 @@ template auto TermFactory<double>::relative_keys(const Input&) -> Pointer;
 template auto TermFactory<float>::relative_values(const Input&) -> Pointer;
 template auto TermFactory<double>::relative_values(const Input&) -> Pointer;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -5,7 +5,7 @@
 
 #include "attention/terms/terms.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 detail::ScoreFunction::~ScoreFunction() = default;
 
@@ -58,4 +58,4 @@ auto TermFactory<Real>::score_mod(const Input& input) -> Pointer {
 template auto TermFactory<float>::score_mod(const Input&) -> Pointer;
 template auto TermFactory<double>::score_mod(const Input&) -> Pointer;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -6,10 +6,10 @@
 
 #include "attention/kernels/kernels.h"
 #include "attention/masks/mask_part.h"
-#include "heed/attention_backward.h"
-#include "heed/dual.h"
+#include "heed/attention/backward.h"
+#include "heed/core/dual.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // Where a task of the backward pass sums the gradient of something that has an element of its own
 // for heads, queries or keys: that of head h, query q and key k, counted from the task's first, at
@@ -143,4 +143,4 @@ class FormulaTerm : public ScoreTerm<Real> {
   }
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 
-#include "attention/kernels/backward.h"
+#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -52,4 +52,4 @@ auto TermFactory<Real>::softcap(const Input& input) -> Pointer {
 template auto TermFactory<float>::softcap(const Input&) -> Pointer;
 template auto TermFactory<double>::softcap(const Input&) -> Pointer;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 template <class Real>
 Terms<Real>::Terms(const TermInput<Real>& input) {
@@ -40,4 +40,4 @@ std::string Terms<Real>::description() const {
 template class Terms<float>;
 template class Terms<double>;
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

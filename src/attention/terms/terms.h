@@ -10,9 +10,9 @@
 
 #include "attention/terms/score_term.h"
 #include "heed/attention.h"
-#include "heed/plan.h"
+#include "heed/attention/plan.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 // What terms are made of: options, and what these must fit.
 template <class Real>
@@ -77,4 +77,4 @@ struct TermFactory {
                                        relative_bias, relative_keys, relative_values};
 };
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

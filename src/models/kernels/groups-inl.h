@@ -12,7 +12,7 @@
 #include "models/kernels/weight_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 inline constexpr int kGroupVectors = static_cast<int>(kGroupRows) / kLanes;
 // A row of numbers has two vectors of rows of weights at a time; more of them fill the registers
@@ -145,7 +145,7 @@ void multiply_groups(const WeightRows& w, const InputRows& x, float* out, std::i
   }
 }
 
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_MODELS_GROUPS_INL_H_

@@ -8,15 +8,15 @@
 
 #include <algorithm>
 
-#include "attention/kernels/register_block-inl.h"
-#include "attention/kernels/transpose-inl.h"
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
 #include "models/weight_format.h"
 #include "models/weight_groups.h"
+#include "simd/register_block-inl.h"
+#include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 namespace registers = kernels::HWY_NAMESPACE::f32;
 
@@ -134,7 +134,7 @@ void multiply_decoded(const WeightRows& w, const InputRows& x, const Decode& dec
   }
 }
 
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_MODELS_PANELS_INL_H_

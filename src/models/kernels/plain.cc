@@ -5,7 +5,7 @@
 #include "models/weight_format.h"
 #include "models/weight_groups.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -45,4 +45,4 @@ const WeightKernels& plain_weight_kernels() {
   return kKernels;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

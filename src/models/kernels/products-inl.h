@@ -11,7 +11,7 @@
 #include "models/kernels/weight_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 // One sum for each of kRows rows of numbers.
 template <class Vector, int kRows>
@@ -176,7 +176,7 @@ inline void multiply_few_rows(const WeightRows& w, const InputRows& x, float* ou
   }
 }
 
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_MODELS_PRODUCTS_INL_H_

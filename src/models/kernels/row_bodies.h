@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <iterator>
 
-#include "heed/dual.h"
+#include "heed/core/dual.h"
 #include "models/kernels/row_functions.h"
 #include "nn/ops/loop_bodies.h"
 
-namespace heed::inline v0::models::row_bodies {
+namespace heed { inline namespace v0 { namespace models::row_bodies {
 
 // exp(z²) · erfc(z) = t · Q(t), t = 1 / (1 + z/2), for 0 ≤ z ≤ 10 within 4.3e-8 of itself: the
 // minimax polynomial of degree 8, the constant term first.
@@ -65,4 +65,4 @@ inline constexpr float kErfcCoefficients[] = {0.282086432F, 0.282375276F,   0.24
   scale_and_shift(norm, 0, static_cast<float>(1 / std::sqrt(square + norm.epsilon)), x, y);
 }
 
-}  // namespace heed::inline v0::models::row_bodies
+}}}  // namespace heed::v0::models::row_bodies

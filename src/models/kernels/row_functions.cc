@@ -1,16 +1,17 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/row_functions.cc"
-#include "attention/kernels/targets.h"
+#include "simd/targets.h"
+// The targets come before what goes through them.
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/compiled.h"
-#include "attention/target.h"
+#include "attention/kernels/target.h"
 #include "hwy/highway.h"
 #include "models/kernels/row_bodies.h"
 #include "models/kernels/row_functions.h"
+#include "simd/compiled.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 namespace {
 
@@ -52,12 +53,12 @@ const RowFunctions* table() {
   return &functions;
 }
 
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -70,6 +71,6 @@ const RowFunctions& row_functions() {
   return functions;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models
 
 #endif  // HWY_ONCE

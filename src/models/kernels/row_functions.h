@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // What a norm does to a row: y = (x − mean) / √(variance + epsilon) · weight + bias, or, of RMS
 // norms, y = x / √(mean of x² + epsilon) · weight.
@@ -37,4 +37,4 @@ struct RowFunctions {
 // reference. Throws InvalidArgument as attention does.
 const RowFunctions& row_functions();
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

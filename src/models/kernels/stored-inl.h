@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "heed/half.h"
+#include "heed/core/half.h"
 #include "hwy/highway.h"
 #include "models/weight_format.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -152,7 +152,7 @@ struct StoredNibbles {
 using StoredQ40 = StoredNibbles<1, -8>;
 using StoredQ41 = StoredNibbles<2, 0>;
 
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_MODELS_STORED_INL_H_

@@ -1,16 +1,17 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/weight_kernels.cc"
-#include "attention/kernels/targets.h"
+#include "simd/targets.h"
+// The targets come before what goes through them.
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
 #include <algorithm>
 #include <string_view>
 
-#include "attention/kernels/compiled.h"
-#include "attention/target.h"
+#include "attention/kernels/target.h"
 #include "hwy/highway.h"
 #include "models/decode.h"
 #include "models/kernels/weight_kernels.h"
+#include "simd/compiled.h"
 
 #if HEED_HAS_VECTORS
 
@@ -18,7 +19,7 @@
 #include "models/kernels/products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 namespace {
 
@@ -91,20 +92,20 @@ const WeightKernels* weight_kernels() {
   return &kernels;
 }
 
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #else
 
-namespace heed::inline v0::models::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 const WeightKernels* weight_kernels() { return nullptr; }
-}  // namespace heed::inline v0::models::HWY_NAMESPACE
+}}}  // namespace heed::v0::models::HWY_NAMESPACE
 
 #endif
 
 #if HWY_ONCE
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
@@ -135,6 +136,6 @@ const WeightKernels& weight_kernels_in_use() {
   return kernels;
 }
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models
 
 #endif  // HWY_ONCE

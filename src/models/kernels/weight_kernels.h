@@ -9,7 +9,7 @@
 #include "heed/models/checkpoint.h"
 #include "models/weight_format.h"
 
-namespace heed::inline v0::models {
+namespace heed { inline namespace v0 { namespace models {
 
 // The most rows of numbers that are multiplied in one pass over the weights.
 inline constexpr std::int64_t kMostInputRows = 4;
@@ -91,4 +91,4 @@ const std::vector<const WeightKernels*>& supported_weight_kernels();
 // InvalidArgument as attention does.
 const WeightKernels& weight_kernels_in_use();
 
-}  // namespace heed::inline v0::models
+}}}  // namespace heed::v0::models

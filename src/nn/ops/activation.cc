@@ -1,8 +1,8 @@
-#include "heed/dual.h"
+#include "heed/core/dual.h"
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -62,4 +62,4 @@ template HEED_API Variable<double> sigmoid(const Variable<double>&);
 template HEED_API Variable<double> exp(const Variable<double>&);
 template HEED_API Variable<double> log(const Variable<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -2,13 +2,13 @@
 
 #include <vector>
 
-#include "heed/dual.h"
+#include "heed/core/dual.h"
+#include "heed/core/parallel.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
-#include "heed/parallel.h"
 #include "nn/divided_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -146,4 +146,4 @@ template HEED_API Variable<float> additive_scores(const Variable<float>&, const 
 template HEED_API Variable<double> additive_scores(const Variable<double>&, const Variable<double>&,
                                                    const Variable<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -2,7 +2,7 @@
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -81,4 +81,4 @@ template HEED_API Variable<double> sub(const Variable<double>&, const Variable<d
 template HEED_API Variable<double> mul(const Variable<double>&, const Variable<double>&);
 template HEED_API Variable<double> scale(const Variable<double>&, double);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -9,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "heed/attention_backward.h"
-#include "heed/distributed.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/plan.h"
+#include "heed/distributed/attention.h"
 #include "heed/nn/context_parallel.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
-#include "heed/plan.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/heads.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -310,4 +310,4 @@ template HEED_API Variable<double> attention(const Variable<double>&, const Vari
                                              const Variable<double>&, const AttentionOptions64&,
                                              const LearnedTerms<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -8,7 +8,7 @@
 
 #include "nn/divided_tokens.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -56,4 +56,4 @@ template HEED_API Variable<double> attention_weights(const Variable<double>&,
                                                      const AttentionOptions64&,
                                                      const LearnedTerms<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

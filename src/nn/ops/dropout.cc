@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "attention/philox.h"
+#include "attention/masks/dropout_mask.h"
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -51,4 +51,4 @@ Variable<T> dropout(const Variable<T>& x, const heed::Dropout& dropout) {
 template HEED_API Variable<float> dropout(const Variable<float>&, const heed::Dropout&);
 template HEED_API Variable<double> dropout(const Variable<double>&, const heed::Dropout&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "core/huge_pages.h"
+#include "heed/core/parallel.h"
 #include "heed/nn/tape.h"
-#include "heed/parallel.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // Elements per chunk of a loop with little arithmetic: a chunk takes some 10 µs.
 inline constexpr std::int64_t kElementGrain = 16384;
@@ -75,4 +75,4 @@ void for_each_row(const Shape& shape, F body) {
                });
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

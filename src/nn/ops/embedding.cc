@@ -8,7 +8,7 @@
 #include "heed/nn/tape.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -68,4 +68,4 @@ template HEED_API Variable<float> embedding(TensorView<const std::int64_t>, cons
 template HEED_API Variable<double> embedding(TensorView<const std::int64_t>,
                                              const Variable<double>&, std::optional<std::int64_t>);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

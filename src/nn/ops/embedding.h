@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // The rows of `table` [num_embeddings, embedding_dim] that ids [...] name: [..., embedding_dim].
 // @throws InvalidArgument when the table is no matrix or an id is not one of its rows.
 template <class T>
 Tensor<T> gather_rows(TensorView<const std::int64_t> ids, TensorView<const T> table);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "heed/linear_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "nn/divided_tokens.h"
@@ -8,7 +8,7 @@
 #include "nn/ops/heads.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -53,4 +53,4 @@ template HEED_API Variable<double> feature_map_attention(const Heads<double>&, c
                                                          const Heads<double>&,
                                                          const FeatureMapOptions&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

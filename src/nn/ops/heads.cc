@@ -8,7 +8,7 @@
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 template <class T>
 void check_heads(const char* function, const char* name, const Heads<T>& heads) {
@@ -75,4 +75,4 @@ template DoubleView heads_in(const DoubleView&, const HeadColumns&);
 template void give_heads(Step<float>&, std::size_t, const SavedHeads<float>&, Tensor<float>);
 template void give_heads(Step<double>&, std::size_t, const SavedHeads<double>&, Tensor<double>);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,7 +6,7 @@
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // Throws InvalidArgument, naming `function` and the operand, unless the columns are there.
 template <class T>
@@ -37,4 +37,4 @@ struct SavedHeads {
 template <class T>
 void give_heads(Step<T>& step, std::size_t input, const SavedHeads<T>& heads, Tensor<T> grad);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -6,7 +6,7 @@
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -140,4 +140,4 @@ template HEED_API Variable<float> layer_norm(const Variable<float>&, const Varia
 template HEED_API Variable<double> layer_norm(const Variable<double>&, const Variable<double>&,
                                               const Variable<double>&, double);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

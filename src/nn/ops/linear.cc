@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/blas.h"
 #include "heed/nn/ops.h"
+#include "nn/blas.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -97,4 +97,4 @@ template HEED_API Variable<float> linear(const Variable<float>&, const Variable<
 template HEED_API Variable<double> linear(const Variable<double>&, const Variable<double>&,
                                           const Variable<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -1,9 +1,9 @@
 // y = x · weightᵀ + bias on plain tensors.
 #pragma once
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // x [..., in_features] contiguous, weight [out_features, in_features], bias [out_features] or
 // empty.
@@ -12,4 +12,4 @@ template <class T>
 Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
                          TensorView<const T> bias);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

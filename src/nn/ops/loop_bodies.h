@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "heed/dual.h"
+#include "heed/core/dual.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed::inline v0::nn::loop_bodies {
+namespace heed { inline namespace v0 { namespace nn::loop_bodies {
 
 // Sums, and maxima, of which none waits for the others.
 inline constexpr std::int64_t kLanes = 32;
@@ -115,4 +115,4 @@ template <class T>
   }
 }
 
-}  // namespace heed::inline v0::nn::loop_bodies
+}}}  // namespace heed::v0::nn::loop_bodies

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "core/blas.h"
 #include "heed/nn/tape.h"
+#include "nn/blas.h"
 #include "nn/divided_tokens.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/lstm_scan.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -163,4 +163,4 @@ template HEED_API LstmOutput<float> lstm(const Variable<float>&, const LstmParam
 template HEED_API LstmOutput<double> lstm(const Variable<double>&, const LstmParameters<double>&,
                                           const LstmState<double>&, const LstmSteps&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

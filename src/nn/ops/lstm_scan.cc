@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/blas.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
+#include "nn/blas.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
 // Sequences per chunk, each of which walks through time on its own, without waiting for others at
-// every step. Products of so few rows run at 79 % of their full speed (core/blas.cc).
+// every step. Products of so few rows run at 79 % of their full speed (nn/blas.cc).
 constexpr std::int64_t kSequences = 32;
 
 template <class T>
@@ -163,4 +163,4 @@ template LstmGradients<double> lstm_backward(const LstmOrder&, DoubleView,
 template Tensor<float> hidden_before(const LstmOrder&, FloatView, FloatView);
 template Tensor<double> hidden_before(const LstmOrder&, DoubleView, DoubleView);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

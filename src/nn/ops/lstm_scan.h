@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // The order in which a layer reads, and where each sequence ends.
 class LstmOrder {
@@ -76,4 +76,4 @@ LstmGradients<T> lstm_backward(const LstmOrder& order, TensorView<const T> weigh
 template <class T>
 Tensor<T> hidden_before(const LstmOrder& order, TensorView<const T> start, TensorView<const T> out);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "core/blas.h"
 #include "heed/nn/ops.h"
+#include "nn/blas.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -86,4 +86,4 @@ Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
 template HEED_API Variable<float> matmul(const Variable<float>&, const Variable<float>&);
 template HEED_API Variable<double> matmul(const Variable<double>&, const Variable<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

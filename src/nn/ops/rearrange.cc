@@ -7,7 +7,7 @@
 #include "heed/nn/tape.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -190,4 +190,4 @@ template HEED_API std::vector<Variable<double>> split(const Variable<double>&, s
 template HEED_API Variable<double> concat(const std::vector<Variable<double>>&, int);
 template HEED_API Variable<double> stack(const std::vector<Variable<double>>&, int);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -2,7 +2,7 @@
 #include "heed/nn/tape.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 template <class T>
 Variable<T> sum(const Variable<T>& x) {
@@ -22,4 +22,4 @@ template HEED_API Variable<double> sum(const Variable<double>&);
 template HEED_API Variable<float> mean(const Variable<float>&);
 template HEED_API Variable<double> mean(const Variable<double>&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

@@ -1,4 +1,4 @@
-#include "heed/rotary.h"
+#include "heed/attention/rotary.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "nn/ops/heads.h"
 #include "nn/ops/shapes.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -101,4 +101,4 @@ template HEED_API Heads<double> rotary_embedding(const Heads<double>&, const Var
                                                  const Variable<double>&, RotaryPairing,
                                                  const RotaryOptions&);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

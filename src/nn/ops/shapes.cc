@@ -7,7 +7,7 @@
 #include "nn/ops/elementwise.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -158,4 +158,4 @@ template void copy_into(TensorView<double>, DoubleView);
 template void add_into(TensorView<float>, FloatView);
 template void add_into(TensorView<double>, DoubleView);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

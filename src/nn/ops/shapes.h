@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // The shape to which both broadcast, aligned at the right.
 // @throws InvalidArgument naming `function` and both shapes when there is none.
@@ -50,4 +50,4 @@ void copy_into(TensorView<T> to, TensorView<const T> from);
 template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

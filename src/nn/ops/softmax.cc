@@ -5,14 +5,14 @@
 #include <memory>
 #include <span>
 
-#include "heed/dual.h"
+#include "heed/attention/reference.h"
+#include "heed/core/dual.h"
 #include "heed/nn/ops.h"
-#include "heed/reference.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
 #include "nn/ops/vector_loops.h"
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -214,4 +214,4 @@ template HEED_API Variable<float> cross_entropy(const Variable<float>&,
 template HEED_API Variable<double> cross_entropy(const Variable<double>&,
                                                  TensorView<const std::int64_t>, std::int64_t);
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

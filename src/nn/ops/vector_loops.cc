@@ -1,16 +1,17 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/ops/vector_loops.cc"
-#include "attention/kernels/targets.h"
+#include "simd/targets.h"
+// The targets come before what goes through them.
 #include "hwy/foreach_target.h"
 // foreach_target comes first: it includes this file once for each instruction set.
-#include "attention/kernels/compiled.h"
-#include "attention/target.h"
+#include "attention/kernels/target.h"
 #include "hwy/highway.h"
 #include "nn/ops/loop_bodies.h"
 #include "nn/ops/vector_loops.h"
+#include "simd/compiled.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::inline v0::nn::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace nn::HWY_NAMESPACE {
 
 namespace {
 
@@ -56,12 +57,12 @@ struct Compiled {
 const VectorLoops<float>* float_loops() { return Compiled<float>::table(); }
 const VectorLoops<double>* double_loops() { return Compiled<double>::table(); }
 
-}  // namespace heed::inline v0::nn::HWY_NAMESPACE
+}}}  // namespace heed::v0::nn::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
@@ -82,6 +83,6 @@ const VectorLoops<double>& vector_loops() {
   return loops;
 }
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn
 
 #endif  // HWY_ONCE

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace heed::inline v0::nn {
+namespace heed { inline namespace v0 { namespace nn {
 
 // What Adam does to an element at one step.
 template <class T>
@@ -58,4 +58,4 @@ struct VectorLoops {
 template <class T>
 const VectorLoops<T>& vector_loops();
 
-}  // namespace heed::inline v0::nn
+}}}  // namespace heed::v0::nn

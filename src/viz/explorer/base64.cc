@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 std::string base64(std::span<const std::byte> bytes) {
   constexpr const char* kDigits =
@@ -35,4 +35,4 @@ std::string base64_of_hex(std::string_view digits) {
   return base64(bytes);
 }
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

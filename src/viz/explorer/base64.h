@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // Base64 with padding: RFC 4648, section 4.
 std::string base64(std::span<const std::byte> bytes);
@@ -16,4 +16,4 @@ std::string base64(std::span<const std::byte> bytes);
 // The same of the bytes that pairs of hexadecimal digits stand for.
 std::string base64_of_hex(std::string_view digits);
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

@@ -4,7 +4,7 @@
 
 #include "heed/viz/explorer.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -76,4 +76,4 @@ ExplorerSentence explorer_example() {
   return sentence;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
-#include "heed/half.h"
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/half.h"
 #include "viz/explorer/model_check.h"
 #include "viz/explorer/page_json.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 namespace {
 
@@ -148,4 +148,4 @@ std::string layer_json(const LayerAttention& layer, std::int64_t index) {
   return to_json(members);
 }
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

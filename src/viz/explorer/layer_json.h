@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/viz/explorer.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // Vectors as integers: element = scales[row] · numbers[row · width + i], off by at most half of
 // scales[row], which is the row's largest magnitude over 32767. Half precision takes as many bytes
@@ -27,4 +27,4 @@ Tensor<float> restored(const StoredVectors& stored, const Shape& shape);
 // says of which row heed's weights are given, of each head: another one in each layer.
 std::string layer_json(const LayerAttention& layer, std::int64_t index);
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

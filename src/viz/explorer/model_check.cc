@@ -5,9 +5,9 @@
 #include <cmath>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 namespace {
 
@@ -163,4 +163,4 @@ Tensor<bool> visible_keys(const LayerAttention& layer, std::int64_t num_tokens) 
   return Tensor<bool>({num_tokens, num_tokens}, visible.elements());
 }
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 #include "heed/viz/explorer.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // The shape that all layers of a model have in common.
 struct ModelShape {
@@ -26,4 +26,4 @@ ModelShape check_model(const char* function, const ModelAttention& model);
 // Which keys each query of a layer sees, [T, T].
 Tensor<bool> visible_keys(const LayerAttention& layer, std::int64_t num_tokens);
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

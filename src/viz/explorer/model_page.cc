@@ -15,7 +15,7 @@
 #include "viz/explorer/page.h"
 #include "viz/explorer/page_json.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -142,4 +142,4 @@ std::string explorer_model_page(const ModelAttention& model) {
   return explorer::assembled_page(data, layers, false);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

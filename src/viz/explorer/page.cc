@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/viz/colormap.h"
 #include "heed/viz/explorer.h"
 #include "viz/explorer/base64.h"
 #include "viz/explorer/sources.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -100,4 +100,4 @@ std::string explorer_page(const ExplorerData& data) {
   return explorer::assembled_page(data_json(data), {}, data.has_server);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

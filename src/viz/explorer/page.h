@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // The colour maps by name, each 256 colours in base64: a JSON object.
 std::string color_maps_json();
@@ -16,4 +16,4 @@ std::string color_maps_json();
 std::string assembled_page(const std::string& data, const std::vector<std::string>& layers,
                            bool has_server);
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

@@ -12,7 +12,7 @@
 
 static_assert(std::endian::native == std::endian::little, "the page reads little-endian numbers");
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // What a browser could take for markup stands only inside strings, where an escape means
 // the same.
@@ -69,4 +69,4 @@ std::string to_json(const std::map<std::string, std::string>& members) {
   return text + '}';
 }
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

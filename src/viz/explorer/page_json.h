@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/config.h"
-#include "heed/tensor.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // A text, made visible as sanitize_for_terminal() does.
 std::string to_json(std::string_view text);
@@ -30,4 +30,4 @@ std::string encoded(const Tensor<float>& array);
 // in the highest bit of a byte.
 std::string encoded(const Tensor<bool>& visible);
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

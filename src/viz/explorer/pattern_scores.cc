@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/diagnostics.h"
+#include "heed/attention/diagnostics.h"
 #include "heed/viz/explorer.h"
 #include "viz/explorer/model_check.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::vector<HeadScore> pattern_scores(const std::vector<LayerAttention>& layers)
   return scores;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

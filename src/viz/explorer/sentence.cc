@@ -5,11 +5,11 @@
 #include <map>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/viz/explorer.h"
 #include "viz/explorer/page_json.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::string explorer_json(const ExplorerSentence& sentence) {
   return explorer::to_json(members);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

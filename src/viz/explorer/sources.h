@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "heed/config.h"
+#include "heed/core/config.h"
 
-namespace heed::inline v0::explorer {
+namespace heed { inline namespace v0 { namespace explorer {
 
 // page.html, with @POLICY@, @STYLE@, @DATA@ and @SCRIPT@ where those belong.
 std::string_view page_source();
@@ -17,4 +17,4 @@ std::string_view script_source();
 std::string_view style_sha256();
 std::string_view script_sha256();
 
-}  // namespace heed::inline v0::explorer
+}}}  // namespace heed::v0::explorer

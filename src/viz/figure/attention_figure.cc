@@ -6,12 +6,12 @@
 #include <cmath>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "viz/figure/axis.h"
 #include "viz/figure/color_scale.h"
 #include "viz/figure/matrix_panel.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 using figure::ColorRange;
@@ -235,4 +235,4 @@ Figure overview_figure(FloatView weights, const AttentionFigureOptions& options)
   return result;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr std::int64_t kFewCells = 20;  // so many are all named
@@ -119,4 +119,4 @@ double place(const Axis& axis, double value) {
   return (value - axis.low) / (axis.high - axis.low);
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

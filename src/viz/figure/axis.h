@@ -7,7 +7,7 @@
 
 #include "heed/viz/figure.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 // `value` as people write it: "0.25", "1,000" as "1000", "10⁶".
 std::string number(double value);
@@ -29,4 +29,4 @@ Axis category_axis(std::string label, const Categories& categories, bool is_flip
 // Where on the axis `value` lies, 0 at its low end, 1 at its high end.
 double place(const Axis& axis, double value);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

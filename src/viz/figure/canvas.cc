@@ -9,7 +9,7 @@
 
 #include "viz/figure/palette.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr double kHatchSpacing = 6;
@@ -159,4 +159,4 @@ void Canvas::clip(const Box& box) {
 
 void Canvas::unclip() { cairo_restore(cairo_.get()); }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

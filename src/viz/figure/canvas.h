@@ -11,7 +11,7 @@
 #include "heed/viz/figure.h"
 #include "viz/figure/text.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 struct Point {
   double x = 0;
@@ -75,4 +75,4 @@ class Canvas {
   Theme theme_;
 };
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

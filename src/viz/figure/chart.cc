@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "viz/figure/axis.h"
 #include "viz/figure/matrix_panel.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 constexpr int kWidth = 560;
@@ -186,4 +186,4 @@ Figure temperature_figure(FloatView scores, std::span<const std::string> keys,
   return curves_figure(curves, full);
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

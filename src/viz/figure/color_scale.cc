@@ -9,7 +9,7 @@
 
 #include "viz/figure/axis.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr float kDecades = 4;
@@ -126,4 +126,4 @@ ColorBar color_bar(const ColorRange& range, std::string label) {
   return bar;
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

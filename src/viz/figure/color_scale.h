@@ -7,7 +7,7 @@
 #include "heed/viz/figure.h"
 #include "viz/figure/pool.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 struct ColorRange {
   ColorMap map = ColorMap::kViridis;
@@ -34,4 +34,4 @@ Cells color_cells(const Grid& grid, const ColorRange& range, int decimals);
 
 ColorBar color_bar(const ColorRange& range, std::string label);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -8,14 +8,14 @@
 #include <memory>
 #include <stdexcept>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "io/atomic_file.h"
 #include "viz/figure/canvas.h"
 #include "viz/figure/layout.h"
 #include "viz/figure/painter.h"
 #include "viz/figure/svg.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 using figure::Canvas;
@@ -178,4 +178,4 @@ void write_figure(const std::filesystem::path& path, const Figure& figure) {
   });
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

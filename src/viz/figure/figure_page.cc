@@ -15,7 +15,7 @@
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 constexpr std::size_t kMostRows = 2000;
@@ -144,4 +144,4 @@ std::string figure_page(const Figure& figure) { return page_of(figure, nullptr);
 
 std::string figure_page(const Figure& light, const Figure& dark) { return page_of(light, &dark); }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

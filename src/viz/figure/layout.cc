@@ -7,7 +7,7 @@
 
 #include "viz/figure/axis.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr double kPadding = 16;
@@ -231,4 +231,4 @@ FigurePlan plan_figure(const Figure& figure, const Fonts& fonts) {
   return plan;
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -10,7 +10,7 @@
 #include "viz/figure/canvas.h"
 #include "viz/figure/text.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 inline constexpr double kTitleSize = 16;
 inline constexpr double kPanelTitleSize = 13;
@@ -69,4 +69,4 @@ TextStyle panel_title_style(const Panel& panel);
 
 FigurePlan plan_figure(const Figure& figure, const Fonts& fonts);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

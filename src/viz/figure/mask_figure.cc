@@ -5,7 +5,7 @@
 #include "heed/viz/attention_figure.h"
 #include "viz/figure/matrix_panel.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 using figure::Grid;
@@ -64,4 +64,4 @@ Figure mask_figure(TensorView<const bool> visible, const MaskFigureOptions& opti
   return result;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

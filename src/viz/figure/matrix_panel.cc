@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "viz/figure/axis.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr int kMaxCell = 64;
@@ -84,4 +84,4 @@ std::string joined_notes(std::string first, std::string_view second) {
   return first.append(second);
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

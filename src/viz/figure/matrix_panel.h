@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 #include "heed/viz/figure.h"
 #include "viz/figure/pool.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 // Throws InvalidArgument unless `count` labels are none or one for each of `extent`.
 void check_labels(std::string_view function, std::string_view what, std::size_t count,
@@ -45,4 +45,4 @@ std::string pooling_note(const Grid& grid);
 // Sentences one after another.
 std::string joined_notes(std::string first, std::string_view second);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -12,7 +12,7 @@
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr std::size_t kMostStacked = 12;
@@ -75,4 +75,4 @@ std::string picture_element(const Figure& figure, const Figure* dark) {
                                without_texts(figure));
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

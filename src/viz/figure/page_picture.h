@@ -5,7 +5,7 @@
 
 #include "heed/viz/figure.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 // The figure as it fits a screen as wide as a telephone: one panel below the other, none wider than
 // the screen has room for beside its labels. A figure of so many panels that nobody would look
@@ -16,4 +16,4 @@ Figure narrowed(const Figure& figure);
 // given for screens of either kind. Title and note are the page's to write.
 std::string picture_element(const Figure& figure, const Figure* dark);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

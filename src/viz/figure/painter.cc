@@ -10,7 +10,7 @@
 #include "viz/figure/axis.h"
 #include "viz/figure/palette.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr double kTickLength = 4;
@@ -331,4 +331,4 @@ void paint(const Figure& figure, const FigurePlan& plan, const Fonts& fonts, Can
   text(figure.note, plan.note, {.size = kNoteSize, .color = colors.muted});
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -5,8 +5,8 @@
 #include "viz/figure/canvas.h"
 #include "viz/figure/layout.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 void paint(const Figure& figure, const FigurePlan& plan, const Fonts& fonts, Canvas& canvas);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

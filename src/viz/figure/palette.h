@@ -7,7 +7,7 @@
 
 #include "heed/viz/figure.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 struct Palette {
   Rgb background;
@@ -58,4 +58,4 @@ inline const Palette& palette(Theme theme) {
   return theme == Theme::kDark ? kDarkPalette : kLightPalette;
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

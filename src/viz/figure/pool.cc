@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -38,4 +38,4 @@ Grid pool(FloatView matrix, TensorView<const bool> visible, std::int64_t max_ext
   return grid;
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 inline constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
@@ -28,4 +28,4 @@ struct Grid {
 Grid pool(FloatView matrix, TensorView<const bool> visible, std::int64_t max_extent,
           bool is_signed);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

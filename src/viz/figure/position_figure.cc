@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/viz/attention_figure.h"
 #include "viz/figure/axis.h"
 #include "viz/figure/color_scale.h"
 #include "viz/figure/matrix_panel.h"
 
-namespace heed::inline v0 {
+namespace heed { inline namespace v0 {
 namespace {
 
 using figure::Grid;
@@ -87,4 +87,4 @@ Figure dimensions_figure(FloatView encoding, std::span<const std::int64_t> dimen
   return result;
 }
 
-}  // namespace heed::inline v0
+}}  // namespace heed::v0

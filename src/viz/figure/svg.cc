@@ -10,7 +10,7 @@
 #include <span>
 #include <system_error>
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -206,4 +206,4 @@ std::string with_title(std::string svg, std::string_view title) {
   return svg.insert(end + 1, fmt::format("\n<title>{}</title>", escaped(title)));
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 // Cairo numbers what it defines in the order of the whole process. Here each definition is numbered
 // in the order of its document.
@@ -23,4 +23,4 @@ std::string escaped(std::string_view text);
 // The document with `title`, any valid text, for those who hear the picture.
 std::string with_title(std::string svg, std::string_view title);
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -6,7 +6,7 @@
 
 #include "io/unicode.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr int kMaxColumns = 400;
@@ -82,4 +82,4 @@ Size Fonts::size(std::string_view text, const TextStyle& style) const {
           logical.height / static_cast<double>(PANGO_SCALE)};
 }
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

@@ -9,7 +9,7 @@
 
 #include "heed/viz/colormap.h"
 
-namespace heed::inline v0::figure {
+namespace heed { inline namespace v0 { namespace figure {
 
 struct Unref {
   void operator()(void* object) const noexcept { g_object_unref(object); }
@@ -50,4 +50,4 @@ class Fonts {
   GObject<PangoContext> context_;
 };
 
-}  // namespace heed::inline v0::figure
+}}}  // namespace heed::v0::figure

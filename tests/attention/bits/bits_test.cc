@@ -11,10 +11,9 @@
 #include "attention/bits/calls.h"
 #include "attention/bits/record.h"
 #include "heed/attention.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 
-namespace heed::bits {
-namespace {
+namespace heed::bits { namespace {
 
 const std::string& target() {
   static const std::string name = attention_target();

@@ -10,10 +10,10 @@
 #include "attention/bits/hash.h"
 #include "attention/bits/packed_problem.h"
 #include "attention/bits/problem.h"
-#include "heed/attention_backward.h"
-#include "heed/diagnostics.h"
-#include "heed/plan.h"
-#include "heed/statistics.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/attention/plan.h"
+#include "heed/attention/statistics.h"
 
 namespace heed::bits {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "heed/tensor.h"
+#include "heed/core/tensor.h"
 
 namespace heed::bits {
 

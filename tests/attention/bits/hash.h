@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "heed/half.h"
-#include "heed/tensor.h"
+#include "heed/core/half.h"
+#include "heed/core/tensor.h"
 
 namespace heed::bits {
 

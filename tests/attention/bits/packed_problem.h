@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attention/bits/problem.h"
-#include "heed/packed.h"
+#include "heed/attention/packed.h"
 
 namespace heed::bits {
 

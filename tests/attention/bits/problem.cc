@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "heed/detail/float_math.h"
+#include "heed/core/float_math.h"
 #include "support/tensors.h"
 
 namespace heed::bits {

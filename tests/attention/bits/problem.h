@@ -9,9 +9,9 @@
 
 #include "attention/bits/draws.h"
 #include "heed/attention.h"
-#include "heed/half.h"
-#include "heed/mask.h"
-#include "heed/tensor.h"
+#include "heed/attention/mask.h"
+#include "heed/core/half.h"
+#include "heed/core/tensor.h"
 
 namespace heed::bits {
 

@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "bench/heap.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::normal;
 using testing_support::same_bits;

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "attention/cache/model.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

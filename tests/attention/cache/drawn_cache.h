@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attention/cache/model.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
 namespace heed::testing_support {
 

@@ -1,5 +1,5 @@
 // Caches: what sequences keep, and the bits of attention over it.
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "heed/attention.h"
-#include "heed/kv_cache.h"
-#include "heed/mask.h"
-#include "heed/tensor.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/mask.h"
+#include "heed/core/tensor.h"
 
 namespace heed::testing_support {
 

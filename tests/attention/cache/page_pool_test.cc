@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using detail::Page;
 using detail::PagePool;

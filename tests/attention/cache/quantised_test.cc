@@ -10,14 +10,13 @@
 
 #include "attention/cache/hadamard.h"
 #include "attention/cache/model.h"
+#include "attention/cache/paged_keys.h"
 #include "attention/cache/sequence_state.h"
-#include "attention/keys/paged_keys.h"
-#include "heed/kv_cache.h"
+#include "heed/attention/kv_cache.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::StoredNumbers;
 using kernels::StoredTile;

@@ -11,12 +11,11 @@
 
 #include "attention/cache/drawn_cache.h"
 #include "attention/cache/model.h"
-#include "attention/kernels/stored_tile.h"
-#include "heed/kv_cache.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "heed/attention/kv_cache.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::Bounded;
 using testing_support::draw_bounds;

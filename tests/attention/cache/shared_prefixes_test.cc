@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using detail::Page;
 

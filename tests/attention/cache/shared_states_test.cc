@@ -11,20 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "heed/cancellation.h"
-#include "heed/kv_cache.h"
-#include "heed/parallel.h"
-#include "heed/plan.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/plan.h"
+#include "heed/core/cancellation.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::converted;
 using testing_support::normal;
 using testing_support::same_bits;
 
-struct Sizes {
+struct PrefixSizes {
   std::int64_t num_heads = 2;
   std::int64_t num_kv_heads = 2;
   std::int64_t head_dim = 24;
@@ -56,7 +55,7 @@ class CountedPolls final : public Cancellation {
 // Sequences of one pool, of which some began as forks of others.
 class Family {
  public:
-  explicit Family(const Sizes& sizes)
+  explicit Family(const PrefixSizes& sizes)
       : sizes_(sizes),
         pool_({.num_kv_heads = sizes.num_kv_heads,
                .head_dim = sizes.head_dim,
@@ -153,14 +152,15 @@ class Family {
     return normal<float>({batch.boundaries.back(), sizes_.num_heads, sizes_.head_dim}, ++seed_);
   }
 
-  Sizes sizes_;
+  PrefixSizes sizes_;
   KvPool pool_;
   std::vector<KvSequence> sequences_;
   std::uint32_t seed_ = 0;
 };
 
 // The first of them has the prefix alone.
-Family siblings(const Sizes& sizes, std::int64_t count, std::int64_t prefix, std::int64_t own) {
+Family siblings(const PrefixSizes& sizes, std::int64_t count, std::int64_t prefix,
+                std::int64_t own) {
   Family family(sizes);
   family.add(prefix);
   for (std::int64_t i = 1; i < count; ++i) family.fork(0, prefix, own + i);
@@ -331,12 +331,12 @@ class KvCacheSharingTiles : public testing::Test {
   }
 
   // As siblings(), with nothing shared.
-  static Family strangers(const Sizes& sizes, std::int64_t count, std::int64_t length) {
+  static Family strangers(const PrefixSizes& sizes, std::int64_t count, std::int64_t length) {
     Family family(sizes);
     for (std::int64_t i = 0; i < count; ++i) family.add(length);
     return family;
   }
-  static Family equal_siblings(const Sizes& sizes, std::int64_t count, std::int64_t prefix,
+  static Family equal_siblings(const PrefixSizes& sizes, std::int64_t count, std::int64_t prefix,
                                std::int64_t own) {
     Family family(sizes);
     const auto first = family.add(prefix + own);
@@ -349,7 +349,7 @@ TEST_F(KvCacheSharingTiles, OfASharedPrefixAreReadOnce) {
   constexpr std::int64_t kPrefix = 2048;
   for (const std::int64_t count : {2, 5, 16}) {
     for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kInt4}) {
-      const Sizes sizes{.num_heads = 4, .storage = storage, .page_size = 64};
+      const PrefixSizes sizes{.num_heads = 4, .storage = storage, .page_size = 64};
       const std::int64_t apart = strangers(sizes, count, kPrefix + 200).tiles_read();
       const std::int64_t shared = equal_siblings(sizes, count, kPrefix, 200).tiles_read();
       const std::int64_t saved = (count - 1) * sizes.num_kv_heads * kPrefix / 128;

@@ -19,16 +19,15 @@
 #include <utility>
 #include <vector>
 
-#include "heed/packed.h"
-#include "heed/reference.h"
+#include "heed/attention/packed.h"
+#include "heed/attention/reference.h"
 #include "support/drawn_attention.h"
 #include "support/exact.h"
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/kernel_tables.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::AttentionCase;
 using testing_support::DrawnAttention;

@@ -10,8 +10,7 @@
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::expect_accurate;
 using testing_support::Inputs;

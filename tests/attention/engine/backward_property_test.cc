@@ -8,8 +8,7 @@
 #include "support/gradients.h"
 #include "support/kernel_tables.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::AttentionCase;
 using testing_support::DrawnAttention;

@@ -12,13 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/position.h"
+#include "heed/attention/position.h"
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::Each;
 using testing_support::elements_of;

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "attention/calls.h"
 #include "attention/engine/half_rules.h"
-#include "heed/convert.h"
-#include "heed/kv_cache.h"
-#include "heed/parallel.h"
-#include "heed/position.h"
+#include "attention/request/call.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/position.h"
+#include "heed/core/convert.h"
+#include "heed/core/parallel.h"
 #include "support/drawn_attention.h"
 #include "support/exact.h"
 #include "support/fused.h"
@@ -20,8 +20,7 @@
 #include "support/kernel_tables.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::attention_case;
 using testing_support::AttentionCase;

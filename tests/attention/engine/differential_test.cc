@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "heed/mask.h"
-#include "heed/parallel.h"
+#include "heed/attention/mask.h"
+#include "heed/core/parallel.h"
 #include "support/drawn_attention.h"
 #include "support/fused.h"
 #include "support/gradients.h"
@@ -24,8 +24,7 @@
 #include "support/kernel_tables.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::AttentionCase;
 using testing_support::DrawnAttention;

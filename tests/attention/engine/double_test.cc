@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "attention/gradient_tensors.h"
-#include "heed/reference.h"
+#include "attention/request/gradient_tensors.h"
+#include "heed/attention/reference.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::normal;
 using testing_support::TargetTest;

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "attention/calls.h"
 #include "attention/masks/sinks_and_window.h"
-#include "heed/parallel.h"
+#include "attention/plan/backend.h"
+#include "attention/request/call.h"
+#include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::converted;
 using testing_support::normal;

@@ -11,13 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "heed/parallel.h"
-#include "heed/position.h"
+#include "heed/attention/position.h"
+#include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::expect_accurate;
 using testing_support::Inputs;

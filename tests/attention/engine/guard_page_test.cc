@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/guarded_memory.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::Edge;
 using testing_support::FaultReport;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "attention/masks/sinks_and_window.h"
-#include "heed/position.h"
-#include "heed/reference.h"
+#include "heed/attention/position.h"
+#include "heed/attention/reference.h"
 #include "support/half_gradients.h"
 
 namespace heed::testing_support {

@@ -8,14 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/parallel.h"
 #include "support/kernel_tables.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::Inputs;
 using testing_support::normal;

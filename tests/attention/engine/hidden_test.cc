@@ -11,8 +11,7 @@
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::Inputs;
 using testing_support::normal;
@@ -24,9 +23,9 @@ using testing_support::kInfinity;
 using testing_support::kNaN;
 constexpr std::int64_t kBatch = 2;
 constexpr std::int64_t kHeads = 2;
-constexpr std::int64_t kQueries = 70;
-constexpr std::int64_t kKeys = 300;
-const ScoreShape kShape{kBatch, kHeads, kQueries, kKeys};
+constexpr std::int64_t kHiddenQueries = 70;
+constexpr std::int64_t kHiddenKeys = 300;
+const ScoreShape kShape{kBatch, kHeads, kHiddenQueries, kHiddenKeys};
 
 class Hidden : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(Hidden);
@@ -35,30 +34,31 @@ Inputs inputs() {
   return Inputs({.batch = kBatch,
                  .num_heads = kHeads,
                  .num_kv_heads = 1,
-                 .q_len = kQueries,
-                 .kv_len = kKeys,
+                 .q_len = kHiddenQueries,
+                 .kv_len = kHiddenKeys,
                  .head_dim = 12,
                  .value_dim = 9});
 }
 
 std::vector<Mask> every_kind_of_mask() {
   static const Tensor<bool> flags = [] {
-    Tensor<bool> tensor({kHeads, kQueries, kKeys});
+    Tensor<bool> tensor({kHeads, kHiddenQueries, kHiddenKeys});
     for (std::int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data()[i] = i * 7919 % 5 < 2;
     return tensor;
   }();
   static const Tensor<float> added = [] {
-    Tensor<float> tensor = normal<float>({kBatch, 1, 1, kKeys}, 7);
+    Tensor<float> tensor = normal<float>({kBatch, 1, 1, kHiddenKeys}, 7);
     for (std::int64_t i = 0; i < tensor.num_elements(); i += 3) tensor.data()[i] = -kInfinity;
     return tensor;
   }();
   static const Tensor<std::int64_t> tokens = [] {
-    Tensor<std::int64_t> tensor({kBatch, kKeys});
-    for (std::int64_t i = 0; i < kBatch * kKeys; ++i) tensor.data()[i] = i % 5;
+    Tensor<std::int64_t> tensor({kBatch, kHiddenKeys});
+    for (std::int64_t i = 0; i < kBatch * kHiddenKeys; ++i) tensor.data()[i] = i % 5;
     return tensor;
   }();
   std::vector<RowRange> ranges;
-  for (std::int64_t q = 0; q < kQueries; ++q) ranges.push_back({q * 2, q % 7 == 0 ? 0 : q * 3 + 9});
+  for (std::int64_t q = 0; q < kHiddenQueries; ++q)
+    ranges.push_back({q * 2, q % 7 == 0 ? 0 : q * 3 + 9});
   const Mask window = sliding_window(40, 3, Alignment::top_left());
   const Mask odd = Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 2 == 1; });
   return {causal_top_left(),
@@ -68,7 +68,7 @@ std::vector<Mask> every_kind_of_mask() {
           prefix(50, Alignment::top_left()),
           key_lengths({131, 0}),
           key_padding(tokens, 0),
-          documents({0, 13, 64, 64, kKeys}),
+          documents({0, 13, 64, 64, kHiddenKeys}),
           Mask::rows(ranges),
           Mask::allow(flags),
           Mask::block(flags),
@@ -148,10 +148,10 @@ TEST_P(Hidden, WhatNobodySeesChangesNoBit) {
     const auto visible = materialize_allow(mask, kShape);
     for (const AttentionOptions& options : every_way(mask)) {
       Inputs all = in;
-      for (std::int64_t k = 0; k < kKeys; ++k) {
+      for (std::int64_t k = 0; k < kHiddenKeys; ++k) {
         bool is_seen = false;
-        for (std::int64_t row = 0; row < kBatch * kHeads * kQueries; ++row) {
-          is_seen = is_seen || visible.data()[row * kKeys + k];
+        for (std::int64_t row = 0; row < kBatch * kHeads * kHiddenQueries; ++row) {
+          is_seen = is_seen || visible.data()[row * kHiddenKeys + k];
         }
         if (!is_seen) all = poisoned(std::move(all), k, true);
       }
@@ -166,14 +166,14 @@ TEST_P(Hidden, WhatNobodySeesChangesNoBit) {
 // A score of −infinity hides the value, whoever made it so.
 TEST_P(Hidden, ScoresOfMinusInfinityHideValues) {
   const Inputs in = inputs();
-  Tensor<float> bias({kQueries, kKeys});
-  Tensor<bool> visible({kBatch, kHeads, kQueries, kKeys});
+  Tensor<float> bias({kHiddenQueries, kHiddenKeys});
+  Tensor<bool> visible({kBatch, kHeads, kHiddenQueries, kHiddenKeys});
   const auto sees = [](std::int64_t q, std::int64_t k) { return (q + k) % 3 != 0; };
-  for (std::int64_t q = 0; q < kQueries; ++q) {
-    for (std::int64_t k = 0; k < kKeys; ++k) bias(q, k) = sees(q, k) ? 0.1F : -kInfinity;
+  for (std::int64_t q = 0; q < kHiddenQueries; ++q) {
+    for (std::int64_t k = 0; k < kHiddenKeys; ++k) bias(q, k) = sees(q, k) ? 0.1F : -kInfinity;
   }
   for (std::int64_t i = 0; i < visible.num_elements(); ++i) {
-    visible.data()[i] = sees(i / kKeys % kQueries, i % kKeys);
+    visible.data()[i] = sees(i / kHiddenKeys % kHiddenQueries, i % kHiddenKeys);
   }
   std::vector<AttentionOptions> ways(2);
   ways[0].bias = bias;

@@ -11,16 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "heed/attention_backward.h"
-#include "heed/parallel.h"
-#include "heed/position.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/position.h"
+#include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/refusal.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::expect_refused;
 using testing_support::expected_gradients;

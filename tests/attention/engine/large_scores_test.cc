@@ -9,15 +9,14 @@
 #include <vector>
 
 #include "attention/engine/exact_rows.h"
-#include "heed/half.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/half.h"
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::all_rows;
 using testing_support::grad_out_for;

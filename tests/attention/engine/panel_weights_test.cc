@@ -10,13 +10,12 @@
 
 #include "attention/engine/weight_block.h"
 #include "attention/keys/tensor_keys.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "support/exact.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::exactly;
 using testing_support::Inputs;
@@ -40,7 +39,7 @@ Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job
   engine::PanelWeights<float>& weights = panel.weights;
   const TensorKeys<float> keys(*schedule.table, job.request.shapes, job.call.key, {});
   const auto scratch = parts.scratch.in(arena.memory());
-  engine::Job<float> of_rows;
+  ForwardCall<float> of_rows;
   of_rows.request = &job.request;
   of_rows.query = job.call.query;
   const std::int64_t count = std::min<std::int64_t>(schedule.panel_rows, group * lse.extent(2));

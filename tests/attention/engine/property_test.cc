@@ -9,8 +9,7 @@
 #include "support/kernel_tables.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::AttentionCase;
 using testing_support::DrawnAttention;

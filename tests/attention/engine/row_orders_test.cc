@@ -13,16 +13,15 @@
 #include <vector>
 
 #include "attention/engine/seen_tile.h"
-#include "heed/attention_backward.h"
-#include "heed/convert.h"
-#include "heed/packed.h"
-#include "heed/parallel.h"
-#include "heed/plan.h"
+#include "heed/attention/backward.h"
+#include "heed/attention/packed.h"
+#include "heed/attention/plan.h"
+#include "heed/core/convert.h"
+#include "heed/core/parallel.h"
 #include "support/gradients.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using engine::Pass;
 using testing_support::grad_out_for;

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "attention/engine/statistics.h"
-#include "heed/parallel.h"
+#include "heed/core/parallel.h"
 #include "support/statistics.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::Each;
 using testing_support::all_rows;

@@ -14,8 +14,7 @@
 #include "support/statistics.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::Each;
 using testing_support::expect_accurate_statistics;

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "attention/calls.h"
 #include "attention/engine/forward.h"
 #include "attention/engine/seen_tile.h"
 #include "attention/keys/tensor_keys.h"
+#include "attention/plan/backend.h"
+#include "attention/request/call.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::kTileKeys;
 using testing_support::Inputs;
@@ -62,7 +62,7 @@ class TilesVisited : public TargetTest {
     const RecordedKeys keys(
         {table(), request.shapes, rows_of(FloatView(in.key)), rows_of(FloatView(in.value))});
     Tensor<float> out({1, in.query.extent(1), in.query.extent(2), in.value.extent(3)});
-    engine::Job<float> job;
+    ForwardCall<float> job;
     job.request = &request;
     job.query = rows_of(FloatView(in.query));
     job.keys = &keys;

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "attention/engine/half_rules.h"
-#include "attention/kernels/backward.h"
-#include "heed/kv_cache.h"
+#include "attention/kernels/panel/backward.h"
+#include "heed/attention/kv_cache.h"
 #include "support/drawn_attention.h"
 #include "support/guarded_memory.h"
 #include "support/half_gradients.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::attention_case;
 using testing_support::AttentionCase;

@@ -1,5 +1,5 @@
 // The kernels of the way back, in float and double, each held to plain loops in more precision.
-#include "attention/kernels/backward.h"
+#include "attention/kernels/panel/backward.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,7 @@
 #include "support/fused.h"
 #include "support/panels.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::kernels_in;
 using testing_support::awkward_panels;

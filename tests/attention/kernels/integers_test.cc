@@ -1,6 +1,6 @@
 // Products with quantised keys and values, held to sums of exact products of what is stored: what
 // factors lose as whole numbers, and nothing else, is allowed.
-#include "attention/kernels/integers.h"
+#include "attention/kernels/integers/integers.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,7 @@
 #include "support/stored_keys.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::IntegerTable;
 using kernels::kTileKeys;

@@ -9,15 +9,14 @@
 #include <numbers>
 #include <vector>
 
-#include "attention/kernels/backward.h"
 #include "attention/kernels/kernels.h"
-#include "attention/philox.h"
+#include "attention/kernels/panel/backward.h"
+#include "attention/masks/dropout_mask.h"
 #include "support/fused.h"
 #include "support/guarded_memory.h"
 #include "support/panels.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::kernels_in;
 using testing_support::awkward_panels;

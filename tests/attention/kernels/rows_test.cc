@@ -14,15 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "attention/kernels/integers.h"
+#include "attention/kernels/decode/stored_tile.h"
+#include "attention/kernels/integers/integers.h"
 #include "attention/kernels/kernels.h"
-#include "attention/kernels/stored_tile.h"
 #include "support/fused.h"
 #include "support/panels.h"
 #include "support/stored_keys.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::kernels_in;
 using kernels::kTileKeys;
@@ -48,21 +47,21 @@ class RowKernels : public testing_support::TargetTest {
 HEED_RUN_ON_EVERY_TARGET(RowKernels);
 HEED_RUN_ON_OTHER_INTEGERS(RowKernels);
 
-struct Sizes {
+struct RowSizes {
   std::int32_t head_dim;
   std::int32_t value_dim;
   std::int32_t kv_len;
 };
-constexpr std::array<Sizes, 10> kSizes{{{1, 1, 1},
-                                        {3, 5, 7},
-                                        {16, 32, 128},
-                                        {33, 17, 129},
-                                        {64, 64, 50},
-                                        {31, 100, 300},
-                                        {80, 72, 259},
-                                        {128, 128, 256},
-                                        {24, 64, 261},
-                                        {5, 40, 143}}};
+constexpr std::array<RowSizes, 10> kSizes{{{1, 1, 1},
+                                           {3, 5, 7},
+                                           {16, 32, 128},
+                                           {33, 17, 129},
+                                           {64, 64, 50},
+                                           {31, 100, 300},
+                                           {80, 72, 259},
+                                           {128, 128, 256},
+                                           {24, 64, 261},
+                                           {5, 40, 143}}};
 
 // The keys that each row sees.
 struct Ranges {
@@ -304,7 +303,7 @@ Tensor<float> queries(std::int32_t rows, std::int32_t head_dim, float magnitude)
 
 TEST_P(RowKernels, EveryStorageOfKeysHasTheBitsOfAPanel) {
   for (const SideForm& form : kKeyForms) {
-    for (const Sizes& sizes : kSizes) {
+    for (const RowSizes& sizes : kSizes) {
       const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
       const Tensor<float> value = normal<float>({sizes.kv_len, sizes.value_dim}, 2);
       const StoredSide stored_key(key, form.storage, form.is_columns);
@@ -322,7 +321,7 @@ TEST_P(RowKernels, EveryStorageOfKeysHasTheBitsOfAPanel) {
 
 TEST_P(RowKernels, EveryStorageOfValuesHasTheBitsOfAPanel) {
   for (const SideForm& form : kValueForms) {
-    for (const Sizes& sizes : kSizes) {
+    for (const RowSizes& sizes : kSizes) {
       const std::int32_t value_dim = stored_dim(form.storage, sizes.value_dim);
       const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
       const Tensor<float> value = normal<float>({sizes.kv_len, value_dim}, 2);
@@ -358,7 +357,7 @@ constexpr std::array<Joined, 11> kJoined{{{KvStorage::kFloat32, true, KvStorage:
                                           {KvStorage::kBFloat16, false, KvStorage::kFloat32}}};
 
 TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
-  for (const Sizes& sizes : kSizes) {
+  for (const RowSizes& sizes : kSizes) {
     const Tensor<float> key = normal<float>({sizes.kv_len, sizes.head_dim}, 1);
     for (std::size_t i = 0; i < kJoined.size(); ++i) {
       const std::int32_t value_dim = stored_dim(kJoined[i].value, sizes.value_dim);
@@ -458,7 +457,7 @@ TEST_P(RowKernels, RowsOfTensorsHaveTheBitsOfAPanel) {
     const auto& kernels = kernels_in<Real>(table());
     const std::int32_t most =
         std::min(kernels::kMostFewRows, kernels::kPanelVectors * kernels.lanes);
-    for (const Sizes& sizes : kSizes) {
+    for (const RowSizes& sizes : kSizes) {
       const auto key = normal<Real>({sizes.kv_len, sizes.head_dim}, 1);
       const auto value = normal<Real>({sizes.kv_len, sizes.value_dim}, 2);
       for (std::int32_t rows = 1; rows <= most; ++rows) {

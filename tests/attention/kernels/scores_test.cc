@@ -13,8 +13,7 @@
 #include "support/fused.h"
 #include "support/panels.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using kernels::kernels_in;
 using testing_support::for_each_real;

@@ -13,14 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "heed/parallel.h"
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
+#include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/refusal.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::expect_refused;
 using testing_support::max_difference;
@@ -28,7 +27,7 @@ using testing_support::normal;
 using testing_support::same_bits;
 using testing_support::TargetTest;
 
-struct Sizes {
+struct RecurrentSizes {
   std::int64_t batch = 1;
   std::int64_t num_heads = 1;
   std::int64_t num_kv_heads = 1;
@@ -45,7 +44,7 @@ template <class Real>
 struct RecurrentInputs {
   Tensor<Real> query, key, value, decay, beta, state;
 
-  explicit RecurrentInputs(const Sizes& s)
+  explicit RecurrentInputs(const RecurrentSizes& s)
       : query(normal<Real>({s.batch, s.num_heads, s.length, s.head_dim}, 1)),
         key(normal<Real>({s.batch, s.num_kv_heads, s.length, s.head_dim}, 2)),
         value(normal<Real>({s.batch, s.states(), s.length, s.value_dim}, 3)),
@@ -88,7 +87,8 @@ recurrent::Problem<float> problem_of(FloatView query, FloatView key, FloatView v
 class LinearKernels : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(LinearKernels);
 
-void expect_close(const kernels::KernelTable& table, const Sizes& sizes, const std::string& what) {
+void expect_close(const kernels::KernelTable& table, const RecurrentSizes& sizes,
+                  const std::string& what) {
   const RecurrentInputs<float> in(sizes);
   int rule = 0;
   for (const auto& options : in.rules()) {
@@ -132,12 +132,12 @@ Tensor<float> repeated_heads(const Tensor<float>& tensor, std::int64_t times) {
 TEST_P(LinearKernels, MoreHeadsOfValuesThanOfKeys) {
   for (const auto& [num_heads, num_kv_heads, num_states] :
        {std::array<std::int64_t, 3>{2, 2, 6}, {4, 2, 4}, {2, 1, 4}, {4, 1, 2}, {6, 2, 6}}) {
-    const Sizes sizes{.batch = 2,
-                      .num_heads = num_heads,
-                      .num_kv_heads = num_kv_heads,
-                      .length = 9,
-                      .value_dim = 20,
-                      .num_states = num_states};
+    const RecurrentSizes sizes{.batch = 2,
+                               .num_heads = num_heads,
+                               .num_kv_heads = num_kv_heads,
+                               .length = 9,
+                               .value_dim = 20,
+                               .num_states = num_states};
     expect_close(table(), sizes, std::to_string(num_states) + " states");
     const RecurrentInputs<float> in(sizes);
     const std::int64_t out_heads = std::max(num_heads, num_states);

@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <string>
 
-#include "heed/linear_attention.h"
-#include "heed/parallel.h"
+#include "heed/attention/linear_attention.h"
+#include "heed/core/parallel.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

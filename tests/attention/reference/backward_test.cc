@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/position.h"
-#include "heed/reference.h"
+#include "heed/attention/position.h"
+#include "heed/attention/reference.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::Each;
 using testing::HasSubstr;

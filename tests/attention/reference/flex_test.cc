@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

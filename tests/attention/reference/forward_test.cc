@@ -6,12 +6,11 @@
 #include <limits>
 #include <vector>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "support/refusal.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using reference::Keep;
 using testing::Each;

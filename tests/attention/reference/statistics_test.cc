@@ -1,4 +1,4 @@
-#include "heed/statistics.h"
+#include "heed/attention/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,10 @@
 #include <limits>
 #include <vector>
 
-#include "heed/reference.h"
+#include "heed/attention/reference.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using reference::Keep;
 using testing::Each;

@@ -10,22 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include "attention/backend.h"
-#include "attention/gradient_tensors.h"
+#include "attention/plan/backend.h"
 #include "attention/reference/backward.h"
 #include "attention/reference/forward.h"
-#include "heed/diagnostics.h"
-#include "heed/error.h"
-#include "heed/kv_cache.h"
-#include "heed/parallel.h"
-#include "heed/plan.h"
-#include "heed/reference.h"
-#include "heed/statistics.h"
+#include "attention/request/gradient_tensors.h"
+#include "heed/attention/diagnostics.h"
+#include "heed/attention/kv_cache.h"
+#include "heed/attention/plan.h"
+#include "heed/attention/reference.h"
+#include "heed/attention/statistics.h"
+#include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/tensors.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing_support::max_difference;
 using testing_support::normal;

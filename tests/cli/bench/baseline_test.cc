@@ -9,8 +9,7 @@
 
 #include "support/command.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;

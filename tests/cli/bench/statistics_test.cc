@@ -17,8 +17,7 @@
 #include "bench/waiting.h"
 #include "support/places.h"
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 constexpr Rates kUndisturbed{1, 100};
 constexpr Probe kBest{.rates = {1, 100}, .read_seconds = 1};

@@ -6,8 +6,7 @@
 
 #include "compare/compare_verbs.h"
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 struct NamedComparison {
   NamedComparison() {

@@ -18,8 +18,7 @@
 #include "support/command.h"
 #include "support/tensors.h"
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;

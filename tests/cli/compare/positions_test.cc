@@ -17,8 +17,7 @@
 #include "support/child.h"
 #include "support/command.h"
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;

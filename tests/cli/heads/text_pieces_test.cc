@@ -5,8 +5,7 @@
 
 #include <string>
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;

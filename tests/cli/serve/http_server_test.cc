@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "bench/heap.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 10min
 using testing::HasSubstr;

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace heed::cli {
-namespace {
+namespace heed::cli { namespace {
 
 using testing::AllOf;
 using testing::EndsWith;

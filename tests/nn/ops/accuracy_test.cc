@@ -12,8 +12,7 @@
 #include "heed/nn/ops.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing_support::normal;
 

@@ -5,14 +5,13 @@
 
 #include <vector>
 
-#include "heed/reference.h"
-#include "heed/relative_position.h"
+#include "heed/attention/reference.h"
+#include "heed/attention/relative_position.h"
 #include "support/gradcheck.h"
 #include "support/refusal.h"
 #include "support/tensors.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing_support::expect_refused;
 using testing_support::gradient_error;

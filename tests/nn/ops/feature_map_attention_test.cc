@@ -3,12 +3,11 @@
 
 #include <vector>
 
-#include "heed/linear_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/nn/ops.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing_support::gradient_error;
 using testing_support::kGradientTolerance;

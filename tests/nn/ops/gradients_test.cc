@@ -4,12 +4,11 @@
 
 #include <vector>
 
+#include "heed/attention/select_blocks.h"
 #include "heed/nn/ops.h"
-#include "heed/select_blocks.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing_support::gradient_error;
 using testing_support::kGradientTolerance;

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "bench/heap.h"
+#include "heed/attention/plan.h"
 #include "heed/nn/ops.h"
-#include "heed/plan.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

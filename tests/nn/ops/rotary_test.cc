@@ -1,5 +1,5 @@
 // Rotary embeddings of variables that are no columns of heads; heads_test.cc has those.
-#include "heed/rotary.h"
+#include "heed/attention/rotary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,7 @@
 #include "heed/nn/ops.h"
 #include "support/gradcheck.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;

@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "heed/random.h"
+#include "heed/core/random.h"
 #include "nn/ops/loop_bodies.h"
 
-namespace heed::nn {
-namespace {
+namespace heed::nn { namespace {
 
 constexpr std::int64_t kCount = 517;  // no multiple of any vector
 

@@ -12,14 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/attention/mask_text.h"
 #include "heed/heed.h"
 #include "heed/io/npz.h"
-#include "heed/mask_text.h"
 #include "heed/viz/explorer.h"
 
-namespace heed::probe {
-
-namespace {
+namespace heed::probe { namespace {
 
 using Arrays = std::map<std::string, AnyTensor>;
 

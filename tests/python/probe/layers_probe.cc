@@ -13,9 +13,7 @@
 #include "heed/heed.h"
 #include "report.h"
 
-namespace heed::probe {
-
-namespace {
+namespace heed::probe { namespace {
 
 using nn::Variable;
 

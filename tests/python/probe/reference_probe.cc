@@ -13,13 +13,11 @@
 #include <string>
 #include <utility>
 
+#include "heed/attention/reference.h"
 #include "heed/io/npz.h"
-#include "heed/reference.h"
 #include "options.h"
 
-namespace heed::probe {
-
-namespace {
+namespace heed::probe { namespace {
 
 // The same tensor with its dimensions as attention() takes them: "bthd" memory is transposed by
 // strides alone.

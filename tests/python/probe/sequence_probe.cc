@@ -10,9 +10,7 @@
 #include "heed/heed.h"
 #include "report.h"
 
-namespace heed::probe {
-
-namespace {
+namespace heed::probe { namespace {
 
 using Lengths = std::vector<std::int64_t>;
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "heed/text/tokenizer.h"
 
 namespace {

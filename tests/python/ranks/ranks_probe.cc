@@ -12,11 +12,10 @@
 
 #include "call.h"
 #include "distributed/communicator_contract.h"
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "mpi_ranks.h"
 
-namespace heed::python {
-namespace {
+namespace heed::python { namespace {
 
 using testing::HasSubstr;
 using testing::StrEq;

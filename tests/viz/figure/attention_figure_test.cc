@@ -11,13 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "viz/figure/color_scale.h"
 #include "viz/figure/pool.h"
 #include "viz/figure/sample_figures.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;

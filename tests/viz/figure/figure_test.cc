@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-#include "heed/error.h"
+#include "heed/core/error.h"
 #include "support/places.h"
 #include "viz/explorer/sources.h"
 #include "viz/figure/axis.h"
@@ -21,8 +21,7 @@
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 using figure::Size;
 using testing::AllOf;

@@ -13,8 +13,7 @@
 #include "viz/figure/golden_versions.h"
 #include "viz/figure/sample_figures.h"
 
-namespace heed {
-namespace {
+namespace heed { namespace {
 
 struct Pixels {
   int width = 0;

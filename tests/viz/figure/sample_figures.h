@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "heed/mask.h"
-#include "heed/position.h"
+#include "heed/attention/mask.h"
+#include "heed/attention/position.h"
 #include "heed/viz/attention_figure.h"
 #include "heed/viz/chart.h"
 

@@ -1,0 +1,25 @@
+# Files of one room are compiled together, up to `most` of them: a new file changes the units of its room alone, and a build that
+# leaves rooms out compiles what others compile, so that one compiler cache serves all builds.
+
+# heed_group_by_room(MOST SOURCE...): sets the unity group of each source, whose room is the second folder of its path, as in
+# src/attention. Name all sources before any is left out.
+function(heed_group_by_room most)
+  foreach(source IN LISTS ARGN)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    string(REGEX REPLACE "^([a-z]+)/([a-z]+)/.*" "\\1_\\2" room ${path})
+    list(APPEND rooms ${room})
+    list(APPEND in_${room} ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room IN LISTS rooms)
+    list(LENGTH in_${room} count)
+    math(EXPR units "(${count} + ${most} - 1) / ${most}")
+    math(EXPR each "(${count} + ${units} - 1) / ${units}")
+    set(index 0)
+    foreach(source IN LISTS in_${room})
+      math(EXPR unit "${index} / ${each}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${unit})
+      math(EXPR index "${index} + 1")
+    endforeach()
+  endforeach()
+endfunction()

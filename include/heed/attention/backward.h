@@ -1,0 +1,138 @@
+/// The backward pass of attention: the gradients of everything it was given.
+#pragma once
+
+#include <optional>
+
+#include "heed/attention.h"
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
+
+namespace heed { inline namespace v0 {
+
+/// The derivatives of a loss with respect to what the options hold, each in the shape of the thing
+/// it belongs to; empty where there is no such thing.
+template <class Sum>
+struct OptionGradients {
+  Tensor<Sum> alibi_slopes;
+  Tensor<Sum> bias;
+  Tensor<Sum> relative_bias;
+  Tensor<Sum> relative_key;    ///< of relative_vectors
+  Tensor<Sum> relative_value;  ///< the same
+  Tensor<Sum> sinks;
+};
+
+/// Zeros in the shapes of what these options hold: to sum gradients in.
+template <class Sum>
+OptionGradients<Sum> zero_gradients(const BasicAttentionOptions<Sum>& options) {
+  const auto zeros = [](const std::optional<TensorView<const Sum>>& option) {
+    return option ? Tensor<Sum>(option->shape()) : Tensor<Sum>();
+  };
+  OptionGradients<Sum> gradients;
+  gradients.alibi_slopes = zeros(options.alibi_slopes);
+  gradients.bias = zeros(options.bias);
+  gradients.sinks = zeros(options.sinks);
+  if (options.relative_bias) {
+    gradients.relative_bias = Tensor<Sum>(options.relative_bias->table.shape());
+  }
+  if (options.relative_vectors) {
+    gradients.relative_key = zeros(options.relative_vectors->key);
+    gradients.relative_value = zeros(options.relative_vectors->value);
+  }
+  return gradients;
+}
+
+/// The derivatives of a loss with respect to all that attention was given, each in the shape of the
+/// thing it belongs to. Those of the options are sums, which half-precision tensors get in float.
+template <class T, class Sum = T>
+struct AttentionGradients : OptionGradients<Sum> {
+  Tensor<T> query;
+  Tensor<T> key;
+  Tensor<T> value;
+};
+
+/// A look at what attention_with_lse() or attention_for_backward() made, wherever it is.
+template <class T, class Lse = T>
+struct AttentionOutputView {
+  TensorView<const T> out;    ///< [batch, num_heads, q_len, value_dim]
+  TensorView<const Lse> lse;  ///< [batch, num_heads, q_len]
+  /// [batch, num_heads, q_len], what lse lacks; empty where nobody kept it, and then taken for 0.
+  TensorView<const Lse> lse_low;
+  /// [batch, num_heads, q_len, value_dim], what out of half precision lacks; empty where nobody
+  /// kept it.
+  TensorView<const T> out_low;
+  /// Of one dimension without gaps, what attention_for_backward() kept; empty where nothing is.
+  TensorView<const Lse> kept;
+
+  AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l,
+                      TensorView<const Lse> low = {}, TensorView<const T> o_low = {},
+                      TensorView<const Lse> k = {})
+      : out(o), lse(l), lse_low(low), out_low(o_low), kept(k) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  AttentionOutputView(const AttentionOutput<T, Lse>& output HEED_LIFETIME_BOUND)
+      : out(output.out),
+        lse(output.lse),
+        lse_low(output.lse_low),
+        out_low(output.out_low),
+        kept(output.kept) {}
+};
+
+/// The gradients of attention(query, key, value, options).
+///
+/// @param grad_out [batch, num_heads, q_len, value_dim], the derivative of the loss with respect to
+/// out; any strides but in the innermost dimension, which is contiguous
+/// @param forward what attention_with_lse() or attention_for_backward() made of the same tensors
+/// and options, on the same instruction set
+///
+/// With dropout m (0, or 1 / (1 − probability)) and weights w = exp(score − lse) computed again:
+///
+///     grad_value  = (w ∘ m)ᵀ · grad_out
+///     grad_masked = w ∘ (m ∘ (grad_out · valueᵀ) − Σ_d grad_out ∘ out)
+///     grad_query  = scale · grad_score · key,   grad_key = scale · grad_scoreᵀ · query
+///
+/// where grad_score is grad_masked times the derivative of score_mod and softcap. The gradient of
+/// the bias is grad_masked, summed over the dimensions in which the bias is repeated; that of an
+/// ALiBi slope is −Σ grad_masked · |kv_idx − q_idx| over its head, that of a sink −Σ exp(sink −
+/// lse) · grad_out · out over the rows of its head. An entry of relative_bias gets Σ grad_masked
+/// over the distances that it stands for; one of relative_vectors what the keys, or values, at
+/// these distances would, and value_table adds to grad_masked as values do.
+///
+/// Keys that a query does not see exchange nothing with it and may hold NaN; a query that sees no
+/// key gets 0. What score_mod and masks capture receives no gradient.
+///
+/// Computed by the fused kernels of the processor, in memory linear in the lengths, with the same
+/// bits for any number of threads. Half-precision tensors are read as the floats they stand for,
+/// sums are floats, and only the gradients are rounded. A rounded out would cost them most of their
+/// digits: out + out_low is read, and where there is no out_low, or with Precision::kExact, out is
+/// computed again, as long as a forward pass takes. Where bfloat16 is multiplied as it is, weights
+/// and scale · grad_score are rounded too. Source: Dao et al., "FlashAttention", 2022, section 3.1.
+/// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
+HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
+                                                      FloatView key, FloatView value,
+                                                      const AttentionOutputView<float>& forward,
+                                                      const AttentionOptions& options = {});
+HEED_API AttentionGradients<Float16, float> attention_backward(
+    Float16View grad_out, Float16View query, Float16View key, Float16View value,
+    const AttentionOutputView<Float16, float>& forward, const AttentionOptions& options = {});
+HEED_API AttentionGradients<BFloat16, float> attention_backward(
+    BFloat16View grad_out, BFloat16View query, BFloat16View key, BFloat16View value,
+    const AttentionOutputView<BFloat16, float>& forward, const AttentionOptions& options = {});
+HEED_API AttentionGradients<double> attention_backward(DoubleView grad_out, DoubleView query,
+                                                       DoubleView key, DoubleView value,
+                                                       const AttentionOutputView<double>& forward,
+                                                       const AttentionOptions64& options = {});
+/// Of other operands: does not compile, and says which there are.
+template <class Grad, class Query, class Key, class Value, class Forward,
+          class Real = detail::RealOf<Query>>
+requires detail::BackwardMisfit<Real, Grad, Query, Key, Value>
+auto attention_backward(const Grad&, const Query&, const Key&, const Value&, const Forward&,
+                        const BasicAttentionOptions<Real>& = {}) {
+  constexpr bool kFits = detail::kOneType<Query, Key, Value, Grad>;
+  static_assert(kFits,
+                "grad_out, query, key and value are of one type, float, double, Float16 or "
+                "BFloat16: write heed::converted<float>(view)");
+  static_assert(!kFits || std::same_as<Real, detail::RealOf<Query>>,
+                "options of double tensors are AttentionOptions64, of others AttentionOptions");
+  return AttentionGradients<detail::Refused<Query>>();
+}
+
+}}  // namespace heed::v0

@@ -1,0 +1,47 @@
+/// Masks read from text.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "heed/attention/mask.h"
+#include "heed/core/config.h"
+
+namespace heed { inline namespace v0 {
+
+/// The mask that a text names, in the words of Mask::description():
+///
+///     mask      = all { "|" all }
+///     all       = one { "&" one }
+///     one       = "none" | "(" mask ")" | name [ "(" [ argument { "," argument } ] ")" ]
+///     argument  = number | "unbounded" | alignment | …
+///     alignment = "square" | "top_left" | "bottom_right" | "bottom_right" "(" numbers ")"
+///               | "offset" "(" number ")"
+///
+/// so that & binds tighter than |, and spaces mean nothing between words. The names and their
+/// arguments are those of the functions of heed/attention/mask.h, which an alignment may follow:
+/// "causal", "sliding_window(4, unbounded, bottom_right)", "prefix(3)", "global_tokens(16)",
+/// "strided(8)", "columns(8)", "dilated(4, 2)", "longformer(64, 2)", "sparse_transformer(8)",
+/// "block_window(1, 1, 64)", "random_blocks(count, block, seed)" and "random_blocks(…, past)",
+/// "bigbird(block, window, global, random, seed)", "streaming(4, 1024)", "tree(-1, 0, 0)",
+/// "documents(0, 3, 7)", "key_lengths(9, 4)", "rows(0:2, 1:3)".
+///
+/// parse_mask(m.description()) shows what m shows and has its description, for every mask made of
+/// numbers; what is made of a tensor, a layout of blocks or a function has no text that says it
+/// all.
+/// @throws InvalidArgument with the text and a caret below the character where it goes wrong. It
+/// may hold a mebibyte, 1000 named masks and parentheses 64 deep.
+HEED_API Mask parse_mask(std::string_view text);
+
+/// One mask as parse_mask() reads it, for help texts: "sliding_window", "(LEFT, RIGHT)", and which
+/// keys a query then sees. An alignment may follow the arguments of those that depend on positions.
+struct MaskSyntax {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view shows;
+};
+
+/// Every mask that parse_mask() knows by name.
+HEED_API std::vector<MaskSyntax> mask_syntax();
+
+}}  // namespace heed::v0

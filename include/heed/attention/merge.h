@@ -1,0 +1,59 @@
+/// One result of results over different keys.
+#pragma once
+
+#include <span>
+
+#include "heed/attention.h"
+#include "heed/attention/backward.h"
+#include "heed/core/config.h"
+
+namespace heed { inline namespace v0 {
+
+/// Attention over all keys, from attention_with_lse() of the same queries over parts of them: keys
+/// that are split because they are too many, lie in several caches or on several machines, or are
+/// shared by some queries only.
+///
+/// @param parts at least one: out [batch, num_heads, q_len, value_dim] and lse [batch, num_heads,
+/// q_len], or any other shapes in which out has one more dimension than lse, at its end. All parts
+/// have the same shapes; any strides but in the innermost dimension of out, which is contiguous.
+/// Packed sequences have lse with the heads in front: `lse.view().permute({1, 0})`.
+///
+///     lse = log Σ_i exp(lse_i)
+///     out = Σ_i exp(lse_i − lse) · out_i
+///
+/// Where a part has lse_low, it is added to its lse: without it a part whose lse has magnitude m is
+/// weighed wrong by up to m · 2⁻²⁴ of itself. Logarithms are natural. In whatever order parts are
+/// merged, at once or two by two, the result is the same within rounding. A row with lse −∞ in one
+/// part, which saw no key there, has the bits of the others' result, whatever that part's out
+/// holds; in all parts, out 0 and lse −∞. An lse of +∞ outweighs all that are finite: lse is +∞,
+/// and out the mean of the parts that have it. NaN in the out of a part that saw a key, or in an
+/// lse, stays in its row and shows.
+///
+/// Parts must not overlap: what belongs to a row once, a sink among it, is given to one part only.
+/// Positions count from the first key of each part: of keys that begin at `first` the query_offset
+/// is `first` less, and dropout and score_mod see these positions.
+///
+/// Computed in double and rounded at the end. The bits do not depend on the
+/// number of threads. Source: Milakov and Gimelshein, "Online normalizer calculation for softmax",
+/// 2018; Ye et al., "FlashInfer: Efficient and Customizable Attention Engine for LLM Inference
+/// Serving", 2025, section 2.2.
+/// @throws InvalidArgument when there is no part or shapes do not fit, before anything is computed.
+HEED_API AttentionOutput<float> merge_attention(std::span<const AttentionOutputView<float>> parts);
+HEED_API AttentionOutput<Float16, float> merge_attention(
+    std::span<const AttentionOutputView<Float16, float>> parts);
+HEED_API AttentionOutput<BFloat16, float> merge_attention(
+    std::span<const AttentionOutputView<BFloat16, float>> parts);
+HEED_API AttentionOutput<double> merge_attention(
+    std::span<const AttentionOutputView<double>> parts);
+
+/// The same of two parts.
+HEED_API AttentionOutput<float> merge_attention(const AttentionOutputView<float>& a,
+                                                const AttentionOutputView<float>& b);
+HEED_API AttentionOutput<Float16, float> merge_attention(
+    const AttentionOutputView<Float16, float>& a, const AttentionOutputView<Float16, float>& b);
+HEED_API AttentionOutput<BFloat16, float> merge_attention(
+    const AttentionOutputView<BFloat16, float>& a, const AttentionOutputView<BFloat16, float>& b);
+HEED_API AttentionOutput<double> merge_attention(const AttentionOutputView<double>& a,
+                                                 const AttentionOutputView<double>& b);
+
+}}  // namespace heed::v0

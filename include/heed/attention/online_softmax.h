@@ -1,0 +1,101 @@
+/// The softmax of one row over keys that come one after the other, or in parts.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "heed/core/config.h"
+
+namespace heed { inline namespace v0 {
+
+namespace detail {
+
+[[noreturn]] HEED_API void throw_value_dim(const char* function, std::size_t found,
+                                           std::size_t expected);
+
+}  // namespace detail
+
+/// softmax(scores) · values over the keys seen so far. Real is float or double.
+///
+/// With m the largest score of these keys:
+///
+///     largest = m,   sum = Σ exp(score − m),   out = Σ exp(score − m) · value
+///
+/// add() and merge() are commutative and associative within rounding. What has seen no key changes
+/// no bit of another, and takes over the bits of another.
+///
+/// A key with a score of −∞ is hidden: its value may be NaN. A score of +∞ outweighs all that are
+/// finite, several share equally, and lse is +∞. A score of NaN makes all of the row NaN.
+///
+/// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
+template <class Real>
+struct OnlineSoftmax {
+  Real largest = -std::numeric_limits<Real>::infinity();
+  Real sum = 0;           ///< at least 1 once a key was seen
+  std::vector<Real> out;  ///< [value_dim]
+
+  explicit OnlineSoftmax(std::size_t value_dim) : out(value_dim, Real{0}) {}
+
+  /// Whether no key was seen.
+  bool is_empty() const { return largest == -std::numeric_limits<Real>::infinity(); }
+
+  /// Forgets the keys.
+  void clear() {
+    largest = -std::numeric_limits<Real>::infinity();
+    sum = 0;
+    std::fill(out.begin(), out.end(), Real{0});
+  }
+
+  /// Sees one more key. The lse and the result of another softmax are the score and the value of a
+  /// key that stands for all of its keys.
+  /// @throws InvalidArgument unless the value has value_dim elements.
+  void add(Real score, std::span<const Real> value) {
+    check("OnlineSoftmax::add", value.size());
+    add(score, 1, value.data());
+  }
+
+  /// Sees the keys that `other` saw.
+  /// @throws InvalidArgument unless the other's value_dim is the same.
+  void merge(const OnlineSoftmax& other) {
+    check("OnlineSoftmax::merge", other.out.size());
+    add(other.largest, other.sum, other.out.data());
+  }
+
+  /// Writes out / sum, zeros where no key was seen, into `result` and returns lse = log Σ
+  /// exp(score), the natural logarithm, −∞ where no key was seen.
+  /// @throws InvalidArgument unless the result has value_dim elements.
+  Real normalise(std::span<Real> result) const {
+    check("OnlineSoftmax::normalise", result.size());
+    for (std::size_t d = 0; d < out.size(); ++d) result[d] = is_empty() ? 0 : out[d] / sum;
+    return is_empty() ? largest : largest + std::log(sum);
+  }
+
+ private:
+  // Sees keys whose largest score, sum and out these are.
+  void add(Real other_largest, Real other_sum, const Real* other_out) {
+    if (other_largest == -std::numeric_limits<Real>::infinity()) return;
+    const bool is_first = is_empty();
+    const Real m = other_largest <= largest ? largest : other_largest;  // NaN stays
+    const Real mine = is_first ? 0 : weight(largest, m);
+    const Real others = weight(other_largest, m);
+    largest = m;
+    sum = mine * sum + others * other_sum;
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      const Real added = others * other_out[d];
+      out[d] = is_first ? added : mine * out[d] + added;  // 0 + −0 would be 0
+    }
+  }
+
+  // ∞ − ∞ would be NaN.
+  static Real weight(Real score, Real m) { return score == m ? 1 : std::exp(score - m); }
+
+  void check(const char* function, std::size_t found) const {
+    if (found != out.size()) detail::throw_value_dim(function, found, out.size());
+  }
+};
+
+}}  // namespace heed::v0

@@ -1,0 +1,141 @@
+/// Random numbers: the CPU streams of PyTorch and of NumPy's RandomState, number for number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "heed/core/config.h"
+#include "heed/core/tensor.h"
+
+namespace heed { inline namespace v0 {
+
+/// PyTorch's CPU generator (MT19937): with the same seed, the same calls in the same order give
+/// PyTorch 2.13's numbers. Integers and uniforms are equal bit for bit; normals agree to 1e-6 in
+/// float and to the accuracy of the C library's log, sin and cos in double. The streams are those
+/// of PyTorch on a processor with AVX2; without it PyTorch rounds differently in the last place.
+///
+/// A copy continues the stream on its own. One generator must not be used by two threads at a time.
+///
+/// Calls that fill a view visit the elements as PyTorch does: from the largest stride to the
+/// smallest, so that a transposed tensor is filled in the order of its memory. A view that repeats
+/// elements (stride 0) is refused.
+class HEED_API TorchGenerator {
+ public:
+  /// @param seed as torch.manual_seed; like there, only the low 32 bits count
+  explicit TorchGenerator(std::uint64_t seed = 0);
+
+  /// Starts the stream of `seed` from its beginning: torch.manual_seed.
+  void manual_seed(std::uint64_t seed);
+
+  /// Fills `out` with numbers uniform in [from, to): torch.Tensor.uniform_.
+  /// @throws InvalidArgument unless from ≤ to and from, to and to − from are finite in out's type;
+  /// when `out` repeats elements.
+  void uniform(TensorView<float> out, double from = 0, double to = 1);
+  void uniform(TensorView<double> out, double from = 0, double to = 1);
+
+  /// Fills `out` with normal numbers: torch.Tensor.normal_. Fewer than 16 elements, or a view with
+  /// gaps or reordered dimensions, are drawn one by one in double by the Box-Muller transform,
+  /// whose second number is kept for the next such call; otherwise 16 at a time in out's type.
+  /// @throws InvalidArgument when std is negative or NaN; when `out` repeats elements.
+  void normal(TensorView<float> out, double mean = 0, double std = 1);
+  void normal(TensorView<double> out, double mean = 0, double std = 1);
+
+  /// Uniform in [0, 1): torch.rand.
+  template <class T = float>
+  Tensor<T> rand(const Shape& shape) {
+    auto result = Tensor<T>::uninitialized(shape);
+    uniform(result.view());
+    return result;
+  }
+
+  /// Normal with mean 0 and standard deviation 1: torch.randn.
+  template <class T = float>
+  Tensor<T> randn(const Shape& shape) {
+    auto result = Tensor<T>::uninitialized(shape);
+    normal(result.view());
+    return result;
+  }
+
+  /// Integers low ≤ i < high: torch.randint. @throws InvalidArgument unless low < high.
+  Tensor<std::int64_t> randint(std::int64_t low, std::int64_t high, const Shape& shape);
+
+  /// The integers 0 … n − 1 in random order, shape [n]: torch.randperm.
+  /// @throws InvalidArgument when n is negative.
+  Tensor<std::int64_t> randperm(std::int64_t n);
+
+  /// Where the stream stands, to be saved: words that mean something to set_state() only, built
+  /// with the same standard library.
+  Tensor<std::uint64_t> state() const;
+
+  /// Goes on where state() was taken.
+  /// @throws InvalidArgument when `state` is not the state of such a generator.
+  void set_state(TensorView<const std::uint64_t> state);
+
+ private:
+  template <class T>
+  void fill_normal(TensorView<T> out, double mean, double std);
+  double standard_normal();
+
+  std::mt19937 engine_;
+  std::optional<double> next_normal_;
+};
+
+/// NumPy's legacy generator, numpy.random.RandomState (MT19937), whose streams NumPy has frozen:
+/// with the same seed, the same calls in the same order give the same numbers. Integers and
+/// uniforms are equal bit for bit, normals to the accuracy of the C library's log.
+///
+/// A copy continues the stream on its own. One generator must not be used by two threads at a time.
+class HEED_API NumpyRandomState {
+ public:
+  /// @throws InvalidArgument when the seed does not fit in 32 bits: NumPy refuses it too.
+  explicit NumpyRandomState(std::uint64_t seed = 0);
+
+  /// Uniform in [0, 1) with 53 random bits: RandomState.rand.
+  Tensor<double> rand(const Shape& shape);
+
+  /// Normal with mean 0 and standard deviation 1: RandomState.randn. Marsaglia's polar method,
+  /// whose second number is kept for the next call.
+  Tensor<double> randn(const Shape& shape);
+
+  /// Integers low ≤ i < high: RandomState.randint with its default type on Linux, int64.
+  /// @throws InvalidArgument unless low < high.
+  Tensor<std::int64_t> randint(std::int64_t low, std::int64_t high, const Shape& shape);
+
+ private:
+  double standard_normal();
+
+  std::mt19937 engine_;
+  std::optional<double> next_normal_;
+};
+
+/// The generator that draws where none is named, seeded with 0 when the program starts. There is
+/// one in a process, as in PyTorch, so that set_seed reaches every later draw, but for threads that
+/// have another by a GeneratorScope. It is not synchronised: a lock would not make the order of
+/// draws from several threads reproducible, so each thread that draws needs a TorchGenerator of its
+/// own.
+HEED_API TorchGenerator& default_generator();
+
+/// Seeds default_generator(): torch.manual_seed.
+HEED_API void set_seed(std::uint64_t seed = 0);
+
+/// Makes `generator`, which must outlive it, the default_generator() of the current thread while
+/// the scope lives: for threads that each compute on their own.
+class HEED_API GeneratorScope {
+ public:
+  explicit GeneratorScope(TorchGenerator& generator) noexcept;
+  ~GeneratorScope();
+  GeneratorScope(const GeneratorScope&) = delete;
+  GeneratorScope& operator=(const GeneratorScope&) = delete;
+
+ private:
+  TorchGenerator* outer_;
+};
+
+/// Normal with mean 0 and standard deviation 1, from default_generator(): torch.randn.
+template <class T = float>
+Tensor<T> randn(const Shape& shape) {
+  return default_generator().randn<T>(shape);
+}
+
+}}  // namespace heed::v0

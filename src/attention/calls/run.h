@@ -1,0 +1,90 @@
+// Runs of a plan: with tensors that were checked, by what makes a plan for every call as by what
+// keeps one.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include "attention/engine/kept_weights.h"
+#include "attention/plan/plan.h"
+#include "attention/request/gradient_tensors.h"
+
+namespace heed { inline namespace v0 {
+
+// The output of the forward pass as the way back needs it. In half precision it is rounded, and
+// Σ grad_out · out would cost the gradients most of their digits: it is read with what it lacks, or
+// computed again.
+template <class T>
+class OutputOfForward {
+ public:
+  using Real = Computed<T>;
+
+  OutputOfForward(const Call<Real>& call, const AttentionOutputView<T, Real>& forward)
+      : rows_(rows_of(forward.out)) {
+    if (std::is_same_v<T, Real>) return;
+    if (reads_out_low<T>(*call.request) && !forward.out_low.empty()) {
+      low_ = rows_of(forward.out_low);
+    } else {
+      again_ = Tensor<Real>::uninitialized(forward.out.shape());
+      rows_ = rows_of(TensorView<const Real>(again_));
+      const Plan<Real> plan = make_plan(*call.request, Pass::kForward);
+      const ForwardCall<Real> again{call, rows_of(again_.view()), {}};
+      plan.backend->forward({&again, 1}, plan.schedule, {});
+    }
+  }
+
+  const Rows& rows() const { return rows_; }
+  const Rows& low() const { return low_; }
+
+ private:
+  Tensor<Real> again_;
+  Rows rows_;
+  Rows low_;
+};
+
+// The tensors of a backward pass.
+template <class T>
+struct BackwardTensors {
+  TensorView<const T> grad_out;
+  TensorView<const T> query;
+  TensorView<const T> key;
+  TensorView<const T> value;
+  AttentionOutputView<T, Computed<T>> forward;
+};
+
+// Checks what belongs to the output; the other tensors are those that were checked for the request.
+// The plan is for Pass::kBackward, and `workspace` has as much memory as it needs, or none.
+template <class T>
+AttentionGradients<T, Computed<T>> run_backward(const char* function,
+                                                const Request<Computed<T>>& request,
+                                                const Plan<Computed<T>>& plan,
+                                                const BackwardTensors<T>& in,
+                                                std::span<std::byte> workspace) {
+  using Real = Computed<T>;
+  const AttentionShapes& shapes = request.shapes;
+  const Shape out{shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim};
+  check_tensor(function, "grad_out", in.grad_out, out);
+  check_tensor(function, "forward.out", in.forward.out, out);
+  check_tensor(function, "forward.lse", in.forward.lse,
+               {shapes.batch, shapes.num_heads, shapes.q_len});
+  if (!in.forward.lse_low.empty()) {
+    check_tensor(function, "forward.lse_low", in.forward.lse_low, in.forward.lse.shape());
+  }
+  if (!in.forward.out_low.empty()) {
+    check_tensor(function, "forward.out_low", in.forward.out_low, out);
+  }
+  if (!in.forward.kept.empty()) {
+    check_kept(function, "forward.kept", in.forward.kept,
+               engine::kept_size(request, plan.schedule));
+  }
+  GradientTensors<T> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
+  const Call<Real> inputs = call_of(request, in.query, in.key, in.value);
+  const OutputOfForward<T> made(inputs, in.forward);
+  const BackwardCall<Real> call{inputs,         rows_of(in.grad_out),         made.rows(),
+                                in.forward.lse, gradients.targets(),          in.forward.lse_low,
+                                made.low(),     data_or_null(in.forward.kept)};
+  plan.backend->backward({&call, 1}, plan.schedule, workspace);
+  return std::move(gradients).take();
+}
+
+}}  // namespace heed::v0

@@ -1,0 +1,50 @@
+// Products with numbers of eight and four bits, compiled for AVX-512 once more with AVX512_VNNI,
+// which multiplies quads of bytes. Highway knows it only with much more.
+#define HEED_OF_QUADS
+#define HEED_TARGETS HWY_AVX3
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/kernels/integers/quads.cc"
+#include "simd/targets.h"
+// The targets come before what goes through them.
+#include "hwy/foreach_target.h"
+// foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
+#include "attention/kernels/integers/integers.h"
+#include "attention/kernels/integers/quads.h"
+#include "hwy/highway.h"
+
+#if HWY_TARGET == HWY_AVX3
+
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512vnni"
+
+#include "attention/kernels/integers/integers-inl.h"
+
+namespace heed { inline namespace v0 { namespace kernels {
+
+bool has_quad_products() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+const KernelTable* with_quad_products(const KernelTable& table) {
+  static const KernelTable quads = [&table] {
+    KernelTable result = table;
+    result.name = "AVX512_VNNI";
+    result.integers = HWY_NAMESPACE::quads::integer_table();
+    return result;
+  }();
+  return &quads;
+}
+
+}}}  // namespace heed::v0::kernels
+
+#elif HWY_ONCE && !(HWY_TARGETS & HWY_AVX3)
+
+namespace heed { inline namespace v0 { namespace kernels {
+
+bool has_quad_products() { return false; }
+const KernelTable* with_quad_products(const KernelTable& table) { return &table; }
+
+}}}  // namespace heed::v0::kernels
+
+#endif

@@ -1,0 +1,26 @@
+// The kernels for double.
+#define HEED_REAL_BITS 64
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/kernels/panel/kernels_f64.cc"
+#include "simd/targets.h"
+// The targets come before what goes through them.
+#include "hwy/foreach_target.h"
+// foreach_target comes first: it includes this file once for each instruction set.
+#include "hwy/highway.h"
+
+#if HEED_HAS_VECTORS
+
+#include "attention/kernels/panel/kernel_table-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::f64 {
+
+const KernelTable* kernel_table() {
+  static const KernelTable table = make_kernel_table(nullptr, nullptr, nullptr);
+  return &table;
+}
+
+}}}  // namespace heed::v0::kernels::HWY_NAMESPACE::f64
+HWY_AFTER_NAMESPACE();
+
+#endif

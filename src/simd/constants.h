@@ -1,0 +1,82 @@
+// What the kernels know about a type of real numbers: float, whose numbers the loops of users share
+// (heed/core/float_math.h), and double.
+#pragma once
+
+#include "heed/core/float_math.h"
+
+namespace heed { inline namespace v0 { namespace kernels {
+
+template <class Real>
+struct Constants;
+
+template <>
+struct Constants<float> {
+  static constexpr auto& kExp2Coefficients = detail::kExp2Coefficients;
+  // 2ʳ for 0 ≤ r ≤ 1 within 2 ulp, for r = x − ⌊x⌋: of degree 5, with the constant term 1, the
+  // highest coefficient first.
+  static constexpr float kExp2OfFractionCoefficients[] = {
+      0.0018671304F, 0.00901699439F, 0.0557999127F, 0.240164489F, 0.693151295F, 1.0F};
+  static constexpr auto& kTanhCoefficients = detail::kTanhCoefficients;
+  static constexpr float kHalfLn2 = detail::kHalfLn2;
+  static constexpr float kTanhSaturation = detail::kTanhSaturation;
+  static constexpr float kLog2E = detail::kLog2E;
+  static constexpr float kLog2ERest = detail::kLog2ERest;
+  static constexpr float kLog2EHigh = 0x1.714p0F;  // the first 11 bits
+  // Bits of a number's fraction.
+  static constexpr int kFractionBits = 23;
+  // The largest power of 2 that is a number.
+  static constexpr float kLargestPower = 127;
+};
+
+template <>
+struct Constants<double> {
+  // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 11 whose constant term is 1, off by 2⁻⁵⁵ at
+  // most, the highest coefficient first. One of degree 10 would be off by 1.3 ulp.
+  static constexpr double kExp2Coefficients[] = {
+      4.0780717860928705e-10, 7.072570394540799e-09, 1.0180647660573069e-07, 1.3215442675452854e-06,
+      1.5252727385189775e-05, 0.0001540353044157185, 0.001333355815343997,   0.009618129107607003,
+      0.05550410866479039,    0.24022650695910097,   0.6931471805599457,     1.0};
+  // The same as (2ʳ − 1) / r for |r| ≤ 1/32, such that 2ʳ is off by 2⁻⁵⁷ of itself at most.
+  static constexpr double kShortExp2Coefficients[] = {0.00015404211699335225, 0.0013333820232815162,
+                                                      0.009618129102053624,   0.055504108651954584,
+                                                      0.24022650695910167,    0.6931471805599468};
+  // 2^(i/16), rounded.
+  static constexpr double kPowersOfSixteenth[] = {0x1.0p+0,
+                                                  0x1.0b5586cf9890fp+0,
+                                                  0x1.172b83c7d517bp+0,
+                                                  0x1.2387a6e756238p+0,
+                                                  0x1.306fe0a31b715p+0,
+                                                  0x1.3dea64c123422p+0,
+                                                  0x1.4bfdad5362a27p+0,
+                                                  0x1.5ab07dd485429p+0,
+                                                  0x1.6a09e667f3bcdp+0,
+                                                  0x1.7a11473eb0187p+0,
+                                                  0x1.8ace5422aa0dbp+0,
+                                                  0x1.9c49182a3f090p+0,
+                                                  0x1.ae89f995ad3adp+0,
+                                                  0x1.c199bdd85529cp+0,
+                                                  0x1.d5818dcfba487p+0,
+                                                  0x1.ea4afa2a490dap+0};
+  // (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 within 2⁻⁵⁵ of itself: the same order.
+  static constexpr double kTanhCoefficients[] = {5.130670674231622e-05,
+                                                 -0.0002828929283734412,
+                                                 0.00141093963627168,
+                                                 -0.006349185178314572,
+                                                 0.02539682522558249,
+                                                 -0.08888888916645346,
+                                                 0.2666666666687304,
+                                                 -0.6666666666651826,
+                                                 1.333333333333325,
+                                                 -2.000000000000002,
+                                                 2.0};
+  static constexpr double kHalfLn2 = 0.34657359027997264;
+  // From here on, tanh rounds to 1.
+  static constexpr double kTanhSaturation = 19.5;
+  static constexpr double kLog2E = 1.4426950408889634;
+  static constexpr double kLog2ERest = 2.0355273740931033e-17;  // log2 e − kLog2E
+  static constexpr double kLog2EHigh = 0x1.715476p0;            // the first 24 bits
+  static constexpr int kFractionBits = 52;
+  static constexpr double kLargestPower = 1023;
+};
+
+}}}  // namespace heed::v0::kernels

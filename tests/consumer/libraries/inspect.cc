@@ -1,0 +1,3 @@
+#include <heed/inspect/patterns.h>
+
+int main() { return heed::inspect::text_patterns().empty() ? 1 : 0; }

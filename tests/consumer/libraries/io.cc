@@ -1,0 +1,12 @@
+#include <heed/io/npy.h>
+
+#include <exception>
+
+int main() {
+  try {
+    heed::io::read_npy("there-is-no-such.npy");
+  } catch (const std::exception&) {
+    return 0;
+  }
+  return 1;
+}
