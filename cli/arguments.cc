@@ -105,7 +105,7 @@ void check_flags(const CLI::App& command, int argc, char** argv) {
     if (has_no_value && option->get_items_expected_max() == 0) {
       throw UsageError(fmt::format("{} takes no value, found '{}'", name, word));
     }
-    // What belongs to an option is none, whatever it looks like.
+    // The values of an option are skipped, even where they look like flags.
     if (!has_no_value) i += option->get_items_expected_min();
   }
 }

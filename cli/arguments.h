@@ -1,6 +1,7 @@
-// How the command's options are read: strictly. A number is decimal and nothing else, fits in its
-// type and is finite; a text has a character at least. CLI11's own reading takes "" for 0, −1 for
-// 18446744073709551615 and 0x10 for 16. Every option is added here; a test goes through all.
+// Adds the command's options with strict reading: a number is decimal only, fits in its type and is
+// finite; a text has at least one character. CLI11's own reading takes "" for 0, −1 for
+// 18446744073709551615 and 0x10 for 16. Every option is added by these functions; a test checks all
+// of them.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -15,7 +16,7 @@ namespace heed::cli {
 
 namespace detail {
 
-// What is read one by one: of an optional or a vector, the element.
+// The type that is read from one word: the element type of an optional or a vector, else T.
 template <class T>
 struct Element {
   using Type = T;
@@ -29,8 +30,8 @@ struct Element<std::vector<T>> {
   using Type = T;
 };
 
-// What is wrong with `text` as a T; nothing when it is one. T is std::string, double or one of the
-// integers below.
+// Returns what is wrong with `text` as a T; empty when it is valid. T is std::string, double or one
+// of the integers below.
 template <class T>
 std::string problem_with(const std::string& text);
 template <>
@@ -55,8 +56,8 @@ CLI::Validator one_of(std::vector<std::string> names);
 
 }  // namespace detail
 
-// The check of an option that takes one of `names`, the keys of a map or a list of texts; its
-// message lists them and suggests the one that was meant.
+// Returns the check of an option that takes one of `names`, the keys of a map or a list of texts.
+// Its message lists the names and suggests the nearest one.
 template <class Names>
 CLI::Validator one_of(const Names& names) {
   std::vector<std::string> list;
@@ -73,8 +74,9 @@ inline CLI::Validator one_of(std::initializer_list<const char*> names) {
   return detail::one_of({names.begin(), names.end()});
 }
 
-// An option that takes a value, or an argument without a name, which may be empty: it is what is
-// worked on. `value` is an integer, a double, a text, or an optional or vector of these.
+// Adds an option that takes a value. Without leading dashes in `name` it is a positional argument,
+// which may be the empty text. `value` is an integer, a double, a text, or an optional or vector of
+// these.
 template <class T>
 CLI::Option* add_option(CLI::App& verb, const std::string& name, T& value,
                         const std::string& text) {
@@ -86,7 +88,7 @@ CLI::Option* add_option(CLI::App& verb, const std::string& name, T& value,
   return option;
 }
 
-// An option that takes a list joined by commas, of which each part passes `check`.
+// Adds an option that takes a list joined by commas; each part must pass `check`.
 template <class T>
 CLI::Option* add_list(CLI::App& verb, const std::string& name, std::vector<T>& values,
                       const CLI::Validator& check, const std::string& text) {
@@ -102,12 +104,12 @@ CLI::Option* add_list(CLI::App& verb, const std::string& name, std::vector<T>& v
   return verb.add_option_function<std::string>(name, read, text)->type_name(detail::type_name<T>());
 }
 
-// An option that takes no value: not by an equals sign either.
+// Adds an option that takes no value, not by an equals sign either.
 CLI::Option* add_flag(CLI::App& verb, const std::string& name, bool& value,
                       const std::string& text);
 
-// Throws UsageError where a flag is given an empty value, `--json=`: CLI11 does not tell that from
-// `--json`. Called before it sees the words, argv of main().
+// Throws UsageError where a flag is given an empty value, `--json=`, which CLI11 does not
+// distinguish from `--json`. Call it with the argv of main() before CLI11 parses.
 void check_flags(const CLI::App& command, int argc, char** argv);
 
 }  // namespace heed::cli

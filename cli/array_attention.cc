@@ -95,7 +95,7 @@ Tensor<bool> is_minus_infinity(const Tensor<double>& added) {
                                     dtype_name(array), expected, means));
 }
 
-// Truth values: booleans as they are, integers where each is 0 or 1.
+// Returns the booleans of a mask: booleans as they are, integers if each is 0 or 1.
 Tensor<bool> truth_of(const std::string& path, AnyTensor array, const std::string& means) {
   if (holds<bool>(array)) return std::move(std::get<Tensor<bool>>(array));
   return std::visit(

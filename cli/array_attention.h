@@ -1,4 +1,4 @@
-// Attention on arrays from files: what the verb run computes.
+// Attention on arrays from files, as the verb run computes it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ArrayFile {
   AnyTensor array;
 };
 
-// "'q.npy' [8, 128, 64] float32".
+// Returns for example "'q.npy' [8, 128, 64] float32".
 std::string describe(const ArrayFile& file);
 
 // Reads an array of any shape. Throws FormatError and IoError as read_npy does, InvalidArgument
@@ -27,7 +27,7 @@ ArrayFile read_floats(const std::string& path);
 // unless the array holds float16, float32 or float64 in 2 to 4 dimensions.
 ArrayFile read_operand(const std::string& path);
 
-// What a mask in a file says: who may attend, and what is added to the scores.
+// A mask read from a file: which keys are visible, and the numbers that are added to the scores.
 struct ArrayMask {
   Mask mask;
   std::optional<AnyTensor> added;
@@ -50,15 +50,15 @@ struct ArrayProblem {
   bool keeps_weights = false;
 };
 
-// Each with as many dimensions as the query, lse one fewer.
+// The results of attention. Each has as many dimensions as the query, lse one fewer.
 struct ArrayResult {
   AnyTensor out;      // in the operands' type
   AnyTensor lse;      // float64 for float64 operands, else float32
   AnyTensor weights;  // in lse's type; empty unless kept
 };
 
-// float64 is computed in double; float16 and float32 in float. Missing leading dimensions are 1.
-// Throws InvalidArgument when the types differ or the shapes or options do not fit.
+// Computes attention: float64 in double, float16 and float32 in float. Missing leading dimensions
+// are 1. Throws InvalidArgument when the types differ or the shapes or options do not fit.
 ArrayResult attend(const ArrayProblem& problem);
 
 }  // namespace heed::cli

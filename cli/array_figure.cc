@@ -13,7 +13,7 @@ namespace heed::cli {
 
 namespace {
 
-constexpr std::int64_t kMaxShownHeads = 64;  // more are not told apart
+constexpr std::int64_t kMaxShownHeads = 64;  // more cannot be distinguished in a figure
 
 // Float weights, [batch, num_heads, q_len, kv_len].
 Tensor<float> float_weights(const ArrayResult& result) {
@@ -29,7 +29,7 @@ Tensor<float> float_weights(const ArrayResult& result) {
       fmt::format("the weights are {}: there is nothing to draw", to_string(weights.shape())));
 }
 
-// Which keys the weights of this shape may see.
+// Returns which keys each query sees, in the shape of the weights.
 Tensor<bool> visible_keys(const ArrayProblem& problem, const Shape& weights) {
   return materialize_allow(problem.mask, {.batch = weights[0],
                                           .num_heads = weights[1],
@@ -38,7 +38,8 @@ Tensor<bool> visible_keys(const ArrayProblem& problem, const Shape& weights) {
                                           .query_offset = problem.query_offset});
 }
 
-// Which part of the weights a picture of so many heads shows; empty where it shows all.
+// Returns in words which part of the weights a picture of `num_heads` heads shows; empty where it
+// shows all.
 std::string shown_part(const Tensor<float>& weights, std::int64_t num_heads) {
   std::string text;
   if (weights.extent(0) > 1) text = fmt::format(" Batch entry 0 of {}.", weights.extent(0));
@@ -64,8 +65,8 @@ Figure draw(const ArrayProblem& problem, const ArrayResult& result,
   return attention_figure(num_heads == 1 ? heads.select(0, 0) : heads, options);
 }
 
-// The heads [num_heads, length, width] of the first batch entry, each as often as so many queries'
-// heads share it.
+// Returns the first `shown` heads of batch entry 0, [shown, length, width]. A key/value head is
+// repeated for each query head that shares it.
 Tensor<float> heads_of(const ArrayFile& file, std::int64_t num_heads, std::int64_t shown) {
   const Tensor<float> array = to_float(file.array);
   const FloatView all = array.view().to_rank(4).select(0, 0);
@@ -88,7 +89,9 @@ bool is_same_in_all_heads(TensorView<const bool> visible) {
   return true;
 }
 
-// The page computes all from queries and keys where its formula is the one that was computed.
+// Gives the page queries, keys and values, from which it recomputes the weights, only where its
+// formula matches: one mask for all heads, no bias and no softcap. Otherwise the page gets the
+// weights alone.
 std::string explore(const ArrayProblem& problem, const ArrayResult& result) {
   const Tensor<float> weights = float_weights(result);
   if (weights.empty()) refuse_empty(weights);
@@ -110,7 +113,7 @@ std::string explore(const ArrayProblem& problem, const ArrayResult& result) {
   return explorer_page({{std::move(sentence)}});
 }
 
-// Nested lists, as deep as the tensor's rank.
+// Returns nested lists, as deep as the tensor's rank.
 nlohmann::json nested_lists(FloatView view) {
   if (view.rank() == 0) return *view.data();
   auto list = nlohmann::json::array();

@@ -1,4 +1,4 @@
-// What the verb run can show of its weights.
+// Pictures of the weights that the verb run computed.
 #pragma once
 
 #include "array_attention.h"
@@ -6,8 +6,9 @@
 
 namespace heed::cli {
 
-// A figure of every head of batch entry 0, masked keys hatched; the explorer with these heads; all
-// weights as JSON. Problem and result outlive the picture, and the result has weights.
+// Returns a figure of every head of batch entry 0 with masked keys hatched, the explorer with these
+// heads, and all weights as JSON. `problem` and `result` must outlive the picture, and the result
+// must have weights.
 Picture picture_of(const ArrayProblem& problem, const ArrayResult& result,
                    const PictureArguments& arguments);
 

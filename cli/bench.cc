@@ -1,4 +1,4 @@
-// heed bench: how fast heed is here.
+// heed bench: measures the speed of heed on this machine.
 #include "bench/bench_verbs.h"
 #include "verbs.h"
 

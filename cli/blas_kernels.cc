@@ -6,7 +6,7 @@
 
 #include "heed/core/processor.h"
 
-// Weak: only OpenBLAS has them, and only one with kernels for several processors.
+// Weak symbols: only OpenBLAS defines them, and only where it is built for several processors.
 extern "C" {
 [[gnu::weak]] char* openblas_get_corename(void);
 [[gnu::weak]] void gotoblas_dynamic_init(void);

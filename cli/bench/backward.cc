@@ -1,4 +1,4 @@
-// heed bench backward: the speed of the gradients of one call of attention.
+// heed bench backward: the speed of the gradients of one attention call.
 #include "heed/attention/backward.h"
 
 #include <CLI/CLI.hpp>
@@ -16,8 +16,8 @@ namespace heed::cli {
 
 namespace {
 
-// Three products with head_dim, for scores and the gradients of query and key, and two with
-// value_dim, for the gradients of weights and value.
+// Counts three products with head_dim (the scores, the gradients of query and key) and two with
+// value_dim (the gradients of weights and value).
 double backward_operations(const ForwardCase& forward) {
   return 2 * visible_pairs(forward) *
          static_cast<double>(3 * forward.head_dim + 2 * forward.value_dim);
@@ -63,7 +63,7 @@ class BackwardOperands {
 template <class T>
 ReadyCase make_gradients_ready_as(const ForwardCase& forward) {
   const auto operands = std::make_shared<BackwardOperands<T>>(forward);
-  // check() lets the reference have no other type.
+  // The reference computes in this type only; check() refuses others.
   if constexpr (std::is_same_v<T, typename BackwardOperands<T>::Real>) {
     if (forward.path == "reference") {
       return make_ready([operands] { return operands->differentiate_by_reference(); });

@@ -20,10 +20,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
 
-// Members of a case that are measured: they do not say which case it is.
+// Members of a case that are measured results. They do not identify the case.
 const std::set<std::string> kMeasured{"error"};
 
-// A text, a number, true, false or null in words.
+// Returns a text, number, boolean or null as text.
 std::string word_of(const io::JsonPart& part) {
   switch (part.value().kind) {
     case io::JsonKind::kNull:
@@ -41,7 +41,7 @@ std::string word_of(const io::JsonPart& part) {
   }
 }
 
-// An object of such values, one level of names.
+// Returns the members of an object as texts. The object has one level of names.
 Facts words_of(const io::JsonPart& part) {
   if (!part.is(io::JsonKind::kObject)) part.fail(" is no object");
   Facts words;
@@ -61,14 +61,14 @@ std::string name_of(const Facts& one) {
   return name;
 }
 
-// The same of JSON that was made here, read as that of a file is.
+// Converts JSON made by this program the same way as JSON read from a file.
 Facts words_of(const Json& object) {
   const std::string file = "the report";
   const io::JsonValue value = io::parse_json(object.dump(), file);
   return words_of(io::JsonPart(file, value));
 }
 
-// Where the report ran, as far as it says that.
+// Returns the machine and model of the report, as far as it names them.
 Facts facts_of(const io::JsonPart& report) {
   Facts facts;
   if (const auto machine = report.find("machine")) {
@@ -80,7 +80,7 @@ Facts facts_of(const io::JsonPart& report) {
   return facts;
 }
 
-// "1 and 2"; empty where cases do not say it.
+// Returns the thread counts of the cases, "1 and 2"; empty where no case has them.
 std::string threads_of(const std::vector<Facts>& cases) {
   std::set<std::string> threads;
   for (const Facts& one : cases) {

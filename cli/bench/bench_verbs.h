@@ -1,4 +1,4 @@
-// What `heed bench` can measure: one file each, which adds its options and its callback.
+// The verbs of `heed bench`. Each has one file, which adds its options and its callback.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -18,7 +18,7 @@ namespace heed::cli {
 
 namespace {
 
-// Every case that `cases` holds, with each of the values in turn.
+// Replaces `cases` by every combination of a case and a value.
 template <class T, class Set>
 void multiply(std::vector<ForwardCase>& cases, const std::vector<T>& values, const Set& set) {
   std::vector<ForwardCase> product;
@@ -34,7 +34,7 @@ void multiply(std::vector<ForwardCase>& cases, const std::vector<T>& values, con
 std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   std::vector<ForwardCase> cases(1);
   const auto each = [&cases](const auto& values, const auto& set) { multiply(cases, values, set); };
-  // What is not given is as large as its counterpart.
+  // An option that is not given takes the value of its counterpart, which 0 stands for here.
   const auto each_or = [&each](const Numbers& values, const auto& set) {
     each(values.empty() ? Numbers{0} : values, set);
   };
@@ -62,7 +62,7 @@ std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
   return cases;
 }
 
-// An option whose values may take turns.
+// An option whose values --in-turn can alternate.
 struct TurnOption {
   const char* name;
   Names CaseArguments::*values;
@@ -76,10 +76,10 @@ constexpr TurnOption kTurnOptions[] = {
     {"with", &CaseArguments::with, &ForwardCase::with},
 };
 
-// Cases that are measured in turn.
+// Cases that are measured alternately.
 using Turns = std::vector<ForwardCase>;
 
-// Those that differ in the option's value alone, together.
+// Groups the cases that differ only in the value of the option.
 std::vector<Turns> turns_of(const TurnOption& option, const std::vector<ForwardCase>& cases) {
   std::vector<Turns> all;
   for (const ForwardCase& one : cases) {
@@ -98,7 +98,7 @@ std::vector<Turns> turns_of(const TurnOption& option, const std::vector<ForwardC
   return all;
 }
 
-// Each case alone, unless --in-turn names an option.
+// Returns each case alone, unless --in-turn names an option.
 std::vector<Turns> turns_of(const CaseArguments& arguments, const std::vector<ForwardCase>& cases) {
   for (const TurnOption& option : kTurnOptions) {
     if (arguments.in_turn != option.name) continue;
@@ -119,7 +119,7 @@ std::vector<Turns> turns_of(const CaseArguments& arguments, const std::vector<Fo
 
 void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
                const std::string& help) {
-  // Names that would not fit in a line are part of the text.
+  // Names that do not fit on a line are listed in the help text instead.
   constexpr std::size_t kMostLetters = 70;
   const std::string type = fmt::format("{}", fmt::join(allowed, "|"));
   const bool fits = type.size() <= kMostLetters;

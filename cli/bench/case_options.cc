@@ -9,11 +9,11 @@ namespace heed::cli {
 
 namespace {
 
-// Distances that relative positions tell apart, as in Shaw et al., 2018.
+// The distance at which relative positions are clipped, as in Shaw et al., 2018.
 constexpr std::int64_t kReach = 16;
 
-// A mask of booleans [num_heads, q_len, kv_len]: head h of n sees the keys that are less than
-// (h + 1) / n of all keys away.
+// Returns a boolean mask [num_heads, q_len, kv_len]: head h of num_heads sees the keys at a
+// distance below kv_len · (h + 1) / num_heads.
 Mask head_windows(const ForwardCase& forward) {
   Tensor<bool> allowed({forward.num_heads, forward.q_len, forward.kv_len});
   for (std::int64_t h = 0; h < forward.num_heads; ++h) {

@@ -1,4 +1,4 @@
-// The options of a measured call, beside its mask.
+// The options of a measured attention call.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace heed::cli {
 
-// What --with may be, each alone.
+// The values of --with; each case has one.
 inline const std::vector<std::string> kCaseOptionNames{
     "none", "softcap", "score-mod", "alibi", "bias",         "sinks", "dropout",
     "clip", "t5",      "shaw-keys", "shaw",  "head-windows", "exact"};
 
-// The options of a case and the tensors they refer to. Real is float or double.
+// Holds the options of a case and the tensors that they refer to. Real is float or double.
 template <class Real>
 class CaseOptions {
  public:

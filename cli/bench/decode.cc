@@ -1,4 +1,4 @@
-// heed bench decode: one query of each head against many keys, as when a text is written.
+// heed bench decode: one query per head against many keys, as in text generation.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ struct DecodeArguments {
   ReportOptions report;
 };
 
-// Quantised numbers are stored in pages alone, and only pages are shared.
+// Quantised storage and shared prefixes need pages: returns 128 where none are given.
 std::int64_t page_of(const std::string& storage, std::int64_t page, std::int64_t shared_prefix) {
   const bool needs_pages = storage == "int8" || storage == "int4" || shared_prefix > 0;
   return needs_pages && page == 0 ? 128 : page;
@@ -70,7 +70,7 @@ void check(const DecodeCase& one) {
   }
 }
 
-// A plain loop over the same bytes, attention, and attention where nothing is shared.
+// Measures a plain loop over the same bytes, attention, and attention without shared pages.
 Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
   progress.start_case();
   set_num_threads(one.threads);

@@ -15,12 +15,13 @@ namespace heed::cli {
 
 namespace {
 
-// Sequences as long as this come from memory, as in a model whose other layers were read in
-// between; shorter ones from the caches.
+// Sequences at least this long are read from memory, as in a model that read its other layers in
+// between; shorter ones from the processor's caches.
 constexpr std::int64_t kLongSequence = 4096;
 
-// What exceeds the last cache that a program has for itself, where a sequence is long: twice what
-// the system names, but no more than this, for on shared machines it names that of all of them.
+// Returns a number of bytes that exceeds the processor's last cache, for long sequences: twice the
+// size that the system reports, but at most this limit, because a shared machine reports the cache
+// of all its guests.
 std::int64_t cold_bytes(const DecodeCase& one) {
   if (one.kv_seq < kLongSequence) return 1;
   constexpr std::int64_t kMost = std::int64_t{512} << 20;
@@ -29,7 +30,7 @@ std::int64_t cold_bytes(const DecodeCase& one) {
   return std::min(2 * (last > 0 ? last : kUnknown), kMost);
 }
 
-// Normal numbers; the same million again and again, which makes no difference to the time.
+// Returns standard normal numbers, repeated after a million, which does not affect the time.
 template <class T>
 Tensor<T> numbers(const Shape& shape, TorchGenerator& random) {
   auto tensor = Tensor<T>::uninitialized(shape);
@@ -42,7 +43,7 @@ Tensor<T> numbers(const Shape& shape, TorchGenerator& random) {
   return tensor;
 }
 
-// Tensors [batch, kv_heads, kv_seq, head_dim], each head of them in one piece.
+// Holds tensors [batch, kv_heads, kv_seq, head_dim], each head contiguous.
 template <class T>
 class TensorCache final : public DecodeCache {
  public:

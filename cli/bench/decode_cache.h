@@ -1,5 +1,5 @@
-// The keys and values that a query attends to in `heed bench decode`: of long sequences more copies
-// than the processor's last cache holds.
+// The keys and values of `heed bench decode`. For long sequences there are so many copies that
+// together they exceed the processor's last cache.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ struct DecodeCase {
   std::int64_t kv_heads = 8;
   std::int64_t kv_seq = 4096;
   std::int64_t head_dim = 64;
-  std::int64_t page = 0;  // positions of a page; 0 for a tensor
+  std::int64_t page = 0;  // positions per page; 0 for a tensor
   int threads = 1;
-  std::int64_t shared_prefix = 0;  // keys that all sequences have on the same pages
+  std::int64_t shared_prefix = 0;  // keys that all sequences share on the same pages
 };
 
 inline const std::vector<std::string> kDecodeStorages{"float32", "float16", "bfloat16", "int8",
                                                       "int4"};
 
-// A file for each kind of storage makes one of these.
+// The interface of a measured cache; each kind of storage implements it in its own file.
 class DecodeCache {
  public:
   using Parts = std::vector<std::span<const std::byte>>;
@@ -36,17 +36,17 @@ class DecodeCache {
   DecodeCache& operator=(const DecodeCache&) = delete;
   virtual ~DecodeCache() = default;
 
-  // Of the keys and values of one copy.
+  // The bytes of the keys and values of one copy.
   virtual std::int64_t bytes() const = 0;
-  // One query of every head attends to the next copy.
+  // Computes attention of one query per head on the next copy.
   virtual void attend() = 0;
-  // The memory of the next copy, for who only reads it.
+  // Returns the memory of the next copy, for a measurement that only reads it.
   virtual Parts next_parts() = 0;
 };
 
 std::unique_ptr<DecodeCache> make_decode_cache(const DecodeCase& one);
 
-// Of pages, in as many copies as have `cold_bytes` together.
+// Makes a paged cache with so many copies that they have `cold_bytes` together.
 std::unique_ptr<DecodeCache> make_paged_cache(const DecodeCase& one, std::int64_t cold_bytes);
 
 }  // namespace heed::cli

@@ -1,4 +1,5 @@
-// heed bench distributed: attention of divided tokens beside one process with as many threads.
+// heed bench distributed: attention with divided tokens, compared to one process with as many
+// threads.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +36,7 @@ struct DistributedArguments {
   std::int64_t heads = 8, kv_heads = 0, head_dim = 64;
   std::string mask = "causal";
   int threads = 0;       // of all ranks together
-  int threads_each = 0;  // of a process that mpirun started
+  int threads_each = 0;  // of each process that mpirun started
   int repetitions = 3;
   ReportOptions report;
   bool simulates = false;
@@ -93,7 +94,7 @@ std::string ranks_table(const Json& report) {
   return headline(report["machine"]) + aligned(rows) + quiet_note(report) + baseline_notes(report);
 }
 
-// Threads of this process, or the processes that mpirun started.
+// Measures ranks that are threads of this process, or processes that mpirun started.
 std::vector<MeasuredRanks> measure_case(const DistributedArguments& arguments,
                                         const DividedCase& one, Progress& progress) {
   progress.start_case();
@@ -123,7 +124,7 @@ void run_ranks(const DistributedArguments& arguments) {
       [&] { printer->print(report, [](const Json& whole) { return ranks_table(whole); }); });
 }
 
-// Where mpirun started several processes, these are the ranks.
+// Throws UsageError where mpirun started several processes and the options name other ranks.
 void check_processes(const DistributedArguments& arguments) {
   if (ranks() == nullptr) return;
   if (arguments.simulates) refuse_ranks("bench distributed --simulate");
@@ -143,7 +144,7 @@ void settle_threads(DistributedArguments& arguments) {
   if (arguments.threads == 0) arguments.threads = num_threads();
 }
 
-// What does not fit is said before anything is measured.
+// Throws UsageError for a case that cannot be divided, before anything is measured.
 void check_cases(const DistributedArguments& arguments) {
   const Numbers sizes = ranks() == nullptr ? arguments.ranks : Numbers{ranks()->size()};
   for (const DividedCase& one : arguments.cases()) {

@@ -1,4 +1,4 @@
-// One pass of attention over tokens that are divided, or are not.
+// One pass of attention over divided or undivided tokens.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@ namespace heed::cli {
 
 struct DividedCase {
   bool is_backward = false;
-  AttentionShapes shapes;  // of all tokens, as many keys as queries
+  AttentionShapes shapes;  // of all tokens; q_len equals kv_len
   std::string mask;
   distributed::DividedBy divided_by = distributed::DividedBy::kAutomatic;
 
   AttentionOptions options() const;
 };
 
-// The tensors of a pass, of all tokens or of a rank's.
+// The tensors of a pass over all tokens or over the tokens of one rank.
 struct PassOperands {
   bool is_backward = false;
   distributed::DividedBy divided_by = distributed::DividedBy::kAutomatic;
   Tensor<float> query, key, value;
-  Tensor<float> grad_out;          // of a backward pass
-  AttentionOutput<float> forward;  // of a backward pass
+  Tensor<float> grad_out;          // backward pass only
+  AttentionOutput<float> forward;  // backward pass only
 
-  // Of all tokens; the same at every call.
+  // Makes operands of all tokens, the same numbers at every call.
   static PassOperands whole(const DividedCase& one);
-  // Of this rank's tokens, without all of them. All ranks call it.
+  // Makes operands of this rank's tokens without those of other ranks. All ranks must call it.
   static PassOperands own(Communicator& ranks, const DividedCase& one);
-  // Of this rank's tokens, from those of all.
+  // Returns this rank's part of the operands of all tokens.
   PassOperands part(const Communicator& ranks) const;
 
   void compute(const AttentionOptions& options) const;
-  // All ranks call it.
+  // All ranks must call it.
   void compute(Communicator& ranks, const AttentionOptions& options) const;
 };
 

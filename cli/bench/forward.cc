@@ -1,4 +1,4 @@
-// heed bench forward: the speed of one call of attention.
+// heed bench forward: the speed of one attention call.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <type_traits>
@@ -16,7 +16,7 @@ namespace {
 template <class T>
 ReadyCase make_ready_as(const ForwardCase& forward) {
   const auto operands = std::make_shared<Operands<T>>(forward);
-  // check() lets the reference have no other type.
+  // The reference computes in this type only; check() refuses others.
   if constexpr (std::is_same_v<T, typename Operands<T>::Real>) {
     if (forward.path == "reference") {
       return make_ready(

@@ -50,7 +50,7 @@ Mask mask_of(const ForwardCase& forward) {
 double visible_pairs(const ForwardCase& forward) {
   ScoreShape shape = shape_of(forward);
   double factor = 1;
-  if (forward.mask.empty()) {  // the same in every batch entry and head
+  if (forward.mask.empty()) {  // one mask for every batch entry and head
     factor = static_cast<double>(shape.batch) * static_cast<double>(shape.num_heads);
     shape.batch = shape.num_heads = 1;
   }

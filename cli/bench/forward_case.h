@@ -1,4 +1,4 @@
-// One call of attention whose speed is asked for.
+// One attention call to measure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace heed::cli {
 
-// What `causal` may be: none, or the alignment of the mask.
+// The values of `causal`: none, or the alignment of the causal mask.
 inline const std::vector<std::string> kCausalNames{"none", "square", "top_left", "bottom_right"};
 
 struct ForwardCase {
@@ -19,7 +19,7 @@ struct ForwardCase {
   std::string dtype = "float32";
   std::string layout = "bhtd";
   std::string causal;         // empty: not causal
-  std::string mask;           // as heed::parse_mask reads it, or empty
+  std::string mask;           // in the syntax of heed::parse_mask, or empty
   std::string with = "none";  // one of kCaseOptionNames
   std::int64_t batch = 1;
   std::int64_t num_heads = 8;
@@ -33,19 +33,19 @@ struct ForwardCase {
   bool operator==(const ForwardCase&) const = default;
 };
 
-// Throws UsageError when attention would refuse the case, or cannot compute it yet.
+// Throws UsageError when attention would refuse the case or does not support it.
 void check(const ForwardCase& forward);
 
 Mask mask_of(const ForwardCase& forward);
 
-// The pairs of query and key that the mask lets through, in all heads.
+// Returns the number of (query, key) pairs that the mask lets through, in all heads.
 double visible_pairs(const ForwardCase& forward);
 
-// 2 · pairs · head_dim for the scores and 2 · pairs · value_dim for the output. The softmax is not
-// counted.
+// Returns 2 · pairs · head_dim for the scores plus 2 · pairs · value_dim for the output. The
+// softmax is not counted.
 double operations(const ForwardCase& forward);
 
-// use(T{}) with the type that the case names.
+// Calls use(T{}) with the type that the case names.
 template <class Use>
 auto with_dtype(const ForwardCase& forward, const Use& use) {
   if (forward.dtype == "float64") return use(double{});
@@ -54,8 +54,8 @@ auto with_dtype(const ForwardCase& forward, const Use& use) {
   return use(float{});
 }
 
-// How many times as many operations as in float the processor can do in the numbers that are
-// multiplied.
+// Returns the processor's peak rate in the type that is multiplied, divided by its peak rate in
+// float.
 double peak_factor(const ForwardCase& forward);
 
 nlohmann::ordered_json describe(const ForwardCase& forward);

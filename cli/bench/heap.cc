@@ -12,12 +12,12 @@ namespace heed::cli {
 
 namespace {
 
-// Constant-initialised: they count before any constructor runs.
+// Constant-initialised, so that allocations are counted before any constructor runs.
 std::atomic<std::int64_t> live_bytes = 0;
 std::atomic<std::int64_t> peak_bytes = 0;
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 std::atomic<std::size_t> largest_allocation = kUnlimited;
-// Allocations until the one that fails; below 0 there is none to come.
+// The number of allocations before the one that fails; negative: none fails.
 constexpr std::int64_t kNone = -1;
 std::atomic<std::int64_t> until_fault = kNone;
 
@@ -79,7 +79,7 @@ bool AllocationFault::has_happened() const noexcept { return until_fault <= kNon
 
 }  // namespace heed::cli
 
-// Every form, lest one of a sanitizer's own meets one of these.
+// All forms are replaced, so that a sanitizer's form is never paired with one of these.
 using heed::cli::allocate;
 using heed::cli::allocate_or_throw;
 using heed::cli::release;

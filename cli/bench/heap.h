@@ -1,4 +1,4 @@
-// The bytes on the C++ heap of this program, which replaces operator new and delete to count them.
+// Counts the bytes on the C++ heap by replacing operator new and delete.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace heed::cli {
 
-// What is allocated now, and the most that was since reset_heap_peak().
+// The bytes allocated now, and the maximum since reset_heap_peak().
 std::int64_t live_heap_bytes() noexcept;
 std::int64_t peak_heap_bytes() noexcept;
 void reset_heap_peak() noexcept;
 
-// While it lives, the library keeps no memory that was given back: every allocation is seen.
+// While an object exists, the library caches no freed memory, so that every allocation is counted.
 class NothingKept {
  public:
   NothingKept() noexcept { set_max_kept_memory(0); }
@@ -25,7 +25,7 @@ class NothingKept {
   std::size_t limit_ = max_kept_memory();
 };
 
-// While it lives, an allocation of more than so many bytes fails.
+// While an object exists, an allocation of more than `bytes` fails.
 class AllocationLimit {
  public:
   explicit AllocationLimit(std::int64_t bytes) noexcept;
@@ -37,8 +37,8 @@ class AllocationLimit {
   NothingKept nothing_kept_;
 };
 
-// While it lives, the allocation that comes after `index` others fails, in whatever thread; those
-// after it do not.
+// While an object exists, the allocation after `index` others fails, in any thread; later ones
+// succeed.
 class AllocationFault {
  public:
   explicit AllocationFault(std::int64_t index) noexcept;
@@ -51,8 +51,8 @@ class AllocationFault {
   NothingKept nothing_kept_;
 };
 
-// How many bytes `call` had allocated at most beyond what it returns. Memory that does not come
-// from operator new, such as that of BLAS, is not seen.
+// Returns the peak of bytes that `call` allocated beyond its result. Memory that does not come from
+// operator new, for example that of BLAS, is not counted.
 template <class Call>
 std::int64_t measure_extra_bytes(const Call& call) {
   const NothingKept nothing_kept;

@@ -1,4 +1,4 @@
-// heed bench linear: attention in linear time beside softmax attention, in speed and in result.
+// heed bench linear: linear-time attention compared to softmax attention, in speed and results.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,8 @@ struct LinearCase {
   }
 };
 
-// Normal numbers, keys of length 1, and gates and rates as models make them.
+// Standard normal queries, keys and values; keys scaled to about length 1; decays −0.1·|normal| and
+// rates sigmoid(normal), as models make them.
 struct LinearOperands {
   Tensor<float> query, key, value, unit_key, decay, beta;
 
@@ -61,7 +62,7 @@ struct LinearOperands {
   }
 };
 
-// √(Σ (a − b)² / Σ b²)
+// Returns √(Σ (a − b)² / Σ b²).
 double relative_error(const Tensor<float>& a, const Tensor<float>& b) {
   double differences = 0;
   double squares = 0;
@@ -73,7 +74,7 @@ double relative_error(const Tensor<float>& a, const Tensor<float>& b) {
   return std::sqrt(differences / squares);
 }
 
-// The methods of one case, one after the other.
+// Measures the methods on one case, one after the other.
 class LinearComparison {
  public:
   LinearComparison(const LinearCase& one, int repetitions, Progress& progress)
@@ -106,7 +107,7 @@ class LinearComparison {
   }
 
  private:
-  // Elements of the state, once for each token.
+  // Returns the elements of the state times the number of tokens.
   double state_size() const {
     return static_cast<double>(case_.seq) * std::pow(static_cast<double>(case_.head_dim), 2);
   }
@@ -131,7 +132,7 @@ class LinearComparison {
                            {"head_dim", case_.head_dim},
                            {"threads", case_.threads}};
     outcome.description["error"] = nullptr;
-    // Three digits say all there is to say.
+    // Three significant digits suffice for a report.
     if (error) outcome.description["error"] = std::round(*error * 1e3) / 1e3;
     outcome.operations = operations_of_head * static_cast<double>(case_.heads);
     const Sampling sampling{.threads = case_.threads, .warmups = 1, .repetitions = repetitions_};

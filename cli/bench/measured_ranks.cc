@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Computes a pass with the other ranks and adds up the time that it takes.
+// Computes a pass together with the other ranks and sums the time that it takes.
 class RankPass {
  public:
   RankPass(PassOperands operands, AttentionOptions options)
@@ -53,7 +53,7 @@ Timing timing_of(const std::vector<Repetition>& repetitions) {
   return summarize(repetitions, undisturbed_rates(repetitions));
 }
 
-// So many ranks, which are threads of this process: they wait as those of several would.
+// `size` ranks that are threads of this process.
 class ThreadRanksPass {
  public:
   ThreadRanksPass(const PassOperands& whole, const AttentionOptions& options, int size)
@@ -85,13 +85,14 @@ class ThreadRanksPass {
   std::vector<std::unique_ptr<RankPass>> ranks_;
 };
 
-// Waits for messages without keeping a processor from those who compute.
+// Waits for messages in sleeps of 100 µs, so that the waiting thread leaves the processor to ranks
+// that compute.
 class Naps final : public Cancellation {
  public:
   void poll() noexcept override { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 };
 
-// Ranks that compute a pass as often as the first one says.
+// Ranks that compute a pass each time the first rank signals it.
 class LedRanks {
  public:
   LedRanks(Communicator& ranks, RankPass& pass, int threads)
@@ -101,14 +102,15 @@ class LedRanks {
     while (next() == Step::kCompute) compute();
   }
 
-  // On the first rank.
+  // Called on the first rank: all ranks compute one pass.
   void lead() {
     is_together_ = false;
     tell(Step::kCompute);
     compute();
     is_together_ = true;
   }
-  // On the first rank: the others end, unless all do as their pass has thrown.
+  // Called on the first rank: ends follow() on the others. After an exception in the pass all ranks
+  // have ended already.
   void end() {
     if (is_together_) tell(Step::kEnd);
   }
@@ -135,7 +137,7 @@ class LedRanks {
   bool is_together_ = true;
 };
 
-// What each rank has, in the order of ranks.
+// Gathers a number of each rank, in the order of ranks.
 template <class Number>
 std::vector<Number> from_all(Communicator& ranks, Number mine) {
   std::vector<Number> all(static_cast<std::size_t>(ranks.size()));
@@ -148,7 +150,7 @@ double sum_of_all(Communicator& ranks, double mine) {
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
-// Those that this process may run on: mpirun binds processes to some.
+// Returns the processors that this process may run on; mpirun may bind processes to a few.
 int num_processors_here() {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -156,7 +158,7 @@ int num_processors_here() {
   return CPU_COUNT(&processors);
 }
 
-// On the first rank: the ranks, and one process where it has so many processors.
+// Called on the first rank: measures the ranks, and one process if it has enough processors.
 MeasuredRanks lead_measurement(LedRanks& led, const DividedCase& one, int threads_of_all,
                                const Sampling& sampling, Progress& progress) {
   const bool measures_one = threads_of_all <= num_processors_here();

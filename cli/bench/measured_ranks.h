@@ -1,4 +1,4 @@
-// What `heed bench distributed` measures: ranks beside one process.
+// The measurements of `heed bench distributed`: ranks compared to one process.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ struct MeasuredRanks {
   int size = 1;
   int threads = 1;  // of the first rank
   Timing timing;
-  std::optional<double> one_process_seconds;  // the median; none where it was not measured
-  double waiting_share = 0;                   // of the time of all ranks, in messages
+  std::optional<double> one_process_seconds;  // the median; empty where it was not measured
+  double waiting_share = 0;                   // the part of all ranks' time spent in messages
 
   nlohmann::ordered_json row(const DividedCase& one) const;
 };
 
-// Ranks that are threads of this process, so many of them, all measured in turn with one process
-// that has all `threads`.
+// Measures, for each of `sizes`, that many ranks as threads of this process, in turn with one
+// process that uses all `threads`.
 std::vector<MeasuredRanks> measure_thread_ranks(const DividedCase& one,
                                                 const std::vector<std::int64_t>& sizes, int threads,
                                                 int repetitions, Progress& progress);
 
-// The ranks there are, each with so many threads. The first one measures one process with the
-// threads of all in turn, if it runs on as many processors; the others sleep meanwhile. All ranks
-// call it; what the first one returns counts.
+// Measures the ranks that mpirun started, with `threads` each. The first rank also measures, in
+// turn, one process with the threads of all ranks if it may run on as many processors; the others
+// sleep meanwhile. All ranks must call it; only the first rank's result is meaningful.
 MeasuredRanks measure_ranks_there_are(Communicator& ranks, const DividedCase& one, int threads,
                                       int repetitions, Progress& progress);
 

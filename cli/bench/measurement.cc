@@ -19,7 +19,7 @@ double seconds_per_call(int count, FunctionRef<void()> call) {
   return elapsed.count() / count;
 }
 
-// A repetition, but for the probes around it.
+// Times one repetition, without the probes around it.
 Repetition time_once(int count, FunctionRef<void()> call) {
   Repetition made;
   const Waiting waiting = waiting_so_far();
@@ -31,7 +31,7 @@ Repetition time_once(int count, FunctionRef<void()> call) {
   return made;
 }
 
-// How many calls fill a repetition, by the last of those that warm up.
+// Returns the number of calls that fill a repetition, estimated from the last warm-up call.
 int calls_of_repetition(const Sampling& sampling, FunctionRef<void()> call, Progress& progress) {
   constexpr double kMostCalls = 100000;
   double seconds = sampling.seconds_per_repetition;

@@ -1,4 +1,4 @@
-// Times calls again and again, each time between two probes of the machine.
+// Times calls repeatedly, each repetition between two probes of the machine.
 #pragma once
 
 #include <span>
@@ -14,17 +14,17 @@ struct Sampling {
   int threads = 1;
   int warmups = 1;
   int repetitions = 10;
-  // A repetition is as many calls as fill this time, at least one; its time is that of one call.
+  // A repetition makes as many calls as fill this time, at least one; its time is that of one call.
   double seconds_per_repetition = 2e-3;
 };
 
-// The repetitions of each call. They take turns: what disturbs the machine disturbs all. Sets
-// num_threads() to sampling.threads, for good.
+// Returns the repetitions of each call. The calls alternate, so that a disturbance of the machine
+// affects all of them. Sets num_threads() to sampling.threads and leaves it so.
 std::vector<std::vector<Repetition>> time_in_turn(const Sampling& sampling,
                                                   std::span<const FunctionRef<void()>> calls,
                                                   Progress& progress);
 
-// The same of one call.
+// Returns the repetitions of one call.
 std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
                                    Progress& progress);
 

@@ -1,4 +1,5 @@
-// heed bench model: how fast a trained model reads and writes, or makes vectors, and what it takes.
+// heed bench model: how fast a trained model reads and writes text or makes vectors, and its
+// memory.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +32,8 @@ struct ModelArguments {
   ReportOptions report;
 };
 
-// Fills in what was not given, as far as it fits into the model's positions; what was given must.
+// Fills in the values that were not given within the model's positions. Throws UsageError where a
+// given value exceeds them.
 void settle_positions(ModelRequest& request, std::int64_t positions) {
   if (request.prompt == 0) request.prompt = std::min<std::int64_t>(512, positions);
   if (request.prompt > positions) {
@@ -93,7 +95,7 @@ Json results_of(const std::vector<Outcome>& outcomes) {
   return results;
 }
 
-// A number of a case or a result; empty where it has none.
+// Returns a number of a case or a result as text; empty where it has none.
 std::string cell_of(const Json& object, const char* name, const char* format) {
   if (!object.contains(name)) return "";
   return fmt::format(fmt::runtime(format), object[name].get<double>());
@@ -139,7 +141,7 @@ void run_model(const CLI::App& verb, ModelArguments arguments) {
                 {"parameters", model.num_parameters()},
                 {"bytes", model.num_bytes()}}}};
   const ModelFindings findings = measure_model(request, std::move(model));
-  // The probes' own memory was there at the end of the first loading.
+  // The memory of the probes is part of the peak, but not of the model's.
   report["peak_bytes"] = peak_process_bytes() - kProbeBytes;
   report["results"] = results_of(findings.outcomes);
   report.update(findings.input);

@@ -20,7 +20,7 @@ using Ids = std::vector<std::int64_t>;
 
 constexpr std::size_t kSentences = 64;
 
-// The story that is shipped, again and again.
+// Returns `count` ids of the story that heed ships, repeated as needed.
 Ids story_ids(const models::Model& model, std::int64_t count) {
   const Ids story =
       model.tokenizer().encode(tasks::shipped_text(), {.add_special_tokens = false}).ids;
@@ -34,7 +34,7 @@ Ids story_ids(const models::Model& model, std::int64_t count) {
   return ids;
 }
 
-// Parts of the story of 4 to 40 words, short and long ones in turn.
+// Returns parts of the story of 4 to 40 words, in mixed lengths.
 std::vector<std::string> story_sentences() {
   std::istringstream story{std::string(tasks::shipped_text())};
   std::vector<std::string> words;
@@ -55,7 +55,7 @@ class ModelRuns {
   ModelRuns(const ModelRequest& request, models::Model model, Progress& progress)
       : request_(request), model_(std::move(model)), progress_(progress) {}
 
-  // A start lets go of the model and loads it: afterwards its weights are in memory.
+  // Each start frees the model and loads it again; afterwards the weights are in memory.
   void write() {
     const std::int64_t longest = request_.past.empty() ? 0 : request_.past.back();
     const Ids ids = story_ids(*model_, std::max(longest, request_.prompt));
@@ -106,28 +106,28 @@ class ModelRuns {
     model_ = models::load(request_.path);
   }
 
-  // The hidden state of the last of the tokens, [1, hidden_size].
+  // Returns the hidden state of the last token, [1, hidden_size].
   Tensor<float> read(std::span<const std::int64_t> ids, nn::Past& past) const {
     const Tensor<float> hidden = model_->forward(ids, past);
     const std::int64_t rows = hidden.extent(0);
     return to_tensor(hidden.view().slice(0, rows - 1, rows));
   }
 
-  // The likeliest one.
+  // Returns the most likely next token.
   std::int64_t next_token(const Tensor<float>& hidden) const {
     TorchGenerator none(0);
     const Tensor<float> logits = model_->logits(hidden);
     return models::choose_token(logits.elements(), {}, none);
   }
 
-  // Writes behind the first `length` tokens, of which `past` keeps as many as were read before. A
-  // longer past is read in the pieces in which a prompt is, which take no more memory than it.
+  // Measures writing after the first `length` tokens. `past` holds those that were read before; the
+  // missing ones are read in pieces as long as the prompt, which bounds the memory.
   void measure_writing(const Ids& ids, std::int64_t length, nn::Past& past) {
     const auto part = [&](std::int64_t begin, std::int64_t end) {
       return std::span(ids).subspan(static_cast<std::size_t>(begin),
                                     static_cast<std::size_t>(end - begin));
     };
-    // All but the last, with which each run begins.
+    // Reads all but the last token, with which each run begins.
     while (past.length() < length - 1) {
       const std::int64_t end = std::min(past.length() + request_.prompt, length - 1);
       model_->forward(part(past.length(), end), past);
@@ -142,7 +142,7 @@ class ModelRuns {
     findings_.written.push_back({{"past", length}, {"ids", written}});
   }
 
-  // A copy of the past shares its pages.
+  // `past` is a copy that shares its pages with the original.
   Ids write_behind(Tensor<float> hidden, nn::Past past) const {
     Ids written;
     for (std::int64_t i = 0; i < request_.tokens; ++i) {

@@ -1,4 +1,4 @@
-// Random operands of attention, in any type and layout, and the call itself.
+// Random operands of attention in any type and layout, and the attention call.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace heed::cli {
 
-// Normal numbers as [batch, heads, length, dim], or as a view of that shape on memory that is laid
-// out [batch, length, heads, dim].
+// Standard normal numbers [batch, heads, length, dim], contiguous or as a view of memory laid out
+// [batch, length, heads, dim].
 template <class T>
 class Operand {
  public:
@@ -60,8 +60,8 @@ class Operands {
   TensorView<const T> key() const { return key_.view(); }
   TensorView<const T> value() const { return value_.view(); }
 
-  // Into memory that is there already, as in a loop over layers: of new memory, the system's own
-  // work would be measured.
+  // Writes into memory that exists already, as in a loop over layers: with new memory, the system's
+  // page faults would be measured.
   TensorView<const T> attend() {
     if (!plan_) {
       const TensorView<const T> q = query_.view(), k = key_.view(), v = value_.view();

@@ -15,20 +15,20 @@ namespace heed::cli {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): JSON that is moved does not throw
 struct Outcome {
-  nlohmann::ordered_json description;  // what sets it apart from other cases: one level of names
-  double operations = 0;               // of one call
-  // What the arithmetic of the case can reach at most, relative to that of float: half for double,
-  // of which a vector holds half as many.
+  nlohmann::ordered_json description;  // identifies the case: one level of names
+  double operations = 0;               // per call
+  // The peak rate of the case's arithmetic relative to float: half for double, because a vector
+  // holds half as many.
   double peak_factor = 1;
   int threads = 1;
   std::int64_t extra_bytes = 0;
   std::vector<Repetition> repetitions;
-  // How many times as fast it is as the first of the cases it took turns with: the median of what
-  // the repetitions of each turn say. None where it took no turns.
+  // How many times as fast the case is as the first of those it alternated with: the median of the
+  // ratios of the repetitions of each round. Empty where it did not alternate.
   std::optional<double> rate_over_first;
 };
 
-// A case that can be measured; its outcome says what it is.
+// A case that is ready to be measured. Its outcome describes it.
 // NOLINTNEXTLINE(bugprone-exception-escape): JSON that is moved does not throw
 struct ReadyCase {
   Outcome outcome;
@@ -44,9 +44,10 @@ ReadyCase make_ready(const Call& call) {
   return ready;
 }
 
-// Measures the time of the calls, which take turns, and the memory of each: what the outcomes lack.
+// Measures the time of the calls, which alternate, and the memory of each, and fills in the
+// outcomes.
 void measure(const Sampling& sampling, std::span<ReadyCase> cases, Progress& progress);
-// The same of one case, which has no turns to take.
+// Measures one case alone.
 Outcome measure(const Sampling& sampling, ReadyCase ready, Progress& progress);
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// The caches of heed as a source of `heed bench decode`: any storage, in pages.
+// The paged caches of `heed bench decode`, in any storage.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -21,7 +21,7 @@ KvStorage storage_named(const std::string& name) {
   return KvStorage::kFloat32;
 }
 
-// Sequences of one length, which may begin on the same pages, each in all copies.
+// Sequences of equal length, which may share their first pages, in several copies.
 class PagedCache final : public DecodeCache {
  public:
   PagedCache(const DecodeCase& one, std::int64_t cold_bytes)
@@ -47,7 +47,8 @@ class PagedCache final : public DecodeCache {
     heed::attend(query_.view(), KvBatch{copies_[next_]->handles, boundaries_});
   }
 
-  // Other memory, of the same kind and as much as the pages take: a pool keeps its own to itself.
+  // Returns other memory of the same kind and size as the pages, because a pool does not expose its
+  // own.
   Parts next_parts() override {
     next_ = (next_ + 1) % copies_.size();
     const auto size = static_cast<std::size_t>(bytes_);
@@ -75,7 +76,7 @@ class PagedCache final : public DecodeCache {
       KvSequence beginning(pool);
       extend(beginning, one.shared_prefix);
       for (std::int64_t b = 0; b < one.batch; ++b) sequences.push_back(beginning.fork());
-      // In turn, as texts that are written at the same time.
+      // The sequences grow alternately, as texts that are written at the same time.
       for (std::int64_t at = one.shared_prefix; at < one.kv_seq;) {
         at = std::min(at + kGrowth, one.kv_seq);
         for (KvSequence& sequence : sequences) extend(sequence, at);

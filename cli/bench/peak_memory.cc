@@ -7,8 +7,8 @@
 
 namespace heed::cli {
 
-// Linux says it in KiB. What getrusage() gives there begins with the peak of the program that
-// started this one, Python say: it is asked elsewhere alone.
+// Linux reports VmHWM in KiB. The peak of getrusage() includes that of the program that started
+// this one, for example Python, so it is used on other systems only.
 std::int64_t peak_process_bytes() {
   const std::string name = "VmHWM:";
   std::ifstream lines("/proc/self/status");

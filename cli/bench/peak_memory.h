@@ -1,12 +1,11 @@
-// How much memory this process has had at once.
+// The peak memory of this process.
 #pragma once
 
 #include <cstdint>
 
 namespace heed::cli {
 
-// Bytes in memory at most since the program began, those of mapped files that were touched among
-// them.
+// Returns the peak resident bytes since the program began, including touched pages of mapped files.
 std::int64_t peak_process_bytes();
 
 }  // namespace heed::cli

@@ -22,14 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One word of each line of the next MiB. By the time its turn comes again, the caches of most
-// processors hold other things.
+// Reads one word of each cache line of the next MiB of kProbeBytes. By the time a MiB is read
+// again, the caches of most processors hold other data.
 double time_read() {
   constexpr std::size_t kSize = std::size_t{1} << 20;
   constexpr std::size_t kLine = 64;
   static std::vector<unsigned char> memory(kProbeBytes, 1);
   static std::atomic<std::size_t> next{0};
-  static std::atomic<unsigned> sink{0};  // or the compiler leaves the loop out
+  static std::atomic<unsigned> sink{0};  // keeps the compiler from removing the loop
   const std::size_t first = next.fetch_add(kSize) % memory.size();
   const auto start = Clock::now();
   unsigned sum = 0;
@@ -38,7 +38,7 @@ double time_read() {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Calls of attention a second, on this thread. The first call brings what they need into the cache.
+// Returns attention calls per second on this thread. The first, untimed call fills the cache.
 double attention_rate() {
   constexpr int kCalls = 8;
   const ThreadLimit one_thread(1);
@@ -59,8 +59,8 @@ double attention_rate() {
   return kCalls / std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Threads that begin together. One that does not get a processor is waited for only so long: it is
-// then the slowest.
+// Starts threads together. A thread that gets no processor is waited for at most 1 ms; its own rate
+// is then low.
 class Start {
  public:
   explicit Start(int threads) : missing_(threads) {}
@@ -111,8 +111,8 @@ Rates settle_machine(int threads) {
   return settled[threads] = undisturbed_rates(rates);
 }
 
-// Threads of its own: parallel_for may give one thread the work of two, one part after the other,
-// and each would then have the core to itself.
+// Uses its own threads: parallel_for may run two parts on one thread one after the other, and each
+// part would then have the core to itself.
 Probe probe_machine(int threads) {
   constexpr double kFmaSeconds = 5e-4;
   std::vector<Probe> probes(static_cast<std::size_t>(threads));

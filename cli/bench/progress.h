@@ -1,4 +1,4 @@
-// Says on stderr what is being measured, where that takes longer than two seconds.
+// Reports progress on stderr when a measurement takes longer than two seconds.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,20 @@ namespace heed::cli {
 
 class Progress {
  public:
-  // `total` is how many cases there are.
+  // `total` is the number of cases.
   explicit Progress(int total) : total_(total) {}
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void start_case() { ++current_; }
-  // To be called often: it prints at most every two seconds.
+  // May be called often: it prints at most every two seconds.
   void report(int repetition, int repetitions);
 
  private:
   int total_;
   int current_ = 0;
-  bool has_line_ = false;  // a line on the terminal that is rewritten in place
+  bool has_line_ = false;  // a line on the terminal that is overwritten
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 

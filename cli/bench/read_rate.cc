@@ -11,10 +11,10 @@ namespace heed::cli {
 
 namespace {
 
-// What is read must be used, or the compiler leaves the loop out.
+// Receives the sum, so that the compiler keeps the loop.
 std::atomic<std::uint64_t> sink;
 
-// The sum of the words of a piece of memory, of several chains of additions.
+// Returns the sum of the words of a block of memory, in several independent chains of additions.
 std::uint64_t sum_of(std::span<const std::byte> memory) {
   constexpr std::size_t kWords = 8;
   std::uint64_t sums[kWords] = {};

@@ -1,4 +1,4 @@
-// How fast memory can be read: a plain loop over it.
+// Measures how fast a plain loop reads memory.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-// Reads every byte of these, 4 KiB at a time in order, divided among num_threads() threads.
+// Reads every byte of `parts`, in order and 4 KiB at a time, on num_threads() threads.
 void read_all(const std::vector<std::span<const std::byte>>& parts);
 
 }  // namespace heed::cli

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As Linux names it; empty elsewhere.
+// Returns the processor's name from /proc/cpuinfo; empty on other systems.
 std::string processor_name() {
   std::ifstream lines("/proc/cpuinfo");
   for (std::string line; std::getline(lines, line);) {

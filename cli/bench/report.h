@@ -1,4 +1,4 @@
-// What `heed bench` prints, whatever it measured.
+// The output of all verbs of `heed bench`.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -16,21 +16,22 @@ namespace heed::cli {
 
 struct ReportOptions {
   bool as_json = false;
-  std::string baseline;  // a file; empty: none
+  std::string baseline;  // a file, or empty
 };
 
 // Adds --json and --baseline.
 void add_report_options(CLI::App& verb, ReportOptions& options);
 
-// Prints what a verb found. It is made before anything is measured: what is wrong with the baseline
-// is said at once.
+// Prints the report of a verb. Construct it before measuring, so that an error in the baseline is
+// reported at once.
 class ReportPrinter {
  public:
-  // `number` is what is compared with a baseline, of each result. Throws what Baseline throws.
+  // `number` names the number of each result that is compared with a baseline. Throws what Baseline
+  // throws.
   ReportPrinter(const ReportOptions& options, std::string verb, std::string number = "median_ms");
 
-  // `report` has "machine", where that matters, and "results", each with its "case" and numbers;
-  // "verb" and what comes of the baseline are added to it. `to_table` is called unless JSON is
+  // `report` has "results", each with its "case" and numbers, and "machine" where that matters.
+  // "verb" and the comparison with the baseline are added. `to_table` is called unless JSON is
   // wanted.
   void print(const nlohmann::ordered_json& report,
              FunctionRef<std::string(const nlohmann::ordered_json&)> to_table) const;
@@ -41,20 +42,21 @@ class ReportPrinter {
   std::optional<Baseline> baseline_;
 };
 
-// One object: "machine" says on what, "results" holds one object for each outcome. Peaks, and what
-// counts as quiet, are judged by all probes with equal threads. With samples, each result has all
-// its repetitions: [at, elapsed, seconds of a call, calls of attention a second and read before,
-// the same after, share of waiting, undisturbed calls while the machine settled].
+// Returns one object: "machine" describes the machine, "results" holds one object per outcome.
+// Peaks and quiet repetitions are judged by all probes with the same number of threads. With
+// samples, each result has all its repetitions: [at, elapsed, seconds per call, attention calls per
+// second and read seconds before, the same after, share of waiting, undisturbed attention calls per
+// second while the machine settled].
 enum class Samples { kLeftOut, kIncluded };
 nlohmann::ordered_json to_json(const std::vector<Outcome>& outcomes,
                                Samples samples = Samples::kLeftOut);
 
-// The same object as text: a table, and above it what all cases have in common.
+// Returns the same object as text: a table, and above it the values that all cases share.
 std::string to_table(const nlohmann::ordered_json& report);
 
-// What the two consist of, for who measures something else: the undisturbed rates by the number
-// of threads; a repetition count for a table, "3/10"; what is said below it where a count is 0;
-// "machine", the line that names it, and rows of cells as text in columns.
+// The parts of both functions, for other measurements: the undisturbed rates by number of threads;
+// a count of quiet repetitions for a table, "3/10"; the note below the table where a count is 0;
+// the object "machine" and its line of text; and rows of cells as aligned text.
 std::map<int, Rates> undisturbed_by_threads(const std::vector<Outcome>& outcomes);
 std::string quiet_cell(const nlohmann::ordered_json& result);
 std::string quiet_note(const nlohmann::ordered_json& report);

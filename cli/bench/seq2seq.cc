@@ -1,4 +1,4 @@
-// heed bench seq2seq: how many tokens a second sequence-to-sequence models learn from.
+// heed bench seq2seq: the training speed of sequence-to-sequence models in tokens per second.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,10 +22,10 @@ namespace heed::cli {
 
 namespace {
 
-// The tutorial's model on full batches of its sentences' lengths.
+// The tutorial's model on full batches with its sentence lengths.
 constexpr train::VocabularySizes kSizes{10'000, 8'000};
 constexpr std::int64_t kSourceLength = 30;
-constexpr std::int64_t kTargetLength = 25;  // with the token that begins or ends it
+constexpr std::int64_t kTargetLength = 25;  // including the token that begins or ends it
 
 train::TranslatorSettings tutorial_model() {
   train::TranslatorSettings model;

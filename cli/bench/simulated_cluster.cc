@@ -54,7 +54,7 @@ Picture simulation_pictures(const Json& report) {
           .json = [&report] { return report.dump(1) + '\n'; }};
 }
 
-// Pairs of a query and a key that this machine computes in a second.
+// Returns the (query, key) pairs that this machine computes per second.
 double measured_rate(const AttentionShapes& shapes, int threads) {
   TorchGenerator random(0);
   const Tensor<float> query = random.randn({1, shapes.num_heads, kMeasuredTokens, shapes.head_dim});

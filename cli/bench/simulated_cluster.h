@@ -1,4 +1,4 @@
-// What attention would take on machines that are not there.
+// Estimates the time of attention on a cluster of machines like this one.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace heed::cli {
 
-// How machines are connected.
+// The connection of the machines.
 struct Links {
   double latency_us = 20;
   double gbytes_per_s = 10;
 };
 
 struct Simulation {
-  std::vector<DividedCase> cases;  // with the same mask
+  std::vector<DividedCase> cases;  // all with the same mask
   std::vector<std::int64_t> ranks;
-  int threads = 1;  // of a rank
+  int threads = 1;  // per rank
   Links links;
-  std::string out;  // a picture, unless empty
+  std::string out;  // a picture, or empty
   ReportOptions report;
 };
 
-// Measures the rate of this machine and prints the times of the model, as a table or as JSON.
-// Throws UsageError when the picture's ending names none.
+// Measures the rate of this machine and prints the estimated times as a table or JSON. Throws
+// UsageError where the ending of `out` is that of no picture.
 void report_simulation(const Simulation& simulation);
 
-// The endings of the picture, for help.
+// Returns the endings of the picture, for the help text.
 std::string simulation_endings();
 
 }  // namespace heed::cli

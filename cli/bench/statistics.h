@@ -1,5 +1,5 @@
-// What repeated measurements say when other programs disturb some of them: the rule by which a
-// repetition is quiet. tests/data/quiet has repetitions of which it is known when others ran.
+// Evaluates repeated measurements of which other programs disturb some. This is the rule by which a
+// repetition is quiet. tests/data/quiet has repetitions with known disturbances.
 #pragma once
 
 #include <vector>
@@ -10,32 +10,34 @@ namespace heed::cli {
 
 // One measurement between two probes of the machine.
 struct Repetition {
-  double seconds = 0;  // of one call
+  double seconds = 0;  // per call
   Probe before;
   Probe after;
-  // How long threads waited for a processor, by the time that the repetition took.
+  // The time that threads waited for a processor, divided by the time of the repetition.
   double waiting_share = 0;
-  Rates settled{};  // what settle_machine() returned before
-  double at = 0;    // when it began, in seconds of the steady clock
+  Rates settled{};  // the result of settle_machine() before
+  double at = 0;    // the start, in seconds of the steady clock
   double elapsed = 0;
 };
 
-// Of the probes before these, and of those while the machine settled.
+// Returns the larger of two rates: that of the probes before the repetitions, and that found while
+// the machine settled.
 Rates undisturbed_rates(const std::vector<Repetition>& repetitions);
 
-// Which repetitions are quiet: threads waited for at most 1 % of the time, and both probes around
-// made at least 0.9 of the `undisturbed` calls of attention, and read in at most 1.3 times what
-// probes take undisturbed before, or after, these repetitions. How long a read takes depends on
-// what a call leaves in the caches, and before a repetition another call may have run than after
+// Returns which repetitions are quiet. A repetition is quiet if threads waited for at most 1 % of
+// its time, both probes around it made at least 0.9 of the `undisturbed` attention calls per
+// second, and each probe read in at most 1.3 times the undisturbed time of the probes before, or
+// after, these repetitions. The two sides are judged separately because a read depends on what the
+// preceding call left in the caches, and another call may have run before a repetition than after
 // it.
 std::vector<bool> are_quiet(const std::vector<Repetition>& repetitions, const Rates& undisturbed);
 
-// Of two in the middle, their mean. `numbers` is not empty.
+// Returns the median; of an even count, the mean of the two in the middle. `numbers` is not empty.
 double median(std::vector<double> numbers);
 
 struct Timing {
   double median_seconds = 0;  // over the quiet repetitions, or over all when none was quiet
-  double best_seconds = 0;    // over the same
+  double best_seconds = 0;    // over the same repetitions
   int quiet = 0;
   int repetitions = 0;
 };

@@ -1,4 +1,4 @@
-// heed bench storage: what it costs a saved model to keep keys and values in fewer bits.
+// heed bench storage: the error of a saved model when keys and values are stored in fewer bits.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Measuring more sequences would say the same.
+// More sequences do not change the result.
 constexpr std::size_t kSequences = 32;
 
 constexpr std::array kStorages{KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
@@ -43,7 +43,7 @@ struct StorageArguments {
   ReportOptions report;
 };
 
-// How far numbers are from those that float32 gives, all that were added together.
+// The deviation of numbers from those of float32, over all that were added.
 class Deviation {
  public:
   void add(std::span<const float> found, std::span<const float> exact) {
@@ -56,7 +56,7 @@ class Deviation {
     }
   }
 
-  // The root of the mean square, and the largest, each by that of the exact numbers.
+  // The root mean square error and the largest error, each divided by that of the exact numbers.
   double rms() const { return std::sqrt(squares_ / exact_squares_); }
   double largest() const { return largest_ / exact_largest_; }
 
@@ -67,13 +67,13 @@ class Deviation {
   double exact_largest_ = 0;
 };
 
-// What attention was given in a layer, for one sequence.
+// The operands of attention in one layer, for one sequence.
 struct LayerOperands {
   Tensor<float> query;  // [1, num_heads, length, head_dim]
   KvTensors cached;     // [num_heads, length, head_dim]
 };
 
-// What a storage does to the numbers of a layer.
+// The effect of a storage on the numbers of one layer.
 struct LayerDeviation {
   Deviation key, value, out;
 
@@ -109,14 +109,14 @@ nn::Past past_of(const models::CausalTransformer& model, KvStorage storage) {
   return past;
 }
 
-// Tokens, and those after each.
+// Tokens and the token after each.
 struct Piece {
   Tensor<std::int64_t> inputs;  // [1, context]
   Tensor<std::int64_t> targets;
 };
 
-// Neighbouring parts of a text; where none is given, of what models are not trained on of the text
-// that they learn from.
+// Returns consecutive parts of the text in `text_file`. Without a file they are of the held-out
+// part of the text that heed ships.
 std::vector<Piece> pieces_of(const models::CharacterModel& saved, const std::string& text_file) {
   const bool is_shipped = text_file.empty();
   const train::HeldOutText text(
@@ -158,7 +158,7 @@ std::vector<LayerOperands> operands_of(models::CausalTransformer& model, const P
   return layers;
 }
 
-// As many numbers drawn from the standard normal distribution.
+// Returns standard normal numbers of the same shapes.
 LayerOperands normal_like(const LayerOperands& operands, TorchGenerator& random) {
   return {random.randn(operands.query.shape()),
           {random.randn(operands.cached.key.shape()), random.randn(operands.cached.value.shape())}};
@@ -186,7 +186,7 @@ Json describe(KvStorage storage, const std::string& layer, const LayerDeviation&
 }
 
 Json measure(models::CausalTransformer& model, const std::vector<Piece>& pieces) {
-  std::vector<std::vector<LayerOperands>> layers;  // by piece
+  std::vector<std::vector<LayerOperands>> layers;  // one list of layers per piece
   TorchGenerator random(0);
   for (const Piece& piece : pieces) {
     layers.push_back(operands_of(model, piece));

@@ -1,4 +1,4 @@
-// How long a rank waits for messages.
+// Measures how long a rank waits for messages.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace heed::cli {
 
-// Passes everything on and adds up the time that goes by meanwhile.
+// Forwards every call to another communicator and sums the time that the calls take.
 class TimedRanks : public Communicator {
  public:
   explicit TimedRanks(Communicator& ranks) : ranks_(ranks) {}

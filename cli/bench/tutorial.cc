@@ -1,5 +1,5 @@
 // heed bench tutorial: the benchmark of the tutorial on attention from scratch, the manual version
-// against the fused one.
+// compared to the fused one.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,8 +23,8 @@ namespace heed::cli {
 
 namespace {
 
-// The tutorial's function: product, mask, softmax, product, each result a matrix in memory. The
-// products are computed by BLAS.
+// The tutorial's function: product, mask, softmax, product, each with a result matrix in memory.
+// BLAS computes the products.
 class ManualAttention {
  public:
   explicit ManualAttention(const Operands<float>& operands)
@@ -43,7 +43,7 @@ class ManualAttention {
 
  private:
   nn::Variable<float> query_;
-  nn::Variable<float> transposed_key_;  // PyTorch's product reads it so without a copy
+  nn::Variable<float> transposed_key_;  // PyTorch's product reads it transposed without a copy
   nn::Variable<float> value_;
   nn::Variable<float> mask_;  // 0 and −∞
   float scale_;
@@ -77,7 +77,7 @@ void run_tutorial(int threads, const ReportOptions& options) {
   forward.q_len = forward.kv_len = 256;
   forward.causal = "square";
   forward.threads = threads == 0 ? num_threads() : threads;
-  set_num_threads(forward.threads);  // what is planned is planned for these
+  set_num_threads(forward.threads);  // plans are made for this number
   Operands<float> operands(forward);
   // Every weight is written to memory, as the tutorial's function does.
   const auto loops = [&] { return operands.attend_by_reference(reference::Keep::kWeights).out; };

@@ -1,19 +1,19 @@
-// How long the threads of this process waited for a processor.
+// Measures how long the threads of this process waited for a processor.
 #pragma once
 
 namespace heed::cli {
 
 struct Waiting {
-  double seconds = 0;  // that threads were ready to run and others ran, over all threads
-  double turns = 0;    // how often one of them was given a processor
+  double seconds = 0;  // in which a thread was ready but did not run, summed over threads
+  double turns = 0;    // how often a thread was given a processor
 };
 
-// Since the process began, of the threads that there are; 0 where the system does not say it. Linux
-// does in /proc/self/task/*/schedstat.
+// Returns the sums over the threads that exist now, each since its start; 0 where the system does
+// not report them. Linux does in /proc/self/task/*/schedstat.
 Waiting waiting_so_far();
 
-// The seconds of waiting between the two that others are to blame for. A thread that is woken waits
-// some microseconds even where nobody else runs: 20 are allowed for each turn.
+// Returns the seconds of waiting between two readings that other programs caused. A thread that is
+// woken waits some microseconds even on an idle machine: 20 µs are subtracted per turn.
 double waited(const Waiting& before, const Waiting& after);
 
 }  // namespace heed::cli
