@@ -1,4 +1,4 @@
-// heed compare: models that differ in one thing, trained alike.
+// heed compare: trains models that differ in one respect in the same way and compares them.
 #include "compare/compare_verbs.h"
 #include "verbs.h"
 

@@ -39,7 +39,7 @@ std::string first_numbers(const SentenceAttention& attention) {
   return render_matrix(start, {.decimals = 2, .row_labels = attention.labels});
 }
 
-// "0.24 of its attention goes to The, 0.36 to cat, 0.40 to sat".
+// Returns for example "0.24 of its attention goes to The, 0.36 to cat, 0.40 to sat".
 std::string read_out(const SentenceAttention& attention) {
   std::string text;
   for (std::int64_t key = 0; key <= kReader; ++key) {

@@ -1,4 +1,4 @@
-// heed diagnose: what the heads of a model have learned.
+// heed diagnose: whether the heads of a model have learned anything.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct DiagnoseArguments {
   std::string model;
   inspect::ModelInput input;
   std::string weights;
-  bool has_layers = false;  // in front of what weights have
+  bool has_layers = false;  // the arrays have a leading dimension of layers
   std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> query_lengths;
   std::string mask;
@@ -47,7 +47,7 @@ constexpr const char* kLooksCausal =
     "All weights on later keys are 0: if a causal mask made them so, say --mask causal, for "
     "entropies are relative to the number of keys that were visible.";
 
-// What --out can be asked for.
+// The kinds of files that --out accepts.
 Picture known_pictures() {
   return {.figure = [] { return Figure(); },
           .json = [] { return std::string(); },
@@ -64,7 +64,7 @@ void check_usage(const DiagnoseArguments& arguments) {
   }
 }
 
-// The arrays [batch, num_heads, q_len, kv_len] of each layer in a file that has one or more.
+// Returns a layer [batch, num_heads, q_len, kv_len] for each one in the file.
 std::vector<DoubleView> layers_of(const DiagnoseArguments& arguments, DoubleView array) {
   constexpr int kLayerRank = 4;
   const bool has_layers = arguments.has_layers || array.rank() > kLayerRank;
@@ -83,12 +83,12 @@ std::vector<DoubleView> layers_of(const DiagnoseArguments& arguments, DoubleView
   return layers;
 }
 
-// Weights of anybody's, as a layer.
+// Measures the weights of a file as one layer.
 inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const std::string& name,
                                        DoubleView weights) {
   const bool is_square = weights.extent(2) == weights.extent(3);
   DiagnosticsOptions options{arguments.query_lengths, arguments.lengths};
-  // In self-attention queries and keys are the same tokens.
+  // Self-attention: queries and keys are the same tokens.
   if (options.q_lengths.empty() && is_square) options.q_lengths = arguments.lengths;
   const Mask mask = arguments.mask.empty() ? Mask() : parse_mask("--mask", arguments.mask);
   Tensor<float> first;
@@ -99,7 +99,7 @@ inspect::MeasuredLayer measure_weights(const DiagnoseArguments& arguments, const
           std::move(visible).reshaped(matrix), mask.description()};
 }
 
-// Whether nothing is ever looked at that comes later, which nobody said would be so.
+// True if no mask was given and no query attends to a later key.
 bool looks_causal(const DiagnoseArguments& arguments, DoubleView weights) {
   if (!arguments.mask.empty() || weights.extent(2) != weights.extent(3) || weights.extent(3) < 2) {
     return false;
@@ -120,7 +120,7 @@ std::string dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-// How alike the patterns of each layer's heads are, a panel for each layer.
+// Draws the similarity of the heads' patterns, one panel for each layer.
 Figure similarity_figure(const std::vector<inspect::MeasuredLayer>& layers,
                          const PictureArguments& arguments) {
   const Shape heads = layers.front().diagnostics.similarity.shape();
@@ -152,7 +152,7 @@ Figure similarity_figure(const std::vector<inspect::MeasuredLayer>& layers,
   return figure;
 }
 
-// The tabs of a page; `remark` is what their notes say beside.
+// Returns the tabs of a page. `remark` is added to their notes.
 std::vector<ExplorerSentence> sentences_of(const inspect::ModelMeasurement& measured,
                                            const std::string& remark) {
   std::vector<ExplorerSentence> sentences = inspect::to_explorer(measured);
@@ -203,7 +203,7 @@ void diagnose_model(const DiagnoseArguments& arguments) {
   if (measured.layers.empty()) std::cout << "\nThe model has no attention.\n";
 }
 
-// One layer as its own object, several in a list.
+// Returns one layer as an object, several as a list.
 nlohmann::json json_of(const DiagnoseArguments& arguments,
                        const std::vector<inspect::MeasuredLayer>& layers, bool are_listed) {
   nlohmann::json json;

@@ -1,4 +1,4 @@
-// The only part of the command that knows of MPI, compiled with it or without.
+// The only file of the command that uses MPI; it compiles with and without it.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -19,14 +19,14 @@ namespace heed::cli {
 
 namespace {
 
-// Takes what is written and forgets it.
+// Discards all output.
 class Nowhere final : public std::streambuf {
  protected:
   int overflow(int character) override { return traits_type::not_eof(character); }
   std::streamsize xsputn(const char*, std::streamsize count) override { return count; }
 };
 
-// Standard output and error go nowhere while it lives, if they are to.
+// While an object exists, discards standard output and error if `is_silent`.
 class Silence {
  public:
   explicit Silence(bool is_silent)
@@ -58,7 +58,7 @@ class RanksScope {
 int run_divided(const std::function<int(const DivideWork&)>& command) {
   MpiSession mpi;
   MpiCommunicator world(MPI_COMM_WORLD);
-  // One process that was started by mpirun is alone.
+  // A single process that mpirun started needs no division.
   const bool is_alone = world.size() == 1;
   set_num_threads(mpi.num_threads());
   const Silence silence(world.rank() != 0);
@@ -71,7 +71,7 @@ int run_divided(const std::function<int(const DivideWork&)>& command) {
   });
   std::cout.flush();
   std::cerr.flush();
-  // Nobody leaves before all has been said: mpirun ends the others when one fails.
+  // No rank leaves before all have printed: mpirun ends the others when one fails.
   std::vector<int> codes(static_cast<std::size_t>(world.size()));
   world.gather(std::as_bytes(std::span(&code, 1)), std::as_writable_bytes(std::span(codes)));
   return *std::max_element(codes.begin(), codes.end());

@@ -1,4 +1,4 @@
-// heed embed: vectors of texts, and which texts are close.
+// heed embed: vectors of texts, and which texts are similar.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct EmbedArguments {
   bool as_json = false;
 };
 
-// The lines of a file, or of standard input, that hold something.
+// Returns the nonblank lines of a file or of standard input.
 std::vector<std::string> lines_of(const std::string& path) {
   const std::string text = read_input(path);
   std::vector<std::string> lines;
@@ -67,7 +67,7 @@ struct Neighbour {
   double cosine;
 };
 
-// The texts closest to one, the closest first.
+// Returns the texts most similar to one, the most similar first.
 std::vector<Neighbour> neighbours_of(std::size_t text, FloatView vectors) {
   std::vector<Neighbour> all;
   for (std::size_t other = 0; other < static_cast<std::size_t>(vectors.extent(0)); ++other) {

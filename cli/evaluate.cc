@@ -1,4 +1,4 @@
-// heed evaluate: how good a translator is.
+// heed evaluate: the quality of a translator.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ struct EvaluateArguments {
   bool as_json = false;
 };
 
-// What is evaluated, and what it is called.
+// The evaluated examples and their name for the report.
 struct Examples {
   std::string name;
   std::vector<tasks::Example> examples;
@@ -40,7 +40,8 @@ std::vector<tasks::Example> all_of(const tasks::Corpus& corpus) {
   return all;
 }
 
-// A part of what the model was trained on, or all of other files.
+// Returns the validation or test part of the corpus that the model was trained on, or all examples
+// of other files.
 Examples examples_of(const train::CorpusSettings& trained, const EvaluateArguments& arguments) {
   const bool has_files = !arguments.files.empty();
   const bool are_own = has_files && trained.files == train::checksum_of(arguments.files);

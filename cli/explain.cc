@@ -1,4 +1,4 @@
-// heed explain: attention on the user's own sentence.
+// heed explain: attention on a sentence that the user gives.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ struct ExplainArguments {
   std::string mask = "causal";
   bool no_position = false;
   std::optional<std::int64_t> head;
-  // Of a trained model.
+  // Options for a trained model.
   std::string model;
   std::optional<std::string> pair;
   std::optional<std::int64_t> layer;
@@ -104,7 +104,7 @@ std::string summary_of(const SentenceAttention& attention, const TerminalStyle& 
                    style.width);
 }
 
-// With what was computed in a file, the file is where to look.
+// Used where a file was written: prints a summary and the path instead of the heads.
 void print_written(const SentenceAttention& attention, const std::string& path) {
   const TerminalStyle style = detect_terminal(STDOUT_FILENO);
   std::cout << summary_of(attention, style) << wrote(path);
@@ -120,7 +120,7 @@ void print_explanation(const SentenceAttention& attention, std::optional<std::in
             << wrap_text(describe_reading(attention, style), style.width);
 }
 
-// What a trained model brings with it.
+// Options that do not go with a trained model, which has these settings itself.
 constexpr const char* kOptionsOfRandomParameters[] = {"--heads", "--d-model",     "--seed",
                                                       "--mask",  "--temperature", "--no-position"};
 

@@ -1,4 +1,4 @@
-// heed gallery: every picture that explains attention, drawn.
+// heed gallery: draws every picture that explains attention.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -45,7 +45,7 @@ struct GalleryArguments {
 
 constexpr const char* kTimesPicture = "time-against-length";
 
-// The report that --times names; null without it.
+// Returns the report that --times names; null without it.
 nlohmann::json read_times(const std::string& path) {
   if (path.empty()) return nullptr;
   nlohmann::json report = io::parse_json(io::read_text_file(path));
@@ -91,7 +91,7 @@ std::vector<learn::GalleryPicture> chosen_pictures(const std::vector<std::string
   return chosen;
 }
 
-// The first of an index is enough to see whose it is.
+// True if the file's beginning contains the mark of a gallery that heed wrote.
 bool is_index_of_heed(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   std::string beginning(kIndexBeginning, '\0');
@@ -100,8 +100,9 @@ bool is_index_of_heed(const fs::path& path) {
   return beginning.find(learn::kGalleryMark) != beginning.npos;
 }
 
-// A gallery replaces a gallery, and nothing else: README.md, index.html and the pictures' names are
-// others' too. Pictures that --only names may be replaced, as a file that --out names may.
+// Throws unless a folder can be written: it may replace a gallery that heed wrote, but no other
+// README.md, index.html or picture. With --only, pictures may be replaced, as --out may replace a
+// file.
 void check_is_replaceable(const fs::path& folder, const std::vector<std::string>& pictures) {
   bool is_gallery = false;
   for (const char* name : {kHtmlIndex, kMarkdownIndex}) {
@@ -119,7 +120,7 @@ void write_gallery(const GalleryArguments& arguments) {
   const std::string ending = "." + arguments.format;
   const fs::path folder = arguments.folder;
   io::make_folder(folder);
-  // A part of the gallery does not replace the index of the whole.
+  // A part of the gallery does not replace the index of the whole gallery.
   const bool has_index = arguments.only.empty();
   const auto themes = arguments.is_light_only ? std::vector{Theme::kLight}
                                               : std::vector{Theme::kLight, Theme::kDark};

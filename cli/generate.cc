@@ -1,4 +1,4 @@
-// heed generate: a trained language model writes.
+// heed generate: writes text with a trained language model.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,11 +26,11 @@ namespace {
 
 struct GenerateArguments {
   std::string model;
-  std::vector<std::string> words;  // of the prompt
-  std::string prompt = "The ";     // also the default, where nothing is sent to standard input
+  std::vector<std::string> words;  // the prompt
+  std::string prompt = "The ";     // the default where nothing comes from standard input
   models::TextSampling sampling;
   std::int64_t beam = 0;  // 0: characters are drawn
-  // Of models that `heed train` has not made.
+  // Options for models other than those of `heed train`.
   std::int64_t top_k = 0;
   double top_p = 1;
   std::vector<std::string> stop;
@@ -39,7 +39,7 @@ struct GenerateArguments {
   bool as_json = false;
 };
 
-// The prompt: given, or sent to standard input.
+// Returns the prompt from the command line or from standard input.
 std::string prompt_of(const CLI::App& verb, const GenerateArguments& arguments) {
   if (!arguments.words.empty()) return read_words(arguments.words);
   const bool is_given = verb.count("--prompt") > 0;
@@ -74,7 +74,7 @@ void check_usage(const CLI::App& verb, const GenerateArguments& arguments) {
   }
 }
 
-// The lines are made harmless for a terminal: a model may have learned any character.
+// Sanitizes the lines for a terminal: a model may have learned any character.
 void print_text(std::string_view text) {
   for (;;) {
     const std::size_t end = text.find('\n');

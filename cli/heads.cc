@@ -1,4 +1,4 @@
-// heed heads: what each head of a trained model does, and whether that matters.
+// heed heads: what each head of a trained model does, and what changes without it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -61,7 +61,7 @@ void check_count(const std::string& option, std::int64_t count, std::int64_t lea
   throw UsageError(fmt::format("{} is {}, expected {} to {}", option, count, least, most));
 }
 
-// The names that --ablate knows.
+// The names that --ablate accepts.
 std::vector<std::string> role_names() {
   std::vector<std::string> names;
   for (const inspect::TokenPattern& pattern : inspect::text_patterns()) {
@@ -75,7 +75,7 @@ bool is_list_of_heads(const std::string& text) {
   return text.front() >= '0' && text.front() <= '9';
 }
 
-// "5.3". Throws UsageError.
+// Parses "layer.head", for example "5.3". Throws UsageError.
 models::HeadIndex parse_head(const std::string& text) {
   models::HeadIndex head;
   const char* const end = text.data() + text.size();
@@ -140,7 +140,7 @@ std::vector<std::string> pieces_of(const HeadsArguments& arguments) {
   return pieces;
 }
 
-// Progress that is said from its second second on.
+// Prints progress once an operation has taken two seconds.
 class LateProgress {
  public:
   explicit LateProgress(std::string unit) : unit_(std::move(unit)) {}
@@ -154,7 +154,7 @@ class LateProgress {
   std::optional<WritingProgress> progress_;
 };
 
-// Throws UsageError where --ablate names a head that the model does not have.
+// Throws UsageError where --ablate names a head that the model lacks.
 void check_heads(const HeadsArguments& arguments, const models::ModelConfig& config) {
   if (arguments.ablate.empty() || !is_list_of_heads(arguments.ablate)) return;
   for (const models::HeadIndex& head : parse_heads(arguments.ablate)) {

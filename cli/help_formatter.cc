@@ -13,7 +13,8 @@ namespace heed::cli {
 namespace {
 
 constexpr int kColumn = 26;
-constexpr std::size_t kMostNamed = 3;  // of excluded options; the description speaks of more
+constexpr std::size_t kMostNamed =
+    3;  // excluded options to list; beyond that, the description names them
 
 std::string wrapped(const std::string& description) {
   std::string text = wrap_text(description, 80 - kColumn);
@@ -21,7 +22,7 @@ std::string wrapped(const std::string& description) {
   return text;
 }
 
-// "--a", "--a or --b"; CLI11 orders options by where they lie in memory.
+// Returns "--a" or "--a or --b", sorted: CLI11 orders options by their address.
 std::string names_of(const std::set<CLI::Option*>& options) {
   std::set<std::string> names;
   for (const CLI::Option* option : options) names.insert(option->get_name());
@@ -30,7 +31,7 @@ std::string names_of(const std::set<CLI::Option*>& options) {
   return text;
 }
 
-// What must not stand beside the option. Where one option excludes many, they do not repeat it.
+// Returns the excluded options to list. Where one option excludes many, neither side lists them.
 std::set<CLI::Option*> excluded_by(const CLI::Option& option) {
   std::set<CLI::Option*> named;
   for (CLI::Option* other : option.get_excludes()) {
@@ -45,14 +46,14 @@ std::set<CLI::Option*> excluded_by(const CLI::Option& option) {
 HelpFormatter::HelpFormatter() {
   column_width(kColumn);
   label("SUBCOMMAND", "VERB ...");
-  // CLI11 names what an option takes after its C++ type, where the option does not.
+  // CLI11 labels the value of an option by its C++ type unless the option sets a label.
   for (const char* whole : {"INT", "UINT"}) label(whole, "N");
   label("FLOAT", "NUMBER");
 }
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return "";
-  // The name of what stands alone says what it is.
+  // A positional argument has its name as label.
   const bool is_named = option->nonpositional() && !option->get_type_name().empty();
   const std::string type = is_named ? ' ' + get_label(option->get_type_name()) : "";
   const bool is_list = option->get_expected_max() == CLI::detail::expected_max_vector_size;

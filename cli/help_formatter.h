@@ -1,4 +1,4 @@
-// How the command explains itself: one place for the help of every verb.
+// Formats the help of every verb.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -8,8 +8,8 @@
 
 namespace heed::cli {
 
-// CLI11's help on lines of 80 columns, with what it says of an option in words: whether it must be
-// given, its default, and which options it goes with or not.
+// CLI11's help in 80 columns. It says in words whether an option is required, its default, and
+// which options it needs or excludes.
 class HelpFormatter final : public CLI::Formatter {
  public:
   HelpFormatter();

@@ -1,4 +1,4 @@
-// heed info: what this machine offers and what heed uses of it.
+// heed info: the features of this machine and which of them heed uses.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

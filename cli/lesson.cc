@@ -43,7 +43,7 @@ std::string list_of_lessons() {
   return text;
 }
 
-// "Did you mean …? " where some lesson is called nearly so; empty where none is.
+// Returns "Did you mean …? " where a lesson has a similar name; else empty.
 std::string suggestion(std::string_view name) {
   std::vector<std::string_view> names;
   for (const learn::Lesson& lesson : learn::all_lessons()) names.emplace_back(lesson.name);
@@ -94,7 +94,7 @@ void run_lesson(const learn::Lesson& lesson, const LessonArguments& arguments) {
                         .dark = is_dark ? std::function<Figure()>() : draw(Theme::kDark),
                         .json = [&] { return report.values().dump(2) + '\n'; }};
   OutputFiles files;
-  // A lesson may take a while: what is wrong with the file is said first.
+  // A lesson may take a while, so the output file is checked first.
   if (!arguments.out.empty()) {
     check_picture(option, arguments.out, picture);
     files.reserve(option, arguments.out);

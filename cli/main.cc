@@ -27,17 +27,17 @@
 #include "usage.h"
 #include "verbs.h"
 
-// OpenBLAS asks itself this, before main(), how many threads it is to start. It needs none: heed
-// divides products among its own. Where memory is scarce a thread that it starts asks for it again
-// and again, and a command that multiplies nothing would never end. Weak, for an OpenBLAS that is
-// linked into the command has its own.
+// Tells OpenBLAS to start one thread; it calls this function before main(). heed divides products
+// among its own threads. Where memory is scarce, a thread that OpenBLAS starts would ask for memory
+// again and again, and a command that multiplies nothing would never end. Weak, because an OpenBLAS
+// that is linked statically defines the function itself.
 extern "C" [[gnu::weak, gnu::visibility("default")]] int openblas_num_threads_env() { return 1; }
 
 namespace {
 
-// The exit codes: what a script can tell apart.
+// The exit codes.
 constexpr int kSuccess = 0;
-constexpr int kDataError = 1;   // what the command line names: a file, a sentence, the machine
+constexpr int kDataError = 1;   // a file, a sentence or a machine that the command line names
 constexpr int kUsageError = 2;  // the command line itself
 
 constexpr const char* kPurpose =
@@ -83,20 +83,20 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_bench(command);
   heed::cli::add_info(command);
   for (CLI::App* verb : command.get_subcommands({})) verb->group("Verbs");
-  // Called when the command line is read, before the verb.
+  // Called after the command line is parsed and before the verb runs.
   command.parse_complete_callback([&command] {
     if (!command.get_subcommands().empty()) heed::cli::check_process();
   });
   command.footer(kExamples);
 }
 
-// "heed VERB" once the verb is known, for messages; "heed bench WHAT" too.
+// Returns "heed VERB" or "heed bench VERB" for messages, once the verb is known.
 std::string name_of(const CLI::App& command) {
   const auto verbs = command.get_subcommands();
   return verbs.empty() ? command.get_name() : command.get_name() + ' ' + name_of(*verbs.front());
 }
 
-// A message may have several lines, and quote the command line or a file: it is made harmless for a
+// A message may have several lines and quote the command line or a file, so it is sanitized for a
 // terminal.
 void print_error(const CLI::App& command, std::string_view message) {
   std::cerr << name_of(command) << ": ";
@@ -113,7 +113,7 @@ int report_usage(const CLI::App& command, std::string_view message) {
   return kUsageError;
 }
 
-// Checks the first word and, where that is a verb of several, those after it.
+// Checks the first word and, if it is a verb with verbs of its own, the words after it.
 void check_verbs(const CLI::App& command, int argc, char** argv) {
   const CLI::App* app = &command;
   for (int i = 1; i < argc && !app->get_subcommands({}).empty(); ++i) {
@@ -129,7 +129,7 @@ void check_verbs(const CLI::App& command, int argc, char** argv) {
   }
 }
 
-// What stands on disk although the command fails: "; written were 'a.npy', 'b.npy'".
+// Lists the files that remain although the command failed: "; written were 'a.npy', 'b.npy'".
 std::string list_of_written() {
   std::string list;
   for (const auto& path : heed::cli::written_paths()) {
@@ -138,8 +138,9 @@ std::string list_of_written() {
   return list;
 }
 
-// Where a standard stream is closed, the next file that is opened would take its place, and get
-// what is printed. Opened the wrong way round, each use still fails.
+// Opens /dev/null in place of closed standard streams: otherwise the next file that is opened would
+// take the descriptor and receive the printed text. Each is opened in the opposite direction, so
+// that using it still fails.
 void occupy_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
@@ -169,7 +170,7 @@ int run(CLI::App& command, int argc, char** argv) {
   return kSuccess;
 }
 
-// Calls `body`, which returns an exit code, and says what it throws.
+// Calls `body`, which returns an exit code, and prints what it throws.
 int report(const CLI::App& command, const std::function<int()>& body) {
   try {
     return body();

@@ -16,7 +16,7 @@ using TableRow = std::vector<std::string>;
 
 constexpr int kColumnGap = 2;
 
-// The cells of "| a | b |".
+// Returns the cells of a line "| a | b |".
 TableRow cells_of(const std::string& line) {
   TableRow cells;
   std::size_t begin = 1;

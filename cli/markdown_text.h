@@ -1,4 +1,4 @@
-// Reports in Markdown as a person reads them on a terminal.
+// Formats Markdown reports for a terminal.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace heed::cli {
 
-// The columns of tables aligned, the first to the left and the others to the right, and titles
-// underlined; everything else as it is.
+// Aligns the columns of tables, the first to the left and the others to the right, and underlines
+// titles; other text is unchanged.
 std::string without_markup(std::string_view markdown);
 
-// What goes to standard output: without_markup() for a terminal, the Markdown for a file or pipe.
+// Returns without_markup() if standard output is a terminal, else the Markdown.
 std::string for_stdout(std::string markdown);
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// heed mask: which query sees which key under a mask, and how many pairs that leaves.
+// heed mask: shows which query sees which key under a mask, and the number of visible pairs.
 #include "heed/attention/mask.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,9 @@ namespace heed::cli {
 
 namespace {
 
-constexpr std::int64_t kMaxMaskLength = 65536;  // the pairs of any mask are counted in seconds
+constexpr std::int64_t kMaxMaskLength = 65536;  // counting the pairs of any mask takes seconds
 constexpr std::int64_t kMaxDrawnMask = 256;     // in a picture and in JSON
-constexpr std::int64_t kMaxPrintedMask = 64;    // what fits in a terminal of 80 columns
+constexpr std::int64_t kMaxPrintedMask = 64;    // fits in 80 columns
 
 struct MaskArguments {
   std::string text;
@@ -41,7 +41,7 @@ struct MaskArguments {
   }
 };
 
-// Pairs of a query and a key that a mask shows, of those that there are.
+// The number of visible (query, key) pairs, and of all pairs.
 struct PairCount {
   std::int64_t visible = 0;
   std::int64_t all = 1;
@@ -53,7 +53,8 @@ struct MaskSummary {
   Mask mask;
   ScoreShape shape;
   PairCount pairs;
-  PairCount causal_pairs;  // those whose key does not follow the query; the last stand together
+  PairCount
+      causal_pairs;  // pairs whose key does not follow the query, with the last of both aligned
 
   std::int64_t longer_side() const { return std::max(shape.q_len, shape.kv_len); }
 };

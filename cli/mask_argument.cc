@@ -12,7 +12,7 @@
 namespace heed::cli {
 
 std::string mask_table() {
-  constexpr std::size_t kNames = 30;  // columns; a longer name has a line of its own
+  constexpr std::size_t kNames = 30;  // columns; a longer name gets its own line
   constexpr int kShown = 80 - 2 - static_cast<int>(kNames);
   std::string text;
   for (const MaskSyntax& mask : mask_syntax()) {

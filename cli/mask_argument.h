@@ -1,4 +1,4 @@
-// Masks as they are written on the command line.
+// Parses masks on the command line.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace heed::cli {
 
-// What parse_mask() accepts, for the help of an option.
+// Describes what parse_mask() accepts, for the help of an option.
 inline constexpr std::string_view kMaskHelp =
     "causal, \"causal & sliding_window(2, 0)\" or another that `heed mask --help` lists; & and | "
     "join several";
 
-// Every mask with its arguments and what a query sees under it, a line or two each.
+// Returns a table of every mask: its arguments and what a query sees, one or two lines each.
 std::string mask_table();
 
-// heed::parse_mask: "causal & sliding_window(2, 0)". Throws UsageError naming the option.
+// Calls heed::parse_mask, for example with "causal & sliding_window(2, 0)". Throws UsageError that
+// names the option.
 Mask parse_mask(std::string_view option, std::string_view text);
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// Arrays as JSON.
+// Converts arrays to JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-// Nested lists, as deep as the array's rank.
+// Returns nested lists, as deep as the array's rank.
 nlohmann::json number_lists(FloatView view);
 
 }  // namespace heed::cli

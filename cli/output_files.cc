@@ -26,7 +26,7 @@ std::vector<fs::path>& written() {
 }  // namespace
 
 void OutputFiles::protect(const std::string& option, const fs::path& path) {
-  std::error_code ignored;  // whoever reads it says what is wrong with it
+  std::error_code ignored;  // the function that reads the file reports the error
   files_.push_back({option, path, fs::weakly_canonical(fs::absolute(path), ignored), nullptr});
 }
 

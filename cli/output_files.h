@@ -1,4 +1,4 @@
-// Files that a verb writes: all of them, or none.
+// Writes the files of a verb: all of them or none.
 #pragma once
 
 #include <filesystem>
@@ -12,33 +12,33 @@
 
 namespace heed::cli {
 
-// Reserve every path first, then write each, then commit. Each file is written under a temporary
-// name beside its path; until commit() gives them their names nothing at the paths has changed, and
-// without commit() the temporary files are removed. Every member throws IoError when the operating
-// system refuses.
+// Reserve every path first, then write each file, then commit. Each file is written under a
+// temporary name next to its path. Until commit() renames them, no path has changed; without
+// commit() the temporary files are removed. Every member throws IoError when the operating system
+// refuses.
 class OutputFiles {
  public:
-  // Says that `path`, given by `option`, will only be read. Reserving it is refused afterwards.
+  // Marks `path`, given by `option`, as read only: reserving it afterwards is refused.
   void protect(const std::string& option, const std::filesystem::path& path);
 
-  // Checks that a file can come to stand at `path`. Throws UsageError when another option names the
+  // Checks that a file can be created at `path`. Throws UsageError when another option names the
   // same file.
   void reserve(const std::string& option, const std::filesystem::path& path);
 
-  // Write the file of a reserved option; the writer gives its bytes to the sink.
+  // Writes the file of a reserved option; the writer passes its bytes to the sink.
   using Writer = std::function<void(const io::ByteSink& sink)>;
   void write(const std::string& option, const Writer& writer);
   void write_text(const std::string& option, std::string_view text);
 
-  // Gives all files their names, or none: a failure undoes what was renamed before it.
+  // Gives all files their names or none: a failure undoes the renames before it.
   void commit();
 
  private:
   struct File {
     std::string option;
-    std::filesystem::path path;            // as the user gave it
-    std::filesystem::path target;          // links followed
-    std::unique_ptr<io::AtomicFile> file;  // nothing until it is written
+    std::filesystem::path path;            // as given by the user
+    std::filesystem::path target;          // after following links
+    std::unique_ptr<io::AtomicFile> file;  // null until written
   };
 
   File& file_of(const std::string& option);
@@ -46,8 +46,8 @@ class OutputFiles {
   std::vector<File> files_;
 };
 
-// The files and folders that this process has written so far, as the user named them: for the
-// message of a failure that came afterwards.
+// The files and folders that this process has written, as the user named them, for the message of a
+// later failure.
 void note_written(const std::filesystem::path& path);
 const std::vector<std::filesystem::path>& written_paths();
 

@@ -1,4 +1,5 @@
-// Files that show what a verb computed: each verb says what it can make, the ending chooses.
+// Writes pictures of the results of a verb. Each verb provides the kinds that it supports; the
+// file's ending selects one.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -13,7 +14,7 @@
 
 namespace heed::cli {
 
-// How the user wants pictures.
+// The picture options of the command line.
 struct PictureArguments {
   std::string scale = "linear";
   std::string map = "viridis";
@@ -26,29 +27,28 @@ struct PictureArguments {
 // Adds --color-scale, --map, --hide-first and --dark to a verb.
 void add_picture_options(CLI::App& verb, PictureArguments& arguments);
 
-// The options of a figure of weights that the arguments name; the rest is the caller's.
+// Returns the options of a weights figure that the arguments set; the caller sets the rest.
 AttentionFigureOptions figure_options(const PictureArguments& arguments);
 
-// A text as the title of a picture: itself, or of a long one the beginning. The tokens stand on the
-// axes.
+// Returns a text as the title of a picture, shortened if long. The axes show all tokens.
 std::string headline(std::string_view text);
 
-// What a verb can write. What is empty it has not, and files with that ending are refused.
+// The kinds of files that a verb can write. Endings of empty members are refused.
 struct Picture {
   std::function<Figure()> figure = {};     // .png, .svg, .pdf
-  std::function<Figure()> dark = {};       // the same on a dark ground, for a page that has both
+  std::function<Figure()> dark = {};       // the dark version, for a page that has both
   std::function<std::string()> json = {};  // .json: the numbers
-  std::function<std::string()> page = {};  // .html: the page to play with; without it, the figure
+  std::function<std::string()> page = {};  // the interactive page; without it, the figure
 };
 
-// Whether the ending is one that a Picture may have, in any case.
+// True if a Picture may have the ending, in upper or lower case.
 bool is_picture(const std::filesystem::path& path);
 
-// The endings of what `picture` has, for help and messages: ".png, .svg, .pdf or .json".
+// Returns the endings that `picture` supports, for help and messages: ".png, .svg, .pdf or .json".
 std::string picture_endings(const Picture& picture);
 
-// Throws UsageError unless `picture` has what the path's ending names, and std::runtime_error where
-// that is drawn and there is no font. For a verb to call before it computes.
+// Throws UsageError unless `picture` supports the path's ending, and std::runtime_error where
+// drawing needs a font and none exists. Call it before computing.
 void check_picture(const std::string& option, const std::filesystem::path& path,
                    const Picture& picture);
 

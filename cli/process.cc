@@ -13,8 +13,7 @@ namespace heed::cli {
 
 namespace {
 
-// Twice what is known to be needed, by the program itself and by the threads that it starts, which
-// get as much.
+// Twice the known requirement of the program and of its threads, whose stacks are as large.
 constexpr rlim_t kLeastStack = 256 * 1024;
 
 void check_stack() {
@@ -33,7 +32,7 @@ void report_large_files() noexcept { static_cast<void>(std::signal(SIGXFSZ, SIG_
 void check_process() {
   check_stack();
   static_cast<void>(attention_target());
-  // Nothing to do, but the variables of the threads are read.
+  // Runs an empty task, which reads the environment variables of the threads.
   default_executor().run(1, [] {});
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 Communicator* ranks_of_command = nullptr;
 
-// How many processes were started together, as each MPI tells them; 0: nobody says.
+// Returns the number of processes that were started together, by each MPI's environment variable; 0
+// if unknown.
 int num_started() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"}) {
     const char* const value = std::getenv(name);
@@ -58,7 +59,7 @@ void refuse_ranks(const std::string& verb) {
 bool is_divided(int argc, char** argv) {
   const auto word = [&](int i) { return std::string_view(i < argc ? argv[i] : ""); };
   if (word(1) != "train" && !(word(1) == "bench" && word(2) == "distributed")) return false;
-  // PMIx does not say in the environment how many there are: MPI does.
+  // PMIx does not give the number of processes in the environment; MPI does after its start.
   return num_started() > 1 || (num_started() == 0 && std::getenv("PMIX_RANK") != nullptr);
 }
 

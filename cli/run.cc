@@ -1,4 +1,4 @@
-// heed run: attention on the user's own arrays.
+// heed run: attention on arrays from files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct RunArguments {
 
 bool is_array(std::string_view mask) { return mask.ends_with(".npy"); }
 
-// The one mask that is an array; null where all are named.
+// Returns the one mask that is an array; null if all are expressions.
 const std::string* array_of(const std::vector<std::string>& masks) {
   const auto found = std::ranges::find_if(masks, is_array);
   return found == masks.end() ? nullptr : &*found;
@@ -115,7 +115,7 @@ nlohmann::json description_of(const std::string& path, const AnyTensor& array) {
           {"dtype", dtype_name(array)}};
 }
 
-// What --out shows: the output, or in a picture the weights.
+// Returns the array of --out: the weights for a picture, else the output.
 const AnyTensor& written(const RunArguments& arguments, const ArrayResult& result) {
   return is_picture(arguments.out) ? result.weights : result.out;
 }

@@ -9,7 +9,7 @@ namespace heed::cli {
 
 namespace {
 
-// The weights of the chosen heads, [heads, q_len, kv_len].
+// Returns the weights of the chosen heads, [heads, q_len, kv_len].
 Tensor<float> chosen(const inspect::AttendedTokens& attention,
                      const std::vector<std::int64_t>& heads) {
   const std::int64_t num_tokens = attention.num_tokens();

@@ -1,4 +1,4 @@
-// The attention of tokens as a figure.
+// Draws the attention of tokens as a figure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace heed::cli {
 using inspect::SentenceAttention;
 using inspect::SentenceSettings;
 
-// A heatmap for each of `heads`, with the tokens on both axes and `note` below.
+// Draws a heatmap for each of `heads`, with the tokens on both axes and `note` below.
 Figure draw_figure(const inspect::AttendedTokens& attention, const std::vector<std::int64_t>& heads,
                    const std::string& note, const PictureArguments& arguments);
 

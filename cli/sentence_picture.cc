@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kGap = 3;
 constexpr int kMaxLabel = 12;
-constexpr int kSummaryWidth = 38;  // two next to each other fill 80 columns
+constexpr int kSummaryWidth = 38;  // two columns of summaries fill 80 columns
 constexpr std::size_t kStrongest = 5;
 
 int widest(const std::vector<std::string>& labels) {
@@ -24,14 +24,14 @@ int widest(const std::vector<std::string>& labels) {
   return width;
 }
 
-// The columns in which a heatmap shows every weight as a number under a label that is not cut.
+// Returns the columns that a heatmap needs to show every weight as a number and every label uncut.
 int comfortable_width(const inspect::AttendedTokens& attention) {
   const int label = std::min(widest(attention.labels), kMaxLabel);
   const int cell = label < 4 ? 4 : std::max(label + 1, 6);
   return label + 1 + cell * static_cast<int>(attention.num_tokens());
 }
 
-// How the heatmaps of all heads are arranged: `across` in a row, each of `width` columns.
+// The arrangement of heatmaps: `across` per row, each `width` columns wide.
 struct Arrangement {
   int across;
   int width;
@@ -46,9 +46,9 @@ Arrangement arrange(const inspect::AttendedTokens& attention, int num_heads, int
   return {across, is_summary ? std::min(wanted, width) : (width - kGap * (across - 1)) / across};
 }
 
-// The end of the colour scale. Many tokens share the attention of one, and colours up to 1 would
-// all be dark: the scale then ends near the median of the rows' largest weights, but not so early
-// that weights which are all alike look strong.
+// Returns the end of the colour scale. With many tokens each weight is small, and a scale up to 1
+// would make all colours dark, so the scale ends near the median of the rows' largest weights. It
+// does not end so early that uniform weights look strong.
 float scale_end(const inspect::AttendedTokens& attention) {
   constexpr std::int64_t kFew = 10;
   const std::int64_t num_tokens = attention.num_tokens();
@@ -67,8 +67,8 @@ float scale_end(const inspect::AttendedTokens& attention) {
   return 1;
 }
 
-// The first line of a heatmap's legend, which says what colours or characters mean; empty where
-// there is none because the weights are written out.
+// Returns the first line of a heatmap's legend, which explains the colours or characters; empty
+// where the weights are printed as numbers.
 std::string scale_line(const inspect::AttendedTokens& attention, const TerminalStyle& style,
                        HeatmapOptions options) {
   const FloatView weights = attention.weights.view().select(0, 0);
@@ -82,7 +82,7 @@ std::string scale_line(const inspect::AttendedTokens& attention, const TerminalS
          (options.scale_max < 1 ? " and more\n" : "\n");
 }
 
-// "its last token, mat, attends most to: cat 0.31, The 0.22".
+// Returns for example "its last token, mat, attends most to: cat 0.31, The 0.22".
 std::string strongest(const inspect::AttendedTokens& attention, std::int64_t head) {
   const std::int64_t last = attention.num_tokens() - 1;
   const auto weights = attention.weights.view().select(0, head).select(0, last).elements();

@@ -1,4 +1,4 @@
-// heed serve: the explorer in a browser, with sentences computed as they are typed.
+// heed serve: the explorer in a browser, which computes sentences as they are typed.
 #include <iostream>
 #include <memory>
 #include <string>

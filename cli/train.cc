@@ -1,4 +1,4 @@
-// heed train: attention that learns.
+// heed train: trains models with attention.
 #include "train/train_verbs.h"
 #include "verbs.h"
 

@@ -1,4 +1,4 @@
-// heed translate: a trained model translates.
+// heed translate: translates with a trained model.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ constexpr const char* kTranslateOut = "--out";
 
 std::string dump(const nlohmann::json& json) { return json.dump(-1, ' ', true) + '\n'; }
 
-// What --out can be asked for.
+// The kinds of files that --out accepts.
 Picture known_pictures() {
   return {.figure = [] { return Figure(); },
           .json = [] { return std::string(); },
@@ -50,7 +50,7 @@ struct TranslateArguments {
   PictureArguments picture;
 };
 
-// What the model has never seen it cannot translate: the reader should know.
+// Warns of words that the model has not learned and therefore cannot translate.
 void warn_of_unknown(const train::Translation& translation) {
   if (translation.unknown.empty()) return;
   std::vector<std::string> unknown;
@@ -61,7 +61,7 @@ void warn_of_unknown(const train::Translation& translation) {
                            fmt::join(unknown, ", "));
 }
 
-// The mean of all heads, or one: [tokens, src_len].
+// Returns the weights of one head, or the mean of all heads: [tokens, src_len].
 Tensor<float> weights_of(const Tensor<float>& alignment, std::optional<std::int64_t> head) {
   return head ? to_tensor(alignment.view().select(0, *head)) : mean_of_heads(alignment);
 }
@@ -101,7 +101,7 @@ nlohmann::json translation_json(const train::Translation& translation, bool with
   return json;
 }
 
-// The picture of one sentence's alignment, written whole or not at all.
+// Writes the picture of one sentence's alignment, completely or not at all.
 void write_alignment(const train::Translation& translation, const TranslateArguments& arguments) {
   const Tensor<float>& alignment = translation.hypothesis.alignment;
   if (alignment.rank() != 3 || alignment.empty()) {

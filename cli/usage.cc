@@ -11,11 +11,11 @@ namespace heed::cli {
 
 namespace {
 
-// Options that a user may look for, since Python's arguments and other programs have them, and what
-// says it here.
+// Names that options have in heed's Python functions or in other programs, and heed's options for
+// them.
 struct OtherName {
   std::string_view name;
-  std::string_view option;  // which the verb must have
+  std::string_view option;  // the verb must have it
   std::string_view remedy;
 };
 constexpr OtherName kOtherNames[] = {
@@ -23,7 +23,7 @@ constexpr OtherName kOtherNames[] = {
     {"--window", "--mask", "--mask \"sliding_window(LEFT, RIGHT)\""},
     {"--scale", "--color-scale", "--color-scale for the colours of a picture"}};
 
-// The verb whose options are being parsed: of `heed train lm` that of lm.
+// Returns the verb whose options are parsed: for `heed train lm` the verb lm.
 const CLI::App& parsed_verb(const CLI::App& command) {
   const auto verbs = command.get_subcommands();
   return verbs.empty() ? command : parsed_verb(*verbs.front());
@@ -41,7 +41,7 @@ std::vector<std::string> missing_options(const CLI::App& verb) {
   return names;
 }
 
-// The options by which a verb may be told something, "--json".
+// Returns the names of a verb's options, "--json".
 std::vector<std::string> options_of(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
@@ -75,7 +75,7 @@ std::string unknown_verb(std::string_view name, const CLI::App* parent,
 
 std::string describe_usage(const CLI::App& command, const CLI::ParseError& error) {
   const CLI::App& verb = parsed_verb(command);
-  // Other errors may follow from an option that is not known.
+  // An unknown option is reported first, because other errors may follow from it.
   for (const std::string& word : command.remaining(true)) {
     if (word.size() > 2 && word.starts_with("--")) return unknown_option(verb, word);
   }

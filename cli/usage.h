@@ -1,4 +1,4 @@
-// What is wrong with a command line, in heed's words.
+// Describes errors in a command line.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -8,13 +8,13 @@
 
 namespace heed::cli {
 
-// "there is no verb 'explian'; did you mean 'explain'? The verbs are demo, …". `parent` is the verb
-// of which it would be one; null for the command's own.
+// Returns "there is no verb 'explian'; did you mean 'explain'? The verbs are demo, …". `parent` is
+// the verb to which the missing verb would belong; null for the command itself.
 std::string unknown_verb(std::string_view name, const CLI::App* parent,
                          const std::vector<std::string>& known);
 
-// The message of an error that parsing `command` threw: all options that are missing at once, and
-// for an option that does not exist the one that was meant.
+// Returns the message of an error that parsing `command` threw: names all missing required options,
+// and for an unknown option the nearest one.
 std::string describe_usage(const CLI::App& command, const CLI::ParseError& error);
 
 }  // namespace heed::cli

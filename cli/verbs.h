@@ -1,5 +1,4 @@
-// The verbs of the command. Each has one file, which adds its options and its callback to the
-// command.
+// The verbs of the command. Each has one file, which adds its options and callback to the command.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -7,7 +6,7 @@
 
 namespace heed::cli {
 
-// What is wrong is the command line itself, not what it names.
+// An error in the command line itself, not in a file or sentence that it names.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,5 +1,5 @@
-// heed compare without the name of a comparison: what attention is worth, on one task and under
-// one budget.
+// heed compare without the name of a comparison: the effect of attention on one task with one
+// training budget.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -53,7 +53,7 @@ std::string alignment_name(std::size_t sentence, const std::string& attention) {
   return fmt::format("alignment_{}_{}.svg", sentence + 1, attention);
 }
 
-// The pictures of a report: their names and what they show.
+// Returns the pictures of a report by name.
 std::map<std::string, Figure> figures_of(const ComparisonReport& report) {
   std::map<std::string, Figure> figures{{kCurvesPicture, learning_curves_figure(report)},
                                         {kByLengthPicture, bleu_by_length_figure(report)}};
@@ -68,13 +68,13 @@ std::map<std::string, Figure> figures_of(const ComparisonReport& report) {
 
 constexpr std::array kNumbers{kReport, kTable, kCurves, kByLength, kAlignments, kMarkdown, kPage};
 
-// A folder that holds nothing of what will be written into it.
+// Returns the folder --out. Throws where it holds a file that would be overwritten.
 fs::path new_folder(const CompareArguments& arguments) {
   io::make_folder(arguments.out);
   std::vector<std::string> names(kNumbers.begin(), kNumbers.end());
   names.insert(names.end(), {kCurvesPicture, kByLengthPicture});
   for (const std::string& attention : arguments.attentions) {
-    names.push_back(attention);  // the folder of the model
+    names.push_back(attention);  // the folder of one model
     for (std::int64_t i = 0; i < arguments.sentences; ++i) {
       names.push_back(alignment_name(static_cast<std::size_t>(i), attention));
     }
@@ -101,7 +101,7 @@ void write(const ComparisonReport& report, const fs::path& folder) {
   files.commit();
 }
 
-// What --out shows of a report where it names a file.
+// Returns the picture that --out shows of a report when it names a file.
 Picture picture_of(const ComparisonReport& report) {
   return {.figure = [&report] { return report_figure(report); },
           .json = [&report] { return to_json(report).dump(2) + '\n'; }};
@@ -142,7 +142,7 @@ void add_compare_attention(CLI::App& compare) {
   CLI::App* verb = &compare;
   const auto arguments = std::make_shared<CompareArguments>();
   train::TranslationSettings& settings = arguments->settings;
-  settings.epochs.patience = 0;  // all models learn equally long
+  settings.epochs.patience = 0;  // all models train for the same number of epochs
   add_option(*verb, kCompareOut, arguments->out,
              "The folder for report and models, made if not there; or a file that ends in " +
                  picture_endings(picture_of({})) +

@@ -14,9 +14,9 @@ namespace heed::cli {
 namespace {
 
 constexpr std::int64_t kGlobalTokens = 4;
-constexpr std::int64_t kMaxSelectedBlock = 128;  // of select_blocks()
+constexpr std::int64_t kMaxSelectedBlock = 128;  // the limit of select_blocks()
 
-// How much a query sees of a sequence of some length.
+// The part of a sequence that a query sees.
 struct Size {
   std::int64_t window;  // the length divided by `parts`
   std::int64_t parts;
@@ -28,7 +28,7 @@ std::int64_t block_of(std::int64_t window) { return std::max<std::int64_t>(windo
 
 Mask local(const Size& size) { return sliding_window(size.window, 0); }
 
-// Random blocks among those of the past, for the later ones would be hidden.
+// Draws random blocks among past blocks only, because the mask would hide later ones.
 Mask causal_bigbird(const Size& size) {
   const std::int64_t block = block_of(size.window);
   return block_window(1, 0, block) | global_tokens(kGlobalTokens) |
@@ -47,7 +47,7 @@ const std::map<std::string, MaskOfSize>& masks_by_name() {
 
 bool has_size(const std::string& name) { return name != "full" && name != "linear"; }
 
-// The mask of a kind whose blocks are chosen by what is read.
+// Returns the mask of a kind that selects blocks by their content.
 Mask chosen_mask(const models::AttentionKind& kind, FloatView query, FloatView key) {
   return Mask::blocks(select_blocks(query, key, *kind.selected_blocks));
 }

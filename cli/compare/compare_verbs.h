@@ -1,4 +1,4 @@
-// The comparisons of `heed compare`, each in a file of its own.
+// The comparisons of `heed compare`, one file each.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -6,11 +6,11 @@
 
 namespace heed::cli {
 
-// The comparison that has no name: its options are those of `compare` itself.
+// Adds the comparison without a name: its options are those of `compare` itself.
 void add_compare_attention(CLI::App& compare);
 
-// `heed compare NAME`, a comparison with options and a callback of its own, to be added after the
-// one without a name, whose options it refuses.
+// Adds `heed compare NAME`, a comparison with its own options and callback. It refuses the options
+// of the comparison without a name, which must be added before it.
 CLI::App* add_comparison(CLI::App& compare, const std::string& name, const std::string& shows);
 
 void add_compare_positions(CLI::App& compare);

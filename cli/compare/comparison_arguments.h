@@ -1,4 +1,4 @@
-// The arguments that comparisons which train models have in common, and what is done with them.
+// The arguments of all comparisons that train models, and their evaluation.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -14,9 +14,9 @@
 
 namespace heed::cli {
 
-// A number that --quick makes smaller, unless it is given.
+// A setting that --quick makes smaller unless the user gives it.
 struct QuickNumber {
-  std::int64_t* setting;  // holds what it is without --quick
+  std::int64_t* setting;  // holds the value without --quick
   std::int64_t quick;
   std::optional<std::int64_t> given = std::nullopt;
 };
@@ -39,22 +39,21 @@ struct OptionText {
   std::string text;
 };
 
-// `setting` and `arguments` live as long as the verb.
+// `setting` and `arguments` must outlive the verb.
 void add_quick_number(CLI::App& verb, const OptionText& option, ComparisonArguments& arguments,
                       const QuickNumber& number);
 
-// Puts into the settings what was given, or what --quick says.
+// Stores the given values in the settings, or those of --quick.
 void choose_quick_numbers(const ComparisonArguments& arguments);
 
-// What a comparison found.
+// The results of a comparison.
 struct Compared {
   std::string markdown;
   nlohmann::json json;
   std::function<Figure(Theme)> figure;
 };
 
-// Reserves --out, compares what models make of the text, prints the table or JSON, and writes the
-// picture.
+// Reserves --out, calls `compare` with the text, prints the table or JSON, and writes the picture.
 void run_comparison(const ComparisonArguments& arguments,
                     const std::function<Compared(std::string_view text)>& compare);
 

@@ -1,5 +1,4 @@
-// heed compare masks: what models learn that see only some of the earlier tokens, and what it
-// costs.
+// heed compare masks: the quality and cost of models that see only some of the earlier tokens.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +23,7 @@ const std::vector<std::int64_t> kQuickParts{8};
 
 struct MasksArguments {
   MasksSettings settings;
-  std::vector<std::int64_t> parts;  // empty: those of the settings, or kQuickParts
+  std::vector<std::int64_t> parts;  // empty: the parts of the settings, or kQuickParts
   ComparisonArguments common;
 };
 

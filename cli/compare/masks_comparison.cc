@@ -22,7 +22,7 @@ constexpr std::int64_t kMeasuredSequences = 256;
 constexpr train::TrainingSettings kTaskTraining{.batch = 32};
 constexpr train::TrainingSettings kReadTraining{.batch = 16};
 
-// Of the calls that are timed.
+// The shape of the timed calls.
 constexpr std::int64_t kTimedHeads = 4;
 constexpr std::int64_t kTimedHeadDim = 64;
 constexpr int kTimedCalls = 5;
@@ -51,8 +51,7 @@ models::CausalConfig task_model(models::CausalConfig model, std::int64_t vocab_s
   return model;
 }
 
-// Trains a model on a task and returns the share of its predictions that are right on new
-// sequences.
+// Trains a model on a task and returns the part of correct predictions on new sequences.
 template <class Task>
 double learn_task(const Task& task, models::CausalTransformer& model, std::int64_t steps,
                   ComparedTraining& training) {

@@ -1,4 +1,4 @@
-// Models that differ alone in which of the earlier tokens they see, trained alike.
+// Trains models in the same way that differ only in which earlier tokens they see.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace heed::cli {
 
-// Of the table of windows and layers: information has 16 positions to travel.
+// The task of the table of windows and layers: information has to travel 16 positions.
 constexpr tasks::CopyTask kReachCopy{.length = 4, .symbols = 16, .gap = 12};
 constexpr std::int64_t kReachWindows[] = {2, 4, 8, 16};
 constexpr std::int64_t kReachLayers[] = {1, 2, 4};
@@ -26,7 +26,8 @@ struct MasksSettings {
   std::int64_t seeds = 3;      // 0, 1, …: each draws parameters and batches
   std::int64_t context = 128;  // characters in a training sequence
   std::int64_t timed = 4096;   // tokens whose attention is timed
-  // What all queries may see whatever they look for, the first tokens, holds nothing.
+  // The first tokens, which some kinds always show to every query, hold nothing useful in both
+  // tasks.
   tasks::RecallTask recall = {.pairs = 16, .questions = 16, .keys = 16, .values = 8, .lead = 8};
   tasks::CopyTask copy = {.length = 8, .symbols = 16, .lead = 8, .gap = 40};
   std::int64_t recall_steps = 400;
@@ -39,21 +40,21 @@ struct MasksSettings {
 // Throws UsageError when numbers are out of range or do not fit together.
 void check(const MasksSettings& settings);
 
-// What one call of attention costs, without the projections.
+// The cost of one attention call, without the projections.
 struct AttentionCost {
-  double seconds = 0;      // the least of several calls
-  std::int64_t bytes = 0;  // of the heap, at most, beside query, key, value and result
+  double seconds = 0;      // the minimum of several calls
+  std::int64_t bytes = 0;  // peak heap bytes besides query, key, value and result
 };
 
 struct MasksResult {
   SizedAttention attention;
   AttentionCost cost = {};
-  SeedScores recall = {};  // shares of the values that are right
-  SeedScores copy = {};    // shares of the symbols that are right
-  SeedScores loss = {};    // nats a character
+  SeedScores recall = {};  // parts of correct values
+  SeedScores copy = {};    // parts of correct symbols
+  SeedScores loss = {};    // nats per character
 };
 
-// Windows alone, with so many layers, on kReachCopy.
+// The result of a sliding window in a model of `layers` layers, on kReachCopy.
 struct ReachResult {
   std::int64_t window;
   std::int64_t layers;
@@ -64,10 +65,10 @@ struct MasksComparison {
   MasksSettings settings;
   std::int64_t characters = 0;  // of the text
   std::vector<MasksResult> results;
-  std::vector<ReachResult> reach;  // of the first seed
+  std::vector<ReachResult> reach;  // the first seed only
 };
 
-// Trains and measures all of them, with progress on stderr. Throws std::runtime_error when the text
+// Trains and measures all models, with progress on stderr. Throws std::runtime_error when the text
 // is too short, Interrupted when Ctrl-C ended it.
 MasksComparison compare_masks(const MasksSettings& settings, std::string_view text);
 

@@ -12,7 +12,7 @@ namespace heed::cli {
 
 namespace {
 
-// One of the scores of a result, and where it is measured.
+// A score of a result and its format.
 struct MasksScore {
   SeedScores MasksResult::*of;
   ScoreFormat format;
@@ -27,7 +27,7 @@ std::string share_cell(const SizedAttention& attention, std::int64_t length) {
   return share ? fmt::format("{:.1f}", 100 * *share) : "–";
 }
 
-// Beside the first kind, which is full attention unless something else was asked for.
+// The costs are relative to the first kind, which is full attention by default.
 std::string cost_table(const MasksComparison& comparison) {
   const std::int64_t timed = comparison.settings.timed;
   const MasksResult& first = comparison.results.front();
@@ -52,7 +52,7 @@ std::string quality_table(const MasksComparison& comparison) {
     for (const MasksScore& score : {kRecallScore, kCopyScore, kTextScore}) {
       cells.push_back(score_cell(result.*score.of, score.format));
     }
-    std::replace(cells[1].begin(), cells[1].end(), '|', '/');  // which ends a cell
+    std::replace(cells[1].begin(), cells[1].end(), '|', '/');  // '|' would end the table cell
     text += table_row(cells);
   }
   return text;
@@ -101,7 +101,8 @@ nlohmann::json json_of(const MasksResult& result, const MasksSettings& settings)
   return json;
 }
 
-// The sizes of a kind, by what they see. What has no pairs is drawn over the whole width.
+// Returns the scores of a kind at each visible share. A kind without pairs gets a line over the
+// whole width.
 Curve quality_curve(const MasksComparison& comparison, const std::string& kind,
                     const MasksScore& score, std::int64_t length) {
   std::vector<std::pair<double, double>> points;

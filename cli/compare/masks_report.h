@@ -1,4 +1,4 @@
-// What `heed compare masks` says.
+// The report of `heed compare masks`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,9 +10,9 @@
 namespace heed::cli {
 
 nlohmann::json to_json(const MasksComparison& comparison);
-// Tables of cost, of quality, and of how far windows reach.
+// Returns tables of cost, of quality, and of the reach of windows.
 std::string to_markdown(const MasksComparison& comparison);
-// Quality against the visible share, and copying against windows × layers.
+// Draws quality against the visible share, and copying against windows × layers.
 Figure masks_figure(const MasksComparison& comparison, Theme theme);
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// heed compare positions: how far each kind of positions reaches beyond its training.
+// heed compare positions: the quality of each kind of positions beyond the training length.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -22,9 +22,9 @@ constexpr std::int64_t kCopiedSequences = 128;
 constexpr train::TrainingSettings kTextTraining{.batch = 16};
 constexpr train::TrainingSettings kCopyTraining{.batch = 32};
 
-// Each length is that of training times such a number.
+// Each measured length is the training length times one of these factors.
 constexpr std::int64_t kTextFactors[] = {1, 2, 4, 8};
-constexpr std::int64_t kCopyHalves[] = {2, 3, 4, 5, 6};  // halves of it
+constexpr std::int64_t kCopyHalves[] = {2, 3, 4, 5, 6};  // halves of the training length
 
 train::MeasuredBlocks measured_blocks(const PositionsSettings& settings) {
   return {settings.text_lengths().back(), settings.context / 2};

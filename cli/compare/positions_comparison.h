@@ -1,5 +1,5 @@
-// Models that differ in their positions alone, trained alike and tested beyond the length of their
-// training.
+// Trains models in the same way that differ only in their positions, and tests them beyond the
+// training length.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct PositionsSettings {
   std::vector<std::string> positions = models::position_names();
   std::int64_t seeds = 3;      // 0, 1, …: each draws parameters and batches
   std::int64_t context = 128;  // characters in a training sequence
-  std::int64_t length = 20;    // symbols to repeat in training: 1 to this
+  std::int64_t length = 20;    // in training, 1 to this many symbols are repeated
   std::int64_t text_steps = 200;
   std::int64_t copy_steps = 1500;
   models::CausalConfig model = {};  // layers, d_model, heads
 
-  // The lengths that are measured, the first of them that of training.
+  // The lengths that are measured; the first is the training length.
   std::vector<std::int64_t> text_lengths() const;
   std::vector<std::int64_t> copy_lengths() const;
 };
@@ -30,18 +30,18 @@ struct PositionsSettings {
 // Throws UsageError when numbers are out of range or do not fit together.
 void check(const PositionsSettings& settings);
 
-// What the models of one kind of positions reach at one length.
+// The scores of the models of one kind of positions at one length.
 struct ScoreAtLength {
   std::int64_t length;
-  SeedScores scores;  // none where positions end
+  SeedScores scores;  // empty where the model has no positions left
 };
 
 struct PositionsResult {
   std::string positions;
   std::int64_t text_parameters = 0;
   std::int64_t copy_parameters = 0;
-  std::vector<ScoreAtLength> loss;             // nats a character, of the same characters
-  std::vector<ScoreAtLength> symbol_accuracy;  // shares
+  std::vector<ScoreAtLength> loss;  // nats per character, on the same characters at every length
+  std::vector<ScoreAtLength> symbol_accuracy;  // parts of correct symbols
   std::vector<ScoreAtLength> exact_match;
 };
 
@@ -49,11 +49,11 @@ struct PositionsComparison {
   PositionsSettings settings;
   std::int64_t characters = 0;  // of the text
   std::int64_t predicted = 0;   // characters whose loss is measured
-  std::int64_t sequences = 0;   // that are repeated at each length, by each model
+  std::int64_t sequences = 0;   // repeated at each length by each model
   std::vector<PositionsResult> results;
 };
 
-// Trains and measures all of them, with progress on stderr. Throws std::runtime_error when the text
+// Trains and measures all models, with progress on stderr. Throws std::runtime_error when the text
 // is too short, Interrupted when Ctrl-C ended it.
 PositionsComparison compare_positions(const PositionsSettings& settings, std::string_view text);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNotThere = "–";
 
-// One of the scores of a result, how it is written, and which is better.
+// A score of a result, its format, and whether less is better.
 struct Score {
   std::vector<ScoreAtLength> PositionsResult::*of;
   ScoreFormat format;
@@ -24,7 +24,7 @@ constexpr Score kLossScore{&PositionsResult::loss, {1, 3}, true};
 constexpr Score kSymbolScore{&PositionsResult::symbol_accuracy, {100, 1}, false};
 constexpr Score kSequenceScore{&PositionsResult::exact_match, {100, 1}, false};
 
-// A row for each kind, a column for each length.
+// Returns a table with a row for each kind and a column for each length.
 std::string score_table(const PositionsComparison& comparison, const Score& score,
                         std::int64_t PositionsResult::*parameters) {
   std::vector<std::string> names{"positions", "parameters"};
@@ -41,7 +41,8 @@ std::string score_table(const PositionsComparison& comparison, const Score& scor
   return text;
 }
 
-// 1 + how many kinds have a better mean at the length; equal means share a place.
+// Returns the rank of a result: 1 + the number of kinds with a better mean at the length. Equal
+// means share a rank.
 std::string place_of(const PositionsComparison& comparison, const Score& score,
                      const PositionsResult& result, std::size_t length) {
   const ScoreAtLength& own = (result.*score.of)[length];
@@ -56,7 +57,7 @@ std::string place_of(const PositionsComparison& comparison, const Score& score,
   return fmt::format("{}", 1 + better);
 }
 
-// The places at the length of training, and at the longest.
+// Returns the ranks at the training length and at the longest length.
 std::string places_table(const PositionsComparison& comparison) {
   std::vector<std::string> names{"positions"};
   const PositionsResult& first = comparison.results.front();

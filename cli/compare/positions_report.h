@@ -1,4 +1,4 @@
-// What `heed compare positions` says.
+// The report of `heed compare positions`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,9 +10,10 @@
 namespace heed::cli {
 
 nlohmann::json to_json(const PositionsComparison& comparison);
-// Tables of losses, of symbols and sequences repeated, and of the places the kinds take in both.
+// Returns tables of losses, of repeated symbols and sequences, and of the ranks of the kinds in
+// both.
 std::string to_markdown(const PositionsComparison& comparison);
-// Loss and symbol accuracy against length.
+// Draws loss and symbol accuracy against length.
 Figure positions_figure(const PositionsComparison& comparison, Theme theme);
 
 }  // namespace heed::cli

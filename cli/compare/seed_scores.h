@@ -1,4 +1,4 @@
-// What models that differ in their seed alone reach.
+// The scores of models that differ only in their seed.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct SeedScores {
     return std::accumulate(of_seeds.begin(), of_seeds.end(), 0.0) /
            static_cast<double>(of_seeds.size());
   }
-  // The sample deviation, 0 of one seed.
+  // Returns the sample standard deviation; 0 for one seed.
   double deviation() const {
     if (of_seeds.size() < 2) return 0;
     double squares = 0;
@@ -26,16 +26,17 @@ struct SeedScores {
   }
 };
 
-// Of a number that is shown `unit` times as large.
+// The format of a number that is printed `unit` times as large.
 struct ScoreFormat {
   double unit = 1;
   int digits = 3;
 };
 
-// The mean, and the deviation of several seeds: "2.10 ± 0.02"; "–" where nothing was measured.
+// Returns the mean and, for several seeds, the deviation: "2.10 ± 0.02"; "–" if nothing was
+// measured.
 std::string score_cell(const SeedScores& scores, const ScoreFormat& format);
 
-// Rows of a table in Markdown.
+// Return rows of a table in Markdown.
 std::string table_row(const std::vector<std::string>& cells);
 std::string table_head(const std::vector<std::string>& cells);
 

@@ -1,4 +1,4 @@
-// Training the models of a comparison, one after another.
+// Trains the models of a comparison one after another.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace heed::cli {
 
-// Of a text one part of so many is held out.
+// One of this many parts of a text is held out.
 inline constexpr std::size_t kHeldOutParts = 4;
 
 inline train::TrainingSettings with_steps(train::TrainingSettings training, std::int64_t steps) {
@@ -21,18 +21,18 @@ inline train::TrainingSettings with_steps(train::TrainingSettings training, std:
   return training;
 }
 
-// While one lives, Ctrl-C ends the step. Progress on stderr counts the steps of all models.
+// While an object exists, Ctrl-C ends training after the current step. Progress on stderr counts
+// the steps of all models.
 class ComparedTraining {
  public:
   ComparedTraining(std::int64_t steps, const std::string& unit) {
     progress_.on_begin(0, steps, unit);
   }
 
-  // Trains as train::run_training() does, and keeps nothing. Throws Interrupted when Ctrl-C ended
-  // it.
+  // Trains as train::run_training() does, without saving. Throws Interrupted when Ctrl-C ended it.
   void train(nn::Module<>& model, const train::TrainingSettings& training,
              const std::function<train::StepLoss()>& loss);
-  // A line about a model that has been measured.
+  // Prints a line about a measured model.
   void say(const std::string& line) { progress_.say(line); }
 
  private:

@@ -11,12 +11,12 @@ namespace heed::cli {
 
 namespace {
 
-// The panels: a matrix of scores for each pattern.
+// The panels of the map: one matrix of scores per pattern.
 struct HeadMap {
   std::vector<std::string> names;
   std::vector<float> scores;
 
-  // A pattern that no row has is no panel: 0 everywhere would say that no head follows it.
+  // Skips a pattern with no rows: its scores of 0 would claim that no head follows it.
   void add(const inspect::ScoredTexts& scored, std::size_t pattern, const std::string& name) {
     if (!has_rows(scored, pattern)) return;
     names.push_back(name);

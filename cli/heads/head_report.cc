@@ -20,7 +20,7 @@ using inspect::ScoredTexts;
 using inspect::TokenPattern;
 
 constexpr int kReportWidth = 78;
-constexpr std::size_t kLongestTable = 12;  // heads of one role that are listed
+constexpr std::size_t kLongestTable = 12;  // heads that are listed per role
 
 std::int64_t num_tokens(const ScoredTexts& scored) {
   std::int64_t count = 0;
@@ -32,7 +32,7 @@ const ScoredTexts& texts_of(const HeadReport& report, const HeadRole& role) {
   return role.is_repeated ? report.scores.repeated : report.scores.text;
 }
 
-// "light" → "the", 0.98
+// Returns for example "light" → "the", 0.98.
 std::string example_of(const HeadReport& report, const HeadRole& role) {
   if (role.strongest.query < 0) return "";
   const auto& texts = texts_of(report, role).texts;
@@ -45,7 +45,7 @@ std::string example_of(const HeadReport& report, const HeadRole& role) {
 }
 
 std::string line_of(const HeadReport& report, const HeadRole& role) {
-  // Those without a level of chance have a distance instead.
+  // Roles that are no pattern have no chance level; they show a distance instead.
   const bool is_pattern = role.strongest.query >= 0;
   const std::string chance = is_pattern ? fmt::format("{:.2f}", role.uniform) : "";
   const bool has_distance = role.name == "positional" || role.name == "constant offset";
@@ -75,7 +75,7 @@ std::string table_of(const HeadReport& report, const std::vector<HeadRole>& role
   return text;
 }
 
-// The head with the highest score, for a pattern that names none.
+// Returns the head with the highest score, for a pattern that names no head.
 std::string nearest_of(const ScoredTexts& scored, std::size_t pattern) {
   models::HeadIndex best{-1, -1};
   const PatternScore* highest = nullptr;
@@ -108,7 +108,7 @@ bool is_shown(const ScoredTexts& scored, std::size_t index) {
   return scored.patterns[index].name != inspect::duplicate_token().name;
 }
 
-// Roles that are no patterns.
+// Returns a section for a role that is not a pattern.
 std::string other_section(const HeadReport& report, const std::string& name,
                           const std::string& meaning) {
   const std::vector<HeadRole> roles = named(report, name);
@@ -195,7 +195,7 @@ nlohmann::json json_of(const HeadReport& report, const HeadRole& role) {
   return json;
 }
 
-// [layer][head] of a number.
+// Returns a number as [layer][head].
 template <class Number>
 nlohmann::json matrix_json(const ScoredTexts& scored, Number number) {
   auto layers = nlohmann::json::array();

@@ -1,4 +1,4 @@
-// What the heads of a model do, for a reader, for a program and as a picture.
+// The report of `heed heads`: text, JSON and a figure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,24 +13,24 @@
 
 namespace heed::cli {
 
-// All that `heed heads` found.
+// The results of `heed heads`.
 struct HeadReport {
   std::string model;  // its path
   models::ModelConfig config;
-  std::string texts;  // in words: what was read
+  std::string texts;  // a description of the texts that were read
   inspect::HeadScores scores;
   std::vector<inspect::HeadRole> roles;
-  std::string ablated;                                       // what --ablate named; empty: nothing
-  std::optional<inspect::Ablation> ablation = std::nullopt;  // none where no head has the role
+  std::string ablated;                                       // the value of --ablate, or empty
+  std::optional<inspect::Ablation> ablation = std::nullopt;  // empty where no head has the role
 };
 
-// A table for each pattern: the heads that it names, or the one that comes nearest.
+// Returns a table for each pattern: its heads, or the head that comes nearest.
 std::string text_of(const HeadReport& report);
 nlohmann::json to_json(const HeadReport& report);
-// A map of layers and heads for each pattern.
+// Draws a map of layers × heads for each pattern.
 Figure figure_of(const HeadReport& report, Theme theme);
 
-// "5.3"
+// Returns for example "5.3".
 std::string to_text(const models::HeadIndex& head);
 std::string to_text(const std::vector<models::HeadIndex>& heads);
 

@@ -14,7 +14,7 @@ std::string_view without_margins(std::string_view text) {
   return end == std::string_view::npos ? std::string_view() : text.substr(begin, end + 1 - begin);
 }
 
-// The paragraph that a text begins with, and the rest. Nothing is looked at twice.
+// Removes the first paragraph from `text` and returns it. Each character is read once.
 std::string_view take_paragraph(std::string_view& text) {
   std::size_t end = text.size();
   std::size_t margin = 0;
@@ -36,7 +36,7 @@ std::string_view take_paragraph(std::string_view& text) {
 std::vector<std::string> text_pieces(std::string_view text, std::int64_t bytes,
                                      std::int64_t count) {
   std::vector<std::string> pieces;
-  bool is_full = true;  // the last piece
+  bool is_full = true;  // of the last piece
   while (!text.empty()) {
     const std::string_view paragraph = take_paragraph(text);
     if (paragraph.empty()) continue;

@@ -1,4 +1,4 @@
-// A text in pieces that a model reads one by one.
+// Splits a text into pieces that a model reads one by one.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace heed::cli {
 
-// Paragraphs, which empty lines part, joined until they have so many bytes, at most `count` pieces.
-// What is only white space is left out.
+// Joins paragraphs, which empty lines separate, into at most `count` pieces of at least `bytes`
+// bytes; the last may be shorter. Skips paragraphs of white space.
 std::vector<std::string> text_pieces(std::string_view text, std::int64_t bytes, std::int64_t count);
 
 }  // namespace heed::cli

@@ -29,7 +29,7 @@ void check_index(const char* option, std::optional<std::int64_t> index, std::int
   throw UsageError(fmt::format("{} is {}, the model has 0 to {}", option, *index, count - 1));
 }
 
-// The layer that is drawn where no layer is asked for.
+// Returns the layer to draw: the requested one, by default the last.
 std::int64_t shown_layer(const ModelExplanation& request, const inspect::ModelReading& reading) {
   return request.layer.value_or(static_cast<std::int64_t>(reading.layers.size()) - 1);
 }
@@ -39,7 +39,8 @@ std::vector<std::int64_t> shown_heads(const ModelExplanation& request,
   return request.head ? std::vector<std::int64_t>{*request.head} : all_heads(tokens);
 }
 
-// [num_layers, num_heads, num_tokens, num_tokens], or of the chosen layer and head.
+// Returns the weights [num_layers, num_heads, num_tokens, num_tokens], or those of the chosen layer
+// and head.
 Tensor<float> all_weights(const ModelExplanation& request, const inspect::ModelReading& reading) {
   std::vector<float> numbers;
   std::int64_t num_layers = 0;
@@ -74,7 +75,7 @@ std::string note_of(std::int64_t layer) {
                      layer);
 }
 
-// Without a layer, all layers and heads as small pictures; otherwise the layer's heads.
+// Draws all layers and heads as small pictures, or the heads of the chosen layer.
 Figure figure_of(const ModelExplanation& request, const models::Model& model,
                  const inspect::ModelReading& reading) {
   if (!request.layer && !request.head) {
@@ -90,7 +91,7 @@ Figure figure_of(const ModelExplanation& request, const models::Model& model,
   return draw_figure(tokens, shown_heads(request, tokens), note_of(layer), request.picture);
 }
 
-// The layer and heads that are shown, in plain characters.
+// Draws the chosen layer and heads in plain characters.
 std::string text_of_layer(const ModelExplanation& request, const inspect::ModelReading& reading) {
   const TerminalStyle plain;
   const inspect::AttendedTokens tokens = reading.tokens_of(shown_layer(request, reading));

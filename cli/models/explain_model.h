@@ -1,4 +1,4 @@
-// heed explain --model: what the heads of a trained model do with the user's text.
+// heed explain --model: the attention of a trained model on the user's text.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct ModelExplanation {
   std::string model;
   std::string text;
   std::optional<std::string> pair;
-  std::optional<std::int64_t> layer;  // the last one, and of files all
+  std::optional<std::int64_t> layer;  // by default the last; in files all layers
   std::optional<std::int64_t> head;
   std::string out;
   PictureArguments picture;

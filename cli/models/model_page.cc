@@ -10,7 +10,8 @@ namespace heed::cli {
 
 namespace {
 
-// "all-MiniLM-L6-v2" of "models/all-MiniLM-L6-v2/", also where the path is "." or ends in "..".
+// Returns "all-MiniLM-L6-v2" for "models/all-MiniLM-L6-v2/", also where the path is "." or ends in
+// "..".
 std::string name_of(const std::filesystem::path& path) {
   const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();

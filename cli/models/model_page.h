@@ -1,4 +1,4 @@
-// All heads of a trained model as a page to look around in.
+// An interactive page of all heads of a trained model.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace heed::cli {
 
-// `path` is the folder or file that the model came from: its name is the page's title.
+// `path` is the folder or file of the model; its name becomes the page's title.
 std::string model_page(const std::filesystem::path& path, const models::Model& model,
                        const inspect::ModelReading& reading);
 

@@ -13,7 +13,8 @@ namespace heed::cli {
 
 namespace {
 
-// Whether a file has the settings that heed saves with weights; a damaged one may have had them.
+// True if a file has the settings that heed saves with weights, or is damaged and may have had
+// them.
 bool is_saved_by_heed(const std::filesystem::path& file) {
   try {
     io::FileSource source(file);

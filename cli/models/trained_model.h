@@ -1,4 +1,4 @@
-// Models that somebody else trained, as verbs that take --model read them.
+// Reads models from other programs, for verbs that take --model.
 #pragma once
 
 #include <filesystem>
@@ -8,19 +8,19 @@
 
 namespace heed::cli {
 
-// Whether the path is something else than what `heed train` saves: a folder as transformers saves
-// it, a GGUF file, or what models::load() refuses with a reason.
+// True if the path is not a model of `heed train`: it is a folder as transformers saves it, a GGUF
+// file, or something that models::load() refuses with a reason.
 bool is_trained_model(const std::filesystem::path& path);
 
-// models::load() of what --model names. Throws std::runtime_error where nothing is there, or what
-// `heed train` saved, saying what to do.
+// Loads the model of --model. Throws std::runtime_error with advice where nothing exists or `heed
+// train` saved the model.
 models::Model load_trained(const std::filesystem::path& path);
 
-// For a verb that reads what `heed train` saves: throws std::runtime_error where somebody else
-// trained it, naming the verbs that read it.
+// For a verb that reads models of `heed train`: throws std::runtime_error, which names the verbs
+// that read the model, where it comes from another program.
 void refuse_trained(const std::filesystem::path& path);
 
-// "LlamaForCausalLM, 30 layers of 9 heads, 134.5 million parameters in 98 MB".
+// Returns for example "LlamaForCausalLM, 30 layers of 9 heads, 134.5 million parameters in 98 MB".
 std::string describe_model(const models::Model& model);
 
 }  // namespace heed::cli

@@ -17,7 +17,7 @@ namespace heed::cli {
 
 namespace {
 
-// Made harmless for a terminal, line by line: a model may write any character.
+// Sanitizes the text for a terminal line by line: a model may write any character.
 void print_piece(std::string_view text) {
   for (;;) {
     const std::size_t end = text.find('\n');
@@ -55,7 +55,7 @@ void print_text_json(const TextRequest& request, const models::Generated& text) 
 
 std::vector<std::int64_t> prompt_ids(const models::Model& model, const TextRequest& request) {
   const text::Tokenizer& tokenizer = model.tokenizer();
-  // Texts of a user hold no special tokens but those of the template around them.
+  // A user's text contains no special tokens; only the chat template adds them.
   if (!request.is_chat) {
     return tokenizer.ids(request.prompt, {.parse_special_tokens = false});
   }
@@ -63,8 +63,7 @@ std::vector<std::int64_t> prompt_ids(const models::Model& model, const TextReque
   return tokenizer.encode_chat(std::span(&message, 1)).ids;
 }
 
-// Stops the reading of a prompt once a signal was noted. What is written is not stopped within a
-// token.
+// Cancels the reading of a prompt after a signal. Writing is interrupted between tokens only.
 class StopOnSignal final : public Cancellation {
  public:
   void poll() noexcept override {

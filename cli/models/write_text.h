@@ -1,4 +1,4 @@
-// heed generate with a model that somebody else trained.
+// heed generate with a model from another program.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace heed::cli {
 struct TextRequest {
   std::string model;
   std::string prompt;
-  bool is_chat = false;  // the prompt is a message, in the words of the model's template
+  bool is_chat = false;  // the prompt is a message, to which the model's chat template is applied
   models::GenerateOptions options;
   bool as_json = false;
 };
 
-// Prints the text as it comes and, on stderr, how fast. Throws Interrupted after Ctrl-C.
+// Prints the text as it is generated and, on stderr, the speed. Throws Interrupted after Ctrl-C.
 void write_text(TextRequest request);
 
 }  // namespace heed::cli

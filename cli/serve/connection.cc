@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = 16 * 1024;
 
-// Whether a call that gave −1 would have had to wait.
+// True if a call that returned −1 would have blocked.
 bool would_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 HttpAnswer guarded(const HttpService& service, const HttpRequest& request) {
@@ -39,7 +39,7 @@ void Connection::enter(State state, std::chrono::milliseconds time) {
   deadline_ = Clock::now() + time;
 }
 
-// Of a connection that waits nothing but its end, which poll() always tells.
+// A waiting connection polls for no events; poll() always reports its end.
 short Connection::events() const {
   if (state_ == State::kWaiting) return 0;
   return state_ == State::kWriting ? POLLOUT : POLLIN;
@@ -85,7 +85,7 @@ void Connection::read(const HttpService& service) {
 void Connection::answer(HttpAnswer answer) {
   answer_ = std::move(answer);
   head_ = head_of(answer_);
-  // An answer to HEAD has the headers alone.
+  // An answer to HEAD has headers only.
   if (reader_.request().method == "HEAD") answer_.body = std::make_shared<const std::string>();
   reader_ = RequestReader();
   enter(State::kWriting, times_.answer);
@@ -105,8 +105,8 @@ void Connection::write() {
     sent_ += static_cast<std::size_t>(count);
   }
   answer_ = {};
-  // Closing while bytes of the client's lie unread would reset the connection, and the answer with
-  // it: they are read, and dropped, until the client has seen the end.
+  // Closing a socket with unread bytes would reset the connection and lose the answer. So they are
+  // read and discarded until the client has closed its side.
   ::shutdown(socket_.get(), SHUT_WR);
   enter(State::kClosing, times_.closing);
 }

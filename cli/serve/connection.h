@@ -1,4 +1,4 @@
-// One connection of a client: a request comes in, an answer goes out, never waiting for either.
+// One connection of a client, nonblocking: reads a request and writes an answer.
 #pragma once
 
 #include <chrono>
@@ -11,47 +11,47 @@
 
 namespace heed::cli {
 
-// What answers requests. An answer that takes long to compute is expensive: its connection waits
-// until it is its turn, and everybody else is answered first.
+// Answers requests. An answer that takes long to compute is expensive: its connection waits for its
+// turn, and other requests are answered first.
 struct HttpService {
   std::function<HttpAnswer(const HttpRequest&)> answer;
   std::function<bool(const HttpRequest&)> is_expensive = [](const HttpRequest&) { return false; };
 };
 
-// How long a client may take, whatever it does meanwhile.
+// The time limits of a client, regardless of its activity.
 struct ConnectionTimes {
-  std::chrono::milliseconds request{10'000};  // until its request is whole
-  std::chrono::milliseconds turn{20'000};     // from then until an expensive answer is computed
-  std::chrono::milliseconds answer{20'000};   // from then until it has taken the answer
-  std::chrono::milliseconds closing{2'000};   // from then until it closes, too
+  std::chrono::milliseconds request{10'000};  // until its request is complete
+  std::chrono::milliseconds turn{20'000};     // after that, until an expensive answer is computed
+  std::chrono::milliseconds answer{20'000};   // after that, until it has received the answer
+  std::chrono::milliseconds closing{2'000};   // after that, until it closes its side
 };
 
 class Connection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The order in which connections make place for new ones.
+  // In the order in which connections are dropped for new ones.
   enum class State { kDone, kClosing, kReading, kWaiting, kWriting };
 
-  // Takes a socket that does not block.
+  // Takes a nonblocking socket.
   Connection(io::FileDescriptor socket, const ConnectionTimes& times);
 
   State state() const { return state_; }
   Clock::time_point deadline() const { return deadline_; }
   int socket() const { return socket_.get(); }
-  short events() const;  // what poll() is to wait for
+  short events() const;  // the events that poll() should wait for
 
-  // Goes on as far as the socket lets it. `service` answers the request once it is whole, unless
-  // that is expensive: then the connection waits.
+  // Reads and writes as far as the socket allows. `service` answers the request once it is
+  // complete, unless that is expensive: then the connection waits.
   void proceed(const HttpService& service);
-  // Answers a request that waits.
+  // Answers a waiting request.
   void take_turn(const HttpService& service);
-  // Answers a request that waits with 503: there are too many.
+  // Answers a waiting request with 503: too many wait.
   void turn_away();
-  // The poll() of a connection that waits found something: its client has gone.
+  // Ends a waiting connection for which poll() reported an event: its client has closed.
   void hang_up() { state_ = State::kDone; }
-  // The deadline has passed: a request that is not whole is answered with 408, one that waits with
-  // 503, all else ends.
+  // Handles a passed deadline: answers an incomplete request with 408 and a waiting one with 503;
+  // ends the connection otherwise.
   void expire();
 
  private:
@@ -68,7 +68,7 @@ class Connection {
   RequestReader reader_;
   std::string head_;
   HttpAnswer answer_;
-  std::size_t sent_ = 0;  // of head and body
+  std::size_t sent_ = 0;  // of head and body together
 };
 
 }  // namespace heed::cli

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
-// The page says itself what it may load; these are what only a header can say.
+// The page restricts itself what it may load; these restrictions exist as headers only.
 constexpr std::string_view kSecurityHeaders =
     "Content-Security-Policy: frame-ancestors 'none'\r\n"
     "X-Frame-Options: DENY\r\n"
@@ -24,7 +24,8 @@ constexpr std::string_view kSecurityHeaders =
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Cache-Control: no-store\r\n";
 
-// Those on whose value something depends; two of them could be read in two ways.
+// Headers that affect the answer. A request with two of one kind is refused, because they can be
+// read in two ways.
 constexpr std::array<std::string_view, 7> kOnlyOnce{
     "host",  "origin", "sec-fetch-site", "content-type", "content-length", "transfer-encoding",
     "expect"};
@@ -62,7 +63,7 @@ const char* reason_of(int status) {
   }
 }
 
-// What RFC 9110 calls a token: methods and the names of headers are.
+// True if the text is a token of RFC 9110: methods and header names are tokens.
 bool is_token(std::string_view text) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {

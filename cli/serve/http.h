@@ -1,4 +1,4 @@
-// One request of HTTP/1.1 as it comes in, and one answer as it goes out; whatever carries them.
+// Parses HTTP/1.1 requests and formats answers, independent of the transport.
 #pragma once
 
 #include <cstddef>
@@ -30,45 +30,45 @@ enum HttpStatus {
 
 struct HttpRequest {
   std::string method;
-  std::string target;                                        // as it was sent: nothing is decoded
+  std::string target;                                        // as sent, not decoded
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
 
-  // The value of a header, by its name in lower case; empty where there is none.
+  // Returns the value of a header by its lower-case name; empty where it is missing.
   std::string_view header(std::string_view name) const;
   bool has(std::string_view name) const;
-  // The target without what follows a question mark.
+  // Returns the target up to a question mark.
   std::string_view path() const;
 };
 
 struct HttpAnswer {
   int status = kOk;
   const char* type = "application/json";
-  // Shared, so that a page is not copied for each of its readers.
+  // Shared, so that a page is not copied for each client.
   std::shared_ptr<const std::string> body = std::make_shared<const std::string>();
-  const char* allowed = nullptr;  // the method that would do, where another was used
+  const char* allowed = nullptr;  // the method to use instead, where another was used
 };
 
-// {"error": message}.
+// Returns an answer with the body {"error": message}.
 HttpAnswer error_answer(int status, std::string_view message);
 
-// The status line and the headers: with those that keep the answer out of other sites' pages, and
-// `Connection: close`, for a connection carries one request.
+// Returns the status line and headers, including those that keep the answer out of pages of other
+// sites, and `Connection: close`, because a connection carries one request.
 std::string head_of(const HttpAnswer& answer);
 
-// Reads one request, of which no more than these bytes are kept. What has a body must say how long
-// it is: chunks are refused, so that nobody sees the end of a request elsewhere than here.
+// Reads one request and keeps at most the bytes below. A request with a body must give its length:
+// chunked bodies are refused, so that no proxy sees the end of a request elsewhere.
 class RequestReader {
  public:
   static constexpr std::size_t kMaxLineBytes = 8 * 1024;   // of the request line
   static constexpr std::size_t kMaxHeadBytes = 16 * 1024;  // of the request line and all headers
   static constexpr std::size_t kMaxBodyBytes = 64 * 1024;  // 512 long words need less
 
-  // Takes the next bytes; what follows the request is dropped. Returns whether the request is
-  // whole or refused, after which there is nothing more to take.
+  // Takes the next bytes; bytes after the request are dropped. Returns true once the request is
+  // complete or refused; it takes no more bytes then.
   bool take(std::string_view bytes);
 
-  // Of a request that is not refused.
+  // Valid if the request is not refused.
   const HttpRequest& request() const { return request_; }
   const std::optional<HttpAnswer>& refusal() const { return refusal_; }
 

@@ -18,14 +18,15 @@ namespace heed::cli {
 namespace {
 
 constexpr int kBacklog = 64;
-// What the kernel keeps of a request that is not read yet, and of an answer that is not taken.
+// The kernel's buffer for a request that is not read yet, and for an answer that is not received
+// yet.
 constexpr int kSocketBytes = 128 * 1024;
 
 void set_option(int socket, int level, int option, int value) {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-// −1 where the address is not to be had. Accepted sockets inherit the sizes.
+// Returns −1 where the address is unavailable. Accepted sockets inherit the buffer sizes.
 io::FileDescriptor listen_at(const addrinfo& address) {
   io::FileDescriptor socket(
       ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
@@ -95,7 +96,7 @@ void HttpServer::run(int stop) {
 }
 
 bool HttpServer::wait(int stop) {
-  // poll() passes over negative descriptors.
+  // poll() ignores negative descriptors.
   std::vector<pollfd> polled{{listener_.get() < 0 ? -1 : stop, POLLIN, 0},
                              {listener_.get(), POLLIN, 0}};
   for (const Connection& connection : connections_) {
@@ -120,7 +121,7 @@ bool HttpServer::wait(int stop) {
   return num_ready > 0;
 }
 
-// Until the first deadline; not at all where an answer is to be computed.
+// Returns the time until the first deadline; 0 where an answer is to be computed.
 int HttpServer::milliseconds_to_wait() const {
   if (connections_.empty()) return -1;
   auto nearest = Connection::Clock::time_point::max();
@@ -133,7 +134,7 @@ int HttpServer::milliseconds_to_wait() const {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-// The request that has waited for longest. The youngest of too many are turned away.
+// Answers the request that has waited longest. The newest beyond kMaxWaiting are turned away.
 void HttpServer::compute_one() {
   std::vector<Connection*> waiting;
   for (Connection& connection : connections_) {
@@ -144,14 +145,14 @@ void HttpServer::compute_one() {
   if (!waiting.empty()) waiting.front()->take_turn(service_);
 }
 
-// One at a time, between which those that are there go on.
+// Accepts one connection at a time, so that existing connections proceed in between.
 void HttpServer::accept_one() {
   make_place();
   io::FileDescriptor socket(
       ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.get() >= 0) {
     connections_.emplace_back(std::move(socket), times_);
-    // As a rule the request has come already.
+    // The request has usually arrived already.
     connections_.back().proceed(service_);
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
     if (connections_.empty()) throw IoError("cannot accept a connection: too many files are open");

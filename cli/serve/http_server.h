@@ -1,4 +1,4 @@
-// A server of HTTP/1.1 for a handful of people: one request a connection, one request at a time.
+// An HTTP/1.1 server for a few users: one request per connection, one answer at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,46 +10,46 @@
 
 namespace heed::cli {
 
-// Where a server listens.
+// The address at which a server listens.
 struct Address {
   std::string host;
   int port = 0;
 };
 
-// "http://HOST:PORT/".
+// Returns "http://HOST:PORT/".
 std::string url_of(const Address& address);
 
-// One thread waits for all connections and answers each request when it is whole, so that a slow
-// client holds up nobody. Expensive requests are answered one at a time, the oldest first, and
-// before each everything else that has come; more than kMaxWaiting are turned away. What it holds
-// is bounded: by kMaxConnections, and for each by what RequestReader keeps and one answer. A client
-// beyond them takes the place of the one that has been closing, or else sending its request, or
-// else taking its answer, for longest.
+// One thread waits for all connections and answers each request when it is complete, so that a slow
+// client delays no other. Expensive requests are answered one at a time, the oldest first, after
+// all other requests that have arrived; more than kMaxWaiting are turned away. Memory is bounded by
+// kMaxConnections times what RequestReader keeps plus one answer. A client beyond the limit
+// replaces the connection that has been closing longest, else the one sending its request longest,
+// else the one receiving its answer longest.
 class HttpServer {
  public:
   static constexpr std::size_t kMaxConnections = 64;
   static constexpr std::size_t kMaxWaiting = 16;
 
-  // Listens at the address; port 0 is any that is free. Throws IoError when it cannot be had.
+  // Listens at the address; port 0 means any free port. Throws IoError when it is unavailable.
   HttpServer(const Address& address, HttpService service, const ConnectionTimes& times = {});
 
   int port() const;
 
-  // Serves until something can be read from `stop`; answers that have begun are finished then.
+  // Serves until `stop` is readable, then finishes the answers that have begun.
   void run(int stop);
 
  private:
   void accept_one();
   void make_place();
-  bool wait(int stop);  // returns whether anything came
+  bool wait(int stop);  // returns true if an event arrived
   int milliseconds_to_wait() const;
   void compute_one();
   void remove_done();
 
-  io::FileDescriptor listener_;  // −1 once the server is to stop
+  io::FileDescriptor listener_;  // −1 once the server should stop
   HttpService service_;
   ConnectionTimes times_;
-  std::vector<Connection> connections_;  // in the order in which they came
+  std::vector<Connection> connections_;  // in the order of arrival
 };
 
 }  // namespace heed::cli

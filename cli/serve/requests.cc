@@ -43,7 +43,7 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
 }
 
-// "name", "name:port" or "[address]:port"; port -1 where it makes no sense.
+// Parses "name", "name:port" or "[address]:port"; port −1 if it is invalid.
 Address split_host(std::string_view header) {
   std::size_t end = header.find(':');
   std::string_view host = header.substr(0, end);
@@ -59,8 +59,8 @@ Address split_host(std::string_view header) {
   return {lower_case(host), is_whole && header[end] == ':' ? port : -1};
 }
 
-// The value of a member that may be missing. Throws InvalidArgument unless it is a whole number in
-// [low, high].
+// Returns the value of an optional member. Throws InvalidArgument unless it is an integer in [low,
+// high].
 std::int64_t integer(const nlohmann::json& request, const char* name, std::int64_t fallback,
                      std::int64_t high) {
   const auto found = request.find(name);

@@ -1,4 +1,4 @@
-// What heed serve is asked and what it answers, whatever carries it.
+// The requests and answers of heed serve, independent of the transport.
 #pragma once
 
 #include <memory>
@@ -10,25 +10,25 @@
 
 namespace heed::cli {
 
-// Whether a request's Host header names this server. A name that is not a loopback address's and
-// not the one the server was given is refused: a page of another site that makes its own name
-// resolve to this machine (DNS rebinding) is so kept out. Away from the loopback interface numeric
-// addresses are allowed too, which nobody else's name can hide behind.
+// True if a request's Host header names this server. Only names of a loopback address and the name
+// given to the server are accepted. This keeps out a page of another site that makes its own name
+// resolve to this machine (DNS rebinding). Away from the loopback interface numeric addresses are
+// accepted too, because no such name can be one.
 bool is_own_host(std::string_view host_header, const Address& address);
 
-// Whether a request comes from a page of this server, or from no page: its Origin header, where it
-// has one, is that of the server, and where a browser says in Sec-Fetch-Site that another site
-// asks, it opens the page itself, as a link does.
+// True if a request comes from a page of this server or from no page: an Origin header must be that
+// of the server, and where Sec-Fetch-Site names another site, the request must open the page
+// itself, as a link does.
 bool is_own_origin(const HttpRequest& request);
 
-// Whether the server at `address` computes a sentence to answer, instead of looking something up
-// or refusing.
+// True if the server at `address` computes a sentence for the answer, rather than refusing or
+// returning stored text.
 bool is_computed(const HttpRequest& request, const Address& address);
 
-// What the server at `address` answers: GET / is `page`, POST /api/attention takes a body
-// {"sentence": "…", "heads": 4, "seed": 0}, of which only the sentence must be there, and answers
-// with its attention as the page's script reads it. All else, a foreign Host or Origin too, is
-// answered with {"error": "…"}. Nothing is read from files.
+// Returns the answer of the server at `address`. GET / returns `page`. POST /api/attention takes a
+// body {"sentence": "…", "heads": 4, "seed": 0}, of which only the sentence is required, and
+// returns its attention in the format of the page's script. All other requests, and a foreign Host
+// or Origin, get {"error": "…"}. No files are read.
 HttpAnswer answer_request(const HttpRequest& request, const Address& address,
                           const std::shared_ptr<const std::string>& page);
 

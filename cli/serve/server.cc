@@ -15,8 +15,8 @@ namespace heed::cli {
 
 namespace {
 
-// A pipe into which the first SIGINT or SIGTERM writes; a second ends the program. Blocking the
-// signals and waiting for them would not do: libraries start threads before main().
+// A pipe into which the first SIGINT or SIGTERM writes; a second one ends the program. Blocking the
+// signals and waiting for them would not work, because libraries start threads before main().
 int signal_pipe[2] = {-1, -1};
 
 extern "C" void write_to_pipe(int /*signal*/) {

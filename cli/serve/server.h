@@ -1,4 +1,4 @@
-// The explorer over HTTP.
+// Serves the explorer over HTTP.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@ namespace heed::cli {
 
 class ExplorerServer {
  public:
-  // Binds to the address; port 0 is any that is free. Throws IoError when it cannot be had.
+  // Binds to the address; port 0 means any free port. Throws IoError when it is unavailable.
   explicit ExplorerServer(Address address);
   ExplorerServer(const ExplorerServer&) = delete;
   ExplorerServer& operator=(const ExplorerServer&) = delete;
 
   std::string url() const { return url_of(address_); }
 
-  // Calls announce(), then serves until SIGINT or SIGTERM comes. Answers that have begun are
-  // finished; a second signal ends the program. Once per program.
+  // Calls announce(), then serves until SIGINT or SIGTERM and finishes the answers that have begun;
+  // a second signal ends the program. Call it once per program.
   void run(const std::function<void()>& announce);
 
  private:

@@ -1,4 +1,4 @@
-// heed train copy: attention learns to repeat a sequence.
+// heed train copy: a model learns to repeat a sequence.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -64,7 +64,7 @@ void print(const CopyArguments& arguments, const nlohmann::json& settings,
       model.num_parameters(), 100 * exact);
 }
 
-// The sequences of a batch that are this rank's.
+// Returns this rank's sequences of a batch.
 tasks::TokenBatch rows_of(const tasks::TokenBatch& batch, const train::BatchShare& share) {
   const auto rows = [&](const Tensor<std::int64_t>& all) {
     return to_tensor(all.view().slice(0, share.first, share.first + share.count));

@@ -14,7 +14,7 @@ InterruptGuard::InterruptGuard() {
   noted_signal = 0;
   struct sigaction action {};
   action.sa_handler = note_signal;
-  // A program that was started with the signal ignored, as nohup does, goes on ignoring it.
+  // A signal that was ignored at the program's start, as nohup does, stays ignored.
   const auto install = [&action](int signal, struct sigaction& old) {
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     ::sigaction(signal, nullptr, &old);

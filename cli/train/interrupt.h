@@ -1,4 +1,4 @@
-// Ctrl-C that lets a step be finished.
+// Handles Ctrl-C so that a training step can finish.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,7 @@
 
 namespace heed::cli {
 
-// A signal ended the verb after it had saved what there was to save. Exit code 128 + signal.
+// Thrown when a signal ended the verb after it had saved its state. Exit code 128 + signal.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted(int signal, const std::string& message)
@@ -18,7 +18,8 @@ class Interrupted : public std::runtime_error {
   int signal_;
 };
 
-// While one lives, the first SIGINT or SIGTERM is only noted; a second one ends the program.
+// While an object exists, the first SIGINT or SIGTERM is only recorded; a second one ends the
+// program.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -26,7 +27,7 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  // The signal that came, or 0.
+  // Returns the signal that arrived, or 0.
   static int signal() noexcept;
 
  private:

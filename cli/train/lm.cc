@@ -1,4 +1,4 @@
-// heed train lm: attention learns to write.
+// heed train lm: a language model learns to write text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -63,14 +63,14 @@ void print_summary(const train::HeldOutText& text, const train::CharacterRun& ru
   for (const train::LossAtLength& at : losses.held_out) line("", "what was held out", at);
 }
 
-// Before anything is made, so that what is wrong with the command line is said as such.
+// Checks the settings before any file is made, so that the error is one of the command line.
 void check_new(train::CharacterTraining settings, const train::HeldOutText& text) {
   settings.model.vocab_size = text.characters.size();
   check_given(settings.training);
   check_given(settings.model);
 }
 
-// With progress on stderr. Throws Interrupted when Ctrl-C ended it, after saving.
+// Trains with progress on stderr. Throws Interrupted when Ctrl-C ended it, after saving.
 train::CharacterRun train_characters_shown(const train::CharacterTraining& settings,
                                            const train::HeldOutText& text,
                                            const train::RunFolder& folder) {

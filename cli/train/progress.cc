@@ -70,7 +70,7 @@ void TrainingProgress::on_step(const nn::TrainingStep& done, std::int64_t items)
     std::cerr << line << '\n';
     return;
   }
-  constexpr int kFrame = 3;  // brackets and a space
+  constexpr int kFrame = 3;  // two brackets and a space
   const int room = std::clamp(width_ - 1 - kFrame - static_cast<int>(line.size()), 0, 30);
   if (room >= 5) {
     const auto filled = static_cast<std::size_t>(done.step * room / steps_);

@@ -1,4 +1,4 @@
-// How far a training run is, on stderr.
+// Prints the progress of a training run on stderr.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@
 
 namespace heed::cli {
 
-// A terminal gets one line that is rewritten, anything else a line for every tenth of the steps.
-// Ctrl-C ends the run.
+// On a terminal, prints one line that is overwritten; elsewhere a line for every tenth of the
+// steps. Ctrl-C ends the run.
 class TrainingProgress final : public train::RunObserver {
  public:
   TrainingProgress();

@@ -1,4 +1,4 @@
-// Settings of training and models that were given on the command line.
+// Checks settings of training and models from the command line.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace heed::cli {
 
-// What messages of the library call settings: "--d-model".
+// Makes messages of the library name settings by their options: "--d-model".
 inline constexpr auto kOptionNames = models::SettingNames::kOptions;
 
 // Throws UsageError naming `name` unless low ≤ value ≤ high.

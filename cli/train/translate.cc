@@ -26,7 +26,7 @@ struct TrainTranslateArguments {
   std::string log;
 };
 
-// The translator of a resumed run, or a new one, and its corpus.
+// The translator of a resumed run, or a new one, with its corpus.
 struct Prepared {
   train::Translator translator;
   tasks::Corpus corpus;

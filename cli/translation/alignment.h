@@ -1,4 +1,4 @@
-// What a decoder looked at, ready to be shown.
+// Prepares the alignment of a decoder for figures.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace heed::cli {
 
-// alignment [num_heads, tokens, src_len] as [tokens, src_len].
+// Averages alignment [num_heads, tokens, src_len] to [tokens, src_len].
 Tensor<float> mean_of_heads(const Tensor<float>& alignment);
 
-// The source across, what was produced down. `options` say all but labels and titles of the axes.
+// Draws the source on the x axis and the target on the y axis. The labels and titles of the axes in
+// `options` are replaced.
 Figure alignment_figure(const Tensor<float>& weights, const std::vector<std::string>& source,
                         const std::vector<std::string>& target, AttentionFigureOptions options);
 

@@ -28,7 +28,7 @@ std::int64_t parameters_with(train::TranslatorSettings model, const train::Vocab
   return train::make_model(model, sizes)->num_parameters();
 }
 
-// Test examples of all lengths, from short to long.
+// Returns `count` test examples of evenly spread lengths.
 std::vector<tasks::Example> spread(std::vector<tasks::Example> examples, std::int64_t count) {
   std::stable_sort(examples.begin(), examples.end(),
                    [](const auto& a, const auto& b) { return a.source.size() < b.source.size(); });
@@ -87,7 +87,7 @@ std::int64_t matching_d_model(const train::TranslatorSettings& model,
   };
   std::int64_t low = 1;
   std::int64_t high = std::max<std::int64_t>(1024 / step, 1);
-  while (low < high) {  // the first with as many as the target
+  while (low < high) {  // finds the first with at least `target` parameters
     const std::int64_t middle = (low + high) / 2;
     if (parameters(middle) < target) {
       low = middle + 1;
@@ -109,7 +109,7 @@ ComparisonReport compare(const train::TranslationSettings& settings, const tasks
                           num_threads(),
                           {}};
   train::TranslationSettings dot = settings;
-  dot.model.attention = "dot";  // which has as many parameters as none
+  dot.model.attention = "dot";  // it has as many parameters as none
   const train::Translator reference = new_translator(dot, corpus);
   const std::int64_t target = reference.model->num_parameters();
   const std::vector<tasks::Example> shown = spread(corpus.test, sentences);

@@ -1,4 +1,4 @@
-// Trains translators that differ in their attention alone.
+// Trains translators that differ only in their attention.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 
 namespace heed::cli {
 
-// The d_model with which a translator of this attention has about as many parameters as `target`:
-// a multiple of the heads, and even.
+// Returns the d_model with which a translator of this attention has about `target` parameters:
+// even, and a multiple of the heads.
 std::int64_t matching_d_model(const train::TranslatorSettings& model,
                               const train::VocabularySizes& sizes, std::int64_t target);
 
-// One translator after the other with the same corpus, seed and epochs. `folder` gets one run for
-// each, under its name; where it is empty none is kept. `sentences` are test examples whose
+// Trains one translator after the other with the same corpus, seed and epochs. Saves each run in a
+// folder of its name in `folder`, unless that is empty. `sentences` are the test examples whose
 // alignments are kept.
 ComparisonReport compare(const train::TranslationSettings& settings, const tasks::Corpus& corpus,
                          const std::vector<std::string>& attentions,

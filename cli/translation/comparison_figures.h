@@ -1,4 +1,4 @@
-// Figures of a comparison: what the tables of its report say, to look at.
+// Draws the tables of a comparison's report as figures.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace heed::cli {
 
-// Validation BLEU against epochs, a curve for each attention.
+// Draws validation BLEU against epochs, a curve for each attention.
 Figure learning_curves_figure(const ComparisonReport& report);
 
-// Test BLEU against the length of the source, a curve for each attention: the bottleneck of a
-// model without any.
+// Draws test BLEU against the source length, a curve for each attention. It shows the bottleneck of
+// a model without attention.
 Figure bleu_by_length_figure(const ComparisonReport& report);
 
-// Both side by side.
+// Draws both figures side by side.
 Figure report_figure(const ComparisonReport& report);
 
-// Where a model looked while it wrote one of the sentences: the mean of its heads. It must have
-// attention and have written something.
+// Draws the alignment of one sentence: the mean of the heads. The model must have attention and
+// have written at least one token.
 Figure alignment_figure(const ComparedModel& model, std::size_t sentence);
 
 }  // namespace heed::cli

@@ -41,7 +41,7 @@ nlohmann::json weights_json(const Tensor<float>& weights) {
   return heads;
 }
 
-// The scores of each group of lengths, one for each model, in the order of lengths.
+// The scores of each group of lengths, one per model, in the order of lengths.
 using Groups = std::map<std::int64_t, std::vector<const tasks::LengthScore*>>;
 
 Groups groups_of(const ComparisonReport& report) {

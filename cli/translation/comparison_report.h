@@ -1,5 +1,4 @@
-// What comparing attentions gave, as plain data: for the files of a report and the figures drawn
-// from it.
+// The results of comparing attentions as plain data, for reports and figures.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +13,41 @@
 
 namespace heed::cli {
 
-// Where one model looked while it wrote one sentence.
+// The alignment of one model on one sentence.
 struct ReportedAlignment {
   std::vector<std::string> source;     // tokens
   std::vector<std::string> target;     // tokens, as written
-  std::vector<std::string> reference;  // tokens, as they should be
+  std::vector<std::string> reference;  // tokens of the correct translation
   Tensor<float> weights;               // [num_heads, target, source]; empty without attention
 };
 
-// One attention, and all that was measured of it.
+// One attention and its measurements.
 struct ComparedModel {
   std::string attention;  // one of train::kAttentionNames
   std::int64_t d_model = 0;
   std::int64_t parameters = 0;
-  std::vector<train::EpochResult> epochs;  // the learning curve
-  std::size_t best = 0;                    // the epoch whose model was kept, an index into epochs
-  double seconds_per_epoch = 0;            // training alone, the median
-  double tokens_per_second = 0;            // of targets, the median of the epochs
-  tasks::TranslationScore test;            // by source length too
-  std::vector<ReportedAlignment> alignments;  // of the same sentences for all models
+  std::vector<train::EpochResult> epochs;     // the learning curve
+  std::size_t best = 0;                       // index in epochs of the kept model
+  double seconds_per_epoch = 0;               // median of the training time
+  double tokens_per_second = 0;               // target tokens, median of the epochs
+  tasks::TranslationScore test;               // including scores by source length
+  std::vector<ReportedAlignment> alignments;  // on the same sentences for all models
 };
 
 struct ComparisonReport {
-  train::TranslationSettings settings;  // of all models, but for attention and d_model
-  std::string task;                     // for readers
-  std::int64_t examples = 0;            // that were learned from
+  train::TranslationSettings settings;  // of all models, except for attention and d_model
+  std::string task;                     // a description
+  std::int64_t examples = 0;            // training examples
   int threads = 0;
   std::vector<ComparedModel> models;
 };
 
-nlohmann::json to_json(const ComparisonReport& report);  // all but the alignments
+nlohmann::json to_json(const ComparisonReport& report);  // without the alignments
 nlohmann::json alignments_json(const ComparisonReport& report);
 std::string table_csv(const ComparisonReport& report);
 std::string learning_curves_csv(const ComparisonReport& report);
 std::string bleu_by_length_csv(const ComparisonReport& report);
-// For readers: Markdown.
+// Returns a report in Markdown.
 std::string to_markdown(const ComparisonReport& report);
 
 }  // namespace heed::cli

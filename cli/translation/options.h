@@ -1,4 +1,4 @@
-// Options that several verbs of translation have.
+// Options that several translation verbs share.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -20,8 +20,8 @@ void add_size_options(CLI::App& verb, train::TranslatorSettings& model);
 void add_model_option(CLI::App& verb, std::string& model);
 void add_beam_option(CLI::App& verb, std::int64_t& beam);
 
-// Makes of `corpus` what it is when files were given. Throws UsageError when options that were
-// given do not belong to the task.
+// Completes `corpus` where files were given. Throws UsageError when given options do not belong to
+// the task.
 void choose_corpus(const CLI::App& verb, const train::ParallelFiles& files,
                    train::CorpusSettings& corpus);
 

@@ -1,4 +1,4 @@
-// How good a translator is, in words and as JSON.
+// The scores of a translator, as text and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace heed::cli {
 
-// "6 to 10"
+// Returns for example "6 to 10".
 std::string lengths_of(const tasks::LengthScore& group);
 
 nlohmann::json to_json(const tasks::TranslationScore& score);

@@ -1,11 +1,11 @@
-// Trains a translator and shows how it goes.
+// Trains a translator with progress.
 #pragma once
 
 #include "heed/train/translator_training.h"
 
 namespace heed::cli {
 
-// train::train_translator() with progress on stderr. Throws Interrupted when Ctrl-C ended it.
+// Calls train::train_translator() with progress on stderr. Throws Interrupted when Ctrl-C ended it.
 train::TranslationRun train_translator_shown(train::Translator& translator,
                                              const tasks::Corpus& corpus,
                                              const train::RunPlace& place);

@@ -1,4 +1,4 @@
-// Says on stderr how much is written, or done otherwise, where that takes longer than two seconds.
+// Reports on stderr how many items are done, when that takes longer than two seconds.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@ class WritingProgress {
   WritingProgress(const WritingProgress&) = delete;
   WritingProgress& operator=(const WritingProgress&) = delete;
 
-  // To be called often: it prints at most every two seconds.
+  // May be called often: it prints at most every two seconds.
   void report(std::size_t done);
 
  private:
   std::size_t total_;
   std::string unit_;
-  bool has_line_ = false;  // a line on the terminal that is rewritten in place
+  bool has_line_ = false;  // a line on the terminal that is overwritten
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
