@@ -13,8 +13,8 @@ namespace heed::cli {
 namespace {
 
 constexpr int kColumn = 26;
-constexpr std::size_t kMostNamed =
-    3;  // excluded options to list; beyond that, the description names them
+// The largest number of excluded options to list; the description names more.
+constexpr std::size_t kMostNamed = 3;
 
 std::string wrapped(const std::string& description) {
   std::string text = wrap_text(description, 80 - kColumn);

@@ -53,8 +53,8 @@ struct MaskSummary {
   Mask mask;
   ScoreShape shape;
   PairCount pairs;
-  PairCount
-      causal_pairs;  // pairs whose key does not follow the query, with the last of both aligned
+  // The pairs whose key does not follow the query, with the last of both aligned.
+  PairCount causal_pairs;
 
   std::int64_t longer_side() const { return std::max(shape.q_len, shape.kv_len); }
 };

@@ -25,12 +25,12 @@ void check_at_least_1(std::string_view function, std::string_view argument, std:
   }
 }
 
-// "(1, 6, 32)": shapes and numbers are written as Python writes them, as the tutorials show them.
+// Returns a shape as Python prints a tuple, "(1, 6, 32)", because the tutorials use this form.
 std::string tuple(const Shape& shape) {
   return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", "));
 }
 
-// Four decimals without their trailing zeros, but one: 0.25, 1.0.
+// Returns a number with up to four decimals and no trailing zeros except one: 0.25, 1.0.
 std::string number(float value) {
   std::string text = fmt::format("{:.4f}", value);
   while (text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
@@ -47,7 +47,7 @@ std::string headline(std::string_view title) {
   return fmt::format("{0:=<60}\n{1}\n{0:=<60}\n", "", title);
 }
 
-// The weights of batch entry 0, head 0, query 0.
+// Returns the weights of batch entry 0, head 0, query 0.
 std::span<const float> first_row(const Tensor<float>& weights) {
   return weights.elements().first(static_cast<std::size_t>(weights.extent(-1)));
 }

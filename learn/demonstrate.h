@@ -1,4 +1,4 @@
-/// Attention shown on random numbers: what goes in, what comes out, and what a causal mask does.
+/// Demonstrations of attention on random numbers: shapes, weights, and the effect of a causal mask.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace heed { inline namespace v0 {
 
-/// Writes to `out` the shapes of multi-head self-attention on a random sequence, and the weights
-/// with which position 0 attends in head 0.
+/// Writes to `out` the shapes of multi-head self-attention on a random sequence, and the weights of
+/// position 0 in head 0.
 ///
 /// Draws from default_generator(), in this order: the four projections as attention_init does, then
 /// the input, normal [1, seq_len, embed_dim].
@@ -17,8 +17,7 @@ namespace heed { inline namespace v0 {
 void demonstrate_attention(std::ostream& out, std::int64_t seq_len = 6, std::int64_t embed_dim = 32,
                            std::int64_t num_heads = 4);
 
-/// Writes to `out` the causal mask of a sequence and the weights with which position 0 attends
-/// without and with it.
+/// Writes to `out` the causal mask of a sequence and the weights of position 0 without and with it.
 ///
 /// Draws from default_generator(), in this order: query, key and value, each normal
 /// [1, 1, seq_len, 8].

@@ -1,4 +1,4 @@
-// Pictures of attention weights that PyTorch computes alike.
+// Pictures of attention weights that PyTorch reproduces.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::vector<std::string> numbered_titles(const std::string& before, std::int64_t
   return names;
 }
 
-// The weights [seq_len, seq_len] of a query and then a key drawn by randn(1, seq_len, 8).
+// Returns the weights [seq_len, seq_len] of a query and a key, each drawn by randn(1, seq_len, 8).
 Tensor<float> drawn_weights(std::uint64_t seed, std::int64_t seq_len, const Mask& mask) {
   TorchGenerator generator(seed);
   const auto query = generator.randn({1, 1, seq_len, 8});
@@ -41,7 +41,8 @@ Tensor<float> drawn_weights(std::uint64_t seed, std::int64_t seq_len, const Mask
   return std::move(result.weights).reshaped({seq_len, seq_len});
 }
 
-// [num_heads, seq_len, seq_len] of multi-head self-attention over randn(batch, seq_len, width).
+// Returns [num_heads, seq_len, seq_len], the weights of multi-head self-attention on randn(batch,
+// seq_len, width).
 Tensor<float> head_weights(std::uint64_t seed, const Shape& input, std::int64_t num_heads,
                            const Mask& mask) {
   TorchGenerator generator(seed);
@@ -56,7 +57,7 @@ Tensor<bool> causal_square(std::int64_t seq_len) {
       .reshaped({seq_len, seq_len});
 }
 
-// Two matrices of one size in one figure.
+// Returns two matrices of one size as one tensor [2, rows, columns].
 Tensor<float> stacked(const Tensor<float>& first, const Tensor<float>& second) {
   Tensor<float> both({2, first.extent(0), first.extent(1)});
   std::copy_n(first.data(), first.num_elements(), both.data());
@@ -64,8 +65,8 @@ Tensor<float> stacked(const Tensor<float>& first, const Tensor<float>& second) {
   return both;
 }
 
-// What the last pictures draw after torch.manual_seed(42): Q, K and V of an example that is not
-// shown, a layer, and that layer's input.
+// The numbers of the last pictures, drawn after torch.manual_seed(42): Q, K and V of an example
+// that is not shown, a layer, and the layer's input.
 struct SeededLayer {
   SeededLayer() {
     for (int i = 0; i < 3; ++i) generator.randn({1, 4, 8});
@@ -73,7 +74,7 @@ struct SeededLayer {
     x = generator.randn({2, 10, kEmbedDim});
   }
 
-  // [num_heads, seq_len, seq_len]: how the first of the sequences looks at itself.
+  // Returns [num_heads, seq_len, seq_len], the self-attention weights of the first sequence.
   Tensor<float> weights(const Tensor<float>& sequences) const {
     constexpr std::int64_t kNumHeads = 8;
     const auto attended =

@@ -1,4 +1,4 @@
-// Pictures whose numbers are made up; each says so.
+// Pictures with invented numbers. Each picture says so.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -45,7 +45,7 @@ Tensor<float> structural() {
   return head;
 }
 
-// Every row the same.
+// Returns a matrix whose rows are all equal.
 Tensor<float> columns(std::initializer_list<std::int64_t> keys) {
   Tensor<float> head({kPaddedLength, kPaddedLength});
   for (std::int64_t row = 0; row < kPaddedLength; ++row) {

@@ -39,7 +39,7 @@ std::string_view describe(Origin origin) {
   return "Computed by heed.";
 }
 
-// The names and texts of pictures hold no more of HTML than these.
+// Escapes the HTML characters that occur in names and texts of pictures.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -56,7 +56,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// The picture, in the dark where the reader's screen is.
+// Returns the element of a picture, which uses the dark version on dark screens.
 std::string image(const GalleryPicture& picture, const std::string& ending, bool has_dark) {
   const std::string file = picture_file(picture, Theme::kLight, ending);
   if (ending == ".pdf" || ending == ".html") return fmt::format("<a href=\"{0}\">{0}</a>", file);

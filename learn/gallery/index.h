@@ -1,4 +1,4 @@
-// The pages that list a gallery's pictures.
+// The index pages of a gallery.
 #pragma once
 
 #include <span>
@@ -8,18 +8,19 @@
 
 namespace heed::learn {
 
-// What both pages begin with, so that heed knows its own.
+// The beginning of both pages, by which heed recognises its own galleries.
 inline constexpr const char* kGalleryMark = "generator: heed gallery";
 
-// The file of a picture: its name, "-dark" for the dark one, and the format's ending.
+// Returns the file name of a picture: its name, "-dark" for the dark version, and the format's
+// ending.
 std::string picture_file(const GalleryPicture& picture, Theme theme, const std::string& ending);
 
-// One HTML page that shows the dark pictures, where there are some, on dark screens; without
-// scripts or requests beyond the pictures beside it.
+// Returns an HTML page that shows the dark pictures, if any, on dark screens. It has no scripts and
+// requests nothing but the picture files.
 std::string html_index(std::span<const GalleryPicture> pictures, const std::string& ending,
                        bool has_dark);
 
-// The same in Markdown.
+// Returns the index as Markdown.
 std::string markdown_index(std::span<const GalleryPicture> pictures, const std::string& ending,
                            bool has_dark);
 

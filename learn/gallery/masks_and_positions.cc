@@ -30,7 +30,7 @@ struct Inputs {
   Tensor<float> key;
 };
 
-// The first two of three times randn(1, 4, 8) after manual_seed(42).
+// Returns the first two of three draws of randn(1, 4, 8) after manual_seed(42).
 Inputs draw_inputs() {
   TorchGenerator generator(42);
   auto query = generator.randn({1, 1, 4, 8});
@@ -54,7 +54,7 @@ Figure draw_mask_digits(Theme theme) {
   std::vector<std::string> names;
   names.reserve(kPositions);
   for (int i = 0; i < kPositions; ++i) names.push_back("Pos " + std::to_string(i));
-  // The ends of a map from red over yellow to green.
+  // The end colours of a map from red over yellow to green.
   return mask_figure(causal_of_six(), {.title = "Causal Mask (1 = Masked, 0 = Visible)",
                                        .queries = names,
                                        .keys = names,

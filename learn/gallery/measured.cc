@@ -1,4 +1,4 @@
-// Pictures of what was trained and timed.
+// Pictures of a training and of measured times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace heed::learn {
 
 namespace {
 
-// The mean loss of each ten steps.
+// Returns the mean loss of each ten steps.
 Curve learning_curve(const char* name, const char* positions) {
   constexpr std::int64_t kSteps = 300;
   constexpr double kRate = 0.01;
@@ -44,8 +44,8 @@ Figure times_figure(std::span<const Curve> curves, const std::string& note, Them
                                 .theme = theme});
 }
 
-// A curve for each method and mask of results that have one number of heads, dimensions and
-// threads.
+// Returns a curve for each method and mask, of the results whose number of heads, dimensions and
+// threads equal those of the first.
 std::vector<Curve> curves_of(const nlohmann::json& results) {
   const nlohmann::json& first = results.at(0).at("case");
   std::vector<Curve> curves;

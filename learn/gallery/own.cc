@@ -1,4 +1,4 @@
-// Pictures of heed's own inputs.
+// Pictures of inputs that heed draws itself.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,7 +28,7 @@ inspect::SentenceAttention sentence_attention() {
 
 }  // namespace
 
-// Each layer adds what it attends to to what it was given, as transformers do.
+// Each layer adds its attention output to its input, as transformers do.
 Figure draw_layers_and_heads(Theme theme) {
   constexpr std::int64_t kLayers = 4;
   constexpr std::int64_t kHeads = 6;
@@ -67,7 +67,7 @@ Figure draw_difference(Theme theme) {
                             .theme = theme});
 }
 
-// The keys of a sentence with one more in front that every query likes.
+// Draws the keys of a sentence with an extra first key that every query prefers.
 Figure draw_first_key_hidden(Theme theme) {
   constexpr std::int64_t kLength = 16;
   TorchGenerator generator(0);

@@ -1,4 +1,4 @@
-// Pictures that explain attention, each under its name. Lessons draw them too.
+// Pictures that explain attention, by name. Lessons draw them too.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@
 
 namespace heed::learn {
 
-// Where the numbers of a picture come from.
+// The origin of a picture's numbers.
 enum class Origin {
-  kComputed,      // by heed, from inputs that PyTorch draws alike: its weights are the same
-  kIllustrative,  // they are made up
-  kOwn,           // by heed, from inputs of its own
-  kMeasured,      // times of a machine that the picture names
+  kComputed,  // computed by heed from inputs that PyTorch draws equally: it gets the same weights
+  kIllustrative,  // invented
+  kOwn,           // computed by heed from its own inputs
+  kMeasured,      // times measured on a machine that the picture names
 };
 
 struct GalleryPicture {
@@ -25,10 +25,10 @@ struct GalleryPicture {
   Figure (*draw)(Theme theme);
 };
 
-// Every picture, in the order of the index.
+// Returns every picture in the order of the index.
 std::span<const GalleryPicture> all_pictures();
 
-// One file each; pictures.cc lists them.
+// Each function has its own file; pictures.cc lists them.
 Figure draw_bleu_against_length(Theme theme);
 Figure draw_translation_alignment(Theme theme);
 Figure draw_constructed_heads(Theme theme);
@@ -61,11 +61,11 @@ Figure draw_first_key_hidden(Theme theme);
 Figure draw_head_entropy(Theme theme);
 Figure draw_operations(Theme theme);
 
-// The times of a table of docs/performance.md.
+// Draws the times of a table in docs/performance.md.
 Figure draw_time_against_length(Theme theme);
-// The same of what `heed bench linear --json` printed: the median of each method and mask, of the
-// first number of heads, of dimensions and of threads in the report. Throws std::runtime_error when
-// it is no such report.
+// Draws the times of a report of `heed bench linear --json`: the median of each method and mask,
+// for the first number of heads, dimensions and threads in the report. Throws std::runtime_error
+// when `report` is not such a report.
 Figure draw_time_against_length(const nlohmann::json& report, Theme theme);
 Figure draw_learning_curve(Theme theme);
 

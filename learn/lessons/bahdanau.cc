@@ -23,8 +23,8 @@ void show_lookup(Report& report) {
   report.say("  output   a mix of what fits              Σ weight · h: the context");
 }
 
-// Three encoder states and one decoder state, small enough for paper: W1 = W2 = 1, v = (1, 1). The
-// weights of the three.
+// Works out three encoder states and one decoder state that suit pencil and paper: W1 = W2 = 1, v =
+// (1, 1). Returns the three weights.
 Bars show_by_hand(Report& report) {
   report.step("By hand");
   const Tensor<float> identity({2, 2}, {1, 0, 0, 1});
@@ -90,7 +90,7 @@ void show_layer(Report& report) {
   report.show("first_sum", "Their sum:", sum_of(first));
 }
 
-// The largest score of a random source for a state, both `factor` times as large as usual.
+// Returns the largest |score| of a random source for a random state, both scaled by `factor`.
 double largest_score(double factor, bool is_additive) {
   set_seed(0);
   constexpr std::int64_t kWidth = 64;
@@ -112,7 +112,7 @@ double largest_score(double factor, bool is_additive) {
   return most;
 }
 
-// The largest scores as states grow, a curve for each way to score.
+// Returns the largest scores as states grow, a curve for each scoring function.
 std::array<Curve, 2> show_bounds(Report& report) {
   report.step("Why tanh: scores that cannot explode");
   report.paragraph("The largest score among 50 states of width 64, as the states grow:");

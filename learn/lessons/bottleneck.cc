@@ -43,7 +43,7 @@ void show_sentence(Report& report) {
   report.paragraph("What to notice: however long the source, the summary is as wide as before.");
 }
 
-// |∂ Σ summary / ∂ word| for each word of a source.
+// Shows |∂ Σ summary / ∂ word| for each word of a source.
 void show_forgetting(Report& report) {
   report.step("Early words are forgotten first");
   constexpr std::int64_t kWords = 40;
@@ -71,7 +71,7 @@ void show_forgetting(Report& report) {
   report.record("influence", influence);
 }
 
-// Made up, in the manner of research papers.
+// Invented numbers in the style of research papers.
 constexpr std::array kIllustrativeLengths{10, 20, 30, 40, 50, 60};
 constexpr std::array kIllustrativeWithout{35, 32, 28, 22, 16, 12};
 constexpr std::array kIllustrativeWith{38, 37, 36, 35, 34, 33};
@@ -90,7 +90,7 @@ void show_illustration(Report& report) {
   report.paragraph("Nobody measured these. The next step does, in small.");
 }
 
-// BLEU by length without and with attention, a curve each.
+// Returns BLEU by length, one curve without and one with attention.
 std::array<Curve, 2> show_measurement(Report& report) {
   report.step("What is measured");
   constexpr std::int64_t kSteps = 200;

@@ -10,7 +10,7 @@ namespace by_hand_lesson {
 
 using reference::Keep;
 
-// What the matrices of the lesson look like: tokens of two dimensions, and how they see each other.
+// Draws the matrices of the lesson: tokens of two dimensions, and their weights for each other.
 void draw(Report& report, const Tensor<double>& x, const reference::Result<double>& result) {
   constexpr int kDecimals = 4;
   const auto square = [](const char* title, const char* what, const Tensor<double>& values) {

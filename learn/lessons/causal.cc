@@ -20,7 +20,8 @@ constexpr std::int64_t kSeqLen = 4;
 constexpr double kVeryNegative = -1e9;
 constexpr int kDrawnDecimals = 3;
 
-// A mask as a number added to the scores that shall not count, [seq_len, seq_len].
+// Returns a mask as a matrix [seq_len, seq_len] of `added` for hidden scores and 0 for visible
+// ones.
 Tensor<double> additive(const Mask& mask, double added) {
   const Tensor<bool> hidden = materialize_block(mask, {.q_len = kSeqLen, .kv_len = kSeqLen});
   Tensor<double> result({kSeqLen, kSeqLen});
@@ -34,7 +35,7 @@ reference::Result<double> attend(const ScratchExample& example, const AttentionO
                               Keep::kEverything);
 }
 
-// Rounded to 2 decimals and with an exponent, which shows both small and huge numbers.
+// Prints scores with 2 decimals and an exponent, which shows small and huge numbers.
 void say_scientific(Report& report, DoubleView scores) {
   for (std::int64_t row = 0; row < kSeqLen; ++row) {
     std::string line;
@@ -70,7 +71,7 @@ void add_a_very_negative_number(Report& report, const ScratchExample& example) {
       "everything, so no weight of it changed.");
 }
 
-// Weights, and what an infinite mask would let be seen.
+// Returns a drawing of weights that hatches the keys hidden by the mask.
 DrawnMatrix drawn(const char* title, const Tensor<double>& weights, const Mask& mask) {
   return {.title = title,
           .values = matrix_from(weights.view(), kDrawnDecimals),
@@ -78,7 +79,7 @@ DrawnMatrix drawn(const char* title, const Tensor<double>& weights, const Mask& 
                          .reshaped({kSeqLen, kSeqLen})};
 }
 
-// The picture of the weights.
+// Returns the drawing of the weights.
 DrawnMatrix add_minus_infinity(Report& report, const ScratchExample& example) {
   const Tensor<double> added = additive(causal(), kVeryNegative);
   const auto large = attend(example, {.bias = added});
@@ -96,7 +97,7 @@ DrawnMatrix add_minus_infinity(Report& report, const ScratchExample& example) {
   return drawn("causal, by −1e9 or by −∞", masked.weights, causal());
 }
 
-// The two pictures of a row that sees nothing.
+// Returns the two drawings of a mask with a row that sees nothing.
 std::array<DrawnMatrix, 2> rows_that_see_nothing(Report& report, const ScratchExample& example) {
   const Mask strictly_before = causal(-1);
   const Tensor<double> added = additive(strictly_before, kVeryNegative);
@@ -125,7 +126,7 @@ std::array<DrawnMatrix, 2> rows_that_see_nothing(Report& report, const ScratchEx
       "as 0. (The bare formula would give 0 / 0 = NaN: `heed lesson masked-rows`.)");
   std::array result{drawn("what is before, by −1e9", numbers.weights, strictly_before),
                     drawn("what is before, by −∞", infinities.weights, strictly_before)};
-  // The number hides nothing from row 0, to which it was added everywhere.
+  // −1e9 was added to the whole of row 0 and thus hides nothing from it.
   for (std::int64_t key = 0; key < kSeqLen; ++key) result[0].visible(0, key) = true;
   return result;
 }

@@ -53,7 +53,7 @@ void show_memory(Report& report) {
   report.record("lse_bytes", rows_only);
 }
 
-// Measured, not computed: the text reports what it sees and what the operations would say.
+// Measures times. The text compares the measured ratios with the counted operations.
 void show_times(Report& report) {
   constexpr std::int64_t kLengths[] = {256, 512, 1024, 2048};
   constexpr int kRuns = 9;
@@ -70,7 +70,7 @@ void show_times(Report& report) {
   auto rows = nlohmann::json::array();
   for (const std::int64_t length : kLengths) {
     const auto x = generator.randn({1, 1, length, 32});
-    attention(x, x, x);  // the first call of a size also finds its memory
+    attention(x, x, x);  // the first call of a size also allocates its memory
     const double time = shortest_run(kRuns, [&x] { attention(x, x, x); });
     const std::int64_t operations = checked_multiply(checked_multiply(length, length), 32);
     const std::string growth = times.empty() ? "" : fmt::format("   × {:.1f}", time / times.back());

@@ -98,7 +98,7 @@ void show_collapse(Report& report) {
       "or a loss that asks for difference.");
 }
 
-// Two sequences of six, the end of each padding (0).
+// Shows two sequences of six tokens whose last tokens are padding (0).
 void show_padding(Report& report) {
   report.step("Attention to padding: must be 0");
   const Tensor<std::int64_t> ids({2, 6}, {5, 3, 7, 2, 0, 0, 8, 1, 4, 6, 9, 0});

@@ -15,10 +15,10 @@ namespace heed::learn {
 namespace {
 
 constexpr std::int64_t kPlot = 336;      // the wanted width and height of the largest matrix
-constexpr std::int64_t kRowWidth = 940;  // what the matrices next to each other have together
+constexpr std::int64_t kRowWidth = 940;  // the total width of matrices in a row
 constexpr std::int64_t kColumnHeight = 680;
-constexpr std::int64_t kBeside = 56;  // a matrix's labels, and the gap to the next
-constexpr std::int64_t kAbove = 84;   // the same from the top down, and its title
+constexpr std::int64_t kBeside = 56;  // the width of a matrix's labels and the gap to the next
+constexpr std::int64_t kAbove = 84;   // the height of a matrix's title, labels and gap
 constexpr std::int64_t kMinCell = 12;
 constexpr std::int64_t kMaxCell = 56;
 
@@ -34,7 +34,7 @@ std::int64_t columns_of(const MatricesPicture& picture) {
                               : picture.columns;
 }
 
-// The size of all cells: as large as the picture still fits a page.
+// Returns the size of all cells: the largest with which the picture fits a page.
 std::int64_t cell_of(const MatricesPicture& picture) {
   std::int64_t most = 1;
   for (const DrawnMatrix& matrix : picture.matrices) {

@@ -1,4 +1,4 @@
-// What lessons draw beside the pictures of the gallery: a few small matrices, or charts.
+// Pictures for lessons that are not in the gallery: a few small matrices, or charts.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace heed::learn {
 
-// A matrix of float from any view whose leading extents are 1. Doubles are rounded to what a text
-// prints with so many decimals: rounded once more on the way to float, a tie could come out as
+// Returns a float matrix of a view whose leading extents are 1. Doubles are rounded to the number
+// of decimals that the text prints: without this, rounding to float first could turn a tie into
 // another digit.
 Tensor<float> matrix_from(FloatView values);
 Tensor<float> matrix_from(DoubleView values, int decimals);
@@ -24,26 +24,27 @@ struct DrawnMatrix {
   std::vector<std::string> keys = {};
   std::string query_title = "query";
   std::string key_title = "key";
-  std::string bar_title = "";  // what the numbers are; empty: what those of the picture are
-  Tensor<bool> visible = {};   // of the values' shape; empty: all is
+  std::string bar_title = "";  // the meaning of the numbers; empty: that of the picture
+  Tensor<bool> visible = {};   // of the shape of the values; empty: all are visible
 };
 
 struct MatricesPicture {
   std::string title;
   std::string note = {};
   std::vector<DrawnMatrix> matrices = {};
-  // Weights share one scale from 0 to 1. Otherwise each matrix has its own, of both signs where it
-  // has both, which ends at the largest number.
+  // False: all matrices are weights and share one scale from 0 to 1. True: each matrix has its own
+  // scale up to its largest magnitude, with both signs if its numbers have.
   bool is_signed = false;
   std::int64_t columns = 0;  // 0: all matrices in a row
   int decimals = 2;
-  std::string bar_title = "weight";  // what the numbers are
+  std::string bar_title = "weight";  // the meaning of the numbers
 };
 
-// Draws all matrices in one colour map, with cells of one size.
+// Returns a drawing of all matrices with one colour map and one cell size.
 Drawing drawing_of(MatricesPicture picture);
 
-// The panels of several figures under one title; each keeps its figure's title as its own.
+// The common settings of join(), which puts the panels of several figures under one title. Each
+// figure's title becomes its panel's.
 struct JoinedPanels {
   std::string title;
   std::string note = {};

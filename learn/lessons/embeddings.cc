@@ -12,7 +12,7 @@ namespace embeddings_lesson {
 constexpr std::uint64_t kSeed = 42;
 constexpr std::int64_t kEmbedDim = 4;
 
-// As numpy.round(2): halves go to the even neighbour.
+// Rounds as numpy.round(2) does: halves go to the even neighbour.
 Tensor<double> rounded_to_cents(Tensor<double> values) {
   for (double& value : values.elements()) value = std::nearbyint(value * 100) / 100;
   return values;

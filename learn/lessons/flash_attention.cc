@@ -1,4 +1,4 @@
-// The lesson flash-attention: the softmax of a row, tile by tile and part by part.
+// The lesson flash-attention: the softmax of a row, computed tile by tile and by parts.
 #include "lessons/flash_attention.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ RowState with_tile_at(const RowState& before, std::size_t first) {
                    std::span(kValues).subspan(first, kTileKeys));
 }
 
-// softmax(scores) · values with the largest score known from the beginning, and lse.
+// The result softmax(scores) · values, computed with the largest score known in advance, and lse.
 struct WholeRow {
   double out = 0;
   double lse = 0;
@@ -57,7 +57,7 @@ WholeRow all_at_once() {
   return row;
 }
 
-// heed's attention of a query of one dimension, which is 1, so that the keys are the scores.
+// Returns heed's attention for the one-dimensional query 1, so that the scores are the keys.
 AttentionOutput<double> of_keys(std::size_t begin, std::size_t end) {
   const auto count = static_cast<std::int64_t>(end - begin);
   const auto range = [&](const std::array<double, kKeys>& all) {
@@ -69,7 +69,7 @@ AttentionOutput<double> of_keys(std::size_t begin, std::size_t end) {
                             AttentionOptions64{.scale = 1.0});
 }
 
-// A table of the states after each tile; returns the last one.
+// Prints a table of the states after each tile and returns the last one.
 RowState show_states(Report& report) {
   report.say("  {:>4}  {:<6} {:>4} {:>8} {:>8} {:>8} {:>8}", "tile", "scores", "m", "factor", "l",
              "o", "o / l");
@@ -186,7 +186,7 @@ std::string number_or_name(float number) {
   return std::isinf(number) ? "∞" : fmt::format("{:.4g}", number);
 }
 
-// softmax(scores + added) · values in float, from powers exp(score − subtracted).
+// Computes softmax(scores + added) · values in float, from exponentials exp(score − subtracted).
 struct FloatRow {
   float sum = 0;
   float out = 0;

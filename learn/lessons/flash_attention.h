@@ -1,4 +1,4 @@
-// The parts of the lesson flash-attention, a file each: the running softmax, memory and traffic,
+// The parts of the lesson flash-attention, one file each: the running softmax, memory and traffic,
 // the backward pass, and the picture.
 #pragma once
 
@@ -13,28 +13,28 @@
 
 namespace heed::learn::flash_attention_lesson {
 
-// What is known of a row of scores when some of its keys were seen.
+// The running softmax of a row after some of its keys.
 struct RowState {
   double largest = -std::numeric_limits<double>::infinity();
   double sum = 0;  // Σ exp(score − largest)
   double out = 0;  // Σ exp(score − largest) · value
 };
 
-// The state after one more tile of keys, whose values are numbers.
+// Returns the state after one more tile of keys with scalar values.
 RowState with_tile(const RowState& before, std::span<const double> scores,
                    std::span<const double> values);
 
-// Bytes of one head of 64 dimensions, in float32.
+// The bytes of one head of 64 dimensions in float32.
 struct Bytes {
   std::int64_t length = 0;
-  std::int64_t matrices = 0;   // the scores and the weights
+  std::int64_t matrices = 0;   // scores and weights
   std::int64_t arguments = 0;  // query, key, value and out
-  std::int64_t forward = 0;    // of the plan's workspace, on one thread
+  std::int64_t forward = 0;    // the plan's workspace on one thread
   std::int64_t backward = 0;
 };
 std::vector<Bytes> bytes_of_lengths();
 
-// The plan of one head of so many queries and keys, on one thread.
+// Returns the plan of one head with `length` queries and keys, on one thread.
 AttentionPlan plan_of(std::int64_t length, std::int64_t head_dim, const Mask& mask = {});
 
 void show_running_softmax(Report& report);

@@ -1,4 +1,4 @@
-// The lesson flash-attention: gradients in tiles, without stored weights.
+// The lesson flash-attention: gradients computed tile by tile, without stored weights.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,7 +18,7 @@ constexpr std::int64_t kTile = 16;
 constexpr double kScale = 0.25;  // 1 / √16
 Shape operand() { return {1, 1, kTokens, kDim}; }
 
-// One head: each of the shape operand().
+// One head. Each tensor has the shape of operand().
 struct Operands {
   Tensor<double> query;
   Tensor<double> key;
@@ -52,7 +52,8 @@ void add_scaled(double factor, const double* row, double* sum) {
   for (std::int64_t d = 0; d < kDim; ++d) sum[d] += factor * row[d];
 }
 
-// What the forward pass leaves of a query, and D = Σ_d grad_out · out.
+// The numbers that the backward pass needs per query: lse from the forward pass, and D = Σ_d
+// grad_out · out.
 struct QueryNumbers {
   double lse = 0;
   double mean = 0;
@@ -68,7 +69,7 @@ std::vector<QueryNumbers> of_queries(const Operands& in, const AttentionOutput<d
   return all;
 }
 
-// The five products, of one pair: two scalar products, and a vector times a number in three sums.
+// Computes the five products for one pair: two scalar products and three sums of scaled vectors.
 void add_pair(const Operands& in, std::int64_t q, std::int64_t k, const QueryNumbers& of_query,
               Gradients& sums) {
   const double weight = std::exp(kScale * dot(in.query, q, in.key, k) - of_query.lse);
@@ -93,7 +94,7 @@ Gradients by_tiles(const Operands& in, const std::vector<QueryNumbers>& queries)
   return sums;
 }
 
-// softmax(scale · Q Kᵀ), stored.
+// Returns softmax(scale · Q Kᵀ), stored.
 Tensor<double> weight_matrix(const Operands& in) {
   Tensor<double> weights({kTokens, kTokens});
   for (std::int64_t q = 0; q < kTokens; ++q) {
@@ -107,7 +108,8 @@ Tensor<double> weight_matrix(const Operands& in) {
   return weights;
 }
 
-// The derivative of softmax by the chain rule, whose mean is over a row of weights.
+// The gradients by the chain rule of the softmax, where the mean is taken over a stored row of
+// weights.
 struct Plain {
   Gradients gradients;
   std::vector<double> means;  // Σ_k weight · grad_weight of each query

@@ -1,4 +1,4 @@
-// The lesson flash-attention: bytes, reads and writes, and the tiles of a causal matrix.
+// The lesson flash-attention: bytes, memory traffic, and the tiles of a causal matrix.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,8 +99,8 @@ void show_memory(Report& report) {
   show_growth_of_bytes(report, all);
 }
 
-// Numbers that are read from and written to memory by attention that stores its matrices, N rows
-// of d dimensions: S = Q Kᵀ, then P = softmax(S), then O = P V.
+// Counts the numbers that attention with stored matrices reads from and writes to memory, for N
+// rows of d dimensions: S = Q Kᵀ, then P = softmax(S), then O = P V.
 std::int64_t traffic_of_matrices(std::int64_t length, std::int64_t dim) {
   const std::int64_t vectors = length * dim;
   const std::int64_t matrix = length * length;
@@ -110,21 +110,22 @@ std::int64_t traffic_of_matrices(std::int64_t length, std::int64_t dim) {
   return scores + weights + out;
 }
 
-// The same of Algorithm 1 of the paper with a cache of `cache` numbers, loop by loop: ⌈M / 4d⌉ keys
-// and their values are read at a time, and for each such tile all queries with their state.
+// Counts the traffic of Algorithm 1 of the paper with a cache of `cache` numbers, loop by loop: ⌈M
+// / 4d⌉ keys and their values are read at a time, and for each of these tiles all queries with
+// their state.
 std::int64_t traffic_of_tiles(std::int64_t length, std::int64_t dim, std::int64_t cache) {
-  const std::int64_t state = dim + 2;  // o, l and m of a query
+  const std::int64_t state = dim + 2;  // o, l and m of one query
   const std::int64_t keys = (cache + 4 * dim - 1) / (4 * dim);
-  std::int64_t numbers = length * state;  // written to begin with
+  std::int64_t numbers = length * state;  // the initial write
   for (std::int64_t first = 0; first < length; first += keys) {
     const std::int64_t in_tile = std::min(keys, length - first);
     numbers += 2 * in_tile * dim;               // keys and values
-    numbers += length * (dim + state + state);  // queries; their state, read and written
+    numbers += length * (dim + state + state);  // queries; their state is read and written
   }
   return numbers;
 }
 
-// A table; returns by how much the last two of its ratios differ at most.
+// Prints a table and returns the largest relative difference between its last two ratios.
 double show_traffic_of(Report& report, std::int64_t cache, std::span<const std::int64_t> dims) {
   constexpr std::int64_t kLong = 16384;
   report.paragraph("M = {} numbers ({} KiB of float32)", grouped(cache), cache * kFloat / 1024);
@@ -152,7 +153,7 @@ double show_traffic_of(Report& report, std::int64_t cache, std::span<const std::
   return change;
 }
 
-// heed's loops are the other way round: for some queries at a time, all keys.
+// heed nests the loops the other way: for a group of queries it reads all keys.
 void show_traffic_of_heed(Report& report) {
   constexpr std::int64_t kLength = 16384;
   const AttentionPlan planned = plan_of(kLength, kHeadDim);

@@ -17,7 +17,7 @@ constexpr Rgb kWholeColor{0x42, 0x92, 0xc6};
 constexpr Rgb kDiagonalColor{0x9e, 0xca, 0xe1};
 constexpr Rgb kWastedColor{0xfd, 0xae, 0x6b};
 
-// How many pairs the tile of a pair lets through.
+// Returns the number of visible pairs in the tile that contains (q, k).
 std::int64_t visible_in_tile(const Tensor<bool>& visible, std::int64_t q, std::int64_t k) {
   const std::int64_t first_q = q / kDrawnTile * kDrawnTile;
   const std::int64_t first_k = k / kDrawnTile * kDrawnTile;
@@ -63,7 +63,7 @@ Figure causal_tiles(Theme theme) {
           .theme = theme};
 }
 
-// One row of drawn scores, and m and l after each tile.
+// Draws one row of drawn scores, and m and l after each tile.
 Figure running_row(Theme theme) {
   constexpr std::size_t kRow = 64;
   constexpr std::size_t kKeysOfTile = 8;

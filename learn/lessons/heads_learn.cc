@@ -14,7 +14,7 @@ constexpr std::int64_t kTokens = 8;
 const std::vector<std::string> kSentence{"The", "cat", "sat", "on", "the", "mat", ".", "<pad>"};
 const std::vector<std::string> kTitles{"Adjacent Words", "Nouns", "Structural", "Punctuation"};
 
-// Four patterns, made up, [1, 4, 8, 8].
+// Returns four invented patterns, [1, 4, 8, 8].
 Tensor<double> illustrative_heads() {
   Tensor<double> weights({1, 4, kTokens, kTokens});
   const auto at = [&weights](std::int64_t head, std::int64_t q, std::int64_t k) -> double& {
@@ -40,7 +40,7 @@ Tensor<double> illustrative_heads() {
   return weights;
 }
 
-// The measures of the simulated heads, each as a list.
+// Records each diagnostic of the simulated heads as a list.
 void record_scores(Report& report, const AttentionDiagnostics& found) {
   std::vector<double> entropy;
   std::vector<double> padding;
@@ -78,7 +78,7 @@ void show_illustration(Report& report) {
       "see in the picture.");
 }
 
-// Adds the heads of the model as it is now.
+// Adds the model's current heads to the picture.
 void draw_heads(const char* when, const inspect::MeasuredLayer& layer, MatricesPicture& picture) {
   const std::int64_t length = layer.weights.extent(1);
   for (std::int64_t head = 0; head < layer.weights.extent(0); ++head) {

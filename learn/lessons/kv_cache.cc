@@ -85,7 +85,7 @@ void show_models(Report& report) {
       "kept, for only its own token asks it.");
 }
 
-// A layer without its last projection, and a few words for it.
+// A layer without its output projection, and the input words.
 class SmallLayer {
  public:
   static constexpr std::int64_t kWidth = 16;
@@ -99,7 +99,7 @@ class SmallLayer {
     parameters_ = attention_init(generator, kWidth, kWidth);
   }
 
-  // Of the words begin ≤ t < end: [1, kHeads, end − begin, kWidth / kHeads].
+  // Returns the queries of words begin ≤ t < end: [1, kHeads, end − begin, kWidth / kHeads].
   Tensor<float> query(std::int64_t begin, std::int64_t end) const {
     return heads(begin, end, parameters_.query);
   }
@@ -120,7 +120,7 @@ class SmallLayer {
   AttentionParameters<float> parameters_;
 };
 
-// The queries, and what they got, of one token after the other, from projections on.
+// The queries and outputs of decoding token by token, including the projections.
 struct Steps {
   explicit Steps(const Shape& shape) : queries(shape), out(shape) {}
 
@@ -149,7 +149,7 @@ Steps take_steps(Report& report, const SmallLayer& layer, KvSequence& sequence) 
   return steps;
 }
 
-// Project, append, ask.
+// Projects, appends and attends to each token.
 void show_steps(Report& report) {
   report.step("One token at a time");
   report.paragraph(
@@ -191,7 +191,8 @@ void show_concatenation(Report& report) {
       grouped(copied), grouped(kLength));
 }
 
-// Appends in parts of the given sizes, the last of which repeats, and asks the queries of each.
+// Appends tokens in parts of the given sizes (the last size repeats) and attends with the queries
+// of each part.
 Tensor<float> in_parts(const Tokens& tokens, KvSequence& sequence,
                        const std::vector<std::int64_t>& sizes) {
   Tensor<float> out(tokens.query.shape());

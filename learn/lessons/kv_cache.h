@@ -1,5 +1,4 @@
-// The parts of the lesson kv-cache, a file each: what is kept, what it costs, what can be done with
-// it.
+// The parts of the lesson kv-cache, one file each: what is stored, its cost, and its uses.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ struct Tokens {
   Tokens(std::int64_t num_heads, std::int64_t num_kv_heads, std::int64_t length,
          std::int64_t head_dim);
 
-  // Of the positions begin ≤ t < end.
+  // Returns the queries of positions begin ≤ t < end.
   FloatView queries(std::int64_t begin, std::int64_t end) const {
     return query.view().slice(2, begin, end);
   }
@@ -29,13 +28,13 @@ struct Tokens {
   Tensor<float> value;
 };
 
-// Writes rows [1, heads, n, dim] to the positions from `begin` on.
+// Copies rows [1, heads, n, dim] to the positions of `into` from `begin` on.
 void put_rows(FloatView rows, std::int64_t begin, Tensor<float>& into);
 
-// How many numbers of two tensors of one shape differ in any bit.
+// Returns the number of elements that differ in any bit between two tensors of one shape.
 std::int64_t count_differing(const Tensor<float>& a, const Tensor<float>& b);
 
-// The cost of one more token at some positions, with a cache and without.
+// The cost of one more token at several positions, with and without a cache.
 struct Costs {
   std::vector<double> positions;
   std::vector<double> without;

@@ -1,4 +1,4 @@
-// The lesson kv-cache: what a token costs, counted and measured.
+// The lesson kv-cache: the cost of a token, counted and measured.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -20,13 +20,14 @@ namespace heed::learn::kv_cache_lesson {
 constexpr std::int64_t kWidth = 256;
 constexpr std::int64_t kHeads = 4;
 
-// Multiply-adds of one layer for the token at position n, when keys of all n are computed again:
-// four projections of n tokens, and a score and a weighted value for each pair that is seen.
+// Returns the multiply-adds of one layer for the token at position n if the keys of all n tokens
+// are recomputed: four projections of n tokens, and a score and a weighted value for each visible
+// pair.
 std::int64_t operations_without(std::int64_t n) {
   return 4 * n * kWidth * kWidth + n * (n + 1) / 2 * 2 * kWidth;
 }
 
-// The same where those before are kept: four projections of one token, n pairs.
+// Returns the multiply-adds with a cache: four projections of one token, and n pairs.
 std::int64_t operations_with(std::int64_t n) { return 4 * kWidth * kWidth + 2 * n * kWidth; }
 
 void show_whole_text(Report& report, std::int64_t length) {
@@ -43,7 +44,7 @@ void show_whole_text(Report& report, std::int64_t length) {
       grouped(length), grouped(without), grouped(with));
 }
 
-// What attention itself computes and reads for the token at position n.
+// Shows the pairs that attention computes and the bytes that it reads for the token at position n.
 void show_pairs(Report& report, std::span<const std::int64_t> positions) {
   constexpr std::int64_t kRow = 2 * kWidth * sizeof(float);  // bytes of a key and a value
   report.paragraph("Pairs of a query and a key, and bytes of keys and values in float32:");
@@ -108,7 +109,7 @@ nn::AttentionConfig causal_layer() {
   return config;
 }
 
-// The shortest of the runs that fit into so many milliseconds, of one at least.
+// Returns the shortest of the runs that fit into `milliseconds`, of at least one.
 template <class Run>
 double shortest_within(double milliseconds, Run run) {
   double shortest = std::numeric_limits<double>::infinity();
@@ -120,10 +121,10 @@ double shortest_within(double milliseconds, Run run) {
   return shortest;
 }
 
-// Measured, not computed: the text reports what it sees.
+// Measures times. The text reports the measured values.
 Costs show_times(Report& report) {
   constexpr std::int64_t kPositions[] = {64, 128, 256, 512, 1024};
-  constexpr double kBudget = 30;  // milliseconds of a measurement
+  constexpr double kBudget = 30;  // milliseconds per measurement
   report.step("What a token costs: time, measured");
   report.paragraph(
       "The same layer with {} heads on one thread, measured here and now: forward() of all n "

@@ -1,4 +1,4 @@
-// The lesson kv-cache: smaller numbers, sequences that share, sequences that forget.
+// The lesson kv-cache: quantised storage, shared sequences, bounded sequences.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace heed::learn::kv_cache_lesson {
 
-// The root of the mean of squares of a − b, which have as many numbers.
+// Returns the root mean square of a − b, which have the same shape.
 double distance(const Tensor<float>& a, const Tensor<float>& b) {
   const double sum =
       std::inner_product(a.elements().begin(), a.elements().end(), b.elements().begin(), 0.0,
@@ -118,14 +118,14 @@ void show_forks(Report& report) {
       kLength, differing, grouped(3 * whole.num_elements()));
 }
 
-// A window and the first positions, as a bounded sequence sees them.
+// Returns the mask of a bounded sequence: a window and the first positions.
 Mask window_and_sinks(const KvBounds& bounds) {
   return causal() & Mask::where([bounds](auto, auto, auto q, auto k) {
            return k < bounds.sinks || k > q - bounds.window;
          });
 }
 
-// Appends and asks one token after the other, and shows how many pages there are.
+// Appends and attends token by token, and shows the number of pages.
 Tensor<float> grow(Report& report, const Tokens& tokens, KvSequence& bounded,
                    KvSequence& unbounded) {
   Tensor<float> out(tokens.query.shape());

@@ -4,7 +4,7 @@
 
 namespace heed::learn {
 
-// One file each.
+// Each lesson has its own file.
 extern const Lesson kSoftmaxLesson;
 extern const Lesson kQkvLesson;
 extern const Lesson kEmbeddingsLesson;

@@ -1,4 +1,4 @@
-// The lesson linear-attention: products of features in place of the exponential, and their order.
+// The lesson linear-attention: products of features instead of the exponential, and their order.
 #include "lessons/linear_attention.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ double feature(FeatureMap map, double x) {
   return x > 0 ? x + 1 : std::exp(x);
 }
 
-// The matrix [1, 1, n, n] whose attention output is the weights.
+// Returns the values [1, 1, n, n] with which the attention output equals the weights.
 Tensor<float> identity(std::int64_t n) {
   Tensor<float> ones({1, 1, n, n});
   for (std::int64_t i = 0; i < n; ++i) ones(0, 0, i, i) = 1;
@@ -75,7 +75,7 @@ constexpr std::int64_t kDrawnTokens = 6;
 constexpr std::int64_t kDrawnDim = 3;
 constexpr std::int64_t kDrawnValueDim = 2;
 
-// The tensors of show_orders(), drawn from seed 0, and their features.
+// The tensors of show_orders(), drawn with seed 0, and their features.
 struct DrawnProduct {
   Tensor<double> query;
   Tensor<double> key;
@@ -88,7 +88,7 @@ struct DrawnProduct {
     return feature(FeatureMap::kEluPlusOne, key(0, 0, t, i));
   }
 
-  // (φ(Q) φ(K)ᵀ) V: a weight for each query and key.
+  // Computes (φ(Q) φ(K)ᵀ) V: a weight for each query and key.
   Tensor<double> weights_first() const {
     Tensor<double> out({1, 1, kDrawnTokens, kDrawnValueDim});
     for (std::int64_t q = 0; q < kDrawnTokens; ++q) {
@@ -103,7 +103,7 @@ struct DrawnProduct {
     return out;
   }
 
-  // φ(Q) (φ(K)ᵀ V): a matrix of d × dᵥ numbers for all queries.
+  // Computes φ(Q) (φ(K)ᵀ V): one matrix of d × dᵥ numbers for all queries.
   Tensor<double> state_first() const {
     Tensor<double> state({kDrawnDim, kDrawnValueDim});
     Tensor<double> out({1, 1, kDrawnTokens, kDrawnValueDim});
@@ -140,7 +140,7 @@ std::vector<Products> products_of_lengths() {
 
 namespace {
 
-// Where T² (d + d_v) = 2 T d d_v.
+// Shows the lengths at which T² (d + d_v) = 2 T d d_v.
 void show_crossings(Report& report) {
   struct Dims {
     std::int64_t of_keys;

@@ -1,5 +1,5 @@
-// The parts of the lesson linear-attention, a file each: features in place of the exponential, the
-// state that stands for the past, what a state holds, and the picture.
+// The parts of the lesson linear-attention, one file each: features instead of the exponential, the
+// state that replaces the past, the capacity of a state, and the picture.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace heed::learn::linear_attention_lesson {
 
-// φ of one number.
+// Returns φ of one number.
 double feature(FeatureMap map, double x);
 
-// Multiply-adds of one head of 64 dimensions over T tokens, in the two orders of the products.
+// The multiply-adds of one head of 64 dimensions over T tokens, in both orders of the products.
 struct Products {
   std::int64_t length = 0;
   std::int64_t weights_first = 0;  // (φ(Q) φ(K)ᵀ) V
@@ -24,10 +24,10 @@ struct Products {
 };
 std::vector<Products> products_of_lengths();
 
-// What keeps pairs of a key and a value, and is asked for values by keys.
+// The stores of (key, value) pairs that are compared.
 constexpr std::array<std::string_view, 5> kStores{"softmax", "elu+1", "relu", "linear", "delta"};
 
-// The share of values that each store gives back right when it holds so many pairs.
+// The part of values that each store returns correctly when it holds `pairs` pairs.
 struct Recall {
   std::int64_t pairs = 0;
   std::array<double, kStores.size()> share{};

@@ -1,4 +1,5 @@
-// The picture of the lesson linear-attention: similarities, work, and what a state holds.
+// The picture of the lesson linear-attention: similarities, operations, and the capacity of a
+// state.
 #include <array>
 #include <cmath>
 #include <string>
@@ -11,7 +12,7 @@ namespace heed::learn::linear_attention_lesson {
 
 namespace {
 
-// What a key of one number weighs for the query 1, beside the key 3.
+// Draws the weight of a one-dimensional key for the query 1, when the other key is 3.
 Figure similarities(Theme theme) {
   constexpr int kPoints = 48;
   Curve softmax{.name = "exp(q k)"};

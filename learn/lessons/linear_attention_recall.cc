@@ -1,4 +1,4 @@
-// The lesson linear-attention: how many pairs of a key and a value a state holds.
+// The lesson linear-attention: the number of (key, value) pairs that a state holds.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -15,9 +15,9 @@ namespace {
 constexpr std::int64_t kTexts = 25;
 constexpr std::int64_t kPairDim = 16;  // of keys and of values
 constexpr float kSharpness = 32;       // the scale of softmax
-constexpr float kStretch = 4;          // of keys before φ: their numbers then vary by 1
+constexpr float kStretch = 4;          // of keys before φ: their numbers then have variance 1
 
-// Rows of length 1 that point anywhere, [kTexts, 1, pairs, kPairDim].
+// Returns random directions of length 1, [kTexts, 1, pairs, kPairDim].
 Tensor<float> drawn_directions(std::int64_t pairs, TorchGenerator& random) {
   Tensor<float> rows = random.randn<float>({kTexts, 1, pairs, kPairDim});
   for (std::int64_t row = 0; row < kTexts * pairs; ++row) {
@@ -35,8 +35,8 @@ std::span<const float> row_of(const Tensor<float>& rows, std::int64_t text, std:
                                  kPairDim);
 }
 
-// Of rows and not of tensors, each of whose indices is checked where assertions are on: this is
-// most of the lesson's work.
+// Works on rows instead of tensors, whose indices are checked where assertions are on: this
+// function takes most of the lesson's time.
 double product_of(std::span<const float> a, std::span<const float> b) {
   const float* left = a.data();
   const float* right = b.data();
@@ -45,8 +45,8 @@ double product_of(std::span<const float> a, std::span<const float> b) {
   return product;
 }
 
-// The share of answers whose nearest value is the last one that was stored with the key. There are
-// as many keys as answers, and the last values are theirs.
+// Returns the part of answers whose nearest value is the last one stored with the key. There are as
+// many answers as keys, and the last values belong to them.
 double share_right(const Tensor<float>& answers, const Tensor<float>& values) {
   const std::int64_t pairs = values.extent(2);
   const std::int64_t keys = answers.extent(2);
@@ -66,28 +66,28 @@ double share_right(const Tensor<float>& answers, const Tensor<float>& values) {
   return static_cast<double>(right) / static_cast<double>(kTexts * keys);
 }
 
-// What the products of φ of keys with those stored give back.
+// Returns the values that feature products of the keys with the stored keys recall.
 Tensor<float> of_features(const Tensor<float>& keys, const Tensor<float>& values, FeatureMap map) {
   Tensor<float> stretched = keys;
   for (float& x : stretched.elements()) x *= kStretch;
   return feature_map_attention(stretched, stretched, values, {.feature_map = map});
 }
 
-// Pairs in the order in which they are read, [kTexts, 1, pairs, kPairDim] each.
+// Pairs in the order in which they are read, each tensor [kTexts, 1, pairs, kPairDim].
 struct Pairs {
   Tensor<float> keys;
   Tensor<float> values;
 };
 
-// What the state after all pairs gives for the asked keys. Each pair was taken in with this β, or
-// by the linear rule.
+// Returns the values that the state after all pairs gives for `asked`. `beta` is the rate of the
+// delta rule; without it, the linear rule is used.
 Tensor<float> of_state(const Pairs& pairs, const Tensor<float>& asked, std::optional<float> beta) {
   Tensor<float> betas(Shape{kTexts, 1, pairs.keys.extent(2)});
   std::fill(betas.elements().begin(), betas.elements().end(), beta.value_or(0));
   LinearAttentionOptions options{.scale = 1.0F};
   if (beta) options.beta = betas.view();
   const auto stored = linear_attention(pairs.keys, pairs.keys, pairs.values, options);
-  // Values of 0 leave the state of the linear rule as it is.
+  // Values of 0 leave the state unchanged under the linear rule.
   const Tensor<float> nothing(asked.shape());
   return linear_attention(asked, asked, nothing, {.state = stored.state.view(), .scale = 1.0F}).out;
 }
@@ -115,7 +115,7 @@ std::vector<Recall> recall_of_pairs() {
 
 namespace {
 
-// Every key comes twice, with another value the second time, which is asked for.
+// Returns pairs in which every key occurs twice; the second value is the correct one.
 Pairs stored_twice(const Tensor<float>& keys, TorchGenerator& random) {
   const std::int64_t count = keys.extent(2);
   Pairs twice{Tensor<float>({kTexts, 1, 2 * count, kPairDim}), drawn_directions(2 * count, random)};

@@ -1,4 +1,4 @@
-// The lesson linear-attention: the state that stands for the past, token by token, and its size.
+// The lesson linear-attention: the state that replaces the past, token by token, and its size.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Tensor<float> tensor_of(std::span<const float> numbers, std::int64_t dim) {
   return {{1, 1, kSteps, dim}, {numbers.begin(), numbers.end()}};
 }
 
-// φ of every number, for linear_attention(), which has no feature map of its own.
+// Returns φ of every number, because linear_attention() applies no feature map.
 Tensor<float> features_of(std::span<const float> numbers) {
   Tensor<float> features({1, 1, kSteps, kStepDim});
   std::transform(numbers.begin(), numbers.end(), features.elements().begin(),
@@ -32,7 +32,7 @@ Tensor<float> features_of(std::span<const float> numbers) {
   return features;
 }
 
-// What is kept of the tokens so far, for values of one number.
+// The state after some tokens, for scalar values.
 struct State {
   std::array<double, kStepDim> sum{};   // S = Σ φ(k) v
   std::array<double, kStepDim> norm{};  // z = Σ φ(k)
@@ -81,8 +81,8 @@ void show_states(Report& report) {
   report.record("states_difference", most);
 }
 
-// Whether a text cut in two, whose second half continues from the state of the first, has the bits
-// of the whole.
+// Returns true if a text cut in two, whose second half continues from the state of the first, gives
+// the same bits as the whole text.
 bool continues_to_the_same_bits() {
   const Tensor<float> query = features_of(kQueries);
   const Tensor<float> key = features_of(kKeys);
@@ -101,15 +101,15 @@ bool continues_to_the_same_bits() {
                     whole.out.elements().begin() + kSteps / 2);
 }
 
-// Of a head that takes in no token: S is of one size, whatever was read. z has a number for each
-// row of S.
+// Returns the bytes of a head's state, which does not depend on the tokens. z has one number for
+// each row of S.
 std::int64_t bytes_of_state(std::int64_t head_dim) {
   const Tensor<float> none({1, 1, 0, head_dim});
   const Tensor<float> state = linear_attention(none, none, none).state;
   return static_cast<std::int64_t>(sizeof(float)) * (state.num_elements() + head_dim);
 }
 
-// Of a key and a value, in a pool of one head.
+// Returns the bytes of a key and a value in a pool of one head.
 std::int64_t bytes_of_token(std::int64_t head_dim) {
   const KvPool pool({.num_kv_heads = 1, .head_dim = head_dim});
   return pool.page_bytes() / pool.config().page_size;

@@ -61,7 +61,7 @@ void show_parameters(Report& report) {
   }
 }
 
-// The weights of the first source, a row for each method.
+// Returns the weights of the first source, one row for each method.
 DrawnMatrix show_layers(Report& report) {
   report.step("As layers: the same source, three ways to look at it");
   constexpr std::int64_t kStates = 6;

@@ -17,7 +17,7 @@ using reference::Keep;
 
 const std::vector<std::string> kQueries{"query 0", "query 1", "query 2"};
 
-// Three queries, three keys; query 1 may look at nobody.
+// Three queries and three keys; query 1 sees no key.
 struct Example {
   Tensor<float> query;
   Tensor<float> key;
@@ -38,12 +38,13 @@ Example make_example() {
   return {std::move(query), std::move(key), std::move(value), Mask::allow(std::move(allowed))};
 }
 
-// weights · value for one matrix of each, by the rule of matrix products, in which NaN stays NaN.
+// Returns weights · value for one matrix of each, by the rule of matrix products, in which NaN
+// propagates.
 Tensor<float> weighted_sums(FloatView weights, FloatView value) {
   return linear(weights, LinearParameters<float>{to_tensor(value.permute({1, 0})), {}});
 }
 
-// What torch.nan_to_num does to the weights.
+// Applies torch.nan_to_num to the weights.
 Tensor<float> nan_to_zero(Tensor<float> weights) {
   for (float& weight : weights.elements()) weight = std::isnan(weight) ? 0 : weight;
   return weights;
@@ -134,7 +135,8 @@ void show_large_negative(Report& report, const Example& example) {
       "compares, and the scores of that row are equally bad.");
 }
 
-// The weights by the formula and by heed's rule. The formula's NaN is shown, though it is masked.
+// Draws the weights by the formula and by heed's rule. The formula's NaN is shown although it is
+// masked.
 void draw(Report& report, const Example& example) {
   const auto result = example.attend();
   const Tensor<bool> seen =

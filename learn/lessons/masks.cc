@@ -19,7 +19,7 @@ constexpr MaskGlyphs kAddends{"0", "-inf", " "};
 
 const std::vector<std::string> kWords{"The", "cat", "sat", "on", "the", "mat"};
 
-// One form of a mask: its lines, printed under its title and recorded.
+// One form of a mask. Its lines are printed under its title and recorded.
 struct Form {
   std::string name;
   std::string title;

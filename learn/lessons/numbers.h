@@ -1,4 +1,4 @@
-// What several lessons read off tensors.
+// Measures of tensors that several lessons use.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace heed::learn {
 
-// The largest |a − b| of two tensors of one shape.
+// Returns the largest |a − b| of two tensors of one shape.
 double max_difference(FloatView a, FloatView b);
 
 struct Spread {
@@ -22,16 +22,17 @@ Spread spread(FloatView values);
 
 double largest(FloatView values);
 
-// A vector as "[0.8995, 0.1005]".
+// Returns a vector as text, "[0.8995, 0.1005]".
 std::string list(FloatView vector, int decimals = 4);
 
-// 512000000 as "512,000,000".
+// Returns 512000000 as "512,000,000".
 std::string grouped(std::int64_t number);
 
-// The matrix [q_len, kv_len] of one batch entry and head of `scores`, which must outlive it.
+// Returns the matrix [q_len, kv_len] of one batch entry and head of `scores`, which must outlive
+// it.
 FloatView matrix_of(const Tensor<float>& scores, std::int64_t batch = 0, std::int64_t head = 0);
 
-// The shortest of so many runs, in milliseconds: what disturbs a run only makes it longer.
+// Returns the shortest time of `runs` runs in milliseconds: disturbances only make a run longer.
 template <class Run>
 double shortest_run(int runs, Run run) {
   using Clock = std::chrono::steady_clock;

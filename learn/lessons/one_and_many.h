@@ -5,8 +5,8 @@
 
 namespace heed::learn {
 
-// One head of 64 dimensions and eight of 8 attend to the same randn(1, 8, 64). Three
-// randn(1, 4, 8) stand between torch.manual_seed(42) and the two layers.
+// One head of 64 dimensions and eight of 8, on the same randn(1, 8, 64). Three randn(1, 4, 8) are
+// drawn between torch.manual_seed(42) and the two layers.
 struct OneAndManyHeads {
   OneAndManyHeads();
 
@@ -16,7 +16,7 @@ struct OneAndManyHeads {
 
   MultiHeadOutput<float> one;
   MultiHeadOutput<float> many;
-  Tensor<float> mean;  // [8, 8]: of the weights of the first kMeanOf of the many heads
+  Tensor<float> mean;  // [8, 8]: the mean of the weights of the first kMeanOf of the eight heads
 };
 
 }  // namespace heed::learn

@@ -18,7 +18,7 @@ constexpr std::int64_t kHeads = 4;
 const std::vector<std::string> kWords{"The", "cat", "sat", "on", "the", "mat"};
 const std::vector<std::int64_t> kOrder{5, 1, 4, 0, 3, 2};
 
-// The rows of x [1, 6, width] in kOrder.
+// Returns the rows of x [1, 6, width] in kOrder.
 Tensor<float> reordered(const Tensor<float>& x) {
   const Tensor<std::int64_t> rows({1, x.extent(1)}, kOrder);
   return embedding(rows, x.view().select(0, 0));
@@ -117,7 +117,7 @@ void show_cost(Report& report) {
   report.step("What they cost, and how far they reach");
   TorchGenerator generator(0);
   const auto learned = learned_encoding(generator, 1000, 512);
-  constexpr std::int64_t kSinusoidalParameters = 0;  // a formula has nothing to learn
+  constexpr std::int64_t kSinusoidalParameters = 0;  // a formula has no parameters
   report.paragraph("For 1000 places and width 512:");
   report.say();
   report.say("    sinusoidal  {:>8} parameters, any length: it is a formula",

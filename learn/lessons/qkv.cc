@@ -17,7 +17,7 @@ struct Table {
   Tensor<double> values;
 };
 
-// The scores are taken as they are, so that they can be checked in the head.
+// Uses the scores without scaling, so that they can be checked mentally.
 reference::Result<double> look_up(const Tensor<double>& query, const Table& table) {
   return reference::attention(query.view().to_rank(4), table.keys.view().to_rank(4),
                               table.values.view().to_rank(4), {.scale = 1.0},
@@ -51,7 +51,7 @@ void hard_look_up(Report& report, const Table& prices) {
       prices.values(1, 0));
 }
 
-// The weights of a query in the middle and of one that is sure.
+// Returns the weights of a query that matches several keys and of one that strongly matches one.
 std::array<Tensor<float>, 2> soft_look_up(Report& report, const Table& prices) {
   report.step("Attention is a soft look-up");
   const Tensor<double> query({1, 2}, {1, 1});
@@ -77,7 +77,7 @@ std::array<Tensor<float>, 2> soft_look_up(Report& report, const Table& prices) {
 
 const std::vector<std::string> kWords{"The", "cat", "sat"};
 
-// The weights of "sat".
+// Returns the weights of "sat".
 Tensor<float> in_a_sentence(Report& report) {
   report.step("In a sentence: \"sat\" looks for who sat");
   const Table meanings{Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}),

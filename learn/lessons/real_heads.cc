@@ -1,4 +1,4 @@
-// The lesson real-heads: what the heads of a model do that others have trained.
+// The lesson real-heads: what the heads of a published model do.
 #include "lessons/real_heads.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kSentence = "The cat sat on the mat.";
 constexpr const char* kDrawnSentence = "The cat sat, for the cat was tired.";
 
-// What the heads are scored on: short pieces, for a model may have few positions.
+// The texts on which heads are scored. They are short because a model may have few positions.
 constexpr const char* kTexts[] = {
     "The old man walked slowly to the harbour, sat down on a bench, and watched the boats. A boy "
     "asked him where the boats came from. \"From the other side of the sea,\" said the old man.",
@@ -38,7 +38,7 @@ constexpr const char* kTexts[] = {
     "She opened the letter, read it twice, and laughed. It was a letter from her sister, who had "
     "lost her keys, her phone, and her way, and had found all three in the same cafe."};
 
-// What row q of the weights is, worked out from the vectors by plain loops in double.
+// Returns row q of the weights, computed from the vectors by plain loops in double.
 std::vector<double> row_by_hand(const inspect::ModelReading& reading, models::HeadIndex head,
                                 std::int64_t q) {
   const inspect::ReadLayer& layer = reading.layers[static_cast<std::size_t>(head.layer)];
@@ -180,7 +180,7 @@ Subject read_subject(const std::filesystem::path& path) {
   std::vector<inspect::ModelText> texts;
   for (const char* text : kTexts) texts.push_back(inspect::read_text(model, text));
   inspect::HeadScoresOptions options;
-  // As many random tokens as the positions have room for, with those at the ends.
+  // As many random tokens as fit in the model's positions with one special token at each end.
   constexpr std::int64_t kEnds = 2;
   options.repeated.length = std::min(
       options.repeated.length, (model.config().max_positions - kEnds) / options.repeated.repeats);

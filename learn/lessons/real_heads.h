@@ -1,5 +1,5 @@
-// The parts of the lesson real-heads, a file each: the weights of one head and its score, names and
-// entropies of all heads, and what changes when heads are switched off.
+// The parts of the lesson real-heads, one file each: the weights of one head and its score, names
+// and entropies of all heads, and the changes when heads are switched off.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace heed::learn::real_heads_lesson {
 
-// The model, and what was found out about its heads.
+// The model and the scores of its heads.
 struct Subject {
   models::Model model;
   inspect::HeadScores scores;  // on the lesson's texts and on repeated tokens
 };
 
-// The head that follows a pattern most.
+// The head with the highest score of a pattern.
 struct BestHead {
   inspect::TokenPattern pattern;
   bool is_repeated = false;  // scored on repeated tokens
@@ -30,16 +30,16 @@ struct BestHead {
   bool is_named() const { return num_named > 0; }
 };
 
-// One for each pattern for which there is a row to score, in the order of the scores.
+// Returns one head for each pattern that has a row to score, in the order of the scores.
 std::vector<BestHead> best_heads(const inspect::HeadScores& scores);
 
-// The best head of a pattern. Throws std::out_of_range where no row has it.
+// Returns the best head of a pattern. Throws std::out_of_range where no row has the pattern.
 BestHead best_head_of(const inspect::HeadScores& scores, const std::string& pattern);
 
-// "4.10": layer and head, both counted from 0.
+// Returns layer and head, counted from 0: "4.10".
 std::string name_of(models::HeadIndex head);
 
-// The weights of a head in a reading: [num_tokens, num_tokens].
+// Returns the weights of a head in a reading: [num_tokens, num_tokens].
 FloatView weights_of_head(const inspect::ModelReading& reading, models::HeadIndex head);
 
 void show_weights(Report& report, const Subject& subject);

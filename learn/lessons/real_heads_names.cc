@@ -1,4 +1,4 @@
-// The lesson real-heads: names that heads earn, and how broad they look.
+// The lesson real-heads: the names that heads earn, and the entropies of heads.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,8 @@ std::int64_t count_named(const std::vector<inspect::HeadRole>& roles, const std:
                        [&](const inspect::HeadRole& role) { return role.name == name; });
 }
 
-// The head of `scored` with the highest score of a pattern; without a row its `found.rows` is 0.
+// Returns the head of `scored` with the highest score of a pattern; `found.rows` is 0 if no row has
+// it.
 BestHead best_among(const inspect::ScoredTexts& scored, std::size_t pattern) {
   BestHead best{.pattern = scored.patterns[pattern]};
   for (std::size_t layer = 0; layer < scored.layers.size(); ++layer) {
@@ -39,7 +40,7 @@ BestHead best_among(const inspect::ScoredTexts& scored, std::size_t pattern) {
 void add_best(const inspect::ScoredTexts& scored, bool is_repeated,
               const std::vector<inspect::HeadRole>& roles, std::vector<BestHead>& all) {
   for (std::size_t i = 0; i < scored.patterns.size(); ++i) {
-    // Texts have duplicates by chance: repeated tokens tell more.
+    // Skipped: texts contain duplicates by chance, so repeated tokens are the better test.
     if (!is_repeated && is_of_repeated(scored.patterns[i])) continue;
     BestHead best = best_among(scored, i);
     if (best.found.rows == 0) continue;
@@ -70,7 +71,7 @@ BestHead best_head_of(const inspect::HeadScores& scores, const std::string& patt
 
 namespace {
 
-// What head_roles() names for other reasons than a pattern.
+// Shows the heads that head_roles() names for reasons other than a pattern.
 void show_other_names(Report& report, const std::vector<inspect::HeadRole>& roles) {
   for (const char* name : {"positional", "constant offset", "broad"}) {
     std::vector<std::string> heads;
@@ -141,7 +142,7 @@ void show_names(Report& report, const Subject& subject) {
 
 namespace {
 
-// Entropies of a layer's heads: means over the rows of all texts.
+// The entropies of a layer's heads, averaged over the rows of all texts.
 struct LayerEntropies {
   std::vector<double> heads;
 

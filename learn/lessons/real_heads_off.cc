@@ -1,4 +1,4 @@
-// The lesson real-heads: what changes when heads are switched off, and the exercises.
+// The lesson real-heads: the changes when heads are switched off, and the exercises.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ double cosine(FloatView a, FloatView b) {
   return ab / std::sqrt(aa * bb);
 }
 
-// The sentences as the model leaves them while some heads are off.
+// The final vectors of the sentences while some heads are off.
 class Outcome {
  public:
   Outcome(const models::Model& model, const HeadList& off) {
@@ -52,7 +52,7 @@ class Outcome {
     }
   }
 
-  // 1 − the cosine of the final vectors of a token, its mean over all tokens.
+  // Returns the mean over all tokens of 1 − the cosine of a token's two final vectors.
   double change_from(const Outcome& other) const {
     double sum = 0;
     for (std::int64_t t = 0; t < states_.extent(0); ++t) {
@@ -61,7 +61,7 @@ class Outcome {
     return sum / static_cast<double>(states_.extent(0));
   }
 
-  // The cosine of the mean vectors of the first sentence and another.
+  // Returns the cosine of the mean vectors of the first sentence and another.
   double similarity(std::int64_t other) const {
     return cosine(vectors_.view().select(0, 0), vectors_.view().select(0, other));
   }
@@ -86,7 +86,7 @@ HeadList all_heads(const models::ModelConfig& config) {
   return heads;
 }
 
-// The best heads of the patterns that make most sense alone, each head once.
+// Returns the best heads of the patterns that are most meaningful alone, each head once.
 std::vector<BestHead> chosen_heads(const inspect::HeadScores& scores) {
   const std::set<std::string> names{inspect::previous_token().name, inspect::next_token().name,
                                     inspect::first_token().name, inspect::duplicate_token().name,
@@ -101,7 +101,7 @@ std::vector<BestHead> chosen_heads(const inspect::HeadScores& scores) {
   return chosen;
 }
 
-// Prints and records what happens without some heads.
+// Prints and records the changes without some heads.
 class OffTable {
  public:
   OffTable(Report& report, const Subject& subject)
@@ -128,12 +128,12 @@ class OffTable {
     if (off.size() == 1) rows_.back()["rank"] = rank_of(change);
   }
 
-  // Of each head alone.
+  // The change without each head alone.
   const std::vector<double>& changes() const { return changes_; }
   const nlohmann::json& rows() const { return rows_; }
 
  private:
-  // 1 for the head whose absence changes most.
+  // Returns the rank of a change; 1 is the largest.
   std::int64_t rank_of(double change) const {
     return 1 + std::count_if(changes_.begin(), changes_.end(),
                              [change](double other) { return other > change; });
@@ -190,12 +190,12 @@ void show_switched_off(Report& report, const Subject& subject) {
 
 namespace {
 
-// What a head adds to the tokens, by where it comes from.
+// The contributions of a head to the tokens, by the key they come from.
 struct FirstTokenShare {
   double weight = 0;      // the mean weight of the first token
-  double first_norm = 0;  // the length of its value
-  double other_norm = 0;  // the mean length of the values of the others
-  double share = 0;       // of Σ w ‖v‖ that is the first token's
+  double first_norm = 0;  // the norm of its value
+  double other_norm = 0;  // the mean norm of the values of the others
+  double share = 0;       // the first token's part of Σ w ‖v‖
 };
 
 FirstTokenShare share_of_first(const models::AttentionCall& call, std::int64_t head) {

@@ -25,7 +25,7 @@ double product(DoubleView a, DoubleView b) {
   return sum;
 }
 
-// Σ cos(distance · ωᵢ), which PE(m) · PE(m + distance) is.
+// Returns Σ cos(distance · ωᵢ), which equals PE(m) · PE(m + distance).
 double sum_of_cosines(DoubleView frequencies, std::int64_t distance) {
   double sum = 0;
   for (std::int64_t i = 0; i < frequencies.extent(0); ++i) {
@@ -63,7 +63,7 @@ double largest_error_of_products(DoubleView table, DoubleView frequencies) {
   return largest;
 }
 
-// A pair of dimensions as a point; turning it by `angle` moves a position on.
+// A pair of dimensions as a point. Rotating it by `angle` advances the position.
 struct Pair {
   double sine;
   double cosine;
@@ -122,7 +122,7 @@ void show_rotations(Report& report, DoubleView table, DoubleView frequencies) {
       table.extent(0), frequencies.extent(0), error);
 }
 
-// What a layer makes of it: its projections stand between the two encodings.
+// Shows the score in a layer, whose projections come between the two encodings.
 void show_projected(Report& report) {
   constexpr std::int64_t kDistance = 3;
   TorchGenerator generator(0);
@@ -185,7 +185,7 @@ Point turned(const Point& point, double angle) {
 constexpr Point kQuery{1, 0.5};
 constexpr Point kKey{0.3, 0.8};
 
-// `point` at the positions 0 … length − 1, turned by heed: [1, 1, length, 2].
+// Returns `point` at the positions 0 … length − 1, rotated by heed: [1, 1, length, 2].
 Tensor<double> turned_by_heed(const Point& point, std::int64_t length) {
   Tensor<double> points({1, 1, length, 2});
   for (std::int64_t p = 0; p < length; ++p) {
@@ -233,7 +233,7 @@ void show_by_hand(Report& report) {
       error);
 }
 
-// Products of one query and one key, drawn from seed 0, at all places.
+// The products of one query and one key, drawn with seed 0, at all positions.
 struct TurnedProducts {
   static constexpr std::int64_t kDistance = 5;
 
@@ -258,8 +258,8 @@ struct TurnedProducts {
     }
   }
 
-  double at_distance = 0;  // of a query kDistance places behind the key
-  double change = 0;       // at most, where both move on by one place
+  double at_distance = 0;  // of a query kDistance positions after the key
+  double change = 0;       // the maximum change if both advance by one position
 };
 
 void show_rotary(Report& report) {

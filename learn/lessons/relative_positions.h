@@ -1,5 +1,5 @@
-// The parts of the lesson relative-positions, a file each: why absolute positions say distances,
-// and how scores depend on the distance for each kind of positions.
+// The parts of the lesson relative-positions, one file each: why absolute positions express
+// distances, and how scores depend on the distance for each kind of positions.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@ namespace heed::learn::relative_positions_lesson {
 
 inline constexpr std::int64_t kWidth = 32;      // of vectors, queries and keys
 inline constexpr std::int64_t kTrained = 128;   // positions in a training sequence
-inline constexpr std::int64_t kLongest = 1024;  // positions that are asked for
-inline constexpr std::int64_t kClipped = 32;    // the furthest distance that clip tells apart
-inline constexpr std::int64_t kShownHead = 2;   // whose slope ALiBi has, of kHeads
+inline constexpr std::int64_t kLongest = 1024;  // positions that are tested
+inline constexpr std::int64_t kClipped = 32;    // the largest distance that clip distinguishes
+inline constexpr std::int64_t kShownHead = 2;   // the head, of kHeads, whose ALiBi slope is shown
 inline constexpr std::int64_t kHeads = 4;
 
-// The score of one pair of content, the same at every place, as positions change it.
+// A kind of positions: its effect on the score of a query and a key with the same content
+// everywhere.
 struct Kind {
   std::string name;
   std::string equation;
-  // Element j is the score of the query at `position` and the key j places before it.
+  // Element j is the score of the query at `position` and the key j positions before it.
   std::function<std::vector<double>(std::int64_t position)> scores;
-  bool ends = false;  // whether there are no positions beyond kTrained
+  bool ends = false;  // true if there are no positions beyond kTrained
 };
 std::vector<Kind> all_kinds();
 
-// Lines of a table with a column for each distance: its head, and the scores that there are.
+// Return lines of a table with a column for each distance: the head, and the scores that exist.
 std::string head_of(std::span<const std::size_t> distances);
 std::string line_of(std::string_view name, const std::vector<double>& scores,
                     std::span<const std::size_t> distances);

@@ -1,4 +1,5 @@
-// The lesson relative-positions: beyond the length of training, and what each kind learns.
+// The lesson relative-positions: beyond the training length, and the learned parameters of each
+// kind.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,7 +45,7 @@ void show_end(Report& report) {
   }
 }
 
-// The distance at which each entry is used first, of keys before the query.
+// Returns, for each bucket, the smallest distance to a key before the query that uses it.
 std::vector<std::int64_t> beginnings(const RelativeBuckets& buckets) {
   std::vector<std::int64_t> first;
   std::int64_t previous = -1;
@@ -95,8 +96,8 @@ void show_angles(Report& report) {
       longest, kLongest - 1, kScaling.factor, interpolated);
 }
 
-// The part of its weights that the last query of kLongest gives to the nearest kTrained keys, all
-// being alike in content.
+// Returns the part of the weights that the last of kLongest queries gives to the nearest kTrained
+// keys, if all keys have the same content.
 double share_of_near_keys(DoubleView slope) {
   const Tensor<double> nothing({1, 1, kLongest, 1});
   const AttentionRow last{0, 0, kLongest - 1};

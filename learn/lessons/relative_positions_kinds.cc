@@ -18,8 +18,8 @@
 
 namespace heed::learn::relative_positions_lesson {
 
-// What attention makes of the score of the query [width] at `position` and the keys [positions,
-// width] at 0 … position, the nearest first.
+// Returns attention's scores, with all terms added, of the query [width] at `position` and the keys
+// [positions, width] at 0 … position, the nearest first.
 std::vector<double> scores_by_distance(DoubleView query, DoubleView keys, std::int64_t position,
                                        AttentionOptions64 options = {}) {
   const DoubleView row = query.to_rank(4);
@@ -30,7 +30,7 @@ std::vector<double> scores_by_distance(DoubleView query, DoubleView keys, std::i
   return {result.elements().rbegin(), result.elements().rend()};
 }
 
-// Where content plays no part, queries and keys are 0.
+// Returns the added terms alone: queries and keys are 0.
 std::vector<double> terms_by_distance(std::int64_t position, const AttentionOptions64& options) {
   const Tensor<double> nothing({kLongest, kWidth});
   return scores_by_distance(nothing.view().slice(0, 0, 1), nothing, position, options);
@@ -48,7 +48,7 @@ Kind encoding(std::string name, Tensor<double> table) {
           .ends = ends};
 }
 
-// Query and key are one drawn vector.
+// Uses one drawn vector as query and as key.
 Kind rotary() {
   TorchGenerator generator(0);
   const auto caches = rotary_caches<double>(kLongest, kWidth);
@@ -105,7 +105,7 @@ std::vector<Kind> all_kinds() {
           shaw()};
 }
 
-// How much a score depends on where the query stands, other than by the distance.
+// Returns how much a score at a fixed distance depends on the position of the query.
 double change_by_place(const Kind& kind) {
   const auto last = kind.scores(kTrained - 1);
   double change = 0;

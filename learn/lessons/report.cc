@@ -12,7 +12,7 @@ namespace heed::learn {
 
 namespace {
 
-// JSON has no name for what is not finite.
+// Non-finite numbers become texts, because JSON has no name for them.
 template <class Real>
 nlohmann::json number(Real value) {
   if (std::isnan(value)) return "nan";
@@ -20,7 +20,7 @@ nlohmann::json number(Real value) {
   return value;
 }
 
-// Nested lists of numbers, as deep as the tensor's rank.
+// Returns nested lists of numbers, as deep as the tensor's rank.
 template <class Real>
 nlohmann::json recorded_lists(TensorView<const Real> view) {
   if (view.rank() == 0) return number(*view.data());
@@ -38,7 +38,7 @@ nlohmann::json with_names_for_nonfinite(nlohmann::json value) {
   return value;
 }
 
-// A matrix instead of [1, 1, rows, columns].
+// Drops leading extents of 1: [1, 1, rows, columns] becomes a matrix.
 template <class Real>
 TensorView<const Real> without_leading_ones(TensorView<const Real> view) {
   while (view.rank() > 2 && view.extent(0) == 1) view = view.select(0, 0);
@@ -58,7 +58,7 @@ std::string indented(const std::string& block) {
   return result;
 }
 
-// "[1 2 3 4]" on lines of at most `width` columns, broken between numbers.
+// Breaks a line such as "[1 2 3 4]" between numbers into lines of at most `width` columns.
 std::string broken(const std::string& line, int width) {
   std::string result;
   int used = 0;

@@ -1,5 +1,4 @@
-// What a lesson says and shows: text for a reader, the same numbers by name for a program, and a
-// picture.
+// The output of a lesson: text for a reader, the same numbers by name for a program, and a picture.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,61 +16,61 @@
 
 namespace heed::learn {
 
-// A picture on a light or a dark ground.
+// Draws a picture with a light or a dark background.
 using Drawing = std::function<Figure(Theme)>;
 
 class Report {
  public:
-  // Of a lesson that is printed in this style.
+  // Makes a report of a lesson that is printed in `style`.
   explicit Report(const TerminalStyle& style = {}) : style_(style) {}
   const TerminalStyle& style() const { return style_; }
 
-  // A line as it stands, a formula or a row of a table, formatted as by fmt::format; say() alone is
-  // an empty line.
+  // Prints a line unchanged, a formula or a row of a table, formatted as by fmt::format. say()
+  // without arguments prints an empty line.
   template <class... Arguments>
   void say(fmt::format_string<Arguments...> line, Arguments&&... arguments) {
     text_ += fmt::format(line, std::forward<Arguments>(arguments)...) + '\n';
   }
   void say() { text_ += '\n'; }
 
-  // The same for text of any length, on lines as wide as the style allows.
+  // Prints text of any length, broken into lines of the style's width.
   template <class... Arguments>
   void paragraph(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
     say_wrapped(fmt::format(text, std::forward<Arguments>(arguments)...), "");
   }
-  // As an item of a list.
+  // Prints text as an item of a list.
   template <class... Arguments>
   void item(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
     say_wrapped(fmt::format(text, std::forward<Arguments>(arguments)...), "- ");
   }
 
-  // Matrices [count, rows, columns] of weights as pictures with titles, each column so many columns
-  // of the terminal wide, next to each other as far as the style's width goes.
+  // Prints matrices [count, rows, columns] of weights as heatmaps with titles, each column `cell`
+  // terminal columns wide, as many next to each other as the style's width allows.
   void heatmaps(const std::vector<std::string>& titles, FloatView matrices, int cell);
 
-  // A numbered step with its title.
+  // Prints the title of a numbered step.
   void step(std::string_view title);
 
-  // A vector or matrix under `title` with so many decimals, recorded as values()[name]. Leading
-  // extents of 1 are dropped: the scores of one batch entry and one head are a matrix. A vector
-  // that is too long for a line takes several.
+  // Prints a vector or matrix under `title` with `decimals` decimals and records it as
+  // values()[name]. Leading extents of 1 are dropped: the scores of one batch entry and one head
+  // are a matrix. A vector that is too long for a line takes several.
   void show(const std::string& name, std::string_view title, FloatView values, int decimals = 4,
             const std::vector<std::string>& row_labels = {});
   void show(const std::string& name, std::string_view title, DoubleView values, int decimals = 4,
             const std::vector<std::string>& row_labels = {});
 
-  // The sums of the rows of a matrix of weights.
+  // Prints the row sums of a matrix of weights.
   void show_row_sums(const std::string& name, FloatView weights);
   void show_row_sums(const std::string& name, DoubleView weights);
 
-  // Recorded without being printed: what the text mentions in passing. Numbers keep every digit;
-  // those that are not finite become "nan", "inf" and "-inf".
+  // Records a value without printing it, for numbers that the text mentions. Numbers keep every
+  // digit; non-finite ones become "nan", "inf" and "-inf".
   void record(const std::string& name, nlohmann::json value);
   void record(const std::string& name, FloatView values);
   void record(const std::string& name, DoubleView values);
   void record(const std::string& name, const Shape& shape);
 
-  // The picture of the lesson, which each lesson has. It is drawn only when it is asked for.
+  // Sets the picture, which each lesson has. It is drawn only on request.
   void draw(Drawing drawing) { drawing_ = std::move(drawing); }
   const Drawing& drawing() const { return drawing_; }
 
@@ -83,7 +82,7 @@ class Report {
   void show_as(const std::string& name, std::string_view title, TensorView<const Real> values,
                int decimals, const std::vector<std::string>& row_labels);
 
-  // The lines after the first are indented as far as `mark` is wide.
+  // Indents the lines after the first by the width of `mark`.
   void say_wrapped(const std::string& text, const std::string& mark);
 
   TerminalStyle style_;

@@ -44,7 +44,7 @@ void show_operations(Report& report) {
       2 * kWidth);
 }
 
-// How much the last output depends on each input, by distance: |∂ Σ out / ∂ x|.
+// Returns the dependence of the last output on each input, by distance: |∂ Σ out / ∂ x|.
 std::vector<double> gradient_norms(const nn::Variable<>& x, const nn::Variable<>& out,
                                    std::span<const std::int64_t> distances) {
   const std::int64_t last = x.extent(1) - 1;
@@ -61,7 +61,7 @@ std::vector<double> gradient_norms(const nn::Variable<>& x, const nn::Variable<>
   return norms;
 }
 
-// The gradients by distance, a curve for each layer.
+// Returns the gradients by distance, one curve for each layer.
 std::array<Curve, 2> show_path(Report& report) {
   report.step("Path length: what is left of a word on its way");
   constexpr std::int64_t kDistances[] = {0, 1, 2, 4, 8, 16, 32, 64};

@@ -30,7 +30,7 @@ void count_parameters(Report& report, std::int64_t in_table, std::int64_t in_att
   report.say("  together                                {:3}", in_table + in_attention);
 }
 
-// The steps inside, with one head. Returns weights V.
+// Shows the computation with one head step by step. Returns weights · V.
 Tensor<float> show_steps(Report& report, FloatView x,
                          const AttentionParameters<float>& parameters) {
   report.step("Project");

@@ -18,7 +18,7 @@ constexpr std::int64_t kDraws = 2000;
 
 double root(std::int64_t head_dim) { return std::sqrt(static_cast<double>(head_dim)); }
 
-// `count` dot products of normal vectors: one query and one key in each batch entry.
+// Returns `count` dot products of normal vectors: one query and one key per batch entry.
 Tensor<float> dot_products(TorchGenerator& generator, std::int64_t count, std::int64_t head_dim) {
   const Shape shape{count, 1, 1, head_dim};
   const auto query = generator.randn(shape);
@@ -26,7 +26,7 @@ Tensor<float> dot_products(TorchGenerator& generator, std::int64_t count, std::i
   return reference::attention(query, key, key, {.scale = 1.0F}, Keep::kScores).scores;
 }
 
-// How far dot products are from 0, before and after scaling: a curve each over dₖ.
+// Returns the standard deviations of dot products before and after scaling, one curve each over dₖ.
 std::array<Curve, 2> show_growth(Report& report) {
   report.step("A dot product grows with the number of its terms");
   report.paragraph(
@@ -110,7 +110,7 @@ Bars bars_of(const char* name, const Tensor<float>& weights) {
   return {name, {weights.elements().begin(), weights.elements().end()}};
 }
 
-// The weights of eight keys without scaling and with it.
+// Returns the weights of eight keys, without and with scaling.
 std::array<Bars, 2> show_in_attention(Report& report) {
   report.step("The same in attention: one query, eight keys, dₖ = 512");
   TorchGenerator generator(42);

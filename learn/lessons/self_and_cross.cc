@@ -18,7 +18,7 @@ void say_shape(Report& report, const std::string& name, std::string_view text, c
   report.record(name, shape);
 }
 
-// A message, indented and broken between words.
+// Prints a message indented and broken between words.
 void say_quoted(Report& report, const std::string& message) {
   std::istringstream words(message);
   std::string line;
@@ -32,8 +32,8 @@ void say_quoted(Report& report, const std::string& message) {
 
 struct Sequences {
   AttentionParameters<float> parameters;
-  Tensor<float> written;  // [2, 4, 64]: what is being written
-  Tensor<float> read;     // [2, 6, 64]: what was read
+  Tensor<float> written;  // [2, 4, 64]: the sequence being written
+  Tensor<float> read;     // [2, 6, 64]: the sequence that was read
 };
 
 Sequences draw_sequences() {

@@ -63,7 +63,7 @@ void show_architecture(Report& report) {
   report.record("first_weights", weights.view().select(0, 0).select(0, 0).select(0, 0));
 }
 
-// An alignment that nobody measured.
+// The words of an invented alignment.
 const std::vector<std::string> kSource{"The", "cat", "sat", "on", "the", "mat", "."};
 const std::vector<std::string> kTarget{"Le", "chat", "était", "assis", "sur", "le", "tapis", "."};
 

@@ -9,7 +9,7 @@
 namespace heed::learn {
 
 // Four heads over ten tokens of width 64 with positions under a causal mask, as PyTorch draws it
-// after manual_seed(0): one projection for query, key and value together, and no biases.
+// after manual_seed(0): one joint projection for query, key and value, and no biases.
 struct ShortSequence {
   ShortSequence();
 

@@ -13,7 +13,7 @@ namespace heed::learn {
 
 namespace softmax_lesson {
 
-constexpr int kNumpyDecimals = 8;  // what NumPy prints
+constexpr int kNumpyDecimals = 8;  // as many as NumPy prints
 
 template <class Function>
 Tensor<double> map(const Tensor<double>& values, Function function) {
@@ -105,7 +105,7 @@ void hidden_score(Report& report) {
       "not there: this is all that a mask does.");
 }
 
-// The weights of a few scores, a bar for each.
+// Draws the weights of a few scores, one bar for each.
 Figure draw_scores(const Tensor<double>& scores, Theme theme) {
   std::vector<std::string> names;
   std::string title = "z =";

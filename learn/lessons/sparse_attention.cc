@@ -1,4 +1,4 @@
-// The lesson sparse-attention: patterns by name, combined, and what they cost.
+// The lesson sparse-attention: named patterns, their combinations, and their cost.
 #include "lessons/sparse_attention.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace heed::learn {
 
 namespace sparse_attention_lesson {
 
-constexpr std::int64_t kSmall = 16;  // the length of masks that are drawn
+constexpr std::int64_t kSmall = 16;  // the length of drawn masks
 
 ScoreShape square(std::int64_t length) { return {.q_len = length, .kv_len = length}; }
 
@@ -29,7 +29,7 @@ double share_of_pairs(std::int64_t pairs, std::int64_t length) {
 
 Pattern parsed(const std::string& text) { return {text, parse_mask(text)}; }
 
-// Rows of 4 queries by columns of 4 keys.
+// Returns a mask of blocks of 4 queries and 4 keys.
 Pattern own_blocks() {
   const Mask mask = Mask::blocks({.q_len = kSmall,
                                   .kv_len = kSmall,
@@ -165,12 +165,12 @@ void show_combinations(Report& report) {
   }
 }
 
-// Visible pairs at length T, a multiple of what the mask counts in, by an equation.
+// The number of visible pairs at length T, by an equation. T is a multiple of the mask's unit.
 struct Cost {
   std::string_view mask;
   std::string_view equation;
   std::int64_t (*pairs)(std::int64_t length);
-  bool is_bound = false;  // not more pairs than the equation says
+  bool is_bound = false;  // the equation is an upper bound
 };
 
 constexpr std::string_view kWindow = "sliding_window(64, 64)";

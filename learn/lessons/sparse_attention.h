@@ -1,5 +1,5 @@
-// The parts of the lesson sparse-attention, a file each: patterns and what they cost, how far
-// information travels through layers, and the blocks that queries choose.
+// The parts of the lesson sparse-attention, one file each: patterns and their cost, how far
+// information travels through layers, and the blocks that queries select.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace heed::learn::sparse_attention_lesson {
 
-// A mask under the text that it prints itself as.
+// A mask and the text of its expression.
 struct Pattern {
   std::string name;
   Mask mask;
 };
 Pattern parsed(const std::string& text);
 
-// Small masks next to each other, three in a row: name, visible pairs and their share, lines.
+// Prints small masks next to each other, three per row: name, visible pairs and their share, lines.
 void show_side_by_side(Report& report, const std::vector<Pattern>& patterns, std::int64_t length);
 
 void show_patterns(Report& report);

@@ -1,4 +1,4 @@
-// The lesson sparse-attention: blocks that queries choose, and masked against dense attention.
+// The lesson sparse-attention: blocks that queries select, and masked compared to dense attention.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,12 +25,12 @@ const Tensor<float>& small_queries() {
   return queries;
 }
 
-// Blocks 0 and 2 have one mean, (1, 0); that of block 1 is (0, 1), that of block 3 (9, 9).
+// Blocks 0 and 2 have the mean (1, 0), block 1 has (0, 1) and block 3 has (9, 9).
 Tensor<float> small_keys() {
   return {{1, 1, kTokens, 2}, {2, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, -1, 9, 9, 9, 9}};
 }
 
-// q · mean(k of the block), in plain loops.
+// Computes q · mean(k of the block) in plain loops.
 double affinity(const Tensor<float>& keys, std::int64_t q, std::int64_t block) {
   double sum = 0;
   for (std::int64_t k = block * kBlock; k < (block + 1) * kBlock; ++k) {
@@ -74,8 +74,8 @@ std::int64_t num_that_chose(const BlockLayout& layout, std::int32_t block) {
   return std::count(layout.columns.begin(), layout.columns.end(), block);
 }
 
-// What becomes of the choice when the last block, which is most like every query, is another, and
-// when queries may look ahead.
+// Shows the selection when the last block, which is most similar to every query, changes, and when
+// queries may look ahead.
 void show_no_future(Report& report, const Tensor<float>& keys, const SelectBlocksOptions& options) {
   constexpr auto kLast = static_cast<std::int32_t>(kBlocks - 1);
   Tensor<float> others = keys;
@@ -122,7 +122,7 @@ void show_selection(Report& report) {
   show_no_future(report, keys, kOptions);
 }
 
-// softmax(Q Kᵀ / √d + added) V of all pairs, in double and in plain loops.
+// Computes softmax(Q Kᵀ / √d + added) V of all pairs, in double and in plain loops.
 Tensor<float> dense(const Tensor<float>& query, const Tensor<float>& key,
                     const Tensor<float>& value, const Tensor<float>& added) {
   const Shape& shape = query.shape();

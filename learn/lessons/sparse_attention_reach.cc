@@ -14,12 +14,13 @@
 
 namespace heed::learn::sparse_attention_lesson {
 
-// Which inputs each position depends on, a row of bits for each.
+// The inputs on which each position depends, one row of bits per position.
 class Reach {
  public:
   static constexpr std::size_t kLongest = 256;
 
-  // After no layer, each on itself. A layer adds what it computes to what was there.
+  // Starts before the first layer: each position depends on itself. Layers have residual
+  // connections.
   Reach(const Mask& mask, std::int64_t length)
       : rows_(static_cast<std::size_t>(length)), layer_(rows_.size()) {
     const auto visible = materialize_allow(mask, {.q_len = length, .kv_len = length});
@@ -31,7 +32,7 @@ class Reach {
     }
   }
 
-  // One more layer: the product of the mask's matrix with this one, in which 1 + 1 is 1.
+  // Applies one more layer: a boolean product of the mask's matrix with this one.
   void add_layer() {
     std::vector<Row> next(rows_.size());
     for (std::size_t q = 0; q < rows_.size(); ++q) {
@@ -42,7 +43,7 @@ class Reach {
     rows_ = std::move(next);
   }
 
-  // Whether each position depends on all, or where causal on all up to it.
+  // True if each position depends on all positions, or if causal on all up to its own.
   bool is_complete(bool is_causal) const {
     for (std::size_t q = 0; q < rows_.size(); ++q) {
       if (rows_[q].count() != (is_causal ? q + 1 : rows_.size())) return false;
@@ -50,7 +51,7 @@ class Reach {
     return true;
   }
 
-  // How far before the last position the furthest input stands that it depends on.
+  // Returns the distance from the last position to the furthest input on which it depends.
   std::int64_t distance_of_last() const {
     std::size_t first = 0;
     while (!rows_.back()[first]) ++first;
@@ -65,8 +66,8 @@ class Reach {
   std::vector<Row> layer_;
 };
 
-// How many layers it takes until each position depends on all that are to be seen; none where more
-// layers add nothing before.
+// Returns the number of layers until each position depends on all that it should; empty if further
+// layers stop adding positions before that.
 std::optional<std::int64_t> layers_to_see_all(const Mask& mask, std::int64_t length,
                                               bool is_causal) {
   Reach reach(mask, length);
@@ -129,7 +130,7 @@ void show_reach(Report& report) {
       "blocks somewhat.");
 }
 
-// So many layers of attention under one mask, of which each is the next one's input.
+// Applies `layers` layers of attention under one mask, each on the output of the previous.
 Tensor<double> through_layers(Tensor<double> x, const Mask& mask, std::int64_t layers) {
   for (std::int64_t layer = 0; layer < layers; ++layer) x = attention(x, x, x, {.mask = mask});
   return x;
@@ -137,7 +138,7 @@ Tensor<double> through_layers(Tensor<double> x, const Mask& mask, std::int64_t l
 
 constexpr std::int64_t kText = 64;  // tokens of the text below
 
-// The largest change of the last output when the token `gap` places before it is another.
+// Returns the largest change of the last output when the token `gap` positions before it changes.
 double change_of_last(const Mask& mask, std::int64_t layers, std::int64_t gap) {
   TorchGenerator generator(0);
   auto x = generator.randn<double>({1, 1, kText, 8});

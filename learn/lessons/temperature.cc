@@ -16,7 +16,7 @@ struct Inputs {
   Tensor<float> value;
 };
 
-// PyTorch's torch.manual_seed(42), then torch.randn(1, 4, 8) three times.
+// Draws torch.randn(1, 4, 8) three times after torch.manual_seed(42).
 Inputs draw_inputs() {
   TorchGenerator generator(42);
   auto query = generator.randn({1, 1, 4, 8});

@@ -1,4 +1,4 @@
-// A model that learns to copy, small enough to be trained while a reader waits.
+// A model that learns to copy, small enough to train while a reader waits.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace heed::learn {
 
-// One layer of 4 heads, width 32, drawn from seed 0, which is to repeat 5 of 8 symbols.
+// One layer of 4 heads and width 32, drawn with seed 0, which learns to repeat 5 of 8 symbols.
 class TinyCopy {
  public:
   explicit TinyCopy(const std::string& positions = "sinusoidal");
 
-  // So many steps of AdamW on 32 sequences each; returns the loss of each.
+  // Trains for `steps` steps of AdamW on 32 sequences each; returns the loss of each step.
   std::vector<double> train(std::int64_t steps, double lr);
 
-  // Over 64 sequences that training never draws again.
+  // Returns the exact-match score on 64 sequences that training does not draw.
   double exact() { return train::token_score(*model_, probe_).exact_match; }
   inspect::MeasuredLayer measure() {
     return inspect::measure_layers(*model_, probe_.inputs).front();
@@ -34,8 +34,8 @@ class TinyCopy {
   tasks::TokenBatch probe_;
 };
 
-// The table of a layer's heads, its findings in a line each, and the similarity; recorded as
-// values()[name].
+// Prints a table of a layer's heads, their findings in a line each, and their similarity. Records
+// them as values()[name].
 void show_heads(Report& report, const std::string& name, const AttentionDiagnostics& diagnostics);
 
 }  // namespace heed::learn

@@ -1,4 +1,4 @@
-// Sequence-to-sequence models small enough to be trained while a reader waits.
+// Sequence-to-sequence models small enough to train while a reader waits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace heed::learn {
 struct TinyTask {
   explicit TinyTask(const tasks::Corpus& corpus);
 
-  // Sources and targets of some of its examples.
+  // Returns the sources and targets of some of the corpus's examples as ids.
   std::vector<nn::SequencePair> pairs_of(const std::vector<tasks::Example>& examples) const;
 
   tasks::Corpus corpus;
@@ -27,26 +27,25 @@ struct TinyTask {
   tasks::Vocabulary target;
 };
 
-// Letters to be written backwards, up to `max_length` of them.
+// Makes the task of reversing up to `max_length` letters.
 TinyTask tiny_reversal(std::int64_t max_length, std::int64_t train);
 
-// A recurrent model of width `d_model` with one layer and no dropout, drawn from seed 0.
+// Makes a recurrent model of width `d_model` with one layer and no dropout, drawn with seed 0.
 std::unique_ptr<nn::RecurrentSeq2Seq<>> tiny_model(const TinyTask& task,
                                                    nn::SourceAttention attention,
                                                    std::int64_t d_model);
 
-// How a training went.
+// The results of a training.
 struct TinyTraining {
   double loss = 0;               // of the last step
   double seconds = 0;            // measured
-  double tokens_per_second = 0;  // of targets
+  double tokens_per_second = 0;  // of target tokens
 };
 
-// So many steps of Adam, each on 32 examples of the training part.
+// Trains for `steps` steps of Adam, each on 32 training examples.
 TinyTraining train_tiny(nn::Seq2Seq<>& model, const TinyTask& task, std::int64_t steps, double lr);
 
-// How good is what a model writes, likeliest token by likeliest token; also by length, in groups of
-// `width`.
+// Scores the greedy translations of a model, in total and by source length in groups of `width`.
 tasks::TranslationScore score_tiny(nn::Seq2Seq<>& model, const TinyTask& task,
                                    const std::vector<tasks::Example>& examples, std::int64_t width);
 

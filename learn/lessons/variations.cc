@@ -13,8 +13,8 @@ namespace variations_lesson {
 
 using reference::Keep;
 
-// What the lesson running-example is made of: an embedding of `width` numbers
-// for each of four words, then four projections without biases.
+// The inputs of the lesson running-example: an embedding of `width` numbers for each of four words,
+// then four projections without biases.
 struct Example {
   Tensor<float> x;  // [1, 4, width]
   AttentionParameters<float> parameters;
@@ -30,13 +30,14 @@ Example draw_example(std::int64_t width) {
   return {std::move(x), attention_init(generator, width, width, false)};
 }
 
-// Scores and weights of x [T, C] with itself, under the causal mask: queries = keys = values = x.
+// Returns scores and weights of x [T, C] with itself under the causal mask: query = key = value =
+// x.
 reference::Result<float> attend_to_itself(const Tensor<float>& x) {
   const auto rows = x.view().to_rank(4);
   return reference::attention(rows, rows, rows, {.mask = causal()}, Keep::kScores | Keep::kWeights);
 }
 
-// Weights under the causal mask.
+// Returns a drawing of weights under the causal mask.
 DrawnMatrix causal_weights(const char* title, const Tensor<float>& weights) {
   DrawnMatrix drawn{.title = title, .values = matrix_from(weights.view())};
   const std::int64_t length = drawn.values.extent(0);
@@ -45,7 +46,7 @@ DrawnMatrix causal_weights(const char* title, const Tensor<float>& weights) {
   return drawn;
 }
 
-// The picture: equal scores, then the running example with its mask and without.
+// Draws the picture: equal scores, then the running example with its mask and without.
 void draw(Report& report) {
   const std::vector<std::string> words{"I", "love", "AI", "!"};
   auto equal = causal_weights("equal scores", attend_to_itself(Tensor<float>({4, 2})).weights);
