@@ -1,4 +1,4 @@
-# Everything a newcomer types. Each target first installs what is missing, then drives CMake and CTest: see HACKING.md.
+# The commands of the project. Each target installs what is missing, then runs CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
 .PHONY: help demo test build install uninstall models gallery wheel test-wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
 MAKEFLAGS += --no-print-directory
@@ -25,7 +25,7 @@ build: ## Build the command, build/release/heed
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
 
-# DESTDIR, which CMake reads, is put before PREFIX: for those who make packages.
+# For packagers: CMake reads DESTDIR and puts it before PREFIX.
 install: build ## Install the command, the library, its headers and the licence below PREFIX (/usr/local)
 	$(say) 'installing heed below $(DESTDIR)$(PREFIX)'
 	@cmake --install build/release --prefix '$(PREFIX)' >/dev/null
@@ -53,7 +53,7 @@ wheel: ## Build the Python package, a wheel in dist/
 test-wheel: wheel ## Install the wheel where there is NumPy alone, and use every part of it
 	@scripts/test-wheel dist/heed-*.whl
 
-# With assertions, which the release preset compiles out: they check every index into a tensor.
+# The preset keeps assertions, which check every index into a tensor; the release preset compiles them out.
 test: ## Build and run every test, the comparison with PyTorch and those in a browser among them
 	$(install) build test mpi python browser
 	@scripts/install-python

@@ -1,5 +1,5 @@
-# The libraries that those of heed_libraries link, each under one target. heedConfig.cmake includes this file too, so that a
-# consumer of static libraries finds the same targets.
+# The libraries that those of heed_libraries link, one target each. heedConfig.cmake includes this file too, so that a consumer
+# of static libraries finds the same targets.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(HWY REQUIRED)
@@ -15,7 +15,7 @@ if("models" IN_LIST heed_libraries AND NOT TARGET heed_utf8proc)
   target_link_libraries(heed_utf8proc INTERFACE PkgConfig::heed_utf8proc_pc)
 endif()
 
-# OpenBLAS where there is one, any other BLAS with the C interface where not; -DBLA_VENDOR=… decides otherwise.
+# OpenBLAS if it is installed, otherwise any BLAS with the C interface; -DBLA_VENDOR=… selects another.
 if("models" IN_LIST heed_libraries AND HEED_BUILD_NN AND NOT TARGET heed_blas)
   if(NOT DEFINED BLA_VENDOR)
     set(BLA_VENDOR OpenBLAS)
@@ -33,7 +33,7 @@ endif()
 
 if("figures" IN_LIST heed_libraries AND NOT TARGET heed_drawing)
   add_library(heed_drawing INTERFACE IMPORTED)
-  # The libraries without the folders of their headers, a dozen, which only the sources of figures are to see.
+  # Links the libraries without their dozen include folders, which only the sources of figures need.
   if(HEED_BUILD_FIGURES)
     pkg_check_modules(heed_pangocairo_pc REQUIRED pangocairo cairo-svg cairo-pdf cairo-png)
     target_link_libraries(heed_drawing INTERFACE ${heed_pangocairo_pc_LINK_LIBRARIES})

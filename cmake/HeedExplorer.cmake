@@ -1,5 +1,6 @@
-# The explorer's page as one C++ source: the files of src/viz/explorer joined, with the SHA-256 of what the page's
-# Content-Security-Policy allows to run. The order is that of use: a script may call those above it as it starts.
+# Makes one C++ source of the explorer's page: joins the files of src/viz/explorer and computes the SHA-256 hashes of the
+# scripts and styles that the page's Content-Security-Policy allows. The order is that of use: a script may call those before it
+# while it starts.
 set(heed_explorer_dir ${CMAKE_CURRENT_SOURCE_DIR}/src/viz/explorer)
 set(heed_explorer_scripts dom layers data attention color state painter figure heatmap arcs heads steps positions table
   controls export server pictures map main)
@@ -10,7 +11,7 @@ foreach(script IN LISTS heed_explorer_scripts)
 endforeach()
 foreach(file IN LISTS heed_explorer_files)
   file(READ ${heed_explorer_dir}/${file} text)
-  # What would end the element or the C++ literal too early, and what an HTML parser changes before it is hashed.
+  # Refuses text that would end the element or the C++ literal too early, or that an HTML parser changes before hashing it.
   foreach(forbidden "</scr" "</sty" "<!--" ")explorer\"" "\r")
     string(FIND "${text}" "${forbidden}" position)
     if(NOT position EQUAL -1 AND NOT file STREQUAL page.html)
@@ -20,7 +21,7 @@ foreach(file IN LISTS heed_explorer_files)
   if(file STREQUAL page.html)
     set(heed_explorer_page "${text}")
   elseif(file STREQUAL style.css)
-    # A page without a script follows the screen by the same colours.
+    # A page without a script follows the screen's theme with the same colours.
     string(REGEX MATCH ":root\\[data-theme=\"dark\"\\] {[^}]*}" heed_explorer_dark "${text}")
     if(heed_explorer_dark STREQUAL "")
       message(FATAL_ERROR "${heed_explorer_dir}/style.css has no rule for :root[data-theme=\"dark\"]")
@@ -29,7 +30,7 @@ foreach(file IN LISTS heed_explorer_files)
     set(heed_explorer_style "\n${text}@media (prefers-color-scheme: dark) {\n${heed_explorer_dark}\n}\n")
   else()
     string(APPEND heed_explorer_modules "${text}\n")
-    # One literal a script: compilers promise no more than 65,536 characters in one.
+    # One literal per script: compilers guarantee at most 65,536 characters in one.
     string(APPEND heed_explorer_literals "    R\"explorer(${text}\n)explorer\",\n")
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${heed_explorer_dir}/${file})

@@ -1,25 +1,25 @@
-# The flags of heed's own translation units: warnings, sanitizers, and floating point as it is written.
+# The flags of heed's own translation units: warnings, sanitizers, and floating point without contraction.
 add_library(heed_flags INTERFACE)
 target_compile_options(heed_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
   -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # GCC 12 sees overlapping copies in std::string's operator+ (its bug 105651), and with sanitizers uninitialised memory in
-  # std::regex (its bug 105562).
+  # False positives of GCC 12: overlapping copies in std::string's operator+ (its bug 105651), and with sanitizers uninitialised
+  # memory in std::regex (its bug 105562).
   target_compile_options(heed_flags INTERFACE -Wno-restrict)
   if(HEED_SANITIZE)
     target_compile_options(heed_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
 if(HEED_UNITY_BUILD)
-  # Files that are compiled together share the names of their anonymous namespaces; make lint looks at each file alone.
+  # Files that are compiled together share the names of their anonymous namespaces; make lint checks each file alone.
   target_compile_options(heed_flags INTERFACE -Wno-shadow)
 endif()
-# What turns some mistakes into an end of the program before they are of use to an attacker: canaries on the stack, checked
-# copies, and tables of functions that cannot be written to once the program runs.
+# Hardening that ends the program before an attacker can use a mistake: stack canaries, checked copies, and function tables that
+# are read-only at run time.
 target_compile_options(heed_flags INTERFACE -fstack-protector-strong)
 if(NOT HEED_SANITIZE)
-  # Needs an optimiser, and has other ideas than a sanitizer. Some compilers define it by themselves.
+  # Needs optimisation and conflicts with sanitizers. Some compilers define it by default.
   target_compile_options(heed_flags INTERFACE
     "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
 endif()
@@ -27,8 +27,8 @@ if(CMAKE_SYSTEM_NAME STREQUAL Linux)
   target_link_options(heed_flags INTERFACE LINKER:-z,relro LINKER:-z,now)
 endif()
 
-# heed_export_only(TARGET SCRIPT): a shared TARGET exports what the linker's version script says, and not the instances of
-# templates of other libraries, whose visibility is theirs.
+# heed_export_only(TARGET SCRIPT): a shared TARGET exports only the symbols of the linker's version script. Without it, template
+# instances of other libraries would be exported with their own visibility.
 function(heed_export_only target script)
   get_target_property(type ${target} TYPE)
   if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT type STREQUAL STATIC_LIBRARY)
@@ -37,8 +37,8 @@ function(heed_export_only target script)
   endif()
 endfunction()
 
-# heed_refuse_undefined(TARGET): a shared TARGET that uses what nothing defines does not link, rather than fail to load. A
-# sanitized one finds the sanitizer in the program.
+# heed_refuse_undefined(TARGET): linking a shared TARGET with undefined symbols fails, instead of loading it. A sanitized
+# library is exempt, because the program defines the sanitizer's symbols.
 function(heed_refuse_undefined target)
   get_target_property(type ${target} TYPE)
   if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT type STREQUAL STATIC_LIBRARY AND NOT HEED_SANITIZE)
@@ -46,7 +46,7 @@ function(heed_refuse_undefined target)
   endif()
 endfunction()
 
-# heed_refuse_undefined_in_extension(TARGET): the same of an extension of Python, whose own functions the interpreter defines.
+# heed_refuse_undefined_in_extension(TARGET): the check for a Python extension, whose Python symbols the interpreter defines.
 function(heed_refuse_undefined_in_extension target)
   if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT HEED_SANITIZE)
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM

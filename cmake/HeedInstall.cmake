@@ -1,6 +1,7 @@
-# What `cmake --install` lays down: the libraries, the headers of what was built and the licence, and the files by which CMake and
-# pkg-config find them. Each library is a component (`cmake --install … --component io`), with those it uses; what all need is in
-# that of attention. The command lays itself down. cmake/HeedUninstall.cmake takes everything away again.
+# The files that `cmake --install` installs: the libraries, the headers of the built libraries, the licence, and the package
+# files for CMake and pkg-config. Each library is a component (`cmake --install … --component io`), including those it uses;
+# files for all libraries are in the component attention. The command installs itself. cmake/HeedUninstall.cmake removes
+# everything.
 include(CMakePackageConfigHelpers)
 
 set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
@@ -26,7 +27,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/include/heed/attention.h ${PROJECT_SOURCE_DI
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/heed COMPONENT attention)
 install(EXPORT heed-targets FILE heedTargets.cmake NAMESPACE heed:: DESTINATION ${heed_package_dir} COMPONENT attention)
 if(NOT BUILD_SHARED_LIBS)
-  # A shared library has its dependencies inside; those who link a static one need them too.
+  # A shared library links its dependencies itself; users of a static library must link them.
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/HeedDependencies.cmake DESTINATION ${heed_package_dir} COMPONENT attention)
 endif()
 
@@ -37,11 +38,11 @@ write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
   DESTINATION ${heed_package_dir} COMPONENT attention)
 
-# What the libraries lack, as their headers are told.
+# The definitions that tell the headers what was not built.
 list(TRANSFORM heed_left_out PREPEND " -D" OUTPUT_VARIABLE heed_pc_definitions)
 list(JOIN heed_pc_definitions "" heed_pc_definitions)
 
-# heed_install_pc(NAME LIBS REQUIRES): <name>.pc, which links these libraries of heed's and requires these modules.
+# heed_install_pc(NAME LIBS REQUIRES COMPONENT): installs NAME.pc, which links LIBS and requires the modules REQUIRES.
 function(heed_install_pc name libs requires component)
   set(heed_pc_name ${name})
   set(heed_pc_libs "${libs}")

@@ -1,7 +1,7 @@
-# The libraries of heed: each has some rooms, which are folders of src and of include/heed, and uses the libraries before it.
+# The libraries of heed. Each consists of rooms, which are folders of src and include/heed, and uses libraries before it.
 #
-# Static libraries are one file each, so that a program links what it uses. A shared build has one file, libheed.so, of all that was
-# built: heed::attention and the others are names of it.
+# A static build has one file per library, so that a program links what it uses. A shared build has one file, libheed.so, with
+# everything that was built: heed::attention and the others are aliases of it.
 set(heed_all_libraries attention distributed io models figures train inspect)
 set(heed_rooms_attention core simd attention)
 set(heed_rooms_distributed distributed)
@@ -16,7 +16,7 @@ set(heed_uses_models distributed io)
 set(heed_uses_figures io)
 set(heed_uses_train models)
 set(heed_uses_inspect train figures)
-# What each links besides {fmt}, and what pkg-config calls it.
+# The libraries that each links besides {fmt}, and their names in pkg-config.
 set(heed_links_attention Threads::Threads hwy::hwy)
 set(heed_links_io ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 set(heed_links_models hwy::hwy heed_utf8proc $<TARGET_NAME_IF_EXISTS:heed_blas> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
@@ -32,7 +32,7 @@ endif()
 
 set(HEED_LIBRARIES "${heed_all_libraries}" CACHE STRING "Libraries to build, with those that they use: some of ${heed_all_libraries}")
 
-# Sets heed_libraries: those that are built, in the order above.
+# Sets heed_libraries to the libraries that are built, in the order above.
 set(heed_wanted "")
 set(heed_unseen attention ${HEED_LIBRARIES})
 while(heed_unseen)
@@ -53,11 +53,11 @@ foreach(library IN LISTS heed_libraries)
   endif()
 endforeach()
 
-# Files that are not compiled without layers, and those among the layers that models need nevertheless.
+# The files that are omitted without layers, and the files of layers that models need nevertheless.
 set(heed_files_of_nn "/src/nn/|/src/models/(causal_|character_model|setting|text_writer)")
 set(heed_files_without_nn "/src/nn/(past|ops/vector_loops)\\.cc$")
 
-# Sets heed_sources_<library> for all that are built.
+# Sets heed_sources_<library> for each library that is built.
 foreach(library IN LISTS heed_libraries)
   set(sources "")
   foreach(room IN LISTS heed_rooms_${library})
@@ -77,7 +77,7 @@ foreach(library IN LISTS heed_libraries)
   set(heed_sources_${library} ${sources})
 endforeach()
 
-# heed_compile_as_library(TARGET): whatever is compiled into a library is compiled in one way.
+# heed_compile_as_library(TARGET): the settings with which all sources of the libraries are compiled.
 function(heed_compile_as_library target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
@@ -87,12 +87,12 @@ function(heed_compile_as_library target)
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON
     UNITY_BUILD ${HEED_UNITY_BUILD} UNITY_BUILD_MODE GROUP)
   if(HEED_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # An anonymous namespace of an included file counts as one of a header.
+    # With GCC, an anonymous namespace of an included .cc file counts as one in a header.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
 
-# heed_add_library(LIBRARY DEPENDENCY...): the objects of a library, and the library of them: heed::<library>.
+# heed_add_library(LIBRARY DEPENDENCY...): adds the objects of a library and the library heed::<library> made of them.
 function(heed_add_library library)
   add_library(heed_${library}_objects OBJECT ${heed_sources_${library}})
   heed_compile_as_library(heed_${library}_objects)
@@ -115,7 +115,7 @@ function(heed_add_library library)
   add_library(heed::${library} ALIAS heed_${library})
 endfunction()
 
-# heed_describe(TARGET): what those who use a library need to see.
+# heed_describe(TARGET): sets what users of a library need: C++20, include folders and definitions.
 function(heed_describe target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
@@ -123,7 +123,7 @@ function(heed_describe target)
   target_compile_definitions(${target} PUBLIC ${heed_left_out})
 endfunction()
 
-# What the headers are told to leave out.
+# The definitions that tell the headers what was not built.
 set(heed_left_out "")
 foreach(library IN LISTS heed_all_libraries)
   if(NOT library IN_LIST heed_libraries)
@@ -141,7 +141,7 @@ if(NOT HEED_BUILD_FIGURES AND "figures" IN_LIST heed_libraries)
   list(APPEND heed_left_out HEED_WITHOUT_FIGURES)
 endif()
 
-# heed::heed is all that was built.
+# heed::heed links everything that was built.
 if(BUILD_SHARED_LIBS)
   add_library(heed SHARED)
   target_link_libraries(heed PRIVATE $<BUILD_INTERFACE:heed_flags> fmt::fmt)
@@ -149,7 +149,7 @@ if(BUILD_SHARED_LIBS)
   set_target_properties(heed PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 LINKER_LANGUAGE CXX)
   heed_export_only(heed ${PROJECT_SOURCE_DIR}/cmake/heed.exports)
   heed_refuse_undefined(heed)
-  # The pool's threads stay until the process ends, in the library's code.
+  # The pool's threads run the library's code until the process ends, so it must not be unloaded.
   target_link_options(heed PRIVATE LINKER:-z,nodelete)
 else()
   add_library(heed INTERFACE)

@@ -1,8 +1,8 @@
-# The licences of what a wheel carries, or was compiled with, as files of heed/licenses. For use at install time.
+# Collects the licences of libraries that a wheel contains or was compiled with in heed/licenses. Included at install time.
 
-# Debian's record of the package that a file comes from, and the common licences which that refers to.
+# Installs Debian's copyright record of the package that owns a file, and the common licences to which it refers.
 function(heed_install_debian_license file destination)
-  # Where /lib is a link to /usr/lib, packages may still say /lib.
+  # Where /lib is a link to /usr/lib, packages may still record /lib.
   string(REGEX REPLACE "^/usr/" "/" other "${file}")
   foreach(path IN ITEMS ${file} ${other})
     execute_process(COMMAND dpkg-query --search ${path} OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE status)
@@ -25,7 +25,7 @@ function(heed_install_debian_license file destination)
   endforeach()
 endfunction()
 
-# nanobind's own licence, and that of the hash table in it, which stands at the top of its header.
+# Installs nanobind's licence and that of its hash table, which is the first comment of its header.
 function(heed_install_nanobind_license nanobind_dir destination)
   file(GLOB own ${nanobind_dir}/../nanobind-*.dist-info/licenses/LICENSE)
   file(READ ${nanobind_dir}/ext/robin_map/include/tsl/robin_map.h text)

@@ -1,12 +1,12 @@
-# The C++ in the documentation is compiled, and programs in it are run.
+# Compiles the C++ in the documentation and runs its programs.
 #
-# Every ```cpp block of a Markdown file is one of three things:
+# A ```cpp block of a Markdown file is one of these:
 #   a program          it has a main(): built, run, and compared with the ```text block that follows, if one does
 #   a file             it has an #include: compiled
 #   a few statements   anything else: compiled inside a function that sees all of heed
-# Files and statements are compiled many at a time, each in a namespace of its own.
+# Files and statements are compiled together, each in its own namespace.
 
-# Takes the snippets of one Markdown file to what heed_compile_snippets() compiles, and adds a test for each program.
+# Adds the snippets of one Markdown file to those of heed_compile_snippets(), and a test for each program.
 function(heed_add_snippets markdown folder)
   get_filename_component(page ${markdown} NAME_WE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${markdown})
@@ -27,7 +27,7 @@ function(heed_add_snippets markdown folder)
     set(is_program FALSE)
     if(code MATCHES "int main\\(\\)")
       set(is_program TRUE)
-      # A function main() of a namespace is like any other.
+      # A function main() in a namespace has no implicit return value.
       string(REGEX REPLACE "}[ \n]*$" "  return 0;\n}\n" code "${code}")
       string(MAKE_C_IDENTIFIER ${page}_${number} name)
       heed_test_program(${name} "${folder}/${name}.txt" "${rest}")
@@ -46,7 +46,7 @@ function(heed_add_snippets markdown folder)
   endwhile()
 endfunction()
 
-# Compiles the snippets of all pages: `heed_snippets NAME` runs a program.
+# Compiles the snippets of all pages into one program: `heed_snippets NAME` runs the program NAME.
 function(heed_compile_snippets folder)
   get_property(includes GLOBAL PROPERTY heed_snippet_includes)
   get_property(snippets GLOBAL PROPERTY heed_snippets)
@@ -70,7 +70,7 @@ function(heed_compile_snippets folder)
   target_compile_options(heed_snippets PRIVATE -Wno-unused -O0)
 endfunction()
 
-# A program whose output is the ```text block that follows it, if there is one.
+# Adds a test of a program. Its expected output is the ```text block that follows it, if there is one.
 function(heed_test_program name expected following)
   set_property(GLOBAL APPEND PROPERTY heed_snippet_programs ${name})
   string(STRIP "${following}" following)

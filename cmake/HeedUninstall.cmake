@@ -1,7 +1,7 @@
-# Removes what `cmake --install` laid down last, and the folders of heed's own that are empty then. It wrote the list:
+# Removes the files of the last `cmake --install`, which wrote the list, and heed's own folders if they are empty then:
 # cmake -D MANIFEST=<build folder>/install_manifest.txt -P cmake/HeedUninstall.cmake
 #
-# DESTDIR in the environment is put before each path, as it was when installing.
+# DESTDIR in the environment is put before each path, as in the installation.
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "${MANIFEST}, which lists what was installed, is not there: nothing was installed from this folder, "
     "or it was cleaned since. Installing again writes the list.")

@@ -1,8 +1,8 @@
-# Files of one room are compiled together, up to `most` of them: a new file changes the units of its room alone, and a build that
-# leaves rooms out compiles what others compile, so that one compiler cache serves all builds.
+# Compiles files of one room together. A new file changes the units of its room only, and a build without some rooms compiles
+# the same units as others, so that one compiler cache serves all builds.
 
-# heed_group_by_room(MOST SOURCE...): sets the unity group of each source, whose room is the second folder of its path, as in
-# src/attention. Name all sources before any is left out.
+# heed_group_by_room(MOST SOURCE...): sets the unity group of each source, at most MOST per group. The room of a source is the
+# second folder of its path, as in src/attention. Pass all sources before removing any.
 function(heed_group_by_room most)
   foreach(source IN LISTS ARGN)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)

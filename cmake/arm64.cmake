@@ -1,5 +1,5 @@
-# Builds for 64-bit ARM on a Debian machine of another architecture: Debian's cross compiler, the libraries that
-# `dpkg --add-architecture arm64` lets apt install beside the machine's own, and qemu to run what was built.
+# Builds for 64-bit ARM on a Debian machine of another architecture: with Debian's cross compiler, the libraries that apt
+# installs after `dpkg --add-architecture arm64`, and qemu to run the programs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)

@@ -1,4 +1,4 @@
-# Runs PROGRAM with ARGUMENT and fails unless it succeeds and, where the file EXPECTED exists, prints what is in it.
+# Runs PROGRAM with ARGUMENT. Fails unless it succeeds and, if the file EXPECTED exists, prints its contents.
 execute_process(COMMAND ${PROGRAM} ${ARGUMENT} OUTPUT_VARIABLE output RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ${ARGUMENT} ended with ${status}")
