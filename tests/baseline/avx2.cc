@@ -1,4 +1,4 @@
-// What tests/baseline/check must find: this file is compiled for AVX2.
+// A file compiled for AVX2, which tests/baseline/check must detect.
 namespace heed {
 
 void double_elements(float* elements) {

@@ -1,6 +1,6 @@
-// Results have the bits that they had: those of calls of every kind, held to hashes in
+// Results keep their bits: the results of calls of every kind are compared with hashes in
 // tests/data/bits, on the instruction set that HEED_TARGET names. After a change that is meant to
-// change bits, HEED_WRITE_BITS=1 writes the hashes anew, of one instruction set in each run.
+// change bits, HEED_WRITE_BITS=1 writes new hashes, of one instruction set per run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ bool is_available(const char* name) {
 
 class Bits : public testing::TestWithParam<Group> {};
 
-// Hashes are written by one thread and read by two, which must not make a difference.
+// Hashes are written by one thread and compared with those of two threads, which must be equal.
 void write(const Group& group) {
   const ThreadLimit one(1);
   std::vector<Record::Result> results;

@@ -19,8 +19,8 @@ namespace heed::bits {
 
 namespace {
 
-// No feature, each alone, and one of so many pairs. A problem's seed depends on its features alone,
-// so that it stays what it is when there are more.
+// Problems with no feature, with each feature alone, and with one of every `pairs_of_which_one`
+// pairs. The seed of a problem depends on its features only, so that new features do not change it.
 std::vector<Setup> setups(int pairs_of_which_one) {
   std::vector<Setup> result{draw_setup({}, 0)};
   for (int first = 0; first < kNumFeatures; ++first) {
@@ -145,7 +145,7 @@ std::uint64_t diagnostics(const Setup& setup) {
   return hash.value();
 }
 
-// Queries that come a few at a time, each time after as many more keys.
+// Queries that arrive in chunks, each after as many more keys.
 std::uint64_t chunks(const Setup& setup) {
   const Problem<float> problem(setup);
   Draws draws(setup.seed + 4);
@@ -166,7 +166,7 @@ std::uint64_t chunks(const Setup& setup) {
   return hash.value();
 }
 
-// A plan that runs in memory that is given, from which it takes nothing.
+// A plan with a given workspace, from which it must take no values.
 template <class T>
 std::uint64_t planned(const Setup& setup) {
   const Problem<T> problem(setup);
@@ -245,7 +245,7 @@ std::vector<Call> backward_calls() {
   return with_libm(std::move(calls));
 }
 
-// Lengths and dims that are none, one, next to a whole tile, more than what is summed at a time.
+// Lengths and dims of 0, 1, next to a whole tile, and more than is summed at a time.
 std::vector<Call> size_calls() {
   using List = std::vector<Sizes>;
   const List list{
@@ -271,7 +271,7 @@ std::vector<Call> size_calls() {
   return with_libm(std::move(calls));
 }
 
-// More keys than are summed at a time, which threads share, for few rows.
+// Decode with more keys than are summed at a time, which threads share.
 std::vector<Call> long_calls() {
   std::vector<Setup> problems;
   for (int feature = 0; feature < kNumFeatures; ++feature) {
@@ -309,7 +309,7 @@ std::vector<Call> packed_calls() {
   return with_libm(std::move(calls));
 }
 
-// What is fixed to the number of keys or queries does not fit a chunk of them.
+// Features that are fixed to the number of keys or queries do not apply to chunks.
 std::vector<Call> chunk_calls() {
   constexpr std::array kFits{Feature::kTopLeft, Feature::kWindow,      Feature::kPrefix,
                              Feature::kWhere,   Feature::kSoftcap,     Feature::kScoreMod,

@@ -1,6 +1,6 @@
-// Calls of the public interface of attention, by the bits of what they return.
+// Calls of the public interface of attention and the hashes of their results.
 //
-// Nothing here is of the library's inside, so that the same calls can be made whatever becomes of
+// This file uses nothing internal to the library, so that the same calls work after any change of
 // it.
 #pragma once
 
@@ -15,12 +15,12 @@ namespace heed::bits {
 
 struct Call {
   std::string description;
-  // Whether bits depend on how exactly the C library computes exp and log in double.
+  // True if the bits depend on the accuracy of exp and log in double in the C library.
   bool needs_libm = false;
   std::function<std::uint64_t()> hash;
 };
 
-// Calls of one kind, whose hashes are a file of the tests' data.
+// Calls of one kind, whose hashes are one file of the tests' data.
 struct Group {
   std::string_view name;
   std::vector<Call> (*calls)();
@@ -28,7 +28,7 @@ struct Group {
 // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
 inline void PrintTo(const Group& group, std::ostream* out) { *out << group.name; }
 
-// Every group. The first call of each, "libm", tells C libraries apart.
+// Returns every group. The first call of each, "libm", identifies the C library.
 const std::vector<Group>& groups();
 
 }  // namespace heed::bits

@@ -1,4 +1,4 @@
-// Numbers that are the same with every compiler, standard library and processor.
+// Random numbers that are the same with every compiler, standard library and processor.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Draws {
     return z ^ (z >> 31);
   }
 
-  // 0 ≤ i < bound; 0 where there is no such number.
+  // Returns i with 0 ≤ i < bound; 0 if there is none.
   std::int64_t below(std::int64_t bound) {
     return bound <= 0 ? 0 : static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(bound));
   }
@@ -31,8 +31,8 @@ class Draws {
     return choices.begin()[below(static_cast<std::int64_t>(choices.size()))];
   }
 
-  // Close to normal with a standard deviation of 1.15 and exact in float: the sum of four uniform
-  // integers of 16 bits, in units of 2⁻¹⁵.
+  // Returns a nearly normal number with standard deviation 1.15, exact in float: the sum of four
+  // uniform integers of 16 bits, in units of 2⁻¹⁵.
   float number() {
     const std::uint64_t bits = next();
     const std::uint64_t sum =

@@ -1,4 +1,4 @@
-// A number that stands for the bits of results.
+// A hash of the bits of results.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace heed::bits {
 
-// FNV-1a of 64 bits. Every NaN counts as the same one: which payload comes out is not specified.
+// FNV-1a of 64 bits. All NaNs are hashed alike, because their payload is unspecified.
 class Hash {
  public:
   template <class T>

@@ -1,4 +1,4 @@
-// Sequences of different lengths, one behind the other.
+// Sequences of different lengths, packed one after the other.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace heed::bits {
 
-// Whether all that the setup has can be said of sequences of any length.
+// True if all features of the setup apply to sequences of any length.
 inline bool fits_packed(const Setup& setup) {
   for (const Feature feature :
        {Feature::kKeyLengths, Feature::kCacheLengths, Feature::kDocuments, Feature::kRows,
@@ -53,7 +53,7 @@ class PackedProblem {
     return setup;
   }
 
-  // Every other time heads come before positions in memory.
+  // Puts heads before positions in memory in half of the cases.
   TensorView<T> filled(const Shape& shape) {
     if (draws_.below(2) == 0) {
       draws_.fill(memory_.emplace_back(shape));

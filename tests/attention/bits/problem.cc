@@ -92,7 +92,7 @@ Setup draw_setup(std::vector<Feature> features, std::uint64_t seed) {
   if (most() < 5) s.batch = 1;
   if (most() < 5) s.num_heads = s.num_kv_heads;
   s.q_len = std::min(s.q_len, most());
-  // A query must stand at a key.
+  // Each query needs a key at its position.
   if (setup.has(Feature::kDocuments) || setup.has(Feature::kOffset)) {
     s.q_len = std::min(s.q_len, s.kv_len);
   }
@@ -277,8 +277,8 @@ void DrawnOptions<Real>::add_term(Feature feature) {
   }
 }
 
-// A tensor that broadcasts to the scores, of any rank, with gaps or its last two dimensions swapped
-// in memory.
+// Draws a tensor of any rank that broadcasts to the scores, with gaps in memory or with its last
+// two dimensions swapped.
 template <class Real>
 template <class T>
 TensorView<const T> DrawnOptions<Real>::broadcastable(std::deque<Tensor<T>>& memory,
@@ -311,7 +311,7 @@ Problem<T>::Problem(const Setup& setup) : draws_(setup.seed + 2), options_(setup
   key_ = laid_out({s.batch, s.num_kv_heads, s.kv_len, s.head_dim});
   value_ = laid_out({s.batch, s.num_kv_heads, s.kv_len, s.value_dim});
   grad_out_ = laid_out({s.batch, s.num_heads, s.q_len, s.value_dim});
-  // Of the first batch entry, for all may be the same memory.
+  // Multiplies the first batch entry only, because all entries may share memory.
   const auto multiply = [](TensorView<T> view, RealOf<T> factor) {
     for_each_element(view.slice(0, 0, std::min<std::int64_t>(view.extent(0), 1)),
                      [factor](T& element) {
@@ -344,7 +344,7 @@ TensorView<T> Problem<T>::laid_out(const Shape& shape) {
   switch (shape.num_elements() == 0 ? 0 : draws_.below(6)) {
     case 0:
       return filled({batch, length, heads, dim}).permute({0, 2, 1, 3});
-    case 1: {  // amid NaN
+    case 1: {  // surrounded by NaN
       const TensorView<T> numbers = filled(shape);
       const T* number = numbers.data();
       Tensor<T>& all = memory_.emplace_back(Shape{batch, heads, length + 3, dim + 5});
@@ -353,10 +353,10 @@ TensorView<T> Problem<T>::laid_out(const Shape& shape) {
       for_each_element(inside, [&number](T& element) { element = *number++; });
       return inside;
     }
-    case 2: {  // one batch entry is all of them
+    case 2: {  // all batch entries share memory
       return filled({1, heads, length, dim}).broadcast_to(shape);
     }
-    case 3: {  // the last query or key lies first
+    case 3: {  // the last query or key comes first in memory
       const TensorView<T> view = filled(shape);
       Strides strides = view.strides();
       strides[2] = -dim;

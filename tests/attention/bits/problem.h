@@ -1,4 +1,4 @@
-// Problems for attention, drawn portably: sizes, options and layouts in memory.
+// Attention problems, drawn portably: sizes, options and memory layouts.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,19 @@ struct Sizes {
   std::int64_t value_dim = 16;
 };
 
-// What a call may have beside its shapes. A number decides what is drawn, so new ones go last.
+// The features of a call besides its shapes. The numbers determine what is drawn: add new ones
+// last.
 enum class Feature {
   kTopLeft,      // causal
   kBottomRight,  // causal
   kWindow,
   kPrefix,
   kKeyLengths,
-  kCacheLengths,  // causal where caches are filled to different lengths
+  kCacheLengths,  // causal, where caches are filled to different lengths
   kDocuments,
   kRows,      // a mask of ranges
-  kAllow,     // booleans, different ones for each head or batch entry
-  kAdditive,  // numbers that are added, −infinity among them
+  kAllow,     // booleans, different for each head or batch entry
+  kAdditive,  // added numbers, some −infinity
   kPadding,
   kWhere,
   kSoftcap,
@@ -47,10 +48,10 @@ enum class Feature {
   kScale,
   kDropout,
   kOffset,
-  kHiddenNaN,    // in keys and values that nobody sees
+  kHiddenNaN,    // in keys and values that no query sees
   kLargeScores,  // beyond 2¹⁸
-  kLowScores,    // an additive mask of −1e9, in some rows for every key
-  kSteepScores,  // of some tens, so that a row's offset moves from tile to tile
+  kLowScores,    // an additive mask of −1e9, in some rows on every key
+  kSteepScores,  // of some tens, so that a row's offset changes from tile to tile
 };
 inline constexpr int kNumFeatures = static_cast<int>(Feature::kSteepScores) + 1;
 
@@ -63,14 +64,15 @@ struct Setup {
   bool has(Feature feature) const;
 };
 
-// Awkward sizes that suit the features, for no more than a million and a half products.
+// Draws awkward sizes that suit the features, with at most one and a half million products.
 Setup draw_setup(std::vector<Feature> features, std::uint64_t seed);
 
-// "2x6/3 q 129 kv 257 d 64/80 window + softcap": batch, heads / key heads, lengths, dims, features.
+// Returns "2x6/3 q 129 kv 257 d 64/80 window + softcap": batch, heads / key heads, lengths, dims,
+// features.
 std::string to_string(const Setup& setup);
 
-// Options and what they refer to. With `any_length` nothing of it depends on q_len and kv_len, as
-// it must be where sequences are packed.
+// The options and the memory that they refer to. With `any_length` nothing depends on q_len and
+// kv_len, as packed sequences require.
 template <class Real>
 class DrawnOptions {
  public:
@@ -100,14 +102,14 @@ class DrawnOptions {
   BasicAttentionOptions<Real> options_;
 };
 
-// How many keys at the end nobody sees in problems that hide NaN.
+// Returns the number of last keys that no query sees in problems with hidden NaN.
 std::int64_t hidden_keys(const Sizes& sizes);
 
-// The type that T is computed in.
+// The type in which T is computed.
 template <class T>
 using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// Tensors in layouts of all kinds, and options. T is float, double, Float16 or BFloat16.
+// Tensors in drawn layouts, and options. T is float, double, Float16 or BFloat16.
 template <class T>
 class Problem {
  public:

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 8> kTargets{
     "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON", "reference"};
 constexpr int kDigits = 16;
 
-// Calls are recorded of floats and of half precision, which AVX512_VNNI computes as AVX512 does.
+// AVX512_VNNI computes calls of floats and half precision as AVX512 does and shares its column.
 std::size_t column_of(std::string_view target) {
   if (target == "AVX512_VNNI") target = "AVX512";
   return static_cast<std::size_t>(std::find(kTargets.begin(), kTargets.end(), target) -

@@ -1,5 +1,5 @@
-// Hashes as data of the tests: a file for each group of calls, a line for each call, a column for
-// each instruction set.
+// Hashes as test data: one file per group of calls, one line per call, one column per instruction
+// set.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace heed::bits {
 
-// "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON", "reference", as
-// attention_target() names them.
+// True for "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON" and
+// "reference", the names that attention_target() returns.
 bool is_recorded(std::string_view target);
 
 class Record {
  public:
-  // Empty where there is no file.
+  // Is empty if there is no file.
   explicit Record(std::string_view group);
 
-  // What was recorded of the call of this number, if it was the same call.
+  // Returns the recorded hash of call `number`, if its description is the same.
   std::optional<std::uint64_t> hash(std::size_t number, const std::string& description,
                                     std::string_view target) const;
 
   std::size_t size() const { return lines_.size(); }
 
-  // Sets one column. What the others say stays where the call is the same.
+  // Sets one column. The other columns are kept where the call is the same.
   struct Result {
     std::string description;
     std::uint64_t hash = 0;

@@ -1,4 +1,4 @@
-// Caches where memory runs out: at every allocation, the call fails and everything is as before.
+// Caches when memory runs out: whichever allocation fails, the call fails and changes nothing.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -15,8 +15,8 @@ using testing_support::same_bits;
 
 constexpr KvConfig kConfig{.num_kv_heads = 2, .head_dim = 8, .page_size = 16};
 
-// Calls `call` on a new pool with two sequences, of which each shares with the other, until no
-// allocation fails.
+// Calls `call` on a new pool with two sequences that share pages, with one failing allocation after
+// the other, until none fails.
 template <class Call>
 void expect_all_or_nothing(const KvConfig& config, const Call& call) {
   const auto tokens = normal<float>({2, 40, 8}, 1);

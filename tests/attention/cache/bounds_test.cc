@@ -1,5 +1,5 @@
-// Sequences that forget, with windows and sinks of 0, 1 and a page: from the border of a page, and
-// one position before and after it, after every rewind that is allowed, they go on as they should.
+// Bounded sequences, with windows and sinks of 0, 1 and a page: they stay correct at a page border
+// and one position before and after it, and after every allowed rewind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing_support::ModelLength;
 
 constexpr std::int64_t kPage = 16;
 
-// A sequence whose every position holds another number, and what it should hold.
+// A sequence with a different number at each position, and its expected contents.
 struct Numbered {
   KvSequence found;
   ModelLength length;
@@ -52,7 +52,7 @@ struct Numbered {
     length.truncate(base + std::ssize(path));
     numbers.resize(static_cast<std::size_t>(length.length()));
   }
-  // To the end of a page, where that is allowed.
+  // Truncates to the last page border where that is allowed.
   void truncate_to_last_border() {
     const std::int64_t border = length.length() / kPage * kPage;
     if (!length.can_truncate(border)) return;
@@ -60,7 +60,7 @@ struct Numbered {
     length.truncate(border);
     numbers.resize(static_cast<std::size_t>(border));
   }
-  // What it holds is what it should, keys and values; 0 where it is gone.
+  // True if keys and values are as expected, with 0 at forgotten positions.
   bool is_right() const {
     if (found.length() != length.length()) return false;
     const KvTensors all = found.dequantised();
@@ -80,7 +80,7 @@ std::string text_of(const KvBounds& bounds) {
          std::to_string(bounds.rewind);
 }
 
-// Calls visit(pool, sequence) with sequences of all bounds, at lengths about the borders of pages.
+// Calls visit(pool, sequence) for sequences of all bounds, at lengths around page borders.
 void for_each_at_a_border(const std::function<void(KvPool&, const Numbered&)>& visit) {
   for (const std::int64_t window : {1, 2, 16}) {
     for (const std::int64_t sinks : {0, 1, 16, 17}) {
@@ -123,7 +123,7 @@ TEST(KvBounds, WhatIsGoneIsNotAskedFor) {
   for_each_at_a_border([](KvPool&, const Numbered& sequence) {
     const ModelLength& length = sequence.length;
     for (std::int64_t n = 1; n < length.length(); ++n) {
-      // The first and the last that are not allowed.
+      // Checks the first and the last length that is not allowed.
       if (length.can_truncate(n) || !(length.can_truncate(n - 1) || length.can_truncate(n + 1)))
         continue;
       EXPECT_THAT([&] { (void)sequence.found.fork(n); },

@@ -1,4 +1,4 @@
-// Caches as RapidCheck draws them: half of all numbers are where something begins or ends.
+// Caches drawn by RapidCheck. Half of all drawn numbers are at a boundary.
 #pragma once
 
 #include <rapidcheck.h>
@@ -13,7 +13,7 @@
 
 namespace heed::testing_support {
 
-// From the whole range, however early it is in a run of RapidCheck.
+// Draws from the whole range, independent of RapidCheck's size parameter.
 template <class T>
 T drawn(T begin, T end) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(begin, end));
@@ -33,14 +33,14 @@ inline KvConfig draw_config(std::int64_t most_pages) {
           .max_pages = drawn<std::int64_t>(most_pages / 10, most_pages)};
 }
 
-// Nothing, one position or a page as often as anything else in least ≤ bound < most.
+// Draws 0, 1 or a page size as often as all other numbers in least ≤ bound < most.
 inline std::int64_t draw_bound(std::int64_t page_size, std::int64_t least, std::int64_t most) {
   if (*rc::gen::arbitrary<bool>()) return drawn(least, most);
   return std::max(least, *rc::gen::element<std::int64_t>(0, 0, 0, 1, 1, 1, 2, page_size - 1,
                                                          page_size, page_size + 1));
 }
 
-// Which sequences forget positions.
+// The sequences that are bounded.
 enum class Bounded { kSome, kAll };
 
 inline KvBounds draw_bounds(const KvConfig& config, Bounded bounded) {
@@ -51,8 +51,8 @@ inline KvBounds draw_bounds(const KvConfig& config, Bounded bounded) {
           .rewind = draw_bound(config.page_size, 0, 20)};
 }
 
-// To where a sequence may go back, one time in two to the border of a page; sometimes to where it
-// may not.
+// Draws a length to truncate to, in half of the cases at a page border; sometimes one that is not
+// allowed.
 inline std::int64_t draw_end(const ModelLength& sequence, std::int64_t page_size) {
   if (drawn<int>(0, 6) == 0) return drawn<std::int64_t>(0, sequence.length() + 1);
   const std::vector<std::int64_t> ends = sequence.ends();

@@ -1,4 +1,4 @@
-// Caches: what sequences keep, and the bits of attention over it.
+// Caches: the contents of sequences, and the bits of attention over them.
 #include "heed/attention/kv_cache.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ KvConfig config(std::int64_t page_size = 128, std::int64_t max_pages = kUnbounde
           .max_pages = max_pages};
 }
 
-// The tokens of a sequence, and their queries.
+// The tokens of a sequence and their queries.
 struct Tokens {
   explicit Tokens(std::int64_t length, std::uint32_t seed = 1)
       : query(normal<float>({1, kHeads, length, kDim}, seed)),
@@ -52,7 +52,7 @@ struct Tokens {
   Tensor<float> value;
 };
 
-// Rows begin ≤ q < end of [1, heads, length, dim].
+// Returns rows begin ≤ q < end of [1, heads, length, dim].
 Tensor<float> rows(const Tensor<float>& all, std::int64_t begin, std::int64_t end) {
   return to_tensor(all.view().slice(2, begin, end));
 }
@@ -165,8 +165,7 @@ TEST(KvCache, HalfPrecisionQueriesAndTokens) {
   }
 }
 
-// One stretch of memory for all keys and values of a head is read otherwise than pages that lie
-// apart.
+// A contiguous block of all keys and values of a head takes another path than separate pages.
 TEST(KvCache, PagesThatFollowEachOtherHaveTheBitsOfPagesThatDoNot) {
   constexpr std::int64_t kLength = 700;
   for (const std::int64_t dim : {64, 128}) {
@@ -223,7 +222,7 @@ TEST(KvCache, AForkInTheMiddleOfAPageSharesUntilSomebodyWrites) {
   EXPECT_EQ(second.length(), 40);
   others.append_to(second, 40, 41);  // copies the second page
   EXPECT_EQ(pool.pages_in_use(), 4);
-  tokens.append_to(first, 70, 71);  // its own last page
+  tokens.append_to(first, 70, 71);  // writes to its own last page
   EXPECT_EQ(pool.pages_in_use(), 4);
   EXPECT_TRUE(same_bits(first.dequantised().key,
                         to_tensor(tokens.key.view().select(0, 0).slice(1, 0, 71))));
@@ -314,7 +313,7 @@ TEST(KvCache, ATreeOfGuessesBecomesThePathThatWasAccepted) {
 
   const std::vector<std::int64_t> path{0, 2, 3, 6};
   sequence.accept(nodes, path);
-  // The same text without the guesses that were wrong.
+  // The same text without the rejected guesses.
   KvSequence straight(pool);
   tokens.append_to(straight, 0, kText);
   for (const std::int64_t node : path) tokens.append_to(straight, kText + node, kText + node + 1);
@@ -396,7 +395,7 @@ TEST(KvCache, ABoundedSequenceSaysWhatIsGone) {
               ThrowsMessage<InvalidArgument>(
                   HasSubstr("KvSequence::append: 5 positions are appended, but max_append is 4")));
   for (std::int64_t at = 0; at < 100; at += 4) tokens.append_to(sequence, at, at + 4);
-  // 28 positions are kept: 72 to 99.
+  // Positions 72 to 99 are kept.
   EXPECT_THAT([&] { attend(tokens.queries(0, 10), sequence); },
               ThrowsMessage<InvalidArgument>(
                   HasSubstr("attend: the first query stands at 90 and sees from 71 on, but "
@@ -419,7 +418,7 @@ TEST(KvCache, ABoundedSequenceSaysWhatIsGone) {
   EXPECT_EQ(kept.key(0, 71, 0), 0);
   EXPECT_EQ(kept.key(0, 72, 0), tokens.key(0, 0, 72, 0));
   EXPECT_EQ(kept.key(1, 2, 3), tokens.key(0, 1, 2, 3));
-  sequence.truncate(2);  // sinks alone
+  sequence.truncate(2);  // sinks only
   tokens.append_to(sequence, 2, 6);
   EXPECT_TRUE(same_bits(sequence.dequantised().key,
                         to_tensor(tokens.key.view().select(0, 0).slice(1, 0, 6))));
@@ -446,9 +445,9 @@ TEST(KvCache, OutOfPagesChangesNothingAndSaysTheNumbers) {
   EXPECT_EQ(first.length(), 40);
   EXPECT_EQ(pool.free_pages(), 0);
   EXPECT_TRUE(same_bits(first.dequantised().value, before.value));
-  tokens.append_to(first, 40, 48);  // what is left of its own page
+  tokens.append_to(first, 40, 48);  // fills the rest of its own page
   KvSequence third = second.fork();
-  // All three pages to write to are shared.
+  // All three pages to be written are shared.
   EXPECT_THROW(third.accept(33, std::vector<std::int64_t>{1, 20, 32}), OutOfPages);
   EXPECT_EQ(third.length(), 33);
   EXPECT_TRUE(same_bits(third.dequantised().key, second.dequantised().key));

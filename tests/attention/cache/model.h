@@ -1,4 +1,4 @@
-// What a sequence of a cache should be: a vector of positions.
+// A reference implementation of a sequence of a cache: a vector of positions.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace heed::testing_support {
 
-// `number` as the storage keeps it, where it keeps each for itself.
+// Returns `number` as a storage that converts single numbers stores it.
 inline float stored_alone(KvStorage storage, float number) {
   if (storage == KvStorage::kFloat16) return Float16(number);
   if (storage == KvStorage::kBFloat16) return BFloat16(number);
   return number;
 }
 
-// A row of one key head as the storage keeps it; int4 as it was given.
+// Returns a row of one key head as stored; int4 is returned unchanged.
 inline std::vector<float> stored(KvStorage storage, std::vector<float> row) {
   if (storage == KvStorage::kInt8) {
     float largest = 0;
@@ -33,7 +33,7 @@ inline std::vector<float> stored(KvStorage storage, std::vector<float> row) {
   return row;
 }
 
-// Which positions a sequence has, and to where it may go back.
+// The positions of a sequence, and the lengths to which it can be truncated.
 class ModelLength {
  public:
   explicit ModelLength(const KvBounds& bounds) : bounds_(bounds) {}
@@ -48,7 +48,7 @@ class ModelLength {
     return !has_gap() || position - bounds_.window + 1 >= gone_end_;
   }
   bool can_truncate(std::int64_t n) const { return n <= bounds_.sinks || keeps_for(n); }
-  // Every number of positions that may be kept.
+  // Returns every length to which the sequence can be truncated.
   std::vector<std::int64_t> ends() const {
     std::vector<std::int64_t> all;
     for (std::int64_t n = 0; n <= length_; ++n) {
@@ -56,7 +56,7 @@ class ModelLength {
     }
     return all;
   }
-  // How many positions to append until what is gone ends with a page.
+  // Returns the number of positions to append until the forgotten part ends at a page border.
   std::int64_t to_border(std::int64_t page_size) const {
     const std::int64_t gone = std::max<std::int64_t>(length_ - capacity(), 0);
     return (gone / page_size + 1) * page_size - (length_ - capacity());
@@ -125,7 +125,7 @@ class ModelSequence {
   Tensor<float> key() const { return tensor(&Position::key, config_.head_dim); }
   Tensor<float> value() const { return tensor(&Position::value, *config_.value_dim); }
 
-  // The options of attention() that are attend()'s.
+  // Returns the options of attention() that correspond to those of attend().
   AttentionOptions options(AttentionOptions options, std::int64_t num_queries) const {
     options.query_offset = length() - num_queries;
     if (state_.is_bounded()) {

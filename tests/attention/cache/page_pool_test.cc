@@ -1,4 +1,4 @@
-// Which pages sequences get, and what memory these take.
+// The pages that sequences get and their memory.
 #include "attention/cache/page_pool.h"
 
 #include <gtest/gtest.h>
@@ -104,8 +104,7 @@ TEST(PagePool, EveryPageUpToALimitCanBeTaken) {
   }
 }
 
-// Pages of a block are taken, copied and given back beside each other's
-// numbers.
+// Pages of one block are taken, copied and freed independently.
 TEST(PagePool, APageIsZeroOrACopyAndChangesNoOther) {
   KvConfig quantised = small_pages(kUnbounded);
   quantised.key_storage = KvStorage::kInt8;

@@ -1,4 +1,4 @@
-// Caches of eight and four bits: what is stored, where, and how far it is from what was given.
+// Caches of eight and four bits: the stored numbers, their places, and their errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ KvConfig config(KvStorage storage, std::int64_t head_dim = 64, std::int64_t page
           .page_size = page_size};
 }
 
-// The root of the mean square of a − b.
+// Returns the root mean square of a − b.
 double distance(FloatView a, FloatView b) {
   const Tensor<float> left = to_tensor(a);
   const Tensor<float> right = to_tensor(b);
@@ -48,7 +48,7 @@ double distance(FloatView a, FloatView b) {
   return std::sqrt(sum / static_cast<double>(left.num_elements()));
 }
 
-// Number d of position j of a group, as kernels/stored_tile.h describes it.
+// Returns number d of position j of a group, by the layout in kernels/stored_tile.h.
 float number_at(const StoredNumbers& numbers, std::size_t group, std::int64_t j, std::int64_t d,
                 std::int64_t stored_dim) {
   const std::byte* const bytes = numbers.groups[group];
@@ -91,7 +91,7 @@ float number_at(const StoredNumbers& numbers, std::size_t group, std::int64_t j,
 
 TEST(KvCacheQuantised, StoredTilesLieAsTheKernelsReadThem) {
   constexpr std::int64_t kLength = 200;
-  constexpr std::int64_t kDim = 40;  // 64 in int4
+  constexpr std::int64_t kDim = 40;  // stored as 64 in int4
   for (const KvStorage storage : kStorages) {
     for (const std::int64_t page_size : {16, 32, 64, 128}) {
       KvSequence sequence(config(storage, kDim, page_size));
@@ -149,8 +149,8 @@ TEST(KvCacheQuantised, WhatIsGoneMayBeRead) {
 TEST(KvCacheQuantised, DequantisedIsNearWhatWasGiven) {
   const auto key = normal<float>({2, 500, 128}, 1);
   const auto value = normal<float>({2, 500, 128}, 2);
-  // Of unit variance: 0.29 of a step on average, which is a 127th (a 7th) of the largest of 128 (of
-  // 32) numbers.
+  // The error of normal numbers is 0.29 of a step on average. A step is 1/127 of the largest of 128
+  // numbers for int8, and 1/7 of the largest of 32 for int4.
   const std::pair<KvStorage, double> bounds[] = {{KvStorage::kFloat32, 0},
                                                  {KvStorage::kFloat16, 0.00025},
                                                  {KvStorage::kBFloat16, 0.0018},
@@ -189,7 +189,7 @@ bool is_quantised(KvStorage storage) {
   return storage == KvStorage::kInt8 || storage == KvStorage::kInt4;
 }
 
-// Rows of int4 are rotated by sums of floats, and back.
+// Rows of int4 are rotated by sums of floats and rotated back.
 constexpr double kRotated = 1e-5;
 
 TEST(KvCacheQuantised, AttendIsAttentionOverDequantised) {
@@ -219,7 +219,7 @@ TEST(KvCacheQuantised, AttendIsAttentionOverDequantised) {
   }
 }
 
-// Of what is stored: at most twice the error of plain loops in float.
+// Compared on the stored numbers: at most twice the error of plain loops in float.
 TEST(KvCacheQuantised, EveryOptionIsAsExactAsPlainLoops) {
   Tensor<float> slopes({6});
   for (std::int64_t h = 0; h < 6; ++h) slopes(h) = std::exp2(-static_cast<float>(h));
@@ -248,7 +248,7 @@ TEST(KvCacheQuantised, EveryOptionIsAsExactAsPlainLoops) {
                                              stored.value.view().to_rank(4)};
         const auto expected = testing_support::expected_of(in, of_tensors);
         if (storage == KvStorage::kInt8) {
-          // Over few results luck is common.
+          // With few results a plain computation is often lucky.
           const double score_roundings = queries < 60 ? 2 : 0;
           EXPECT_EQ(testing_support::inaccuracy(found, expected, score_roundings), "")
               << name << " " << queries;
@@ -288,7 +288,7 @@ TEST(KvCacheQuantised, ABoundedSequenceSeesWhatAnUnboundedOneDoes) {
     KvSequence whole(config(storage, 40));
     whole.append(key, value);
     const auto expected = attend(query, whole, {.mask = causal() & Mask::where(seen)});
-    // What is appended at once moves by more than the window.
+    // One append exceeds the window.
     KvSequence bounded(config(storage, 40, 16), {.window = 21, .sinks = 3, .max_append = 50});
     for (std::int64_t i = 0; i < 400; i += 50) {
       bounded.append(key.view().slice(2, i, i + 50), value.view().slice(2, i, i + 50));
@@ -317,7 +317,8 @@ TEST(KvCacheQuantised, RotationSpreadsAnOutlier) {
   KvSequence sequence(config(KvStorage::kInt4));
   sequence.append(tokens, tokens);
   const auto found = sequence.dequantised();
-  // Without a rotation the others of its 32 would mostly be 0: an error of about 1.
+  // Without the rotation the other numbers of the group of 32 would mostly be 0: an error of about
+  // 1.
   EXPECT_LE(distance(found.key.view().slice(2, 0, 16), tokens.view().slice(2, 0, 16)), 0.45);
 }
 

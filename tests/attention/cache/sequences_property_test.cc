@@ -1,4 +1,4 @@
-// Random lives of sequences on one pool, held to vectors of positions.
+// Random histories of sequences in one pool, compared with vectors of positions.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -26,14 +26,14 @@ using testing_support::ModelSequence;
 using testing_support::normal;
 using testing_support::same_bits;
 
-// A sequence, what it should be, and every token as it was given.
+// A sequence, its reference, and its tokens.
 struct Pair {
   KvSequence found;
   ModelSequence expected;
   ModelSequence given;
 };
 
-// What sequences of one pool go through; each step is drawn when its turn comes.
+// A random history of the sequences of a pool; each step is drawn when it is taken.
 class Life {
  public:
   Life(std::int64_t most_pages, Bounded bounded)
@@ -68,12 +68,12 @@ class Life {
       default:
         if (!pair.expected.state().is_bounded()) return append(pair);
         if (drawn<int>(0, 3) == 0) return append_to_border(pair);
-        // A bounded sequence forgets only what many positions follow.
+        // A bounded sequence forgets positions only after many more.
         for (int i = drawn<int>(1, 8); i > 0; --i) append(pair);
     }
   }
 
-  // Sequences of more than a chunk of keys, which share beginnings.
+  // Adds sequences of more than a chunk of keys, with shared prefixes.
   void begin_long() {
     add({});
     append(pairs_.back(), drawn<std::int64_t>(1000, 2300));
@@ -93,7 +93,7 @@ class Life {
     }
   }
 
-  // What is stored, and how many pages: those of no sequence are free.
+  // Checks the contents, and that the pages of no sequence are free.
   void check() {
     std::int64_t most_pages = 0;
     for (const Pair& pair : pairs_) {
@@ -261,7 +261,7 @@ class Life {
     }
   }
 
-  // By attention(); of what is quantised, by a sequence of one append.
+  // Computed by attention(); for quantised storage, by a sequence with a single append.
   AttentionOutput<float> expected_of(const Pair& pair, const Tensor<float>& query,
                                      const AttentionOptions& options) const {
     if (!is_quantised()) {
@@ -278,7 +278,7 @@ class Life {
     return attend_with_lse(query, sequence, all);
   }
 
-  // Every position that is kept; 0 where it is gone.
+  // Checks every kept position; forgotten ones are 0.
   static void check_stored(const Pair& pair) {
     const KvTensors found = pair.found.dequantised();
     check_side(pair, found.key, pair.expected.key());

@@ -1,4 +1,4 @@
-// Which sequences begin on the same pages.
+// Finds the sequences that share their first pages.
 #include "attention/cache/shared_prefixes.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace heed { namespace {
 
 using detail::Page;
 
-// The prefixes as text, a level behind the other: members:begin-end of the stretches.
+// Returns the prefixes as text, level after level: members:begin-end of each range.
 std::string text_of(const detail::SharedPrefixes& found) {
   std::string text;
   for (const auto& level : found.levels) {
@@ -28,7 +28,7 @@ std::string text_of(const detail::SharedPrefixes& found) {
   return text;
 }
 
-// Of sequences whose pages are written as letters: the same letter, the same page.
+// Writes pages as letters: equal letters are the same page.
 std::string prefixes_of(const std::vector<std::string>& sequences, std::int64_t stretch) {
   static std::vector<Page> pages(128);
   std::vector<std::vector<Page*>> tables;

@@ -1,5 +1,5 @@
-// Sequences that begin on the same pages: these are read once, and each has the bits that it has
-// when it is attended alone.
+// Sequences that share their first pages: each shared page is read once, and each sequence gets the
+// bits that it gets alone.
 #include "attention/cache/shared_states.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class CountedPolls final : public Cancellation {
   std::atomic<std::int64_t> count_ = 0;
 };
 
-// Sequences of one pool, of which some began as forks of others.
+// Sequences of one pool, some forked from others.
 class Family {
  public:
   explicit Family(const PrefixSizes& sizes)
@@ -64,12 +64,12 @@ class Family {
                .value_storage = sizes.storage,
                .page_size = sizes.page_size}) {}
 
-  // A sequence with so many positions of its own.
+  // Adds a sequence with `own` positions.
   std::size_t add(std::int64_t own, const KvBounds& bounds = {}) {
     sequences_.emplace_back(pool_, bounds);
     return extend(own);
   }
-  // The same, behind the first positions of another.
+  // Adds a fork of the first `shared` positions of another sequence, with `own` more.
   std::size_t fork(std::size_t parent, std::int64_t shared, std::int64_t own) {
     sequences_.push_back(sequences_[parent].fork(shared));
     return extend(own);
@@ -77,7 +77,7 @@ class Family {
   KvSequence& operator[](std::size_t i) { return sequences_[i]; }
   std::size_t size() const { return sequences_.size(); }
 
-  // Numbers to append, [num_kv_heads, n, dim].
+  // Returns numbers to append, [num_kv_heads, n, dim].
   Tensor<float> keys(std::int64_t n) {
     return normal<float>({sizes_.num_kv_heads, n, sizes_.head_dim}, ++seed_);
   }
@@ -85,7 +85,7 @@ class Family {
     return normal<float>({sizes_.num_kv_heads, n, sizes_.value_dim}, ++seed_);
   }
 
-  // counts[i] queries of sequence i; of the others, none.
+  // Attends with counts[i] queries of sequence i; with none for missing counts.
   template <class T = float>
   void expect_bits_of_each_alone(std::vector<std::int64_t> counts,
                                  const AttentionOptions& options = {.mask = causal()}) {
@@ -109,8 +109,8 @@ class Family {
     }
   }
 
-  // Tiles of keys that one thread reads for one query of each sequence, and what little it polls
-  // beside them.
+  // Returns the tiles of keys that one thread reads for one query per sequence, counted by its
+  // polls, of which few have other reasons.
   std::int64_t tiles_read(const AttentionOptions& options = {.mask = causal()},
                           std::int64_t queries_of_each = 1) {
     const Threads one(1);
@@ -158,7 +158,7 @@ class Family {
   std::uint32_t seed_ = 0;
 };
 
-// The first of them has the prefix alone.
+// The first sequence has the prefix only.
 Family siblings(const PrefixSizes& sizes, std::int64_t count, std::int64_t prefix,
                 std::int64_t own) {
   Family family(sizes);
@@ -220,7 +220,7 @@ TEST(KvCacheSharing, GroupsWithinGroupsAndSequencesAlone) {
     const Threads some(threads);
     family.expect_bits_of_each_alone({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
     family.expect_bits_of_each_alone({2, 1, 7, 5, 1, 0, 3, 1, 20, 3, 4});
-    // Some of which the queries fill panels, or stand in the prefix.
+    // Some sequences have queries that fill panels or are in the prefix.
     family.expect_bits_of_each_alone({1, 60, 100, 1, 1, 1, 200, 70, 5, 1, 1030});
   }
 }
@@ -241,7 +241,7 @@ TEST(KvCacheSharing, TheSameSequenceTwice) {
   }
 }
 
-// Masks and options that leave prefixes alone, and those that do not.
+// Options under which prefixes are shared, and options under which they are not.
 std::vector<AttentionOptions> all_options(const Tensor<float>& slopes, const Tensor<float>& sinks) {
   std::vector<AttentionOptions> all(12, {.mask = causal()});
   all[0].mask = Mask();
@@ -277,10 +277,10 @@ TEST(KvCacheSharing, BoundedSequences) {
   for (const std::int64_t sinks : {0, 5}) {
     SCOPED_TRACE(sinks);
     Family family({.page_size = 16});
-    // The first still sees everything, and so does its fork.
+    // The first sequence and its fork still see every key.
     family.add(1200, {.window = 1250, .sinks = sinks, .max_append = 40, .rewind = 100});
     family.fork(0, 1150, 20);
-    // These forget, the second later.
+    // These two sequences have forgotten keys, the second later.
     family.add(1300, {.window = 50, .sinks = sinks, .max_append = 40, .rewind = 100});
     family.fork(2, 1290, 10);
     family.add(1040, {.window = 1030, .sinks = sinks, .max_append = 40, .rewind = 100});
@@ -306,7 +306,7 @@ TEST(KvCacheSharing, NumbersThatAreNotFinite) {
                        is_in_prefix ? with(family, 1100, 500, number) : family.values(1100));
       for (std::size_t i = 1; i < 4; ++i) {
         family.fork(0, 1100, 3);
-        // Hidden from the first query of two, and seen by the second.
+        // Hidden from the first of two queries and visible to the second.
         family[i].append(family.keys(1), i == 2 ? with(family, 1, 0, number) : family.values(1));
       }
       family.expect_bits_of_each_alone({1, 2, 2, 1});
@@ -330,7 +330,7 @@ class KvCacheSharingTiles : public testing::Test {
     if (attention_target() == "reference") GTEST_SKIP() << "the reference shares nothing";
   }
 
-  // As siblings(), with nothing shared.
+  // Like siblings(), but without shared pages.
   static Family strangers(const PrefixSizes& sizes, std::int64_t count, std::int64_t length) {
     Family family(sizes);
     for (std::int64_t i = 0; i < count; ++i) family.add(length);
@@ -365,7 +365,7 @@ TEST_F(KvCacheSharingTiles, OfGroupsWithinGroupsToo) {
   family.fork(first, 2048, 1052);
   family.fork(second, 3072, 28);
   const std::int64_t apart = strangers({.num_kv_heads = 1}, 4, 3100).tiles_read();
-  // Eight tiles thrice, eight once, sixteen once.
+  // Saves eight tiles three times, eight once and sixteen once.
   EXPECT_NEAR(static_cast<double>(apart - family.tiles_read()), 3 * 8 + 8 + 16, 8);
 }
 
@@ -376,15 +376,15 @@ TEST_F(KvCacheSharingTiles, AreNotSharedWhereRowsDoNotSeeThemAlike) {
   Family alike = equal_siblings({}, 3, 2200, 100);
   Family apart = strangers({}, 3, 2300);
   for (std::size_t i = 0; i < options.size(); ++i) {
-    // Of two key heads and three sequences, two chunks; key_lengths leaves one. The others are
-    // windows, terms, dropout and what is irregular.
+    // With two key heads and three sequences two chunks are saved; key_lengths leaves one. Windows,
+    // terms, dropout and irregular masks share nothing.
     const std::int64_t chunks = i < 4 ? 2 : i == 6 ? 1 : 0;
     const std::int64_t saved = apart.tiles_read(options[i]) - alike.tiles_read(options[i]);
     EXPECT_NEAR(static_cast<double>(saved), static_cast<double>(chunks * 2 * 2 * 8),
                 chunks == 0 ? 0 : 4)
         << i;
   }
-  // Rows that fill panels of their own.
+  // Rows that fill their own panels share nothing.
   EXPECT_EQ(alike.tiles_read({.mask = causal()}, 50), apart.tiles_read({.mask = causal()}, 50));
 }
 

@@ -70,7 +70,7 @@ TEST(Backward, OfDoublesIsCloseToTheReference) {
   EXPECT_TRUE(found.sinks.empty());
 }
 
-// Half-precision tensors are the floats they stand for; what the options hold gets floats.
+// Half-precision tensors are converted to float; tensors in the options get float gradients.
 template <class Half>
 void expect_half_gradients_are_those_of_floats() {
   const auto half = [](const Shape& shape, std::uint32_t seed) {
@@ -120,7 +120,7 @@ TEST(Backward, OfFloatsIsCloseToIt) {
   EXPECT_LE(max_difference(found.value, expected.value), 1e-5);
 }
 
-// Every weight is 1/3. An lse of 2.7e3 in float is off by up to 1.2e-4, and of 1e8 by 4.
+// Every weight is 1/3. A float lse of 2.7e3 is off by up to 1.2e-4, one of 1e8 by up to 4.
 TEST(AttentionBackward, WeightsAreRightWhereAFloatCannotHoldTheLse) {
   const auto filled = [](std::int64_t length, float element) {
     Tensor<float> result({1, 1, length, 8});
@@ -145,7 +145,7 @@ TEST(AttentionBackward, WeightsAreRightWhereAFloatCannotHoldTheLse) {
   }
 }
 
-// An lse without its low part is taken as it is.
+// An lse without its low part is used as it is.
 TEST(AttentionBackward, TheLowPartOfTheLseMayBeMissing) {
   const auto x = normal<float>({1, 1, 4, 8}, 1);
   const auto forward = attention_with_lse(x, x, x);

@@ -20,7 +20,7 @@ using testing_support::normal;
 using testing_support::kInfinity;
 using testing_support::kNaN;
 
-// One sequence, two heads, three queries, four keys: few enough to work out by hand.
+// One sequence, two heads, three queries, four keys, worked out by hand.
 const Tensor<double> kWeights({1, 2, 3, 4}, {0.5, 0.5, 0,   0,    //
                                              0,   1,   0,   0,    //
                                              0,   0,   0.5, 0.5,  //
@@ -50,7 +50,7 @@ TEST(WeightDiagnostics, ByHand) {
   EXPECT_NEAR(found.heads[1].previous, (1 + 0.5) / 2, 1e-15);
   EXPECT_EQ(found.heads[1].offset, -1);
   EXPECT_EQ(found.heads[1].vertical_key, 0);
-  // Rows: the same; none in common; 0.25 / 0.5
+  // The rows are equal; disjoint; and share 0.25 of 0.5.
   EXPECT_NEAR(found.similarity(0, 1), (1 + 0 + 0.5) / 3, 1e-15);
   EXPECT_EQ(found.similarity(1, 0), found.similarity(0, 1));
   EXPECT_EQ(found.similarity(0, 0), 1);
@@ -83,13 +83,13 @@ TEST(WeightDiagnostics, PaddingIsWhatLengthsSay) {
   }
   const auto sound = weight_diagnostics(weights, {}, lengths).heads[0];
   EXPECT_EQ(sound.padding, 0);
-  // Three keys are seen in the second sequence, and the last rows are nobody's.
+  // The second sequence has three real keys, and its last rows belong to padding.
   const double entropy = -(0.5 * std::log(0.5) + 2 * 0.25 * std::log(0.25)) / std::log(3);
   EXPECT_NEAR(sound.entropy, (3 + 2 * entropy) / 5, 1e-15);
   EXPECT_NEAR(sound.vertical, (0.25 + 0.5) / 2, 1e-15);
 }
 
-// A row that sees a single key says nothing about its head, but all about the mask.
+// A row that sees a single key says nothing about its head, only about the mask.
 TEST(WeightDiagnostics, FindsPaddingThatIsTheOnlyKeySeen) {
   const Tensor<double> weights({1, 1, 1, 2}, {0, 1});
   const auto found =
@@ -151,7 +151,7 @@ void expect_equal(const AttentionDiagnostics& a, const AttentionDiagnostics& b) 
   EXPECT_LT(testing_support::max_difference(a.similarity, b.similarity), 1e-13);
 }
 
-// Of query and key, or of the weights that they make: the same.
+// Diagnostics of query and key equal those of their weights.
 TEST(AttentionDiagnostics, AreThoseOfTheWeights) {
   const auto query = normal<double>({2, 4, 9, 3}, 1);
   const auto key = normal<double>({2, 2, 11, 3}, 2);

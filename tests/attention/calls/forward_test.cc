@@ -42,7 +42,7 @@ TEST(AttentionWithLse, AgreesWithTheReferenceInDouble) {
   EXPECT_TRUE(same_bits(result.out, attention(x, x, x, {.mask = causal()})));
 }
 
-// Keys and values as a cache keeps them, for queries in float.
+// Half-precision keys and values as in a cache, with float queries.
 template <class Half>
 void expect_half_keys_are_floats() {
   const auto query = normal<float>({2, 4, 30, 16}, 1);

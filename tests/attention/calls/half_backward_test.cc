@@ -1,4 +1,4 @@
-// Gradients of half precision, of an out that is kept with what it lacks.
+// Gradients of half precision, from an out that is stored with its rounding error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ struct HalfProblem {
     return attention_with_lse(converted<float>(query), converted<float>(key),
                               converted<float>(value), options);
   }
-  // By plain loops, which round where products are of bfloat16 in pairs.
+  // Plain loops, which round the operands of bfloat16 products in the same places.
   AttentionGradients<float> by_loops(const AttentionOptions& options) const {
     if constexpr (std::is_same_v<Half, BFloat16>) {
       if (testing_support::multiplies_pairs()) {
@@ -84,7 +84,7 @@ class HalfBackward : public testing::Test {};
 using HalfTypes = testing::Types<Float16, BFloat16>;
 TYPED_TEST_SUITE(HalfBackward, HalfTypes);
 
-// As a float has it, rounded to what the type keeps of it.
+// The sum out + out_low equals the float out, rounded to the precision of both.
 TEST(OutLow, IsWhatOutLacks) {
   const HalfProblem<Float16> problem(70, 300, 19);
   const auto whole = problem.forward_in_float();
@@ -110,7 +110,7 @@ TEST(OutLow, IsMadeOfHalfPrecisionAlone) {
   EXPECT_TRUE(attention_with_lse(halves, halves, halves, exact).out_low.empty());
 }
 
-// A value that the type cannot hold, one that is no number, and a row that sees nothing.
+// Contains a value beyond the type's range, a NaN, and a row that sees nothing.
 TEST(OutLow, IsZeroWhereOutIsNotFinite) {
   HalfProblem<Float16> problem(3, 40, 20);
   for (std::int64_t k = 0; k < 40; ++k) problem.value(0, 0, k, 2) = Float16(60000.0F);
@@ -131,7 +131,7 @@ TEST(OutLow, IsZeroWhereOutIsNotFinite) {
   for (std::int64_t d = 0; d < 20; ++d) EXPECT_EQ(float{found.out_low(0, 0, 0, d)}, 0);
 }
 
-// Scores that the running softmax cannot take, equal ones: out is the mean of the values.
+// The scores are too large for the running softmax, and equal: out is the mean of the values.
 TYPED_TEST(HalfBackward, RowsOfLargeScoresHaveItToo) {
   HalfProblem<TypeParam> problem(20, 200);
   for (auto& number : problem.query.elements()) number = TypeParam(8192.0F);
@@ -146,7 +146,7 @@ TYPED_TEST(HalfBackward, RowsOfLargeScoresHaveItToo) {
   EXPECT_GT(largest_magnitude(exactly(converted<float>(found.out_low))), 0);
 }
 
-// Gradients that are rounded to half precision, and those of what options hold, which are not.
+// The gradients are rounded to half precision; those of tensors in the options are not.
 TYPED_TEST(HalfBackward, IsAsAccurateAsPlainLoops) {
   const bool is_float16 = std::is_same_v<TypeParam, Float16>;
   for (const std::int64_t kv_len : {130, 1100}) {
@@ -165,7 +165,7 @@ TYPED_TEST(HalfBackward, IsAsAccurateAsPlainLoops) {
     EXPECT_EQ(judge("query", found.query, plain.query, exact.query), "");
     EXPECT_EQ(judge("key", found.key, plain.key, exact.key), "");
     EXPECT_EQ(judge("value", found.value, plain.value, exact.value), "");
-    // A bfloat16 and what it lacks have 16 bits.
+    // A bfloat16 and its rounding error have 16 bits together.
     const Judgement of_bias{.always_allowed =
                                 (is_float16 ? 0 : 0x1p-17) * largest_magnitude(exact.bias)};
     EXPECT_EQ(of_bias("bias", found.bias, plain.bias, exact.bias), "");
@@ -186,7 +186,7 @@ TYPED_TEST(HalfBackward, HasTheSameBitsOnThreads) {
   set_num_threads(0);
 }
 
-// It is computed again then, in floats.
+// Without out_low, out is computed again in float.
 TYPED_TEST(HalfBackward, WhatOutLacksMayBeMissing) {
   const HalfProblem<TypeParam> problem(130, 300);
   const auto forward = problem.forward();
@@ -208,7 +208,7 @@ TYPED_TEST(HalfBackward, WhatOutLacksMayBeMissing) {
                                              "130, 23], expected [1, 4, 130, 24]"));
 }
 
-// In float everywhere: what was kept of another precision is not read.
+// Computes in float everywhere and does not read the stored out of another precision.
 TYPED_TEST(HalfBackward, ExactGradientsAreOfAnOutThatIsComputedAgain) {
   const HalfProblem<TypeParam> problem(60, 150);
   const AttentionOptions exact{.precision = Precision::kExact};
@@ -219,7 +219,7 @@ TYPED_TEST(HalfBackward, ExactGradientsAreOfAnOutThatIsComputedAgain) {
                      problem.backward(forward, exact)));
 }
 
-// One key has the whole weight: the gradients of scores are 0, not what rounding leaves of them.
+// One key has the whole weight: the gradients of scores are exactly 0, without rounding errors.
 TYPED_TEST(HalfBackward, OfASingleKeyIsExactlyZero) {
   const HalfProblem<TypeParam> problem(50, 1);
   for (const auto& gradient :
@@ -239,7 +239,7 @@ TYPED_TEST(HalfBackward, APlanKeepsTheSame) {
                                       .dtype = data_type_of<TypeParam>()});
   const auto expected = problem.forward();
   Tensor<TypeParam> out(expected.out.shape());
-  Tensor<TypeParam> memory({1, 4, 90, 40});  // rows that lie apart
+  Tensor<TypeParam> memory({1, 4, 90, 40});  // rows with gaps
   const auto low = memory.view().slice(3, 0, 32);
   Tensor<float> lse({1, 4, 90});
   planned.run_into({.out = out, .lse = lse, .out_low = low}, problem.query, problem.key,
@@ -258,7 +258,7 @@ TYPED_TEST(HalfBackward, APlanKeepsTheSame) {
                                      "expected [1, 4, 90, 32]"));
 }
 
-// A float out lacks nothing.
+// The rounding error of a float out is 0.
 TEST(OutLow, OfFloatsIsZero) {
   const auto x = normal<float>({1, 1, 9, 4}, 1);
   const AttentionPlan planned = plan({.q_len = 9, .kv_len = 9, .head_dim = 4, .value_dim = 4});

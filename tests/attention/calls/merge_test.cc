@@ -1,4 +1,4 @@
-// Results over parts of the keys, merged, are the result over all of them.
+// Results over parts of the keys, merged, equal the result over all keys.
 #include "heed/attention/merge.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ class OnlineSoftmaxOf : public testing::Test {
     return row;
   }
 
-  // Over some drawn keys, two numbers each.
+  // Returns the state over some drawn keys with two numbers each.
   static OnlineSoftmax<Real> drawn(std::mt19937& random, double size) {
     std::normal_distribution<double> distribution;
     OnlineSoftmax<Real> softmax(2);
@@ -99,7 +99,7 @@ TYPED_TEST(OnlineSoftmaxOf, HasSeenNothing) {
   EXPECT_EQ(row.lse, -this->kInfinite);
 }
 
-// Also the sign of 0, and a state whose sum is no power of 2.
+// Includes the sign of 0 and a state whose sum is no power of 2.
 TYPED_TEST(OnlineSoftmaxOf, WhatHasSeenNothingChangesNoBit) {
   using Real = TypeParam;
   OnlineSoftmax<Real> seen(2);
@@ -124,8 +124,8 @@ TYPED_TEST(OnlineSoftmaxOf, MergingIsAssociativeAndCommutative) {
       const auto left = this->normalised(this->merged(this->merged(a, b), c));
       const auto right = this->normalised(this->merged(a, this->merged(b, c)));
       const auto turned = this->normalised(this->merged(this->merged(c, b), a));
-      // Sums of up to 15 terms of magnitude 1, times the rounding of exp of so large a difference,
-      // which is nothing where the difference is large.
+      // Allows the error of sums of up to 15 terms of magnitude 1, times the rounding of exp of the
+      // difference, which is negligible for a large difference.
       for (const auto& other : {right, turned}) {
         if (std::isinf(left.lse)) {
           EXPECT_EQ(left.lse, other.lse);
@@ -192,7 +192,7 @@ struct Operands {
   Tensor<float> value = normal<float>({2, 2, kMergedKeys, 9}, 3);
 };
 
-// Attention over the keys first ≤ k < last of all, which lie where they lay.
+// Attends to keys first ≤ k < last of the original tensors.
 AttentionOutput<float> over_keys(const Operands& in, std::int64_t first, std::int64_t last,
                                  AttentionOptions options) {
   options.query_offset -= first;
@@ -210,7 +210,7 @@ std::vector<AttentionOutput<float>> in_pieces(const Operands& in, int pieces,
     const auto width = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
     const std::int64_t last = i == pieces ? kMergedKeys : first + width;
     parts.push_back(over_keys(in, first, last, options));
-    options.sinks = {};  // the first part has it
+    options.sinks = {};  // counted in the first part only
     first = last;
   }
   return parts;
@@ -221,7 +221,7 @@ AttentionOutput<float> merged(const std::vector<AttentionOutput<float>>& parts) 
   return merge_attention(views);
 }
 
-// One after the other, in this order.
+// Merges the parts one after the other, in this order.
 AttentionOutput<float> merged_by_two(std::vector<AttentionOutput<float>> parts) {
   AttentionOutput<float> all = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) all = merge_attention(all, parts[i]);
@@ -284,7 +284,7 @@ TEST(MergeAttention, RowsThatSawNoKeyChangeNoBit) {
   auto seen = attention_with_lse(in.query, in.key, in.value, {});
   seen.out.data()[0] = -0.0F;
   auto nothing = over_keys(in, 0, 0, {});
-  for (float& element : nothing.out.elements()) element = kNaN;  // which nobody may look at
+  for (float& element : nothing.out.elements()) element = kNaN;  // must not be read
   for (const auto& both : {merge_attention(seen, nothing), merge_attention(nothing, seen)}) {
     EXPECT_TRUE(same_bits(both.out, seen.out));
     EXPECT_TRUE(same_bits(both.lse, seen.lse));
@@ -312,7 +312,7 @@ TEST(MergeAttention, InfinityNeverMakesNaN) {
   }
 }
 
-// An infinite key that a query sees makes its row non-finite, wherever it lies, and no other.
+// An infinite key makes the rows that see it non-finite, in whichever part it is, and no other.
 TEST(MergeAttention, WhatIsNotFiniteShows) {
   Operands in;
   in.key(0, 0, 120, 3) = kInfinity;
@@ -373,8 +373,8 @@ void expect_merged_as_doubles() {
   }
 }
 
-// Of keys with equal scores every part weighs what it has of them. A float lse of 2.7e3 is off by
-// up to 1.2e-4, and so would be the part's weight; one of 1e8 by 4.
+// With equal scores each part has the weight of its number of keys. A float lse of 2.7e3 is off by
+// up to 1.2e-4, which would be the error of the weight; one of 1e8 by 4.
 TEST(MergeAttention, LargeLogarithmsKeepTheirDigits) {
   for (const float score : {2.7e3F, 1e8F}) {
     Operands in;
@@ -394,7 +394,7 @@ TEST(MergeAttention, HalfPrecisionIsRoundedOnce) {
   expect_merged_as_doubles<BFloat16>();
 }
 
-// [total_q_len, num_heads, value_dim] and [num_heads, total_q_len], and each cut out of the middle.
+// Tensors [total_q_len, num_heads, value_dim] and [num_heads, total_q_len], cut from larger ones.
 TEST(MergeAttention, PackedAndStrided) {
   const auto query = normal<float>({7, 4, 16}, 1);
   const auto key = normal<float>({9, 2, 16}, 2);

@@ -30,7 +30,7 @@ struct Dims {
   std::int64_t value_dim = 7;
 };
 
-// Adds `part` to the elements of `sum`, which is empty before the first one.
+// Adds `part` to `sum`, which is empty at first.
 void add(Tensor<float>& sum, const Tensor<float>& part) {
   if (part.empty()) return;
   if (sum.empty()) sum = Tensor<float>(part.shape());
@@ -38,7 +38,7 @@ void add(Tensor<float>& sum, const Tensor<float>& part) {
                  [](float a, float b) { return a + b; });
 }
 
-// PackedProblem tensors of four heads, and one sequence after the other alone.
+// Packed tensors of four heads; each sequence is also computed alone.
 class PackedProblem {
  public:
   PackedProblem(Boundaries queries, Boundaries keys, Dims dims = {})
@@ -68,7 +68,7 @@ class PackedProblem {
   FloatView keys(const Tensor<float>& packed, std::size_t i) const {
     return rows(packed, k_at[i], k_at[i + 1]);
   }
-  // Sequence i as a batch of one.
+  // Returns the gradients of sequence i as a batch of one.
   AttentionGradients<float> alone(std::size_t i, const AttentionOptions& options) const {
     const FloatView q = queries(query, i), k = keys(key, i), v = keys(value, i);
     return attention_backward(queries(grad_out, i), q, k, v, attention_with_lse(q, k, v, options),
@@ -92,7 +92,7 @@ class PackedProblem {
   }
 };
 
-// What one thread makes, and any number of threads.
+// Returns the gradients on one thread and expects the same bits on several threads.
 AttentionGradients<float> gradients_of(const PackedProblem& packed, const AttentionOptions& options,
                                        const std::string& what) {
   const auto forward = packed.forward(options);
@@ -106,7 +106,7 @@ AttentionGradients<float> gradients_of(const PackedProblem& packed, const Attent
 
 using OptionsOf = std::function<AttentionOptions(std::size_t)>;
 
-// The options of sequence i, where it is alone, may name what belongs to it in a batch.
+// `options_of` returns the options of sequence i alone.
 void expect_single_calls(const PackedProblem& packed, const AttentionOptions& options,
                          const OptionsOf& options_of, const std::string& what) {
   const auto found = gradients_of(packed, options, what);
@@ -132,7 +132,8 @@ void expect_single_calls(const PackedProblem& packed, const AttentionOptions& op
       packed, options, [&](std::size_t) { return options; }, what);
 }
 
-// Lengths 0, 1 and primes; one whose queries are divided into parts; no keys, no queries.
+// Lengths of 0, 1 and primes; one sequence whose queries are divided, one without keys, one without
+// queries.
 const Boundaries kQueryBounds{0, 1, 1, 132, 389, 392, 392, 409};
 const Boundaries kKeyBounds{0, 3, 10, 77, 208, 208, 208, 215};
 const Boundaries kFewQueries{0, 1, 1, 38, 57, 60};
@@ -180,7 +181,7 @@ TEST(PackedBackward, EveryOption) {
       "all ");
 }
 
-// Equally long sequences may have a bias of queries and keys, all the same or each its own.
+// Sequences of equal length may share one bias or have one each.
 TEST(PackedBackward, ABiasOfAnyShape) {
   const PackedProblem packed({0, 53, 106, 159}, {0, 131, 262, 393});
   for (const Shape& shape : {Shape{131}, Shape{53, 1}, Shape{53, 131}, Shape{4, 53, 131},
@@ -222,7 +223,7 @@ TEST(PackedBackward, DropsWhatABatchDrops) {
   const auto found = gradients_of(packed, options, "dropout ");
   const auto count = static_cast<std::int64_t>(packed.count());
   for (const std::size_t i : {std::size_t{2}, std::size_t{6}}) {
-    // As many copies of the sequence.
+    // Returns `count` copies of the sequence.
     const auto copies = [&](FloatView view) {
       return view.broadcast_to({count, view.extent(1), view.extent(2), view.extent(3)});
     };
@@ -257,7 +258,7 @@ TEST(PackedBackward, IsCloseToTheReference) {
   EXPECT_LE(max_difference(found.sinks, expected_sinks), 1e-4);
 }
 
-// Rows longer than the kernels take are computed by the reference.
+// The reference computes rows longer than the kernels support.
 TEST(PackedBackward, OfLongRows) {
   const PackedProblem packed({0, 1, 2}, {0, 2, 4}, {.head_dim = 65537, .value_dim = 2});
   const auto bias = normal<float>({2, 1, 1, 2}, 6);
@@ -305,7 +306,11 @@ TEST(PackedBackward, RefusesWhatDoesNotFit) {
         call.q_at = {0, 2, 6};
       },
       "the boundaries of query end at 6, but it has 5 rows");
-  expect_refused([](RefusedCall& call) { call.q_at = {0, 5}; }, "query has 1 sequences but key has 2");
+  expect_refused(
+      [](RefusedCall& call) {
+        call.q_at = {0, 5};
+      },
+      "query has 1 sequences but key has 2");
   expect_refused([](RefusedCall& call) { call.grad_out = call.packed.query; },
                  "grad_out has shape [5, 4, 16], expected [5, 4, 7]");
   const Tensor<float> transposed({5, 7, 4});

@@ -16,7 +16,7 @@ using testing_support::same_bits;
 
 using Boundaries = std::vector<std::int64_t>;
 
-// Rows of a packed tensor as a batch of one.
+// Returns rows of a packed tensor as a batch of one.
 template <class T>
 TensorView<const T> alone(const Tensor<T>& packed, std::int64_t begin, std::int64_t end) {
   return packed.view().slice(0, begin, end).permute({1, 0, 2}).to_rank(4);
@@ -50,7 +50,7 @@ TEST_F(PackedTest, IsEverySequenceForItself) {
 }
 
 TEST_F(PackedTest, SequencesAreEntriesOfABatchForMasksAndMods) {
-  // Every sequence sees its first (1 + index) keys, and scores depend on the index.
+  // Sequence i sees its first 1 + i keys, and scores depend on i.
   AttentionOptions options;
   options.mask = Mask::where([](int b, int, int, int k) { return k <= b; });
   options.score_mod = [](auto score, int b, int, int, int k) {
@@ -58,7 +58,7 @@ TEST_F(PackedTest, SequencesAreEntriesOfABatchForMasksAndMods) {
   };
   options.dropout = {.probability = 0.25F, .seed = 3};
   const auto found = attention_packed(query, key, value, {q_at, k_at}, options);
-  // The same sequence within a batch of five copies of it.
+  // Computes the same sequence within a batch of five copies.
   for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) {
     const auto five = [](TensorView<const float> view) {
       return view.broadcast_to({5, view.extent(1), view.extent(2), view.extent(3)});

@@ -1,4 +1,4 @@
-// select_blocks: what plain loops choose, and attention over what was chosen.
+// select_blocks(), compared with plain loops, and attention over the selected blocks.
 #include "heed/attention/select_blocks.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ std::int64_t blocks_in(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
-// The plain loops: one row of one head, or of heads that choose together.
+// Plain loops for one row of one head, or of heads that select together.
 struct ReferenceRow {
   FloatView queries;  // [heads, q_len, head_dim]
   FloatView key;      // [kv_len, head_dim]
@@ -66,7 +66,7 @@ struct ReferenceRow {
     }
     return sum;
   }
-  // The blocks that this row sees, found by looking for the best one top_k times.
+  // Returns the blocks that this row sees, found by searching for the best one top_k times.
   std::vector<std::int32_t> chosen(std::int64_t row) const {
     std::int64_t last = blocks_in(key.extent(0), options.block) - 1;
     if (options.causal) {
@@ -93,7 +93,7 @@ struct ReferenceRow {
   }
 };
 
-// The columns of a row of blocks of a layout.
+// Returns the columns of a row of blocks of a layout.
 std::vector<std::int32_t> columns_of(const BlockLayout& layout, std::int64_t batch,
                                      std::int64_t head, std::int64_t row) {
   const std::int64_t rows = blocks_in(layout.q_len, layout.q_block);
@@ -148,7 +148,7 @@ TEST(SelectBlocks, ChoosesWhatPlainLoopsChoose) {
 }
 
 TEST(SelectBlocks, ReadsTensorsWhereTheyLie) {
-  // [batch, length, heads, dim], in reverse order of heads' memory: as projections leave them.
+  // Memory [batch, length, heads, dim], as projections produce it.
   const Tensor<float> query = normal<float>({2, 29, 4, 5}, 3);
   const Tensor<float> key = normal<float>({2, 29, 2, 5}, 4);
   const FloatView query_view = query.view().permute({0, 2, 1, 3});
@@ -256,7 +256,7 @@ TEST(SelectBlocks, AttentionSeesWhatWasChosenAndNothingElse) {
             1e-5);
 }
 
-// A head alone chooses what it chooses for itself.
+// A head selects alone as it does among others.
 TEST(SelectBlocks, HeadsThatShareNoKeysChooseForThemselves) {
   const Tensor<float> query = normal<float>({2, 3, 40, 4}, 13);
   const Tensor<float> key = normal<float>({2, 3, 40, 4}, 14);
@@ -266,8 +266,7 @@ TEST(SelectBlocks, HeadsThatShareNoKeysChooseForThemselves) {
   EXPECT_EQ(select_blocks(query, key, options), each);
 }
 
-// Under the mask of what is chosen together, all heads of a key head see the same keys, which none
-// of them would choose alone.
+// All heads of a key head see the jointly selected keys, which no head would select alone.
 TEST(SelectBlocks, AGroupIsWorthTheSumOfItsHeads) {
   const Tensor<float> query({1, 2, 1, 2}, {3, 1, -1, 1});
   const Tensor<float> key({1, 1, 3, 2}, {1, 0, 0, 1.5F, -2, 0});

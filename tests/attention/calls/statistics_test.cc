@@ -20,7 +20,7 @@ using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
 
-// Whatever computes here: kernels, or the reference where HEED_TARGET says so.
+// Computed by the kernels, or by the reference if HEED_TARGET says so.
 struct StatisticsInputs {
   Tensor<float> query = normal<float>({2, 4, 30, 16}, 1);
   Tensor<float> key = normal<float>({2, 2, 40, 16}, 2);

@@ -1,10 +1,10 @@
-// The errors of the fused path beside those of a plain float computation, over many random
-// problems. What both are measured by is the reference in double.
+// Compares the errors of the fused path with those of a plain float computation over many random
+// problems. Errors are measured against the reference in double.
 //
-// A single problem says little: a plain computation is often lucky, most of all in a tensor of few
-// numbers. One in eight of its errors exceeds five times that of another computation as good, as
-// two normal numbers do: the control below shows it. So what is compared is how errors are
-// distributed over all problems: their median and what 90, 95 and 99 % of them do not exceed.
+// A single problem says little: a plain computation is often lucky, especially in a tensor of few
+// numbers. One in eight of its errors exceeds five times that of another equally good computation,
+// as with two normal numbers; the control below shows it. So the test compares the distributions of
+// errors over all problems: their median and the 90, 95 and 99 % quantiles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ AttentionCase draw(std::mt19937& random, bool modifies_scores) {
   drawn.sizes.value_dim = one_of<std::int64_t>(random, {8, 16, 40, 64});
   drawn.magnitude = one_of(random, {0.3F, 1.0F, 3.0F, 10.0F, 30.0F});
   drawn.query_offset = drawn.sizes.kv_len - drawn.sizes.q_len;
-  // Structural masks; irregular ones modify scores (drawn_attention.cc).
+  // Structural masks only; irregular ones modify scores (drawn_attention.cc).
   const std::uint32_t seed = random() % 1000;
   if (random() % 2 == 0) drawn.masks.push_back(seed / 8 * 13 + seed % 8);
   drawn.has_sinks = random() % 2 == 0;
@@ -80,8 +80,8 @@ Tensor<float> rounded(const Tensor<double>& exact) {
   return result;
 }
 
-// The errors of one tensor over all problems, each relative to the size of the exact result, and at
-// least that of the exact result, rounded, which nobody can better.
+// The errors of one tensor over all problems, relative to the size of the exact result, and at
+// least the error of rounding the exact result.
 class Errors {
  public:
   void add(const Tensor<float>& found, const Tensor<double>& exact) {
@@ -92,7 +92,7 @@ class Errors {
                                root_mean_square_error(rounded(exact), exact)) /
                       size);
   }
-  // The one that a share of them does not exceed.
+  // Returns the quantile of the errors.
   double quantile(double share) {
     const auto index = static_cast<std::size_t>(share * static_cast<double>(errors_.size() - 1));
     std::nth_element(errors_.begin(), errors_.begin() + static_cast<std::ptrdiff_t>(index),
@@ -105,10 +105,10 @@ class Errors {
   std::vector<double> errors_;
 };
 
-// By the names of tensors.
+// The errors by name of the tensor.
 using Sweep = std::map<std::string, Errors>;
 
-// The lse of rows that see something.
+// Returns the lse of rows that see a key.
 template <class Real>
 Tensor<Real> finite(const Tensor<Real>& lse, const Tensor<double>& exact) {
   Tensor<Real> result(lse.shape());
@@ -118,7 +118,7 @@ Tensor<Real> finite(const Tensor<Real>& lse, const Tensor<double>& exact) {
   return result;
 }
 
-// A problem and what is exact of it.
+// A problem and its exact results.
 struct Exact {
   const DrawnAttention& problem;
   Tensor<float> grad_out = grad_out_for(problem.views());
@@ -141,7 +141,7 @@ void add(const Exact& expected, const AttentionOutput<float>& forward,
   sweep["sinks"].add(found.sinks, exact.sinks);
 }
 
-// The elements of each row in reverse order.
+// Reverses the elements of each row.
 Tensor<float> reversed(FloatView view) {
   Tensor<float> result = to_tensor(view);
   const std::int64_t dim = view.extent(3);
@@ -151,7 +151,7 @@ Tensor<float> reversed(FloatView view) {
   return result;
 }
 
-// The plain computation again, whose products are summed in another order.
+// The control: the plain computation with products summed in another order.
 void add_control(const Exact& expected, Sweep& sweep) {
   const auto& in = expected.problem.views();
   const auto query = reversed(in.query);
@@ -166,7 +166,7 @@ void add_control(const Exact& expected, Sweep& sweep) {
   add(expected, {reversed(forward.out), std::move(forward.lse)}, found, sweep);
 }
 
-// [batch, heads, length, dim] as [batch · length, heads, dim] and back.
+// Converts [batch, heads, length, dim] to [batch · length, heads, dim].
 Tensor<float> packed(FloatView view) {
   const auto rows = to_tensor(view.permute({0, 2, 1, 3}));
   Tensor<float> result({view.extent(0) * view.extent(2), view.extent(1), view.extent(3)});
@@ -179,7 +179,7 @@ Tensor<float> unpacked(const Tensor<float>& rows, std::int64_t batch) {
   return to_tensor(FloatView(rows.data(), shape).permute({0, 2, 1, 3}));
 }
 
-// The batch entries as packed sequences, by the kernels in use.
+// Adds the errors of the batch entries as packed sequences, by the kernels in use.
 void add_packed(const Exact& expected, Sweep& sweep) {
   const auto& in = expected.problem.views();
   const auto& options = expected.problem.options();
@@ -210,7 +210,7 @@ void add_packed(const Exact& expected, Sweep& sweep) {
 constexpr double kShares[] = {0.5, 0.9, 0.95, 0.99};
 using AtShares = std::array<double, std::size(kShares)>;
 
-// Of the errors of two sweeps.
+// Returns the ratios of the errors of two sweeps.
 AtShares ratios(Errors& of, Errors& to) {
   AtShares result{};
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -219,16 +219,16 @@ AtShares ratios(Errors& of, Errors& to) {
   return result;
 }
 
-// Twice the plain computation's errors, but for these:
+// The bounds are twice the plain computation's errors, except for:
 //
-// - Slopes and biases. The plain computation finds delta = Σ weight · grad_weight with the very
-//   grad_weights that it subtracts it from, whose roundings then cancel in a sum over keys; the
-//   kernels take Σ grad_out · out, as else another pass over the keys were needed. Against a plain
-//   computation that does the same, the ratios on AVX-512 are 1.5, 1.7, 1.9 and 6.2 for slopes and
-//   1.6, 1.4, 1.9 and 1.5 for biases.
-// - SSE4 has no fused multiply-add: rows whose one weight is nearly 1 keep a rounding where the
-//   plain computation cancels to 0. Its 95 % of biases are 5.7 over the problems that GCC draws and
-//   6.5 over those that Clang does, which draws in another order.
+// - Slopes and biases. The plain computation computes delta = Σ weight · grad_weight from the same
+// grad_weights from which it is subtracted, so that their rounding errors cancel in a sum over
+// keys. The kernels use Σ grad_out · out, which saves a pass over the keys. Against a plain
+// computation that does the same, the ratios on AVX-512 are 1.5, 1.7, 1.9 and 6.2 for slopes and
+// 1.6, 1.4, 1.9 and 1.5 for biases.
+// - SSE4, which has no fused multiply-add: rows with one weight near 1 keep a rounding error where
+// the plain computation cancels to 0. Its 95 % quantile of biases is 5.7 over the problems that GCC
+// draws and 6.5 over those of Clang, which draws in another order.
 AtShares bounds(const std::string& target, const std::string& name) {
   if (name == "slopes") return {2.7, 4, 6.5, 10.5};
   if (name == "bias") return {2, 3.9, target == "SSE4" ? 7.0 : 6.0, 5};

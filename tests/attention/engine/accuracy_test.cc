@@ -1,4 +1,4 @@
-// Scores and lengths at which a fused softmax can go wrong, held to the reference in double.
+// Scores and lengths at which a fused softmax can go wrong, compared with the reference in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,14 +21,14 @@ using testing_support::TargetTest;
 class Accuracy : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(Accuracy);
 
-// Both ways through a kernel: scores that nobody modifies, and scores that somebody does.
+// The two paths through a kernel: without and with modified scores.
 std::vector<AttentionOptions> both_ways() {
   AttentionOptions modified;
   modified.score_mod = [](auto score, int, int, int, int k) { return score + (k % 3 - 1) * 0.1F; };
   return {{}, modified};
 }
 
-// One key's score for query q is score(q); every other score is 0.
+// The score of one key for query q is score(q); all other scores are 0.
 template <class Score>
 Inputs with_one_loud_key(std::int64_t q_len, std::int64_t kv_len, std::int64_t loud, Score score) {
   Inputs in({.q_len = q_len, .kv_len = kv_len, .head_dim = 1, .value_dim = 5});
@@ -42,7 +42,7 @@ TEST_P(Accuracy, OneKeyLateInTheSequenceDominates) {
   for (const AttentionOptions& options : both_ways()) {
     for (const std::int64_t loud : {0, 127, 128, 255, 256, 300, 383, 1023, 1024, 1400, 1500}) {
       for (const float size : {1.0F, 20.0F, 31.0F, 88.0F, 90.0F, 140.0F, 1e3F, 1e10F, 1e30F}) {
-        // The rows of a panel differ: some rise, some fall, some stay.
+        // Within a panel some rows rise, some fall, some stay.
         const Inputs in = with_one_loud_key(
             7, 1501, loud, [size](std::int64_t q) { return size * static_cast<float>(q % 3 - 1); });
         expect_accurate(table(), in, options, std::to_string(size) + " at " + std::to_string(loud));
@@ -98,7 +98,7 @@ TEST_P(Accuracy, ManyKeys) {
   }
 }
 
-// Equal scores: every weight is 1, and the sums of weights and of values are long chains.
+// Equal scores: every weight is 1, so sums of weights and values are long chains.
 TEST_P(Accuracy, TheMeanOfManyValues) {
   for (const AttentionOptions& options : both_ways()) {
     const Inputs in({.q_len = 2, .kv_len = 16384, .head_dim = 4}, 0);
@@ -106,7 +106,7 @@ TEST_P(Accuracy, TheMeanOfManyValues) {
   }
 }
 
-// A score of infinity is seen: its row is not a finite number. A score of −infinity is hidden.
+// A score of infinity makes its row non-finite; a score of −infinity hides its key.
 TEST_P(Accuracy, InfiniteScoresAreNotLost) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const AttentionOptions& options : both_ways()) {
@@ -125,8 +125,8 @@ TEST_P(Accuracy, InfiniteScoresAreNotLost) {
   }
 }
 
-// One NaN among scores that are finite, of either sign: processors make negative ones, programs
-// positive ones.
+// One NaN among finite scores, of either sign: processors make negative ones, programs positive
+// ones.
 TEST_P(Accuracy, NaNScoresAreNotLost) {
   for (const float sign : {1.0F, -1.0F}) {
     for (const AttentionOptions& options : both_ways()) {

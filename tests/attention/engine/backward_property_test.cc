@@ -1,4 +1,4 @@
-// The gradients of any attention that can be asked for, by the fused path and by the reference.
+// The gradients of randomly drawn attention problems, by the fused path and the reference.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -20,7 +20,7 @@ using testing_support::inaccuracy;
 using testing_support::same_bits;
 using testing_support::score_roundings_of;
 
-// What is wrong with the fused path on this case; empty when nothing is.
+// Returns the faults of the fused path on this case; empty if there are none.
 std::string faults(const AttentionCase& drawn) {
   const DrawnAttention problem(drawn);
   const Tensor<float> grad_out = grad_out_for(problem.views());

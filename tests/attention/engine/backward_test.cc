@@ -1,4 +1,4 @@
-// The fused way back on each instruction set, over awkward shapes and every option.
+// The fused backward pass on each instruction set, over awkward shapes and every option.
 #include "attention/engine/backward.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST_P(FusedBackward, AwkwardDims) {
   }
 }
 
-// Rows of several heads stand side by side in a panel; a batch entry has its own memory.
+// Rows of several heads share a panel; batch entries have separate memory.
 TEST_P(FusedBackward, GroupedHeadsInABatch) {
   for (const std::int64_t kv_heads : {1, 2, 6}) {
     const Inputs in({.batch = 2,
@@ -83,7 +83,7 @@ TEST_P(FusedBackward, GroupedHeadsInABatch) {
   }
 }
 
-// Enough queries of one head that they are divided into parts.
+// One head has so many queries that they are divided into parts.
 TEST_P(FusedBackward, ManyQueriesOfFewHeads) {
   const Inputs in({.q_len = 1500, .kv_len = 131, .head_dim = 16, .value_dim = 20});
   const auto bias = normal<float>({1500, 1}, 5);
@@ -202,7 +202,7 @@ TEST_P(FusedBackward, StridedTensors) {
   EXPECT_TRUE(same_bits(found, expected));
 }
 
-// Where the tensors of a call take more than 8 MiB, panels fetch the rows that come next.
+// Where the tensors of a call exceed 8 MiB, panels prefetch the next rows.
 TEST_P(FusedBackward, SameBitsInLargeTensors) {
   const auto entry = [](const auto& tensor) { return tensor.view().slice(0, 2, 3); };
   const auto same = [&](const Tensor<float>& all, const Tensor<float>& one) {
@@ -293,7 +293,7 @@ TEST_P(FusedBackward, WhatIsHiddenReachesNobody) {
   }
 }
 
-// A query that is not finite spoils itself and the keys it sees.
+// A non-finite query affects itself and the keys that it sees.
 TEST_P(FusedBackward, WhatIsSeenAndNotFiniteIsNotLost) {
   Inputs in({.q_len = kQueries, .kv_len = kKeys});
   in.query(0, 0, 11, 5) = kNaN;

@@ -1,5 +1,5 @@
-// Products of bfloat16 in pairs, where the processor has them: held to what plain loops make of the
-// same numbers, rounded at the same places.
+// Products of bfloat16 pairs, where the processor has them, compared with plain loops that round
+// the same numbers in the same places.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -42,7 +42,7 @@ using testing_support::same_bits;
 using testing_support::same_result;
 using testing_support::Sizes;
 
-// The table that multiplies pairs, or null.
+// Returns the table that multiplies pairs, or null.
 const kernels::KernelTable* table_of_pairs() {
   for (const auto* table : kernels::supported_kernels()) {
     if (table->in_pairs != nullptr && !table->in_pairs->multiplies_tiles()) return table;
@@ -98,7 +98,7 @@ TEST_F(Bfloat16Pairs, NoKeysAndNoQueries) {
   EXPECT_TRUE(attend(HalfInputs(Sizes{.value_dim = 0}), {}).out.empty());
 }
 
-// The error of a result is that of its weights: rounded, each by up to 2⁻⁹ of itself.
+// Weights are rounded by up to 2⁻⁹ of themselves, which determines the error of the result.
 TEST_F(Bfloat16Pairs, LongSequences) {
   for (const std::int64_t dim : {64, 128}) {
     const HalfInputs in({.q_len = 100, .kv_len = 5000, .head_dim = dim, .value_dim = dim});
@@ -142,7 +142,7 @@ TEST_F(Bfloat16Pairs, LayoutsChangeNoBit) {
 TEST_F(Bfloat16Pairs, HiddenNumbersTouchNothing) {
   testing_support::expect_hidden_numbers_touch_nothing(*table_of_pairs(), 16, 40);
 }
-// A cache of bfloat16, whose keys lie as columns, has the bits of tensors: in prefill, in chunks
+// A bfloat16 cache, which stores keys as columns, gives the bits of tensors: in prefill, in chunks
 // and token by token.
 TEST_F(Bfloat16Pairs, CachesHaveTheSameBits) {
   for (const std::int64_t dim : {24, 25}) {

@@ -1,7 +1,7 @@
-// Drawn problems on every instruction set, against the double reference and against themselves:
-// other threads, rows computed alone, NaN where nothing is seen, memory that ends at a forbidden
-// page. A few in every run of the tests; HEED_DIFFERENTIAL_CASES and HEED_DIFFERENTIAL_SEED ask for
-// others: make differential.
+// Drawn problems on every instruction set, compared with the double reference and with themselves:
+// on other threads, with rows computed alone, with NaN in hidden keys, and in memory that ends at a
+// protected page. Each run of the tests draws a few; HEED_DIFFERENTIAL_CASES and
+// HEED_DIFFERENTIAL_SEED (make differential) draw others.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -49,8 +49,7 @@ bool same(const Output& a, const Output& b) {
   return same_bits(a.out, b.out) && same_bits(a.lse, b.lse);
 }
 
-// Copies of query, key and value, and results, in memory that begins where, or ends where, a
-// forbidden page does.
+// Copies of query, key, value and results in memory that begins or ends at a protected page.
 class GuardedProblem {
  public:
   GuardedProblem(const InputViews& in, Edge edge)
@@ -83,7 +82,7 @@ class GuardedProblem {
   InputViews views_;
 };
 
-// The problem with NaN in the keys and values that no query of their group of heads may attend to.
+// The problem with NaN in the keys and values that no query of their group of heads sees.
 class Poisoned {
  public:
   explicit Poisoned(const DrawnAttention& problem)
@@ -124,8 +123,8 @@ class Poisoned {
   Tensor<float> value_;
 };
 
-// The options without what belongs to a tensor of all rows, so that rows can be computed alone: a
-// mask over positions stands for the drawn ones.
+// Replaces options that hold a tensor of all rows, so that rows can be computed alone: a mask over
+// positions replaces the drawn masks.
 AttentionOptions by_position(const AttentionOptions& options, std::uint32_t seed) {
   AttentionOptions changed = options;
   changed.bias.reset();
@@ -149,7 +148,8 @@ bool row_alone_is_same(const kernels::KernelTable& table, const InputViews& in,
               one);
 }
 
-// What is wrong with the kernels of one instruction set on this problem; empty when nothing is.
+// Returns the faults of the kernels of one instruction set on this problem; empty if there are
+// none.
 std::string faults(const kernels::KernelTable& table, const AttentionCase& drawn,
                    std::uint32_t seed) {
   const DrawnAttention problem(drawn);

@@ -1,4 +1,4 @@
-// The fused path in double on each instruction set, held to plain loops in long double.
+// The fused path in double on each instruction set, compared with plain loops in long double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ struct LongResult {
   Long out, lse, query, key, value, slopes, bias, sinks;
 };
 
-// Forward and backward by their definitions, the gradient of each step written beside it.
+// Forward and backward pass by their definitions, with each gradient next to its step.
 class LongAttention {
  public:
   explicit LongAttention(const Problem64& problem)
@@ -141,8 +141,8 @@ long double error(const Tensor<double>& found, const Long& exact, long double& l
   return std::sqrt(sum / static_cast<long double>(std::max<std::size_t>(exact.size(), 1)));
 }
 
-// At most twice the error of plain loops in double, which may be lucky: as many roundings of the
-// largest number are always allowed.
+// Expects at most twice the error of plain loops in double. Because these may be lucky, `roundings`
+// roundings of the largest number are always allowed.
 void expect_accurate(const char* name, const Tensor<double>& found, const Tensor<double>& plain,
                      const Long& exact, double roundings) {
   if (found.empty()) return;
@@ -174,7 +174,7 @@ class FusedDouble : public TargetTest {
     const auto plain_gradients =
         reference::attention_backward(p.grad_out, p.query, p.key, p.value, p.options);
     const LongResult exact = LongAttention(p).compute();
-    // Weights are as wrong as the scores they come from: by some roundings of the largest.
+    // Weights are as wrong as their scores: by some roundings of the largest.
     long double largest = 1;
     error(plain.lse, exact.lse, largest);
     const double roundings = 2 + 2 * static_cast<double>(largest);

@@ -1,5 +1,5 @@
-// The rows of a key head that are a panel of few rows get the bits that panels of whole vectors
-// give them, whatever types, layouts, masks and threads.
+// The decode path, in which the rows of a key head form a panel of few rows, gives the bits of
+// panels of whole vectors, for all types, layouts, masks and threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +82,7 @@ TEST_P(FewRows, GroupsOfEverySizeInEveryType) {
   }
 }
 
-// Queries at the end of a sequence, of which each sees other keys.
+// Queries at the end of a sequence, each of which sees different keys.
 TEST_P(FewRows, MasksOfIntervals) {
   const std::int64_t q_len = most_rows() / 2;
   const auto query = normal<float>({1, 4, q_len, 24}, 1);
@@ -97,7 +97,7 @@ TEST_P(FewRows, MasksOfIntervals) {
   }
 }
 
-// What an irregular mask adds to scores comes between the two products.
+// An irregular mask is added to scores between the two products.
 TEST_P(FewRows, IrregularMasks) {
   const std::int64_t q_len = most_rows() / 2;
   const auto query = normal<float>({2, 4, q_len, 24}, 1);
@@ -134,7 +134,7 @@ TEST_P(FewRows, IrregularMasks) {
   }
 }
 
-// Rows of keys that lie far apart, as [batch, length, heads, dim] has them.
+// Rows of keys with large strides, as in memory [batch, length, heads, dim].
 TEST_P(FewRows, HeadsSideBySideInMemory) {
   const auto query = normal<float>({1, 8, 1, 32}, 1);
   const auto key = normal<float>({1, 400, 4, 32}, 2);
@@ -173,7 +173,7 @@ TEST_P(FewRows, NumbersThatAnIrregularMaskHidesTouchNothing) {
     for (std::int64_t d = 0; d < 16; ++d) key(0, 0, k, d) = std::nanf("");
     for (std::int64_t d = 0; d < 40; ++d) value(0, 0, k, d) = std::nanf("");
   }
-  // Seen by the first of the two rows of a head alone, whose window begins at 271.
+  // Only the first of a head's two rows sees it; the window of the other begins after 271.
   for (std::int64_t d = 0; d < 40; ++d) value(0, 0, 271, d) = std::nanf("");
   const auto found = attend<float>(query, key.view(), value.view(), options, true);
   for (std::int64_t h = 0; h < 2; ++h) {
@@ -184,7 +184,7 @@ TEST_P(FewRows, NumbersThatAnIrregularMaskHidesTouchNothing) {
   }
 }
 
-// Threads that share the keys of a head.
+// Threads share the keys of a head.
 TEST_P(FewRows, DividedKeysHaveTheSameBits) {
   const auto query = normal<float>({1, 3, 1, 64}, 1);
   const auto key = normal<float>({1, 1, 40000, 64}, 2);
@@ -199,7 +199,7 @@ TEST_P(FewRows, DividedKeysHaveTheSameBits) {
   }
 }
 
-// Scores that are too large for the running softmax are computed again, in panels.
+// Scores that are too large for the running softmax are computed again in panels.
 TEST_P(FewRows, RowsOfLargeScores) {
   const auto query = normal<float>({1, 2, 1, 8}, 1);
   auto key = normal<float>({1, 1, 200, 8}, 2);

@@ -176,7 +176,7 @@ TEST_P(OnEveryTarget, SameBitsWhenThreadsShareTheKeys) {
              .kv_len = 3500,
              .head_dim = 8,
              .value_dim = 5});
-  // Seen by nobody but the last query of the first mask.
+  // Only the last query sees it, under the first mask.
   in.value(0, 0, 3499, 2) = std::numeric_limits<float>::quiet_NaN();
   std::vector<AttentionOptions> all(4);
   all[0].mask = causal_bottom_right();
@@ -213,7 +213,7 @@ TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
       for (std::int64_t first = 0; first < 260; first += chunk) {
         const std::int64_t last = std::min<std::int64_t>(first + chunk, 260);
         options.query_offset = first;
-        // Keys that come later do not exist yet.
+        // The later keys are missing.
         const auto part = run(table(),
                               {in.query.view().slice(2, first, last),
                                in.key.view().slice(2, 0, last), in.value.view().slice(2, 0, last)},
@@ -225,12 +225,12 @@ TEST_P(OnEveryTarget, SameBitsInPrefillChunksAndDecode) {
   }
 }
 
-// So few rows are another kernel's: see kernels/rows-inl.h.
+// The kernel for decode computes so few rows: see kernels/rows-inl.h.
 TEST_P(OnEveryTarget, SameBitsForAFewRows) {
   for (const std::int64_t dim : {1, 4, 7, 16, 20, 64, 150, 200}) {
     for (const std::int64_t kv_len : {1, 5, 16, 127, 129, 300, 1025, 2200}) {
       Inputs in({.q_len = 40, .kv_len = kv_len, .head_dim = dim, .value_dim = dim + kv_len % 3});
-      // Scores grow, so that offsets move again and again.
+      // Scores grow, so that offsets change repeatedly.
       for (std::int64_t k = 0; k < kv_len; ++k) in.key(0, 0, k, 0) += 0.1F * static_cast<float>(k);
       in.key(0, 0, kv_len / 2, dim - 1) = -kInfinity;
       const auto many = run(table(), in, {.mask = key_lengths({kv_len - kv_len / 5})});
@@ -257,7 +257,7 @@ TEST_P(OnEveryTarget, SameBitsWhateverTheNeighbours) {
   EXPECT_TRUE(same_bits(alone.out, to_tensor(all.out.view().slice(0, 1, 2))));
 }
 
-// Where the tensors of a call take more than 8 MiB, panels fetch the rows that come next.
+// Where the tensors of a call exceed 8 MiB, panels prefetch the next rows.
 TEST_P(OnEveryTarget, SameBitsInLargeTensors) {
   for (const auto& [head_dim, value_dim] : {std::pair{128, 96}, {256, 0}}) {
     const Inputs in({.batch = 20,
@@ -281,7 +281,7 @@ TEST_P(OnEveryTarget, SameBitsInLargeTensors) {
   }
 }
 
-// A table behind a score_mod need not be larger than the scores.
+// A table used by score_mod need not be larger than the scores.
 TEST_P(OnEveryTarget, AsksScoreModAndMaskOnlyAboutCellsThatExist) {
   const Inputs in({.batch = 2, .num_heads = 6, .num_kv_heads = 2, .q_len = 9, .kv_len = 140});
   std::atomic<int> strangers = 0;

@@ -1,5 +1,4 @@
-// Inputs and outputs beside pages that nobody may touch: nothing is read or written outside of
-// them.
+// Inputs and outputs next to protected pages: nothing outside them is read or written.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -28,13 +27,13 @@ using testing_support::TargetTest;
 class GuardPages : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(GuardPages);
 
-// Copies of tensors that reach to a forbidden page on one side.
+// Copies of tensors that touch a protected page on one side.
 class Guarded {
  public:
   explicit Guarded(Edge edge) : edge_(edge) {}
 
-  // The elements of `tensor`, of type T, in memory without gaps but for `padding` elements between
-  // innermost rows. A row's padding would belong to whoever comes next: the last row has none.
+  // Returns the elements of `tensor` as T, contiguous except for `padding` elements between
+  // innermost rows. The last row has no padding.
   template <class T, class From>
   TensorView<T> copy(const Tensor<From>& tensor, std::int64_t padding = 0) {
     const std::int64_t dim = tensor.rank() == 0 ? 1 : tensor.extent(-1);
@@ -74,7 +73,7 @@ std::string to_text(const Sizes& s) {
   return text;
 }
 
-// Everything that is read beside query, key and value.
+// Every tensor that is read besides query, key and value.
 struct Extras {
   Tensor<float> bias;
   Tensor<float> sinks;
@@ -105,8 +104,8 @@ std::vector<AttentionOptions> every_way(const Extras& extras, Guarded& guarded) 
   return ways;
 }
 
-// The fused path on guarded inputs of type T and outputs, whose rows have `padding` elements
-// between them; it must give the bits that it gives on ordinary ones.
+// Runs the fused path on guarded inputs of type T and guarded outputs whose rows have `padding`
+// elements between them, and expects the bits of ordinary memory.
 template <class T>
 void expect_within(const kernels::KernelTable& table, const Sizes& sizes, std::int64_t padding) {
   const Inputs in(sizes);
@@ -134,7 +133,7 @@ void expect_within(const kernels::KernelTable& table, const Sizes& sizes, std::i
 
 template <class T>
 void expect_within_for_many_sizes(const kernels::KernelTable& table) {
-  // A fault is reported by the thread that meets it.
+  // The thread that touches a protected page reports it.
   const ThreadLimit one_thread(1);
   const FaultReport report;
   for (const std::int64_t q_len : {1, 2, 3, 5, 12, 13, 25, 48, 49}) {
@@ -154,7 +153,7 @@ void expect_within_for_many_sizes(const kernels::KernelTable& table) {
                        dim % 3);
     }
   }
-  // Rows so far apart that many queries have them copied first.
+  // Rows with so large a stride that they are copied first for many queries.
   for (const std::int64_t q_len : {2, 193}) {
     expect_within<T>(table, {.q_len = q_len, .kv_len = 131, .head_dim = 5, .value_dim = 3}, 513);
   }

@@ -1,4 +1,4 @@
-// What products of bfloat16 keep to, whatever multiplies them.
+// Rules for products of bfloat16 in pairs and in AMX tiles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 
 namespace heed::testing_support {
 
-// A row alone, of few rows, has the bits that it has among many; also where keys are left out, in
-// steps or from an odd one on.
+// A row computed alone on the decode path has the bits that it has among many, also where keys are
+// skipped, in steps or from an odd one on.
 inline void expect_a_row_alone_has_the_same_bits(const kernels::KernelTable& table,
                                                  std::int64_t head_dim, std::int64_t value_dim) {
   const std::int64_t length = 1300;
@@ -58,7 +58,7 @@ inline void expect_a_row_alone_has_the_same_bits(const kernels::KernelTable& tab
   }
 }
 
-// Rows at addresses that no pair begins at, of odd sizes and strides, side by side or backwards.
+// Rows at odd addresses, with odd sizes and strides, interleaved or reversed.
 inline void expect_layouts_change_no_bit(const kernels::KernelTable& table, std::int64_t dim) {
   const HalfInputs in({.num_heads = 2,
                        .num_kv_heads = 2,
@@ -85,7 +85,7 @@ inline void expect_layouts_change_no_bit(const kernels::KernelTable& table, std:
   }
 }
 
-// What a row does not see may be anything, the other key of its pair among it.
+// Hidden numbers do not matter, not even the other key of a visible key's pair.
 inline void expect_hidden_numbers_touch_nothing(const kernels::KernelTable& table,
                                                 std::int64_t head_dim, std::int64_t value_dim) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -97,7 +97,8 @@ inline void expect_hidden_numbers_touch_nothing(const kernels::KernelTable& tabl
                                      .query_offset = last - 2};
       const auto expected = attend(table, in, options, {.few_rows = few_rows});
       for (std::int64_t k = 0; k < 200; ++k) {
-        if (k >= last - 11 && k < last) continue;  // of the last one: it alone sees key `last`
+        if (k >= last - 11 && k < last)
+          continue;  // keys of the last query, which alone sees key `last`
         for (std::int64_t d = 0; d < head_dim; ++d) in.key(0, 0, k, d) = BFloat16(infinity);
         for (std::int64_t d = 0; d < value_dim; ++d) in.value(0, 0, k, d) = BFloat16(nan);
       }
@@ -112,7 +113,7 @@ inline void expect_hidden_numbers_touch_nothing(const kernels::KernelTable& tabl
   }
 }
 
-// Over many keys and rows luck evens out: no more than twice the plain error.
+// Over many keys and rows luck averages out: at most twice the plain error.
 inline void expect_accurate_gradients_of_long_sequences(const kernels::KernelTable& table) {
   const HalfInputs in(Sizes{.q_len = 400, .kv_len = 1100, .head_dim = 64, .value_dim = 64});
   const auto grad_out = grad_out_for(in);
@@ -140,7 +141,7 @@ inline void expect_gradients_have_the_same_bits_on_threads(const kernels::Kernel
   }
 }
 
-// An out of floats is read with 16 digits, as one that is kept in two parts.
+// A float out is read with 16 bits, as one that is stored in two parts.
 inline void expect_gradients_of_an_out_of_floats_are_the_same(const kernels::KernelTable& table,
                                                               std::int64_t dim) {
   const HalfInputs in({.num_heads = 2,
@@ -156,21 +157,21 @@ inline void expect_gradients_of_an_out_of_floats_are_the_same(const kernels::Ker
                         differentiate(table, in, grad_out, options, {.reads_floats = true})));
 }
 
-// 0 times what is not finite is nothing, on the way back as well.
+// 0 times a non-finite number counts as 0 in the backward pass too.
 inline void expect_gradients_of_hidden_numbers_are_nothing(const kernels::KernelTable& table,
                                                            std::int64_t dim) {
   HalfInputs in({.q_len = 60, .kv_len = 200, .head_dim = dim, .value_dim = dim});
   const AttentionOptions options{.mask = sliding_window(7, 0, Alignment::top_left())};
   const auto grad_out = grad_out_for(in);
   const auto expected = differentiate(table, in, grad_out, options);
-  // The first key that no query sees shares a pair with one that the last query does.
+  // The first hidden key shares a pair with a key that the last query sees.
   for (std::int64_t k = 60; k < 200; ++k) {
     for (std::int64_t d = 0; d < dim; ++d) {
       in.key(0, 0, k, d) = BFloat16(std::numeric_limits<float>::infinity());
       in.value(0, 0, k, d) = BFloat16(std::numeric_limits<float>::quiet_NaN());
     }
   }
-  // Seen by queries 31 to 38 alone.
+  // Only queries 31 to 38 see it.
   in.key(0, 0, 31, 3) = BFloat16(std::numeric_limits<float>::quiet_NaN());
   const auto found = differentiate(table, in, grad_out, options);
   for (std::int64_t q = 0; q < 60; ++q) {
@@ -193,7 +194,7 @@ inline void expect_gradients_of_hidden_numbers_are_nothing(const kernels::Kernel
   }
 }
 
-// Rows that are not finite touch the keys they see, and no others, to the bit.
+// Non-finite rows affect the gradients of the keys that they see, and no bit of others.
 inline void expect_gradients_of_rows_that_are_not_finite(const kernels::KernelTable& table,
                                                          std::int64_t dim) {
   HalfInputs in({.q_len = 60, .kv_len = 200, .head_dim = dim, .value_dim = dim});

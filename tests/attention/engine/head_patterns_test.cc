@@ -30,7 +30,7 @@ AttentionDiagnostics diagnose(const kernels::KernelTable& table, TensorView<cons
   return job.backend.diagnose(job.call, job.schedule, lengths);
 }
 
-// Everything there is, as numbers.
+// Returns all diagnostics as numbers.
 std::vector<double> numbers_of(const AttentionDiagnostics& found) {
   std::vector<double> numbers;
   for (const HeadDiagnostics& head : found.heads) {
@@ -44,7 +44,7 @@ std::vector<double> numbers_of(const AttentionDiagnostics& found) {
   return numbers;
 }
 
-// On every instruction set, what the reference finds but for rounding in float.
+// Expects the reference's result, except for float rounding, on every instruction set.
 void expect_reference(const Inputs& in, const AttentionOptions& options,
                       const DiagnosticsOptions& lengths, const std::string& what) {
   const auto expected =

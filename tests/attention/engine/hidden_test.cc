@@ -1,4 +1,4 @@
-// What a query does not see never reaches it, and what is not finite reaches only who sees it.
+// Hidden keys never affect a query, and non-finite numbers affect only the queries that see them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ std::vector<Mask> every_kind_of_mask() {
           causal_bottom_right() & Mask::additive(added) & odd};
 }
 
-// Both ways through a kernel, and weights that are dropped.
+// Both paths through a kernel, and dropped weights.
 std::vector<AttentionOptions> every_way(const Mask& mask) {
   std::vector<AttentionOptions> ways(3);
   ways[1].softcap = 3;
@@ -91,7 +91,7 @@ bool is_finite(const float* row, std::int64_t length) {
   return std::all_of(row, row + length, [](float x) { return std::isfinite(x); });
 }
 
-// Puts what is not finite into the values of one key, and into the key itself if `keys_too`.
+// Puts non-finite numbers into the values of one key, and into the key itself if `keys_too`.
 Inputs poisoned(Inputs in, std::int64_t key, bool keys_too) {
   for (std::int64_t b = 0; b < in.key.extent(0); ++b) {
     for (std::int64_t h = 0; h < in.key.extent(1); ++h) {
@@ -106,7 +106,7 @@ Inputs poisoned(Inputs in, std::int64_t key, bool keys_too) {
   return in;
 }
 
-// The rows that see the key are not finite; those that do not have the bits of `clean`.
+// Expects non-finite rows where the key is seen and the bits of `clean` elsewhere.
 void expect_only_seen(const AttentionOutput<float>& found, const AttentionOutput<float>& clean,
                       const Tensor<bool>& visible, std::int64_t key, const std::string& what) {
   const std::int64_t dim = found.out.extent(3);
@@ -163,7 +163,7 @@ TEST_P(Hidden, WhatNobodySeesChangesNoBit) {
   }
 }
 
-// A score of −infinity hides the value, whoever made it so.
+// A score of −infinity hides the value, whatever its origin.
 TEST_P(Hidden, ScoresOfMinusInfinityHideValues) {
   const Inputs in = inputs();
   Tensor<float> bias({kHiddenQueries, kHiddenKeys});

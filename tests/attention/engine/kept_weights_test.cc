@@ -1,5 +1,5 @@
-// Gradients from weights that the forward pass kept, on each instruction set, held to the
-// reference as those are whose weights are computed again.
+// Gradients from weights that the forward pass kept, on each instruction set, compared with the
+// reference like those from recomputed weights.
 #include "attention/engine/kept_weights.h"
 
 #include <gtest/gtest.h>
@@ -95,8 +95,8 @@ TEST_P(KeptWeights, ManyQueriesAndManyKeys) {
   expect_kept(table(), many_keys, {.scale = -0.4F, .query_offset = 941}, "keys");
 }
 
-// Offsets move, from tile to tile, and most weights are nothing; at last rows are computed once
-// more.
+// Offsets change from tile to tile and most weights are 0; with the largest scores rows are
+// recomputed.
 TEST_P(KeptWeights, LargeScores) {
   for (const float magnitude : {5.0F, 25.0F, 80.0F, 3e5F}) {
     const Inputs in({.q_len = 60, .kv_len = 300, .head_dim = 32, .value_dim = 32}, magnitude);
@@ -113,7 +113,7 @@ Mask mask_of_ranges(std::int64_t q_len) {
   return Mask::rows(std::move(ranges));
 }
 
-// Panels whose hidden values are not finite multiply by what is seen alone, and mark what is not.
+// Panels with non-finite hidden values multiply visible values only, and mark the hidden ones.
 TEST_P(KeptWeights, WhatIsHiddenReachesNobody) {
   const Inputs in({.num_heads = 2, .q_len = 53, .kv_len = 140, .head_dim = 40, .value_dim = 24});
   const AttentionOptions options{.mask = mask_of_ranges(53)};
@@ -144,7 +144,7 @@ TEST_P(KeptWeights, AreReadWhereTheyAre) {
   const Tensor<float> grad_out = grad_out_for(in);
   auto forward = run_for_backward(table(), in, {});
   const auto from_kept = gradients_from(forward, table(), grad_out, in, {});
-  // Panels without a width are not there.
+  // Panels without a width keep nothing.
   Tensor<float> kept = std::exchange(forward.kept, {});
   const auto again = gradients_from(forward, table(), grad_out, in, {});
   std::fill_n(kept.data(), kept.num_elements(), 0.0F);
@@ -188,7 +188,7 @@ TEST_P(KeptWeights, OfPlainWeightsThatAreSmall) {
   for (std::size_t i = 0; i < not_plain.size(); ++i) EXPECT_FALSE(keeps(sizes, not_plain[i])) << i;
 }
 
-// The functions of the library, on the instruction set in use.
+// The library's functions, on the instruction set in use.
 template <class T>
 Tensor<T> numbers(const Shape& shape, std::uint64_t seed) {
   const auto drawn = normal<float>(shape, seed);
@@ -240,7 +240,7 @@ TEST(AttentionForBackward, RefusesWeightsOfAnotherCall) {
   expect_refused([&] { attention_backward(x, x, x, x, forward, {.softcap = 2}); }, refusal);
 }
 
-// Above 1024 keys threads may share those of a row, which then leave no weights.
+// Above 1024 keys threads may share the keys of a row, and then keep no weights.
 TEST(AttentionForBackward, KeepsTheSameWhateverTheThreads) {
   const auto kept_size = [](std::int64_t kv_len, int threads) {
     const ThreadLimit limit(threads);

@@ -1,5 +1,5 @@
-// Rows whose scores are all so large that an offset in units of log 2 says little or nothing of
-// them: what a mask of −1e9 or of the lowest float leaves of a row. Only −infinity hides.
+// Rows whose scores are all so large that an offset in units of log 2 loses their digits, for
+// example by a mask of −1e9 or of the lowest float. Only −infinity hides.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,8 +40,8 @@ constexpr Sizes kSizes{.num_heads = 2, .num_kv_heads = 1, .q_len = 21, .kv_len =
 class LargeScores : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(LargeScores);
 
-// Added to the scores of some queries among others: every third row has nothing but `offset`, more
-// of it on every other key.
+// Returns numbers to add to the scores of some queries: every third row has `offset` everywhere,
+// with more of it on every other key.
 Tensor<float> offsets(float offset, const Sizes& sizes = kSizes) {
   Tensor<float> added({sizes.q_len, sizes.kv_len});
   for (std::int64_t q = 0; q < sizes.q_len; q += 3) {
@@ -79,7 +79,7 @@ TEST_P(LargeScores, OfAMaskOrABias) {
   }
 }
 
-// As padding at the left leaves it: more than a tile of keys that weigh nothing, then others.
+// Like padding on the left: more than a tile of keys without weight, then others.
 TEST_P(LargeScores, BeforeOthers) {
   for (const std::int64_t q_len : {1, 20}) {
     const Sizes sizes{.q_len = q_len, .kv_len = 1300};
@@ -102,7 +102,7 @@ TEST_P(LargeScores, BeforeOthers) {
   }
 }
 
-// By the plain kernels: the products of the first keys are as low.
+// On the plain path: the products of the first keys are as low.
 TEST_P(LargeScores, OfProductsBeforeOthers) {
   for (const std::int64_t q_len : {1, 5}) {
     Inputs in({.q_len = q_len, .kv_len = 700});
@@ -118,7 +118,7 @@ TEST_P(LargeScores, OfProductsBeforeOthers) {
   }
 }
 
-// The other rows' bits are what they are without such neighbours.
+// The other rows keep their bits.
 TEST_P(LargeScores, LeaveOtherRowsAlone) {
   const Inputs in(kSizes);
   const Tensor<float> none({kSizes.q_len, kSizes.kv_len});
@@ -137,20 +137,20 @@ TEST_P(LargeScores, LeaveOtherRowsAlone) {
   }
 }
 
-// Without a mask: the plain kernels, in panels and in single rows.
+// Without a mask, on the plain path, in panels and on the decode path.
 TEST_P(LargeScores, OfTheProductsAlone) {
   for (const std::int64_t q_len : {1, 5}) {
     const Sizes sizes{.q_len = q_len, .kv_len = 1300};
     Inputs in(sizes);
     for (const float score : {-1e9F, -2.5e38F, -3.3e38F}) {
-      if (q_len > 1) in.query(0, 0, q_len - 1, 0) = 0;  // the last query is one like any other
+      if (q_len > 1) in.query(0, 0, q_len - 1, 0) = 0;  // the last query is an ordinary one
       for (std::int64_t q = 0; q < std::max<std::int64_t>(q_len - 1, 1); ++q) {
         for (std::int64_t d = 0; d < 16; ++d) in.query(0, 0, q, d) = d == 0 ? std::sqrt(-score) : 0;
       }
       for (std::int64_t k = 0; k < sizes.kv_len; ++k) in.key(0, 0, k, 0) = -std::sqrt(-score);
       const AttentionOptions options{.scale = 1.0F};
       expect_reference(run(table(), in, options), in, options, std::to_string(score), 2e-5);
-      // 1/n, not 1: an lse of this size has no room for log n.
+      // The weights are 1/n, not 1: an lse of this size cannot represent log n.
       const auto grads = gradients_of(table(), grad_out_for(in), in, options);
       const auto expected =
           reference::attention_backward(grad_out_for(in), in.query, in.key, in.value, options);
@@ -224,7 +224,7 @@ TEST_P(LargeScores, OfSinks) {
   expect_reference(run(table(), in, options), in, options, "sinks");
 }
 
-// A sink that is as large as the three scores has a quarter of the weight.
+// A sink as large as the three scores has a quarter of the weight.
 TEST_P(LargeScores, OfASinkOnTheWayBack) {
   const Inputs in({.kv_len = 3});
   const Tensor<float> added({1, 3}, {-1e9F, -1e9F, -1e9F});
@@ -248,7 +248,7 @@ TEST_P(LargeScores, OfWeightsAndStatistics) {
               2e-7);
     const auto statistics = statistics_of(table(), in, options, 1);
     const auto plain = reference::attention_statistics(in.query, in.key, options, {.top_k = 1});
-    // Of a sum of 2300 numbers in float.
+    // The error of a sum of 2300 numbers in float.
     EXPECT_LE(max_difference(statistics.entropy, plain.entropy), 1e-4);
     EXPECT_LE(max_difference(statistics.key_mass, plain.key_mass), 1e-4);
   }

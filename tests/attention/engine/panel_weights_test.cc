@@ -26,7 +26,7 @@ using testing_support::WeightJob;
 class PanelWeights : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(PanelWeights);
 
-// The weights [rows, kv_len] of the first panel of a key head, from denominators that are given.
+// Returns the weights [rows, kv_len] of the first panel of a key head for given denominators.
 Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job) {
   const auto& schedule = job.schedule;
   const std::int64_t group = job.request.heads_per_kv_head;

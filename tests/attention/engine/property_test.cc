@@ -1,4 +1,4 @@
-// Any attention that can be asked for, computed by the fused path and by the reference.
+// Randomly drawn attention problems, by the fused path and the reference.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -21,7 +21,7 @@ using testing_support::run_on_threads;
 using testing_support::same_bits;
 using testing_support::score_roundings_of;
 
-// What is wrong with the fused path on this case; empty when nothing is.
+// Returns the faults of the fused path on this case; empty if there are none.
 std::string faults(const AttentionCase& drawn) {
   const DrawnAttention problem(drawn);
   const auto expected = expected_of(problem.views(), problem.options());

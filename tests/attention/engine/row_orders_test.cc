@@ -1,5 +1,4 @@
-// Blocks that have their rows in two orders: every tile takes the one that suits it, and no bit
-// changes.
+// Blocks with two orders of rows: each tile uses the order that suits it, and no bit changes.
 #include "attention/engine/row_orders.h"
 
 #include <gmock/gmock.h>
@@ -33,12 +32,12 @@ using testing_support::same_bits;
 using testing_support::Sizes;
 using testing_support::TargetTest;
 
-// A mask of several alternatives, one of which shows keys in steps, for some shape.
+// A union of masks, one of which shows keys in steps, for some shape.
 struct UnionCase {
   Sizes sizes;
   std::vector<std::int64_t> offsets;
   std::int64_t step = 2;
-  float magnitude = 1;  // of queries: where it is large offsets move
+  float magnitude = 1;  // of queries; offsets change where it is large
   Mask mask;
 
   ScoreShape shape() const {
@@ -83,7 +82,7 @@ Mask far_keys(std::int64_t step, const Alignment& at) {
   }
 }
 
-// What is shown beside: near keys, and sometimes the first ones or any others.
+// Adds other visible keys: near keys, and sometimes the first ones or random ones.
 Mask with_others(Mask mask, const Alignment& at) {
   mask = sliding_window(number(0, 150), number(0, 80), at) | mask;
   switch (number(0, 5)) {
@@ -185,7 +184,7 @@ TEST_P(RowOrdersOn, AreTwoWhereAStrideIsOneOfSeveral) {
     EXPECT_EQ(step_of(window_or_stride(), pass), 8);
     EXPECT_EQ(step_of((strided(5) | global_tokens(3)) & causal(), pass), 5);
     EXPECT_EQ(step_of(sliding_window(4, 4) | dilated(9, 3), pass), 3);
-    // All tiles take rows a step apart, or all in order.
+    // All tiles take rows at a step, or all in order.
     EXPECT_EQ(step_of(causal() & strided(8), pass), 1);
     EXPECT_EQ(step_of(sliding_window(9, 0) | global_tokens(3), pass), 1);
     EXPECT_EQ(step_of(sliding_window(9, 0) | strided(1000), pass), 1);
@@ -193,7 +192,7 @@ TEST_P(RowOrdersOn, AreTwoWhereAStrideIsOneOfSeveral) {
     EXPECT_EQ(step_of(window_or_stride(), pass, {.dropout = {.probability = 0.5F}}), 1);
   }
   EXPECT_EQ(step_of(window_or_stride(), Pass::kWeights), 1);
-  // Sums of sinks go over the rows in their order.
+  // Sums of sinks are over rows in their order.
   const Tensor<float> sinks({2}, {1.0F, 2.0F});
   EXPECT_EQ(step_of(window_or_stride(), Pass::kForward, {.sinks = sinks}), 8);
   EXPECT_EQ(step_of(window_or_stride(), Pass::kBackward, {.sinks = sinks}), 1);
@@ -209,7 +208,7 @@ TEST(RowOrders, AreInThePlan) {
   EXPECT_THAT(of_stride.to_string(), testing::Not(testing::HasSubstr(apart)));
 }
 
-// How many products of a query and a key a panel computes for a tile.
+// Returns the products of a query and a key that a panel computes for a tile.
 std::int64_t products(const Request<float>& request, const engine::RowBlock& panel, RowRange keys) {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> positions;
@@ -225,7 +224,7 @@ std::int64_t products(const Request<float>& request, const engine::RowBlock& pan
   return any.is_empty() ? 0 : engine::steps_of(any).count * count;
 }
 
-// The same of the first head.
+// Returns the products of the first head.
 std::int64_t products(const Request<float>& request, const engine::Schedule<float>& schedule) {
   std::int64_t count = 0;
   for (std::int64_t first = 0; first < request.shape.q_len; first += schedule.block_rows()) {
@@ -251,8 +250,8 @@ std::int64_t products(const Request<float>& request, const engine::Schedule<floa
   return count;
 }
 
-// Of tiles that a stride alone shows, keys between its steps are left out, though neighbours see
-// others.
+// In tiles that only a stride shows, the keys between its steps are skipped, although neighbouring
+// tiles need others.
 TEST_P(RowOrdersOn, CostFollowsWhatIsVisible) {
   for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
     const auto share = [&](const Mask& mask) {

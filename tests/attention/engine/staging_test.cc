@@ -1,4 +1,4 @@
-// Tensors of other types and layouts become the floats they stand for.
+// Tensors of other types and layouts are converted to float copies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ TEST_P(StagedTensors, RowsFarApartChangeNoBit) {
   const auto query = normal<float>({1, 4, 300, 16}, 1);
   const auto key = normal<float>({1, 4, 300, 16}, 2);
   const auto value = normal<float>({1, 4, 300, 16}, 3);
-  // [length, heads · 256] in memory, of which 16 columns of every head are used.
+  // Memory [length, heads · 256], of which 16 columns of every head are used.
   const auto spread = [](const Tensor<float>& x) {
     Tensor<float> memory({1, 300, 4, 256});
     const auto view = memory.view().permute({0, 2, 1, 3}).slice(3, 0, 16);
@@ -96,9 +96,8 @@ TEST_P(StagedTensors, RowsFarApartChangeNoBit) {
   EXPECT_FALSE(staged);
 }
 
-// Where tiles are copied more panels share each, as many as 2 MiB hold of those of all threads: not
-// where weights are computed, of which panels keep more, and not of quantised keys, which nobody
-// copies.
+// Where tiles are copied, more panels share each copy, as many as fit in 2 MiB over all threads.
+// Not for weights, of which panels keep more, and not for quantised keys, which are never copied.
 TEST_P(StagedTensors, MorePanelsShareACopiedTile) {
   const auto request_of = [](const auto& of, std::int64_t dim,
                              const AttentionOptions& options = {}) {
@@ -134,7 +133,7 @@ TEST_P(StagedTensors, MorePanelsShareACopiedTile) {
   EXPECT_EQ(panels_of(quantised), 32);
 }
 
-// Every one of the 65536 numbers, and NaN as NaN.
+// Checks every one of the 65536 numbers; NaN stays NaN.
 TEST_P(StagedTensors, WidensEveryNumberExactly) {
   std::vector<std::uint16_t> bits(65536);
   for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
@@ -157,7 +156,7 @@ TEST_P(StagedTensors, WidensEveryNumberExactly) {
   expect_equal([](std::uint16_t word) { return static_cast<float>(BFloat16::from_bits(word)); });
 }
 
-// Every 16-bit number, the points between two, and their neighbours.
+// Checks every 16-bit number, the midpoints, and their neighbours.
 TEST_P(StagedTensors, NarrowsToTheNearest) {
   std::vector<float> numbers;
   for (std::uint32_t high = 0; high < 65536; ++high) {

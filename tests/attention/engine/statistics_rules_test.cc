@@ -74,7 +74,7 @@ TEST_P(StatisticsRules, RowsThatSeeNothing) {
       EXPECT_EQ(found.lse(0, 1, q), -kInfinity);
     }
   }
-  // Nobody sees anything.
+  // No query sees a key.
   const AttentionOptions none{.mask = Mask::where([](int, int, int, int) { return false; })};
   const auto nothing = statistics_of(table(), in, none, 1);
   EXPECT_THAT(nothing.key_mass.elements(), Each(0));
@@ -108,7 +108,7 @@ TEST_P(StatisticsRules, HiddenNaNChangesNoBit) {
   }
 }
 
-// Heads share panels here: what one sees does not reach the other.
+// Heads share panels: hidden numbers of one do not affect the other.
 TEST_P(StatisticsRules, NaNStaysInTheRowsAndKeysThatSeeIt) {
   Inputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 40, .kv_len = 40, .head_dim = 16});
   const Mask irregular = Mask::where([](int, int, int q, int k) { return k <= q; });
@@ -139,7 +139,7 @@ TEST_P(StatisticsRules, NaNStaysInTheRowsAndKeysThatSeeIt) {
   }
 }
 
-// One score among others that are finite.
+// One non-finite score among finite ones.
 TEST_P(StatisticsRules, OneNaNScoreBreaksTheRow) {
   for (const float sign : {1.0F, -1.0F}) {
     Inputs in({.num_heads = 2, .num_kv_heads = 1, .q_len = 300, .kv_len = 300, .head_dim = 4});
@@ -204,7 +204,7 @@ TEST_P(StatisticsRules, SameBitsWhateverTheNeighbours) {
   EXPECT_TRUE(same_bits(rows.top_keys, of_all(all.top_keys)));
 }
 
-// A row's weights do not depend on which others are asked for, or in which order.
+// A row's weights do not depend on the other requested rows or their order.
 TEST_P(StatisticsRules, ChosenRowsHaveTheBitsOfAllRows) {
   const Inputs in(
       {.batch = 2, .num_heads = 4, .num_kv_heads = 2, .q_len = 60, .kv_len = 200, .head_dim = 16},
@@ -241,7 +241,7 @@ TEST_P(StatisticsRules, ReadsStridedViews) {
   EXPECT_TRUE(same_bits(found.top_keys, expected.top_keys));
 }
 
-// Enough heads that rows of keys lie far apart and are staged.
+// So many heads that rows of keys have a large stride and are staged.
 TEST_P(StatisticsRules, ReadsStagedViews) {
   const Inputs in(
       {.num_heads = 10, .num_kv_heads = 10, .q_len = 70, .kv_len = 140, .head_dim = 64});

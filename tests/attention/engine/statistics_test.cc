@@ -44,7 +44,7 @@ TEST(FusedStatistics, AwkwardHeadSizes) {
   }
 }
 
-// Few queries, so that the heads of a group share panels; and many, so that they do not.
+// With few queries the heads of a group share panels; with many they do not.
 TEST(FusedStatistics, GroupedQueries) {
   for (const std::int64_t q_len : {1, 2, 5, 33, 100}) {
     for (const std::int64_t kv_heads : {1, 2, 3, 6}) {
@@ -159,7 +159,7 @@ TEST(FusedStatistics, ManyKeys) {
                              "a window of many keys");
 }
 
-// Every key takes the first place, or none does after the first.
+// Weights rise, so that each key becomes the largest, or fall, so that the first stays the largest.
 TEST(FusedStatistics, WeightsThatRiseOrFall) {
   for (const float slope : {0.01F, -0.01F, 1.0F, -1.0F}) {
     AttentionOptions options;

@@ -1,4 +1,4 @@
-// Which tiles are visited, by counting what a source of keys is asked for.
+// The visited tiles, found by recording which tiles a source of keys returns.
 #include "attention/engine/tile_map.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using kernels::kTileKeys;
 using testing_support::Inputs;
 using testing_support::TargetTest;
 
-// Keys of tensors, and a record of the tiles that were asked for.
+// The keys of tensors, with a record of the requested tiles.
 class RecordedKeys final : public KeySource<float> {
  public:
   explicit RecordedKeys(const TensorKeys<float>& keys) : keys_(keys) {}
@@ -52,7 +52,7 @@ class RecordedKeys final : public KeySource<float> {
 
 class TilesVisited : public TargetTest {
  protected:
-  // The tiles of each key head that one thread reads, and how often it reads any.
+  // Returns the tiles of each key head that one thread reads, and the number of reads.
   static std::pair<std::set<std::pair<std::int64_t, std::int64_t>>, std::int64_t> visited(
       const Inputs& in, const Mask& mask) {
     const auto request =
@@ -76,7 +76,7 @@ class TilesVisited : public TargetTest {
 };
 HEED_RUN_ON_EVERY_TARGET(TilesVisited);
 
-// allowed[h][q][k]: heads see different tiles, and within these every key but one.
+// Returns allowed[h][q][k]: heads see different tiles, and in these every key but one.
 Tensor<bool> blocks(std::int64_t heads, std::int64_t length, std::int64_t tiles_apart) {
   Tensor<bool> allowed({heads, length, length});
   for (std::int64_t h = 0; h < heads; ++h)
@@ -105,7 +105,7 @@ TEST_P(TilesVisited, AreNoneWhereAnAdditiveMaskHidesAll) {
   EXPECT_EQ(read, (std::set<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 4}}));
 }
 
-// A mask that shows one tile in a hundred, and says so.
+// A mask that shows one tile in a hundred and reports it.
 class Distant final : public detail::IrregularPart {
  public:
   void check(const ScoreShape&) const override {}
@@ -158,7 +158,7 @@ TEST(TileMap, OfAnIntervalIsOneRun) {
   EXPECT_EQ(tiles.next(0), engine::TileMap::kNone);
 }
 
-// The keys in steps to which the first tile of 300 keys comes down for some rows.
+// Returns the keys in steps to which the first tile of 300 keys is reduced for some rows.
 engine::KeySteps seen_by(const Mask& mask, const std::vector<std::int32_t>& positions) {
   const BoundMask bound(mask, {1, 1, 300, 300});
   const std::vector<std::int32_t> heads(positions.size(), 0);
@@ -184,8 +184,7 @@ TEST(SeenTile, KnowsKeysInSteps) {
   EXPECT_EQ(seen_by(causal(), {2, 4}), (Steps{0, 1, kTileKeys}));
 }
 
-// Among keys in steps that keep pairs, two keys that are asked about are a pair where they are one
-// in the tile.
+// In steps that keep pairs, two keys are a pair where they are one in the tile.
 TEST(SeenTile, KeepsPairsOfTheTile) {
   for (std::int32_t first = 0; first < 4; ++first) {
     for (std::int32_t step = 1; step < 10; ++step) {

@@ -1,5 +1,5 @@
-// Products of bfloat16 in the tiles of AMX, or in what emulates them: held to what plain loops make
-// of the same numbers, rounded at the same places.
+// Products of bfloat16 in AMX tiles, or in their emulation, compared with plain loops that round
+// the same numbers in the same places.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -34,7 +34,7 @@ using testing_support::same_bits;
 using testing_support::same_result;
 using testing_support::Sizes;
 
-// The table that multiplies in tiles, or null.
+// Returns the table that multiplies in AMX tiles, or null.
 const kernels::KernelTable* table_of_tiles() {
   for (const auto* table : kernels::supported_kernels()) {
     if (table->in_pairs != nullptr && table->in_pairs->multiplies_tiles()) return table;
@@ -90,8 +90,8 @@ TEST_F(Tiles, HeadSizes) {
   }
 }
 
-// What is asked for beside shapes of tiles: lengths never tell, for a token has the same bits
-// whatever is computed with it.
+// Shapes that do not fit AMX tiles take another path, but lengths do not decide: a token has the
+// same bits whatever is computed with it.
 TEST_F(Tiles, TakeWhatFits) {
   const auto are_taken = [](const Sizes& sizes, Precision precision = Precision::kFast) {
     const HalfInputs in(sizes);
@@ -112,9 +112,8 @@ TEST_F(Tiles, TakeWhatFits) {
       are_taken({.q_len = 9, .kv_len = 9, .head_dim = 64, .value_dim = 64}, Precision::kExact));
 }
 
-// Tiles of keys that a panel computes one after the other: not where functions of a user's run, nor
-// on the way back; and the panels of a block take about as much memory on several threads as on
-// one.
+// Panels compute several tiles of keys in one go, except with user functions and in the backward
+// pass. The panels of a block take about as much memory on several threads as on one.
 TEST_F(Tiles, AreTakenTogether) {
   const auto schedule_of = [](const Sizes& sizes, const AttentionOptions& options, int threads = 1,
                               engine::Pass pass = engine::Pass::kForward) {
@@ -144,7 +143,7 @@ TEST_F(Tiles, NoKeysAndNoQueries) {
       in_tiles(HalfInputs(Sizes{.q_len = 0, .head_dim = 32, .value_dim = 32}), {}).out.empty());
 }
 
-// The error of a result is that of its weights: rounded, each by up to 2⁻⁹ of itself.
+// Weights are rounded by up to 2⁻⁹ of themselves, which determines the error of the result.
 TEST_F(Tiles, LongSequences) {
   for (const std::int64_t dim : {64, 128}) {
     const HalfInputs in({.q_len = 100, .kv_len = 5000, .head_dim = dim, .value_dim = dim});
@@ -154,7 +153,7 @@ TEST_F(Tiles, LongSequences) {
   }
 }
 
-// Panels compute the tiles of 1024 keys one after the other, those that they see.
+// Panels compute the visible tiles among 1024 keys in one go.
 TEST_F(Tiles, LongSequencesUnderMasks) {
   const HalfInputs in({.q_len = 100, .kv_len = 2300, .head_dim = 32, .value_dim = 64});
   const Alignment end = Alignment::bottom_right();
@@ -165,7 +164,7 @@ TEST_F(Tiles, LongSequencesUnderMasks) {
   }
 }
 
-// A drawn problem, in whole tiles.
+// A drawn problem whose dims are whole AMX tiles.
 AttentionCase drawn_tiles(bool modifies) {
   AttentionCase drawn = *attention_case(modifies);
   drawn.relative = 0;  // learned vectors are added to values in float
@@ -202,7 +201,7 @@ TEST_F(Tiles, LayoutsChangeNoBit) {
 TEST_F(Tiles, HiddenNumbersTouchNothing) {
   testing_support::expect_hidden_numbers_touch_nothing(*table_of_tiles(), 32, 64);
 }
-// A cache of bfloat16, whose keys lie as columns, has the bits of tensors: in prefill, in chunks
+// A bfloat16 cache, which stores keys as columns, gives the bits of tensors: in prefill, in chunks
 // and token by token.
 TEST_F(Tiles, CachesHaveTheSameBits) {
   if (attention_target() != "AMX_BF16") GTEST_SKIP();
@@ -300,8 +299,8 @@ TEST_F(Tiles, GradientsOfHiddenNumbers) {
   testing_support::expect_gradients_of_hidden_numbers_are_nothing(*table_of_tiles(), 32);
 }
 
-// A row whose one key weighs 1 has no gradient: grad_out · out and grad_out · value are the same
-// sum.
+// A row with one key of weight 1 has no gradient, because grad_out · out and grad_out · value are
+// the same sum.
 TEST_F(Tiles, AWeightOfOneHasNoGradient) {
   const HalfInputs in({.q_len = 1, .kv_len = 1, .head_dim = 64, .value_dim = 96});
   const auto found =
@@ -312,7 +311,7 @@ TEST_F(Tiles, AWeightOfOneHasNoGradient) {
   }
 }
 
-// Keys that fill no block have sums behind which nothing is read or written: a forbidden page.
+// The sums of keys that fill no block end at a protected page.
 TEST_F(Tiles, SumsOfKeysEndWhereTheyEnd) {
   constexpr std::int32_t kKeys = 20;
   constexpr std::int32_t kDim = 32;
@@ -337,7 +336,7 @@ TEST_F(Tiles, SumsOfKeysEndWhereTheyEnd) {
   for (std::int32_t i = 0; i < kKeys * kDim; ++i) EXPECT_EQ(sums[i], 1 + 16 * 6) << i;
 }
 
-// 2ˣ beside tiles: the sum of a row that sees one key, whose score is 0. In units in the last
+// 2ˣ in the tile path, by the sum of a row that sees one key with score 0. In units in the last
 // place.
 TEST_F(Tiles, Exp2IsAccurate) {
   constexpr std::int32_t kDim = 32;

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 
 using Weight = std::function<double(std::int64_t h, std::int64_t q, std::int64_t k)>;
 
-// Rows of 8 keys, in proportion to `weight`.
+// Returns the diagnostics of rows of 8 keys with weights proportional to `weight`.
 AttentionDiagnostics measured(std::int64_t num_heads, const Weight& weight,
                               const DiagnosticsOptions& lengths = {}) {
   constexpr std::int64_t kLength = 8;
@@ -34,7 +34,7 @@ AttentionDiagnostics measured(std::int64_t num_heads, const Weight& weight,
   return weight_diagnostics(weights, {}, lengths);
 }
 
-// 1 at one place and a little elsewhere.
+// Returns 1 at one place and a small number elsewhere.
 double peak(bool is_there) { return is_there ? 1 : 0.02; }
 
 std::vector<FindingKind> kinds_of(const AttentionDiagnostics& diagnostics) {

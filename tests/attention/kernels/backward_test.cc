@@ -1,4 +1,5 @@
-// The kernels of the way back, in float and double, each held to plain loops in more precision.
+// The kernels of the backward pass, in float and double, compared with plain loops in higher
+// precision.
 #include "attention/kernels/panel/backward.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ using testing_support::PanelSizes;
 
 class BackwardKernels : public testing_support::TargetTest {
  protected:
-  // check(kernels, backward kernels, case) for panels of every size.
+  // Calls check(kernels, backward kernels, case) for panels of every size.
   template <class Check>
   static void for_each_panel(const Check& check) {
     for_each_real([&](auto zero) {
@@ -44,7 +45,7 @@ class BackwardKernels : public testing_support::TargetTest {
 };
 HEED_RUN_ON_EVERY_TARGET(BackwardKernels);
 
-// Normal numbers, [kTileKeys][width], 0 where a row does not see a key of the tile.
+// Returns normal numbers [kTileKeys][width], 0 where a row does not see a key of the tile.
 template <class Real>
 Tensor<Real> seen_numbers(const PanelCase<Real>& in, const kernels::BasicTile<Real>& tile,
                           std::uint32_t seed) {
@@ -57,7 +58,7 @@ Tensor<Real> seen_numbers(const PanelCase<Real>& in, const kernels::BasicTile<Re
   return numbers;
 }
 
-// exp(score − lse), with scores in units of log 2 for the one, in natural ones for the other.
+// Computes exp(score − lse), with scores in units of log 2 or natural ones.
 TEST_P(BackwardKernels, WeighFromAnLse) {
   for_each_panel([](const auto& kernels, const auto& backward, auto& in) {
     using Real = std::remove_cvref_t<decltype(in.value(0, 0))>;
@@ -120,7 +121,7 @@ TEST_P(BackwardKernels, GradScores) {
   });
 }
 
-// Σ_j key · grad, where a key that is NaN has gradients of 0.
+// Computes Σ_j key · grad, where NaN keys have gradients of 0.
 TEST_P(BackwardKernels, AddToQuery) {
   for_each_panel([](const auto&, const auto& backward, auto& in) {
     using Real = std::remove_cvref_t<decltype(in.value(0, 0))>;
@@ -147,7 +148,7 @@ TEST_P(BackwardKernels, AddToQuery) {
   });
 }
 
-// Σ_r grad · row, for dims that end within a vector and panels with rows that do not exist.
+// Computes Σ_r grad · row, for dims that end within a vector and panels with missing rows.
 TEST_P(BackwardKernels, AddToKeys) {
   for_each_panel([](const auto& kernels, const auto& backward, auto& in) {
     using Real = std::remove_cvref_t<decltype(in.value(0, 0))>;
@@ -156,7 +157,7 @@ TEST_P(BackwardKernels, AddToKeys) {
     const std::int32_t vectors = (dim + lanes - 1) / lanes;
     const std::int32_t num_rows = in.width() - 1;
     const auto rows = normal<Real>({in.width(), dim}, 12);
-    // Blocks of column_vectors vectors, the last one perhaps narrower.
+    // Blocks of column_vectors vectors; the last may be narrower.
     Tensor<Real> blocks({vectors, in.width(), lanes});
     Real* at = blocks.data();
     for (std::int32_t first = 0; first < vectors; first += backward.column_vectors) {
@@ -311,7 +312,7 @@ TEST_P(BackwardKernels, FindKeysThatAreNotFinite) {
   });
 }
 
-// Rows of `dim` numbers, of which the second does not exist, and a factor for each.
+// Rows of `dim` numbers, the second of which is missing, and a factor for each.
 template <class Real>
 struct SomeRows {
   static constexpr std::int32_t kCapacity = kernels::kMaxPanelWidth;

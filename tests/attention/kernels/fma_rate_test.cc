@@ -29,7 +29,7 @@ TEST(FmaRate, ATimeThatIsNoneIsRefused) {
   }
 }
 
-// The sums converge to 0.999 / (1 − 0.999); a chain that were left out would end where it began.
+// The sums converge to 0.999 / (1 − 0.999); a skipped chain would keep its initial value.
 TEST(FmaRate, EveryInstructionSetDoesTheWorkItCounts) {
   for (const auto* table : kernels::supported_kernels()) {
     float sink = 0;

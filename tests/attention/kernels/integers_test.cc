@@ -1,5 +1,5 @@
-// Products with quantised keys and values, held to sums of exact products of what is stored: what
-// factors lose as whole numbers, and nothing else, is allowed.
+// Products with quantised keys and values, compared with sums of exact products of the stored
+// numbers. The only allowed error is that of factors rounded to whole numbers.
 #include "attention/kernels/integers/integers.h"
 
 #include <gtest/gtest.h>
@@ -44,10 +44,10 @@ class Integers : public testing_support::TargetTest {
  protected:
   static const IntegerTable& integers() { return *table().integers; }
 
-  // Half a unit of the last digit of a factor, of the largest factor.
+  // Half a unit of the last digit of the largest factor.
   static constexpr long double kHalfUnit = 0x1p-23L;
 
-  // What a float may lose where it is put together from planes, and added to another one.
+  // The rounding when a float is assembled from planes and added to another.
   static constexpr long double kRounding = 4 * std::numeric_limits<float>::epsilon();
 
   static std::int32_t stored_dim(KvStorage storage, std::int32_t dim) {
@@ -57,7 +57,7 @@ class Integers : public testing_support::TargetTest {
 HEED_RUN_ON_EVERY_TARGET(Integers);
 HEED_RUN_ON_OTHER_INTEGERS(Integers);
 
-// Digits of rows, [rows][head_dim], as a kernel takes them.
+// The digits of rows, [rows][head_dim], as a kernel reads them.
 class Digits {
  public:
   Digits(const IntegerTable& integers, KvStorage storage, const Tensor<float>& query)
@@ -89,7 +89,7 @@ Tensor<float> products(const IntegerTable& integers, const StoredSide& keys, Ran
   return result;
 }
 
-// Filled up to what is stored.
+// Pads rows to the stored dimension.
 Tensor<float> filled_up(const Tensor<float>& rows, std::int32_t dim) {
   Tensor<float> result({rows.extent(0), dim});
   for (std::int64_t r = 0; r < rows.extent(0); ++r) {
@@ -156,7 +156,7 @@ TEST_P(Integers, UnitsFollowWhateverIsLargest) {
     const StoredSide stored(normal<float>({kTileKeys, dim}, 1), storage, true);
     for (const float factor : {0x1p-140F, 0x1p-100F, 1e-20F, 1.0F, 1e20F, 0x1p110F}) {
       Tensor<float> query = normal<float>({1, dim}, 2);
-      // The largest that is a whole number of so many bits, and one more.
+      // The largest number that is a whole number of this many bits, and the next one.
       query(0, 5) = 7.9999995F;
       query(0, 6) = -8.0F;
       for (float& number : query.elements()) number *= factor;
@@ -168,7 +168,7 @@ TEST_P(Integers, UnitsFollowWhateverIsLargest) {
           sum += static_cast<long double>(query(0, d)) * stored.stored()(j, d);
           magnitude += std::abs(stored.stored()(j, d));
         }
-        // Scales times units below 2⁻¹²⁶ lose digits.
+        // Products of scales and units below 2⁻¹²⁶ lose digits.
         ASSERT_NEAR(found(0, j), static_cast<double>(sum),
                     static_cast<double>(kHalfUnit * 16 * factor * magnitude) + 0x1p-120)
             << factor << " " << j;
@@ -183,7 +183,7 @@ TEST_P(Integers, UnitsFollowWhateverIsLargest) {
   }
 }
 
-// More dimensions than a sum of 32 bits may have.
+// Has more dimensions than a 32-bit sum supports.
 TEST_P(Integers, LongRowsAreDivided) {
   const std::int32_t dim = 3 * kernels::kIntegerDims + 7;
   const Tensor<float> key = full({kTileKeys, dim}, 1);
@@ -211,7 +211,7 @@ Sums weighted(const IntegerTable& integers, const StoredSide& values, std::int32
   return sums;
 }
 
-// Those of keys that are seen: 0 elsewhere in the vectors that reach from begin to end.
+// Returns the weights of visible keys, with 0 elsewhere in the vectors from begin to end.
 Tensor<float> weights_of(std::int32_t rows, Range range) {
   Tensor<float> weights = normal<float>({rows, kTileKeys}, 9);
   for (std::int32_t r = 0; r < rows; ++r) {
@@ -274,7 +274,7 @@ TEST_P(Integers, WeightsThatAreNoNumbers) {
       ASSERT_TRUE(std::isnan(found.out(0, d)));
       ASSERT_EQ(found.out(1, d), before.out(1, d));
     }
-    // What stands for a key that is not seen counts as 0.
+    // The placeholder of a hidden key counts as 0.
     weights(0, 3) = 0;
     const Sums without = weighted(integers(), stored, 32, {0, 128}, weights);
     weights(0, 3) = kernels::kUnseen;

@@ -1,4 +1,5 @@
-// The kernels of the forward pass, in float and double, each held to plain loops in more precision.
+// The kernels of the forward pass, in float and double, compared with plain loops in higher
+// precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +29,8 @@ using testing_support::PanelSizes;
 class PanelKernels : public testing_support::TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(PanelKernels);
 
-// 2ˣ of every number, for x ≤ 30: the weight of a key of dimension 0 is that of the row's offset.
+// Returns 2ˣ of every number x ≤ 30, computed as the weight of a key of dimension 0 at the row's
+// offset.
 template <class Real>
 std::vector<Real> exp2_of(const kernels::BasicKernelTable<Real>& table, std::vector<Real> numbers) {
   PanelCase<Real> one(table, {.vectors = 1, .head_dim = 0, .value_dim = 0}, true);
@@ -50,7 +52,7 @@ std::vector<Real> exp2_of(const kernels::BasicKernelTable<Real>& table, std::vec
   return numbers;
 }
 
-// In units in the last place: 2.5 for float, 1.5 for double.
+// Allows 2.5 units in the last place for float, 1.5 for double.
 TEST_P(PanelKernels, Exp2IsAccurate) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
@@ -76,7 +78,7 @@ TEST_P(PanelKernels, Exp2AtItsEnds) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
     using Bits = std::conditional_t<sizeof(Real) == 8, std::uint64_t, std::uint32_t>;
-    // NaN whose payload is full of ones: what a user has, perhaps.
+    // A NaN whose payload is all ones, as user data may contain.
     const Real nan = std::numeric_limits<Real>::quiet_NaN();
     Bits bits;
     std::memcpy(&bits, &nan, sizeof bits);
@@ -95,8 +97,8 @@ TEST_P(PanelKernels, Exp2AtItsEnds) {
   });
 }
 
-// The softmax of the rows of a case over all keys: Σ 2^score and Σ 2^score · value / Σ 2^score, the
-// scores times `factor`.
+// Expects the softmax of the rows of a case over all keys: Σ 2^score and Σ 2^score · value / Σ
+// 2^score, with scores times `factor`.
 template <class Real>
 void expect_state(PanelCase<Real>& in, long double factor) {
   const auto& panel = in.panel();
@@ -177,7 +179,7 @@ TEST_P(PanelKernels, ScoreAndAbsorbDoInTwoSteps) {
   });
 }
 
-// A part for every tile, and one over no key: what is merged is what was added at once.
+// One state per tile and one over no key: merging gives the state that has seen all at once.
 TEST_P(PanelKernels, MergeJoinsStates) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
@@ -199,7 +201,7 @@ TEST_P(PanelKernels, MergeJoinsStates) {
   });
 }
 
-// NaN behind a mask: what is guarded has the bits of a value that is 0.
+// NaN values behind a mask: guarding gives the bits of a value of 0.
 TEST_P(PanelKernels, GuardedValuesDoNotLeak) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
@@ -230,7 +232,7 @@ TEST_P(PanelKernels, GuardedValuesDoNotLeak) {
   });
 }
 
-// Which weights fall does not depend on the type of the numbers.
+// The dropped weights do not depend on the type of the numbers.
 TEST_P(PanelKernels, DropoutIsThatOfItsMask) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);
@@ -300,7 +302,7 @@ TEST_P(PanelKernels, PackAndUnpackTurnRowsIntoLanes) {
   });
 }
 
-// Rows of bfloat16 at even addresses; behind the last one nothing may be read.
+// Rows of bfloat16 at even addresses; nothing after the last one is read.
 TEST_P(PanelKernels, PackPairsTurnsRowsIntoLanes) {
   if (table().in_pairs == nullptr) GTEST_SKIP() << "no products of pairs";
   const std::int32_t lanes = table().lanes;

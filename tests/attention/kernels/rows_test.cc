@@ -1,5 +1,5 @@
-// The kernel of few rows, held to that of panels: whatever keys and values are stored in, a row has
-// the bits that a panel gives it for the same numbers, or for the same whole numbers.
+// The decode kernel compared with that of panels: for all storages of keys and values, a row has
+// the bits that a panel gives for the same numbers or the same whole numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using testing_support::StoredSide;
 
 class RowKernels : public testing_support::TargetTest {
  protected:
-  // Up to what a panel has.
+  // Returns the row counts up to that of a panel.
   static std::vector<std::int32_t> row_counts() {
     std::vector<std::int32_t> counts;
     for (std::int32_t rows = 1; rows <= kernels::kMostFewRows; ++rows) counts.push_back(rows);
@@ -63,7 +63,7 @@ constexpr std::array<RowSizes, 10> kSizes{{{1, 1, 1},
                                            {24, 64, 261},
                                            {5, 40, 143}}};
 
-// The keys that each row sees.
+// The range of keys that each row sees.
 struct Ranges {
   std::vector<std::int32_t> begin;
   std::vector<std::int32_t> end;
@@ -84,7 +84,7 @@ Ranges random_ranges(std::int32_t rows, std::int32_t kv_len) {
   return ranges;
 }
 
-// A state and what it needs, of a panel in whole vectors or of one of few rows.
+// A state and its memory, of a panel of whole vectors or of few rows.
 template <class Real>
 struct State {
   State(const kernels::BasicKernelTable<Real>& table, std::int32_t rows, std::int64_t out_size,
@@ -110,7 +110,7 @@ struct State {
   Tensor<Real> minus_m, threshold, sum, out, weights;
 };
 
-// Rows that see some keys of what is stored, and the same rows in a panel.
+// Rows that see some of the stored keys, and the same rows in a panel.
 template <class Real>
 class RowsCase {
  public:
@@ -138,7 +138,7 @@ class RowsCase {
     wide_panel_ = panel(width_ / table.lanes, wide_query_);
   }
 
-  // Both panels get the query as quantised keys are multiplied by it. In float alone.
+  // Quantises the query in both panels as for quantised keys. Float only.
   void meet(KvStorage keys) {
     if constexpr (std::is_same_v<Real, float>) {
       few_panel_.integers = wide_panel_.integers = table_.integers;
@@ -170,7 +170,7 @@ class RowsCase {
     table_.attend(of_panel, wide_panel_, options, wide, wide_.weights.data());
   }
 
-  // Empty where the states are the same, otherwise what differs.
+  // Returns a description of the difference; empty if the states are equal.
   std::string difference() const {
     const auto differs = [](Real a, Real b) {
       return !(a == b && std::signbit(a) == std::signbit(b)) && !(std::isnan(a) && std::isnan(b));
@@ -261,7 +261,7 @@ constexpr std::array<SideForm, 5> kValueForms{{{"float32", KvStorage::kFloat32, 
                                                {"int8", KvStorage::kInt8, false},
                                                {"int4", KvStorage::kInt4, false}}};
 
-// Rows of int4 are filled up.
+// Rows of int4 are padded.
 std::int32_t stored_dim(KvStorage storage, std::int32_t dim) {
   return storage == KvStorage::kInt4 ? (dim + 31) / 32 * 32 : dim;
 }
@@ -276,8 +276,8 @@ kernels::StoredTile stored_tile_of(const StoredSide& key, const StoredSide& valu
           .num_keys = count};
 }
 
-// All tiles of what is stored, by the rows of the case: few rows take the first tile by itself and
-// the others together.
+// Attends to all stored tiles: the decode kernel takes the first tile alone and the others in one
+// call.
 void attend_stored(RowsCase<float>& in, const StoredSide& key, const StoredSide& value,
                    const kernels::PanelOptions& options = {}) {
   std::vector<kernels::StoredTile> tiles;
@@ -338,7 +338,7 @@ TEST_P(RowKernels, EveryStorageOfValuesHasTheBitsOfAPanel) {
   }
 }
 
-// Groups that lie behind each other, of what can be read in order and what cannot.
+// Contiguous groups, for storages that can be read in order and others.
 struct Joined {
   KvStorage key;
   bool is_columns;
@@ -387,7 +387,7 @@ TEST_P(RowKernels, ReadInOrderTheyHaveTheSameBits) {
   }
 }
 
-// Offsets move again and again, and weights fall below what counts.
+// Offsets change repeatedly, and weights fall below the smallest that count.
 TEST_P(RowKernels, GrowingScoresMoveOffsetsAlike) {
   const std::int32_t kv_len = 700;
   Tensor<float> key = normal<float>({kv_len, 20}, 1);
@@ -404,7 +404,7 @@ TEST_P(RowKernels, GrowingScoresMoveOffsetsAlike) {
   }
 }
 
-// Scores that are −infinity, too low to begin with, infinite and NaN.
+// Scores that are −infinity, too low at first, infinite and NaN.
 TEST_P(RowKernels, ScoresThatAreNoNumbersDoTheSame) {
   const std::int32_t kv_len = 150;
   const float infinity = std::numeric_limits<float>::infinity();
@@ -450,7 +450,7 @@ TEST_P(RowKernels, GuardedValuesDoNotLeak) {
   }
 }
 
-// Rows of doubles, as of floats.
+// Rows of doubles and of floats.
 TEST_P(RowKernels, RowsOfTensorsHaveTheBitsOfAPanel) {
   for_each_real([](auto zero) {
     using Real = decltype(zero);

@@ -1,4 +1,4 @@
-// What the kernels do to a tile of scores between the two products, in float and double.
+// Operations on a tile of scores between the two products, in float and double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using testing_support::for_each_real;
 using testing_support::kInfinityOf;
 using testing_support::normal;
 
-// A tile of normal scores of keys of which the first and the last are not asked about.
+// A tile of normal scores; the first and the last keys are not requested.
 template <class Real>
 class Scores {
  public:
@@ -51,7 +51,7 @@ class Scores {
   std::int32_t width() const { return width_; }
   std::int32_t num_keys() const { return num_keys_; }
 
-  // Every score is expected(before, j, r), those that are not asked about what they were.
+  // Expects every requested score to be expected(before, j, r), and the others unchanged.
   template <class Expected>
   void expect(const Expected& expected) const {
     for (std::int32_t j = 0; j < num_keys_; ++j) {
@@ -75,7 +75,7 @@ class Scores {
 
 class ScoreKernels : public testing_support::TargetTest {
  protected:
-  // use(kernels, scores) for tiles that fill vectors, squares of them, or neither.
+  // Calls use(kernels, scores) for tiles that fill vectors, squares of them, or neither.
   template <class Use>
   static void for_each_tile(const Use& use) {
     for_each_real([&](auto zero) {
@@ -137,7 +137,7 @@ TEST_P(ScoreKernels, CapKeepsNaNAndBoundsInfinity) {
   });
 }
 
-// Numbers for every row and key, or for every key the same; next to each other, or with a stride.
+// Numbers for every row and key, or one per key; contiguous or with a stride.
 template <class T>
 struct Elements {
   std::vector<T> memory;
@@ -183,7 +183,7 @@ TEST_P(ScoreKernels, AddRowsOfABias) {
   });
 }
 
-// Masks are floats whatever the scores are.
+// Masks are floats for all types of scores.
 TEST_P(ScoreKernels, AddMaskRowsAndHide) {
   for_each_tile([](const auto& kernels, const auto& all_scores) {
     using Scores = std::remove_cvref_t<decltype(all_scores)>;
@@ -197,7 +197,7 @@ TEST_P(ScoreKernels, AddMaskRowsAndHide) {
       kernels.add_mask_rows(scores.tile(), {added.rows.data(), added.stride});
       scores.expect(
           [&](Real before, std::int32_t j, std::int32_t r) { return before + added(j, r); });
-      // Hidden whatever the score was.
+      // Hidden for every score.
       Scores others = all_scores;
       others(1, 0) = std::numeric_limits<Real>::quiet_NaN();
       scores(1, 0) = -kInfinityOf<Real>;
@@ -232,7 +232,7 @@ TEST_P(ScoreKernels, AlibiTakesDistances) {
       slopes.data()[r] = static_cast<Real>(0.125) * static_cast<Real>(r % 5);
     }
     kernels.add_alibi(scores.tile(), slopes.data());
-    // Slopes are of few bits, so that no product is rounded.
+    // Slopes have few bits, so that no product is rounded.
     scores.expect([&](Real before, std::int32_t j, std::int32_t r) {
       const std::int32_t distance = std::abs(37 * r % 50 - (scores.kFirstKey + j));
       return before - slopes.data()[r] * static_cast<Real>(distance);

@@ -1,4 +1,4 @@
-// What is gathered from the weights of a tile, in float and double, beside plain loops.
+// Statistics of the weights of a tile, in float and double, compared with plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>

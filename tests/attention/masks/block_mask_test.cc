@@ -1,4 +1,4 @@
-// Masks by blocks: Mask::blocks and the layouts that they are made of.
+// Masks by blocks: Mask::blocks and its layouts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using testing_support::same_bits;
 using testing_support::Sizes;
 using testing_support::TargetTest;
 
-// Rows of blocks of 2 × 3: the first and the last (in part); none; the middle.
+// Rows of 2 × 3 blocks: the first and the last (partial); none; the middle.
 BlockLayout small_layout() {
   return {.q_len = 5,
           .kv_len = 8,
@@ -40,7 +40,7 @@ BlockLayout small_layout() {
 }
 const ScoreShape kSmallShape{1, 1, 5, 8};
 
-// Plain loops over a layout: whether a pair lies in a block that is shown, and whether in part.
+// How much of the block of a pair a layout shows.
 enum class Seen { kNone, kPart, kAll };
 Seen seen(const BlockLayout& layout, std::int64_t batch, std::int64_t head, std::int64_t q,
           std::int64_t k) {
@@ -70,8 +70,8 @@ TEST(BlockMask, ShowsItsBlocks) {
   EXPECT_THAT(to_lines(Mask::blocks(full, odd), kSmallShape)[0], "###...##");
 }
 
-// Queries are counted from the first of the call, whatever their position; the nested mask looks at
-// positions.
+// Queries are counted from the first of the call, independent of their positions; the nested mask
+// uses positions.
 TEST(BlockMask, CountsQueriesFromTheFirst) {
   const Mask mask = Mask::blocks(small_layout(), causal(0));
   EXPECT_THAT(to_lines(mask, {1, 1, 5, 8, 6}),
@@ -193,7 +193,7 @@ TEST(BlockLayouts, HaveTheBlocksThatAMaskShows) {
     layout.check("test");
     EXPECT_TRUE(same_bits(materialize_allow(Mask::blocks(layout, mask), shape), allowed))
         << mask.description();
-    // No block is there for nothing, none partial that is full.
+    // Expects no empty block to be listed and no full block to be partial.
     for (std::int64_t q = 0; q < 70; q += 16) {
       for (std::int64_t k = 0; k < 90; k += 24) {
         const auto block = allowed.view()
@@ -212,7 +212,7 @@ TEST(BlockLayouts, HaveTheBlocksThatAMaskShows) {
   }
 }
 
-// What a layout costs is what it shows.
+// The cost of a layout is proportional to its visible blocks.
 TEST(BlockMask, CostFollowsWhatIsVisible) {
   constexpr std::int64_t kLength = 8192;
   BlockLayout layout{.q_len = kLength, .kv_len = kLength};
@@ -234,7 +234,7 @@ TEST(BlockMask, CostFollowsWhatIsVisible) {
 class BlockMaskOn : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(BlockMaskOn);
 
-// The same bits as of the mask as booleans, forward and backward.
+// Gives the bits of the same mask as booleans, forward and backward.
 TEST_P(BlockMaskOn, HasTheBitsOfBooleans) {
   const Sizes sizes{.batch = 2, .num_heads = 4, .num_kv_heads = 2, .q_len = 130, .kv_len = 300};
   const Inputs in(sizes);

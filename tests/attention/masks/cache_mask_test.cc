@@ -1,4 +1,4 @@
-// Masks for caches: queries at the end of sequences of different lengths, and masks of fewer keys
+// Masks for caches: queries at the end of sequences of different lengths, and masks with fewer keys
 // than the cache holds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(CacheMask, WindowsGoAlong) {
   EXPECT_THAT(lines(mask, 2), ElementsAre(".....", "#....", "#...."));
 }
 
-// One length for all is bottom_right() of keys cut to it.
+// A single length for all entries equals bottom_right() over keys cut to that length.
 TEST(CacheMask, IsBottomRightOfTheKeysThatAreThere) {
   const auto query = normal<float>({1, 2, 3, 8}, 1);
   const auto key = normal<float>({1, 2, 7, 8}, 2);

@@ -178,7 +178,7 @@ TEST(And, IsVisibleWhereAllAllow) {
   EXPECT_EQ(both.description(), "causal & sliding_window(2, 0) & where(function)");
 }
 
-// Foreign memory may hold any byte.
+// External memory may hold any byte.
 TEST(Mask, EveryByteButZeroIsTrue) {
   const std::vector<std::uint8_t> bytes{7, 0, 1, 0, 255, 2};
   const TensorView<const bool> flags(reinterpret_cast<const bool*>(bytes.data()), {2, 3});
@@ -213,7 +213,7 @@ TEST(Description, NamesEveryPart) {
   EXPECT_EQ(Mask::allow(Tensor<bool>(Shape{2, 3})).description(), "allow[2, 3]");
 }
 
-// Structural masks are constexpr at heart.
+// The ranges of structural masks are constexpr.
 static_assert((RowRange{0, 5} & RowRange{2, 9}) == RowRange{2, 5});
 
 }  // namespace

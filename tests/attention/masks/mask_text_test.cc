@@ -1,4 +1,4 @@
-// Masks read from the text in which they describe themselves.
+// Masks parsed from their own descriptions.
 #include "heed/attention/mask_text.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace heed { namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// What it shows of a small square.
+// Returns what the mask shows of a small square.
 std::string picture(const Mask& mask) {
   std::string text;
   for (const std::string& line : to_lines(mask, {1, 1, 9, 9})) text += line + '\n';
@@ -126,7 +126,7 @@ TEST(MaskText, EveryMaskOfTheTableIsRead) {
   for (const MaskSyntax& mask : mask_syntax()) {
     EXPECT_FALSE(mask.shows.empty());
     try {
-      // Lists may be empty; what takes numbers needs them.
+      // Lists may be empty; masks with numeric arguments need them.
       const bool is_list = mask.arguments.find("...") != std::string_view::npos;
       parse_mask(mask.name);
       EXPECT_TRUE(is_list || mask.arguments.empty()) << mask.name;
@@ -158,7 +158,7 @@ TEST(MaskText, ArgumentsAreWhatTheMaskTakes) {
   expect_refused("documents(0, 4, x)", "this argument is one too many");
   expect_refused("tree(-1, offset(9223372036854775808))",
                  "the number is too large, at character 17");
-  // What the mask itself refuses is said by it.
+  // Errors of the mask itself are passed on.
   expect_refused("causal & strided(0)",
                  "strided: stride is 0, expected 1 to 4294967296, at character 10");
   expect_refused("tree(5)", "Mask::tree: parents[0] is 5");
@@ -193,7 +193,7 @@ TEST(MaskText, IsBounded) {
   expect_refused("prefix(-9223372036854775809)", "the number is too large, at character 8");
   expect_refused("prefix(-9223372036854775808)", "prefix: length is -9223372036854775808");
   expect_refused("random_blocks(1, 1, 18446744073709551616)", "the number is too large");
-  // Of a long text a part is shown, and of a long problem.
+  // Long texts and long errors are shortened.
   try {
     parse_mask(repeated("causal | ", 900) + "x(" + repeated("1, ", 10000));
     FAIL();
@@ -209,7 +209,7 @@ TEST(MaskText, IsBounded) {
   }
 }
 
-// Masks made of numbers, drawn.
+// Random masks with numeric arguments.
 
 std::int64_t number(std::int64_t from, std::int64_t to) {
   return *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(from, to), rc::gen::just(from));
@@ -330,7 +330,7 @@ TEST(MaskText, EveryMaskOfNumbersComesBack) {
     try {
       count_visible(mask, shape);
     } catch (const InvalidArgument&) {
-      return;  // it is not for these lengths
+      return;  // it does not support these lengths
     }
     const auto expected = materialize_allow(mask, shape);
     const auto found = materialize_allow(again, shape);

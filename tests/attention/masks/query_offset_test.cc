@@ -1,5 +1,4 @@
-// A query_offset for each batch entry: what every entry gets is what it gets with that offset for
-// all, to the last bit.
+// A query_offset per batch entry: each entry gets the bits that it gets with that offset for all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +45,7 @@ Inputs inputs() {
                  .value_dim = 9});
 }
 
-// Everything that reads positions, and what must not: a bias and booleans of queries.
+// Every option that reads positions, and a bias and booleans, which must not.
 struct Everything {
   Tensor<float> slopes = alibi_slopes<float>(4);
   Tensor<float> bias = normal<float>({3, 1, 20, 260}, 5);
@@ -119,7 +118,7 @@ TEST_P(QueryOffsetOn, EachEntryIsComputedWithItsOwn) {
   }
 }
 
-// The reference, which the kernels are held to above and below.
+// Checks the reference, with which the kernels are compared.
 TEST(QueryOffset, EachEntryOfTheReferenceIsComputedWithItsOwn) {
   const Inputs in = inputs();
   const Tensor<float> grad_out = grad_out_for(in);
@@ -161,7 +160,7 @@ TEST(QueryOffset, WeightsAndStatisticsReadIt) {
   }
 }
 
-// Every query puts its weight on the key before its own position, wherever it stands.
+// Every query puts its weight on the key before its own position, at any offset.
 TEST(QueryOffset, DiagnosticsMeasureDistancesFromIt) {
   const std::vector<Offsets> several{{30, 30}, {30, 4}, {4, 30}};
   for (const Offsets& offsets : several) {
@@ -234,7 +233,7 @@ TEST(QueryOffset, IsChecked) {
                  "bottom_right puts query 0 of batch entry 2 at position 0 but query_offset is 1");
   expect_refused({}, {0, std::int64_t{1} << 40, 0}, "query_offset[1] is 1099511627776 with 20");
   expect_refused(documents({0, 260}), {0, 250, 0}, "documents: queries at positions 250 to 270");
-  // What agrees is taken.
+  // Equal offsets of mask and options are accepted.
   const auto mask = causal(Alignment::bottom_right({260, 30, 20}));
   EXPECT_TRUE(
       same_bits(attention(in.query, in.key, in.value, with({.mask = mask}, Offsets{240, 10, 0})),

@@ -1,4 +1,4 @@
-// Masks of few keys, and masks joined by |.
+// Masks that show few keys, and masks joined by |.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST(SparseMask, BlockWindowsCountBlocks) {
               ElementsAre("###..", "###..", "###..", "#####", "#####"));
   EXPECT_THAT(to_lines(block_window(0, kUnbounded, std::int64_t{1} << 32), square(2)),
               ElementsAre("##", "##"));
-  // Before the first key, too, blocks are whole.
+  // Blocks are whole also before the first key.
   EXPECT_THAT(to_lines(block_window(0, 1, 2, Alignment::offset(-3)), {1, 1, 4, 4}),
               ElementsAre("....", "##..", "##..", "####"));
 }
@@ -71,7 +71,7 @@ TEST(SparseMask, StreamingSeesTheFirstAndTheLast) {
   EXPECT_THROW(to_lines(streaming(1, 2), {1, 1, 2, 5}), InvalidArgument);
 }
 
-// The blocks of keys that a block of queries sees, of a mask that shows whole blocks.
+// Returns the blocks of keys that a block of queries sees, for a mask that shows whole blocks.
 std::vector<std::int64_t> seen_blocks(const Mask& mask, const ScoreShape& shape, std::int64_t head,
                                       std::int64_t query, std::int64_t block) {
   const auto allowed = materialize_allow(mask, shape);
@@ -115,7 +115,7 @@ TEST(SparseMask, RandomBlocksDependOnTheirNumbersAlone) {
   EXPECT_EQ(lines(drawn, 1), lines(drawn));
   EXPECT_NE(lines({.count = 2, .block = 3, .seed = 6}), lines(drawn));
   EXPECT_NE(lines({.count = 2, .block = 3, .seed = 5 + (std::uint64_t{1} << 32)}), lines(drawn));
-  // As this version draws them, whatever the machine.
+  // The result of this version, on every machine.
   EXPECT_THAT(to_lines(random_blocks({.count = 2, .block = 1, .seed = 1}), square(6)),
               ElementsAre(".#..#.", "#.#...", "...#.#", "..#.#.", ".#...#", "#..#.."));
   EXPECT_EQ(count_visible(random_blocks({.count = 0, .block = 3}), shape), 0);
@@ -211,7 +211,7 @@ TEST(SparseMask, RefusesWrongNumbers) {
               ThrowsMessage<InvalidArgument>(HasSubstr("strided: stride is 0")));
 }
 
-// Tiles that nobody sees are not visited.
+// Tiles that no query sees are not visited.
 TEST(SparseMask, CostFollowsWhatIsVisible) {
   const AttentionShapes shapes{.num_heads = 1,
                                .num_kv_heads = 1,
@@ -234,7 +234,7 @@ TEST(SparseMask, CostFollowsWhatIsVisible) {
   EXPECT_LT(visited(streaming(4, 256)), 0.04);
 }
 
-// Distances count from where the mask puts the queries.
+// Distances use the query positions of the mask.
 TEST(SparseMask, SaysWhereQueriesStandForAlibi) {
   const Inputs in(Sizes{.num_heads = 2, .num_kv_heads = 2, .q_len = 5, .kv_len = 40});
   const Tensor<float> slopes({2}, {0.5F, 0.25F});
@@ -256,8 +256,8 @@ TEST(SparseMask, SaysWhereQueriesStandForAlibi) {
 class SparseMaskOn : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(SparseMaskOn);
 
-// The same bits as of the mask as booleans. Not so masks that are nothing but intervals: these take
-// the plain path.
+// Gives the bits of the same mask as booleans. Masks of intervals only are exempt, because they
+// take the plain path.
 TEST_P(SparseMaskOn, HasTheBitsOfBooleans) {
   const std::vector<std::function<Mask(const Alignment&)>> masks{
       [](const Alignment& at) { return longformer(40, 3, at); },
@@ -300,12 +300,12 @@ TEST_P(SparseMaskOn, HasTheBitsOfBooleans) {
   }
 }
 
-// A tile reduced to the keys that are seen changes no bit: with threads that share the keys, with
-// hidden numbers that are not finite, and where a term or dropout asks for positions.
+// Reducing a tile to its visible keys changes no bit: with threads that share the keys, with
+// non-finite hidden numbers, and where a term or dropout uses positions.
 TEST_P(SparseMaskOn, KeysInStepsHaveTheBitsOfBooleans) {
   const Sizes sizes{.batch = 1, .num_heads = 4, .num_kv_heads = 2, .q_len = 70, .kv_len = 2500};
   Inputs in(sizes);
-  // Nobody sees these keys.
+  // No query sees these keys.
   for (std::int64_t k = 0; k < 2500; ++k) {
     if (k % 5 == 4) continue;
     for (std::int64_t d = 0; d < in.key.extent(3); ++d) {

@@ -1,5 +1,5 @@
-// Mask::tree against the plain definition: a node sees the keys before the tree, and whom its
-// parents lead to.
+// Mask::tree compared with its definition: a node sees the keys before the tree, itself and its
+// ancestors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ using testing_support::TargetTest;
 
 using Parents = std::vector<std::int64_t>;
 
-// Any tree of so many nodes; those with one child each are as likely as bushes.
+// Returns a random tree of `nodes` nodes; chains are as likely as bushes.
 Parents drawn_tree(std::int64_t nodes, std::uint32_t seed) {
   std::mt19937 random(seed);
   Parents parents;
@@ -44,7 +44,7 @@ Parents drawn_tree(std::int64_t nodes, std::uint32_t seed) {
   return parents;
 }
 
-// Whether query q, which stands at `position`, sees key k.
+// True if query q at `position` sees key k.
 bool sees(const Parents& parents, std::int64_t q_len, std::int64_t q, std::int64_t position,
           std::int64_t k) {
   const auto nodes = static_cast<std::int64_t>(parents.size());
@@ -60,7 +60,7 @@ TEST(TreeMask, ShowsTheTextBeforeItAndAncestors) {
   const Mask mask = Mask::tree({-1, 0, 0, -1, 3});
   EXPECT_THAT(to_lines(mask, {.q_len = 5, .kv_len = 7}),
               ElementsAre("###....", "####...", "###.#..", "##...#.", "##...##"));
-  // With two queries before the nodes.
+  // Two queries precede the nodes.
   EXPECT_THAT(
       to_lines(mask, {.q_len = 7, .kv_len = 7}),
       ElementsAre("#......", "##.....", "###....", "####...", "###.#..", "##...#.", "##...##"));
@@ -125,7 +125,7 @@ TEST(TreeMask, RefusesWhatIsNoTree) {
       "tree: the nodes of batch entry 0 stand at keys 5 to 6, expected 0 to 5");
 }
 
-// The keys before the tree cost what they cost without it.
+// The tree adds no cost to the keys before it.
 TEST(TreeMask, TilesBeforeTheTreeAreNotMasked) {
   const AttentionShapes shapes{.num_heads = 4,
                                .num_kv_heads = 4,
@@ -140,7 +140,7 @@ TEST(TreeMask, TilesBeforeTheTreeAreNotMasked) {
   // The nodes' keys, 970 to 999, are in the last of eight tiles.
   EXPECT_EQ(tiles.mixed * 8, tiles.total);
   EXPECT_EQ(tiles.skipped, 0);
-  // Of two branches of 600 nodes, one sees nothing of the other.
+  // Two branches of 600 nodes do not see each other.
   Parents two(1200);
   for (std::int64_t i = 0; i < 1200; ++i) {
     two[static_cast<std::size_t>(i)] = i % 600 == 0 ? -1 : i - 1;
@@ -173,7 +173,7 @@ TEST_P(TreeMaskKernels, FollowTheReference) {
   }
 }
 
-// A node's own result is that of its path alone, whatever the other branches hold.
+// A node's result is that of its path alone; other branches do not matter.
 TEST_P(TreeMaskKernels, OtherBranchesTouchNothing) {
   const std::int64_t nodes = 40;
   const Parents parents = drawn_tree(nodes, 3);

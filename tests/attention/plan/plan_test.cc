@@ -78,7 +78,7 @@ TEST(Plan, WritesIntoTheCallersMemory) {
   const PlanInputs in(shapes);
   const AttentionPlan planned = plan(shapes, {.mask = causal()});
   const auto expected = attention_with_lse(in.query, in.key, in.value, {.mask = causal()});
-  // The output's rows lie apart, and the workspace is not aligned.
+  // The output's rows have gaps, and the workspace is unaligned.
   Tensor<float> memory({1, 4, 200, 19});
   Tensor<float> lse({1, 4, 200});
   std::vector<std::byte> workspace(planned.workspace_bytes() + 1);
@@ -229,7 +229,7 @@ TEST(Plan, RefusesOtherTensors) {
   }
 }
 
-// By the definition, for shapes that end in the middle of tiles and panels.
+// Counts by the definition, for shapes that end within tiles and panels.
 TEST(Plan, CountsTilesOneByOne) {
   std::vector<RowRange> ranges;
   for (std::int64_t q = 0; q < 100; ++q) ranges.push_back({q * 7 % 300, q * 7 % 300 + q % 3 * 128});
@@ -262,7 +262,7 @@ TEST(Plan, CountsTilesOneByOne) {
   }
 }
 
-// One tile at a time this would take weeks.
+// Counting one tile at a time would take weeks.
 TEST(Plan, CountsTheTilesOfLongSequences) {
   const std::int64_t length = 1'000'000'000;
   const AttentionPlan planned =

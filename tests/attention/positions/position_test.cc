@@ -18,7 +18,7 @@ using testing_support::Stream;
 
 TEST(SinusoidalEncoding, AgreesWithPyTorch) {
   Stream<double>("sinusoidal_double").expect_near(sinusoidal_encoding<double>(50, 64), 1e-13);
-  // The tutorials compute the angle in float: at position 49 it is off by up to 49 · 2⁻²³.
+  // The tutorials compute the angle in float, which is off by up to 49 · 2⁻²³ at position 49.
   Stream<float>("sinusoidal_float").expect_near(sinusoidal_encoding(50, 64), 1e-5);
 }
 
@@ -32,7 +32,7 @@ TEST(SinusoidalEncoding, AlternatesSineAndCosine) {
   EXPECT_FLOAT_EQ(table(2, 3), std::cos(0.02F));
 }
 
-// PE(pos + offset) is PE(pos) with pair i rotated by offset / 10000^(2i / d_model), whatever pos.
+// PE(pos + offset) is PE(pos) with pair i rotated by offset / 10000^(2i / d_model), for every pos.
 TEST(SinusoidalEncoding, MakesRelativePositionsLinear) {
   constexpr std::int64_t kWidth = 32;
   const Tensor<double> table = sinusoidal_encoding<double>(200, kWidth);

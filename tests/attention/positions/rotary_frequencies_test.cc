@@ -65,8 +65,8 @@ TEST(RotaryFrequencies, OfDynamicNtkHaveABaseForTheLength) {
   expect_frequencies(rotary_frequencies(2, 10000, scaling, 250), {1});
 }
 
-// The paper's definition: γ of a pair is how far the number of its turns has come from beta_slow
-// to beta_fast, here with both rounded to a pair as its code does.
+// The paper's definition: γ of a pair is the position of its number of turns between beta_slow and
+// beta_fast; both are rounded to a pair here, as in the authors' code.
 TEST(RotaryFrequencies, OfYarnMixBetweenTwoPairs) {
   const int dim = 16;
   const double base = 1e6;
@@ -107,7 +107,7 @@ TEST(RotaryFrequencies, OfYarnHaveTheAttentionFactorAskedFor) {
             1);
 }
 
-// Where both bounds are one pair, those before it stay and those from the next on are interpolated.
+// Both bounds are the same pair: pairs before it stay, the others are interpolated.
 TEST(RotaryFrequencies, OfYarnMayHaveNothingToMix) {
   const auto found = rotary_frequencies(4, 10000, YarnScaling{.factor = 2, .original_max_len = 3});
   expect_frequencies(found, {1, 0.005}, 1 + 0.1 * std::log(2));
@@ -129,7 +129,7 @@ TEST(RotaryFrequencies, OfLongRopeAreDividedByTheListForTheLength) {
   expect_frequencies(rotary_frequencies(8, 10000, scaling, 4096), for_short, 1.25);
 }
 
-// By cases of the wavelength, as Llama's code has it.
+// By cases of the wavelength, as in Llama's code.
 TEST(RotaryFrequencies, OfLlama3MixBetweenTwoWavelengths) {
   const int dim = 32;
   std::vector<double> expected = plain_frequencies(dim, 5e5);

@@ -23,7 +23,7 @@ using testing_support::same_bits;
 constexpr auto kHalves = RotaryPairing::kHalves;
 constexpr auto kNeighbours = RotaryPairing::kNeighbours;
 
-// Rotation as a product of complex numbers.
+// Returns the rotation as a product of complex numbers.
 Tensor<double> turned(DoubleView x, const std::function<std::int64_t(int, int)>& position,
                       std::int64_t rotary_dim, RotaryPairing pairing) {
   Tensor<double> result = to_tensor(x);
@@ -110,7 +110,7 @@ TEST(Rotary, RoundsHalfPrecisionOnce) {
   }
 }
 
-// A rotation is orthogonal: the way back is its transpose, hence its inverse.
+// A rotation is orthogonal: its backward pass is its transpose and thus its inverse.
 TEST(Rotary, GoesBack) {
   const auto x = normal<double>({2, 2, 4, 7}, 1);
   const auto weights = normal<double>(x.shape(), 2);
@@ -141,7 +141,7 @@ TEST(Rotary, GoesBack) {
   }
 }
 
-// q · k after the rotation depends on how far apart they stand.
+// q · k after the rotation depends on the distance only.
 TEST(Rotary, MakesProductsRelative) {
   const auto q = normal<double>({1, 1, 1, 16}, 1);
   const auto k = normal<double>({1, 1, 1, 16}, 2);

@@ -1,5 +1,5 @@
-// Linear attention on each instruction set, held to the token-by-token reference, and that to its
-// equations.
+// Linear attention on each instruction set, compared with the token-by-token reference, and the
+// reference compared with its equations.
 #include "attention/recurrent/attention.h"
 
 #include <gmock/gmock.h>
@@ -34,12 +34,12 @@ struct RecurrentSizes {
   std::int64_t length = 1;
   std::int64_t head_dim = 8;
   std::int64_t value_dim = 8;
-  std::int64_t num_states = 0;  // as many as num_kv_heads when 0
+  std::int64_t num_states = 0;  // 0: as many as num_kv_heads
 
   std::int64_t states() const { return num_states == 0 ? num_kv_heads : num_states; }
 };
 
-// Keys of length 1, gates and rates between 0 and 1, as models make them.
+// Keys of length 1, and gates and rates between 0 and 1, as models make them.
 template <class Real>
 struct RecurrentInputs {
   Tensor<Real> query, key, value, decay, beta, state;
@@ -62,7 +62,7 @@ struct RecurrentInputs {
     }
   }
 
-  // The four rules, and each with a state to start from.
+  // Returns the four rules, each without and with an initial state.
   std::vector<BasicLinearAttentionOptions<Real>> rules() const {
     std::vector<BasicLinearAttentionOptions<Real>> all;
     for (const bool from_state : {false, true}) {
@@ -117,7 +117,7 @@ TEST_P(LinearKernels, AwkwardShapes) {
   }
 }
 
-// Copies of heads, each as often as needed: [batch, heads · times, …].
+// Repeats each head `times` times: [batch, heads · times, …].
 Tensor<float> repeated_heads(const Tensor<float>& tensor, std::int64_t times) {
   const std::int64_t heads = tensor.extent(1);
   Tensor<float> result({tensor.extent(0), heads * times, tensor.extent(2), tensor.extent(3)});
@@ -167,7 +167,7 @@ TEST_P(LinearKernels, ViewsAreTheirTensors) {
   const auto query = normal<float>({2, length, 4, 8}, 1);  // [batch, length, heads, dim]
   const auto key = normal<float>({2, length, 2, 8}, 2);
   const auto value = normal<float>({2, length, 2, 12}, 3);
-  const auto decay = normal<float>({2, length, 2}, 4);  // one number a head
+  const auto decay = normal<float>({2, length, 2}, 4);  // one number per head
   const auto beta = normal<float>({2, length, 1}, 5);   // one for all heads
   LinearAttentionOptions by_view;
   by_view.decay = decay.view().permute({0, 2, 1}).to_rank(4).permute({1, 2, 3, 0});
@@ -264,7 +264,7 @@ TEST(LinearAttention, IsItsEquations) {
   expect(run(true, true), both, kept_again - 0.75 * (6 + kept_again));
 }
 
-// Without gates and rates it is causal attention whose weights are the products themselves.
+// Without gates and rates it is causal attention with the products as weights.
 TEST(LinearAttention, LinearRuleIsAttentionWithoutSoftmax) {
   const RecurrentInputs<double> in({.num_heads = 2, .num_kv_heads = 1, .length = 5});
   const auto found = linear_attention(in.query, in.key, in.value);

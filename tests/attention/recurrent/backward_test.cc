@@ -1,4 +1,4 @@
-// The gradients of linear attention against central differences, in double.
+// The gradients of linear attention compared with central differences, in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ TEST(LinearAttentionBackward, IsTheDerivative) {
   }
 }
 
-// Over several chunks of kept states, whole and broken.
+// Several chunks of kept states, complete and partial.
 TEST(LinearAttentionBackward, LongSequences) {
   for (const std::int64_t length : {32, 64, 71}) {
     RecurrentCase<double> c(length, {2, 2, length, 3}, {2, 2, length}, 3);

@@ -1,4 +1,4 @@
-// The gradients of attention by feature maps against central differences, in double.
+// The gradients of attention by feature maps compared with central differences, in double.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

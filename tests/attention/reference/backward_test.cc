@@ -20,7 +20,7 @@ using testing_support::elements_of;
 using testing_support::normal;
 using testing_support::same_bits;
 
-// A loss Σ grad_out ∘ attention(…), its gradients, and everything that can be wiggled.
+// A loss Σ grad_out ∘ attention(…), its gradients, and all of its inputs.
 struct Loss {
   Tensor<double> query = normal<double>({2, 4, 3, 3}, 1);
   Tensor<double> key = normal<double>({2, 2, 5, 3}, 2);

@@ -124,7 +124,7 @@ TEST(Attention, DropoutZeroesAndScalesWeights) {
   }
   EXPECT_GT(dropped, 80);
   EXPECT_LT(dropped, 160);
-  // A query's dropout does not depend on which queries are asked with it.
+  // The dropout of a query does not depend on the other queries of the call.
   const auto tail = reference::attention(
       in.query.view().slice(2, 3, 5), in.key, in.value,
       {.dropout = {.probability = 0.5F, .seed = 3}, .query_offset = 3}, Keep::kDropped);
@@ -190,7 +190,7 @@ TEST(Attention, SeenNaNStaysInItsRow) {
   for (std::int64_t q = 0; q < 5; ++q) {
     EXPECT_EQ(std::isfinite(result.out(0, 1, q, 0)), q != 2) << q;
   }
-  // Even where the rest of the row is hidden.
+  // Also if the rest of the row is hidden.
   const Mask one_key = Mask::where([](int, int, int, int kv_idx) { return kv_idx == 5; });
   EXPECT_FALSE(std::isfinite(run(in, {.mask = one_key}).out(0, 1, 2, 0)));
 }

@@ -53,7 +53,7 @@ TEST(ReferenceWeights, AreRowsOfTheMatrix) {
   }
 }
 
-// Every number again, from the matrix and by its definition.
+// Recomputes every number from the matrix by its definition.
 TEST(ReferenceStatistics, AreThoseOfTheMatrix) {
   const ReferenceInputs in;
   AttentionOptions64 options{.mask = sliding_window(4, 1, Alignment::top_left())};

@@ -1,5 +1,4 @@
-// Learned tables of relative positions: a number for each distance, and vectors for keys and
-// values.
+// Learned tables of relative positions: a bias for each distance, and vectors for keys and values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +42,7 @@ TEST(RelativeBuckets, ClipCountsDistances) {
   EXPECT_EQ(RelativeBuckets::clip(0).count(), 1);
 }
 
-// What transformers' T5Attention._relative_position_bucket says, which tests/python asks live.
+// The results of transformers' T5Attention._relative_position_bucket, which tests/python calls.
 TEST(RelativeBuckets, T5GrowsWiderWithTheLogarithm) {
   const auto both = RelativeBuckets::t5(32, 128);
   EXPECT_EQ(both.description(), "t5(32, 128)");
@@ -68,7 +67,7 @@ TEST(RelativeBuckets, RefusesWhatIsNoTable) {
   EXPECT_NO_THROW(RelativeBuckets::t5(32, 17, false));
 }
 
-// Four heads that share some key heads, with tables of all three kinds.
+// Four heads that share key heads, with tables of all three kinds.
 template <class Real>
 struct TermCase {
   Tensor<Real> query, key, value, grad_out, bias, key_table, value_table;
@@ -130,7 +129,7 @@ struct TermCase {
   }
 };
 
-// The formulas, from scores that are written down whole.
+// The formulas, from full score matrices.
 TEST(RelativePosition, TheReferenceIsThePlainFormula) {
   TermCase<double> c(RelativeBuckets::clip(3), 5, 9);
   c.options.query_offset = std::vector<std::int64_t>{0, 2};
@@ -221,7 +220,7 @@ TEST(RelativePosition, RefusesTablesThatDoNotFit) {
             "attention: relative_vectors.value has shape [4, 7, 12], expected [7, 7] or [4, 7, 7]");
 }
 
-// They do not depend on values, nor on what is added to these.
+// Weights depend neither on values nor on what is added to them.
 TEST(RelativePosition, WeightsLeaveTheTableOfValuesOut) {
   const TermCase<float> c;
   AttentionOptions options = c.options;
@@ -300,7 +299,8 @@ TEST_P(RelativePositionOn, IsTheReference) {
   expect_reference(fused_backend<double>(&table()));
 }
 
-// Each alone, with an irregular mask, and with scores so large that rows are computed exactly.
+// Each table alone, with an irregular mask, and with scores so large that rows are computed
+// exactly.
 TEST_P(RelativePositionOn, EachAloneIsTheReference) {
   const auto& backend = fused_backend<double>(&table());
   for (int which = 0; which < 3; ++which) {
@@ -322,7 +322,7 @@ TEST_P(RelativePositionOn, EachAloneIsTheReference) {
   }
 }
 
-// The rows of attention_weights are no neighbours.
+// The rows of attention_weights() are not adjacent.
 TEST_P(RelativePositionOn, RowsByThemselvesHaveTheWeightsOfAll) {
   const TermCase<double> c(RelativeBuckets::t5(8, 40), 60, 300);
   const auto& backend = fused_backend<double>(&table());
@@ -339,7 +339,7 @@ TEST_P(RelativePositionOn, RowsByThemselvesHaveTheWeightsOfAll) {
   }
 }
 
-// Entries that only distances have that no query sees may be NaN, and queries that see nothing.
+// NaN in entries for distances that no query sees, and in queries that see nothing, has no effect.
 TEST_P(RelativePositionOn, WhatSeesNothingAddsNothing) {
   const auto& backend = fused_backend<float>(&table());
   for (const std::int64_t heads : {1, 4}) {
@@ -391,7 +391,7 @@ TEST_P(RelativePositionOn, ThreadsChangeNoBit) {
   }
 }
 
-// One prefill, and a token at a time.
+// One prefill, and one token at a time.
 TEST(RelativePosition, CachesKnowWhereQueriesStand) {
   const auto query = normal<float>({1, 4, 300, 16}, 1);
   const auto key = normal<float>({1, 2, 300, 16}, 2);
@@ -416,7 +416,7 @@ TEST(RelativePosition, CachesKnowWhereQueriesStand) {
   }
 }
 
-// Where keys or values are rotated, only numbers for distances make sense.
+// For rotated keys or values only a bias by distance is meaningful.
 TEST(RelativePosition, RotatedCachesRefuseVectors) {
   const auto x = normal<float>({1, 2, 5, 32}, 1);
   const auto table = normal<float>({3, 32}, 2);

@@ -25,7 +25,7 @@ using testing_support::kInfinityOf;
 using testing_support::normal;
 using testing_support::same_bits;
 
-// A tile of normal scores of rows that stand at different heads and positions.
+// A tile of normal scores of rows with different heads and positions.
 template <class Real>
 class Rows {
  public:
@@ -87,7 +87,7 @@ class Rows {
   detail::TileTarget target_;
 };
 
-// What users write: arithmetic on indices, branches, functions, tables.
+// Functions as users write them: arithmetic on indices, branches, functions, tables.
 std::vector<std::pair<std::string, ScoreMod>> score_mods() {
   static const std::vector<float> slopes{0.5F, 0.25F, 0.125F};
   const float factor = 0.013F;
@@ -129,8 +129,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, TileLoop,
                          testing::ValuesIn(testing_support::kernels_of_numbers()),
                          [](const auto& test) { return std::string(test.param->name); });
 
-// The tile is computed with fused multiply-adds where the processor has them, the single score
-// without: two roundings of numbers of at most about 100.
+// The tile uses fused multiply-adds where available, the single score does not: two roundings of
+// numbers of at most about 100.
 template <class Real>
 void expect_near(Real found, Real expected) {
   if (std::isinf(expected)) {
@@ -216,7 +216,7 @@ TEST_P(TileLoop, HidesWhatAMaskFunctionHides) {
   }
 }
 
-// What the binding of another language writes that knows tiles of floats alone.
+// A score function of a binding to another language, which supports tiles of floats only.
 class DoublesScores final : public detail::ScoreFunction {
  public:
   using ScoreFunction::apply_to;
@@ -252,7 +252,7 @@ TEST_P(TileLoop, AsksAboutDoublesOneByOneWhereNothingElseIsThere) {
   }
 }
 
-// Positions that are not there would be out of the bounds of a user's table.
+// Positions that do not exist would be out of bounds of a user's table.
 TEST(ScoreModTile, AsksOnlyAboutCellsThatExist) {
   const auto x = normal<float>({1, 2, 5, 8}, 1);
   std::vector<char> asked(25, 0);
