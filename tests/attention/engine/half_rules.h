@@ -97,8 +97,8 @@ inline void expect_hidden_numbers_touch_nothing(const kernels::KernelTable& tabl
                                      .query_offset = last - 2};
       const auto expected = attend(table, in, options, {.few_rows = few_rows});
       for (std::int64_t k = 0; k < 200; ++k) {
-        if (k >= last - 11 && k < last)
-          continue;  // keys of the last query, which alone sees key `last`
+        // Keys of the last query, which alone sees key `last`.
+        if (k >= last - 11 && k < last) continue;
         for (std::int64_t d = 0; d < head_dim; ++d) in.key(0, 0, k, d) = BFloat16(infinity);
         for (std::int64_t d = 0; d < value_dim; ++d) in.value(0, 0, k, d) = BFloat16(nan);
       }
