@@ -1,4 +1,4 @@
-// Every option of every verb, as its help names it: what is no value of its kind is refused.
+// Every option of every verb, as its help names it, refuses values that are not of its kind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Arguments joined(Arguments first, const Arguments& second) {
   return first;
 }
 
-// What a verb that does not exist is told that there is.
+// Returns the verbs that the error about an unknown verb lists.
 std::vector<std::string> verbs_of(const Arguments& verb) {
   const std::string err = run_command(joined(verb, {"no-such-verb"})).err;
   const std::regex known("the verbs (?:of '[a-z]+' )?are ([a-z0-9, -]+)");
@@ -43,7 +43,7 @@ std::vector<std::string> verbs_of(const Arguments& verb) {
 std::vector<Arguments> all_verbs() {
   std::vector<Arguments> verbs;
   for (const std::string& verb : verbs_of({})) {
-    // compare alone does something without the name of a comparison.
+    // compare also works without the name of a comparison.
     const bool has_verbs = verb == "train" || verb == "bench" || verb == "compare";
     if (verb == "compare" || !has_verbs) verbs.push_back({verb});
     if (!has_verbs) continue;
@@ -52,7 +52,7 @@ std::vector<Arguments> all_verbs() {
   return verbs;
 }
 
-// What the help says of each option and argument, with its description in one line.
+// Returns the help of each option and argument, with its description on one line.
 std::vector<std::string> entries_of(const Arguments& verb) {
   std::vector<std::string> entries;
   std::istringstream help(run_command(joined(verb, {"--help"})).out);
@@ -69,7 +69,7 @@ std::vector<std::string> entries_of(const Arguments& verb) {
 
 bool is_required(const std::string& entry) { return entry.find("(required)") != std::string::npos; }
 
-// From entries like "  --query FILE        [batch, … (required)", "  -h, --help     Print …".
+// Parses entries like "  --query FILE        [batch, … (required)", "  -h, --help     Print …".
 std::vector<Option> options_of(const std::vector<std::string>& entries) {
   const std::regex entry_of_option("^  (?:-[a-z], )?(--[a-z0-9-]+)(?: ([^ ]+))?(?: .*)?");
   std::vector<Option> options;
@@ -81,7 +81,7 @@ std::vector<Option> options_of(const std::vector<std::string>& entries) {
   return options;
 }
 
-// A word for each argument without a name that must be there.
+// Returns a word for each required argument without a name.
 Arguments positionals_of(const std::vector<std::string>& entries) {
   const std::regex entry_of_positional("^  [A-Z]+ .*");
   Arguments words;
@@ -93,7 +93,7 @@ Arguments positionals_of(const std::vector<std::string>& entries) {
 
 enum class Kind { kFlag, kWhole, kNumber, kText };
 
-// A type that is new here has to be given a kind, for it decides what is tried.
+// Throws for an unknown type: each type needs a kind, which determines the tested values.
 Kind kind_of(const std::string& type) {
   static const std::set<std::string> whole{"N", "N,..."};
   static const std::set<std::string> numbers{"NUMBER", "P", "T", "C"};
@@ -107,7 +107,8 @@ Kind kind_of(const std::string& type) {
   return Kind::kText;
 }
 
-// What no number can be is refused by the same code everywhere: options try these in turn.
+// Returns values that are never valid. The same code refuses them everywhere, so options test them
+// in turn.
 std::vector<std::string> wrong_values(Kind kind, std::size_t option) {
   const auto in_turn = [&](const std::vector<std::string>& values) {
     return values[option % values.size()];
@@ -125,7 +126,7 @@ std::vector<std::string> wrong_values(Kind kind, std::size_t option) {
   return {""};
 }
 
-// Those for which a negative number makes sense.
+// True for options for which a negative number is meaningful.
 bool takes_negative(const std::string& option) { return option == "--query-offset"; }
 
 Arguments with_value(const Option& option, Kind kind, const std::string& value) {

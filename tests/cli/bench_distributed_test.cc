@@ -1,4 +1,4 @@
-// heed bench distributed: ranks of one process, and ranks that are not there.
+// heed bench distributed: ranks of one process, and simulated ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ TEST(BenchDistributed, SetsRanksBesideOneProcess) {
     EXPECT_GE(row.at("waiting_share"), 0);
     EXPECT_LT(row.at("waiting_share"), 1);
   }
-  // Two segments and 52 tokens; of three ranks the last one reads the two before it.
+  // Two segments and 52 tokens; the last of three ranks reads the two before it.
   EXPECT_EQ(results[0].at("bytes_received"), 0);
   EXPECT_EQ(results[2].at("bytes_received"), 2 * 1024 * 2 * (8 + 8) * 4);
 }
@@ -69,7 +69,8 @@ TEST(BenchDistributed, ComparesWaysOfDividing) {
   EXPECT_EQ(json.at("results")[0].at("case").at("divided_by"), "tokens");
   EXPECT_EQ(by_heads.at("case").at("divided_by"), "heads");
   EXPECT_EQ(by_heads.at("balance"), 1);
-  // 76 queries, keys and values of a head to the rank that has 1024, whose results come back.
+  // One rank sends 76 queries, keys and values per head to the rank that has 1024 and receives the
+  // results.
   EXPECT_EQ(by_heads.at("bytes_received"), std::max(76 * 3 + 1024, 1024 * 3 + 76) * 8 * 4);
 }
 
@@ -91,7 +92,7 @@ TEST(BenchDistributed, SimulatesRanksThatAreNotThere) {
   EXPECT_EQ(results[0].at("efficiency"), 1);
   EXPECT_EQ(results[3].at("efficiency"), 1);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_LE(results[i].at("efficiency"), 1.0000001);
-  // Longer sequences leave 64 ranks more to do for each message; of 4 segments most have nothing.
+  // With longer sequences 64 ranks compute more per message; with 4 segments most compute nothing.
   EXPECT_GT(results[5].at("efficiency"), results[2].at("efficiency"));
   EXPECT_TRUE(std::filesystem::exists(picture));
 }
@@ -113,7 +114,7 @@ TEST(BenchDistributed, RefusesMisuse) {
   expect_error({"--kv-heads", "3"}, "num_heads is 2, expected a multiple of num_kv_heads, 3");
 }
 
-// What processes of mpirun do, done by threads.
+// The work of processes of mpirun, done by threads.
 constexpr AttentionShapes kFewTokens{.num_heads = 2,
                                      .num_kv_heads = 1,
                                      .q_len = 1100,
@@ -121,7 +122,7 @@ constexpr AttentionShapes kFewTokens{.num_heads = 2,
                                      .head_dim = 8,
                                      .value_dim = 8};
 
-// Of the first of these ranks; the last ones of three have no tokens.
+// Returns the measurement of the first rank; the last of three ranks have no tokens.
 cli::MeasuredRanks measured(const cli::DividedCase& one, int size, int threads) {
   cli::MeasuredRanks found;
   run_thread_ranks(size, [&](Communicator& ranks) {

@@ -47,7 +47,7 @@ void expect_refused_bench(const std::string& model, const Arguments& options, in
   EXPECT_THAT(result.err, AllOf(HasSubstr("heed bench model: "), HasSubstr(text)));
 }
 
-// "work past threads" of each result.
+// Returns "work past threads" of each result.
 Arguments cases_of(const nlohmann::json& report) {
   Arguments cases;
   for (const auto& result : report.at("results")) {
@@ -58,7 +58,7 @@ Arguments cases_of(const nlohmann::json& report) {
   return cases;
 }
 
-// The likeliest tokens behind some, each found by reading everything anew.
+// Returns the most likely tokens after `ids`, each computed by reading everything again.
 Ids likeliest_tokens(const models::Model& model, Ids ids, std::size_t count) {
   Ids found;
   while (found.size() < count) {
@@ -99,7 +99,7 @@ TEST(BenchModel, TimesAModelThatReadsAndWrites) {
   EXPECT_GT(report.at("peak_bytes").get<std::int64_t>(), model.num_bytes());
 }
 
-// What was written behind a past that was read in pieces, with one thread and with several.
+// The same tokens after a past that was read in pieces, with one and several threads.
 TEST(BenchModel, WritesTheLikeliestTokens) {
   const TinyModel llama(models::Family::kLlama);
   const std::string path = llama.folder();
@@ -182,7 +182,7 @@ TEST(BenchModel, RefusesMisuse) {
   EXPECT_THAT(result.err, HasSubstr("--model is required"));
 }
 
-// Not of the program that started it.
+// Not the peak of the program that started it.
 TEST(BenchModel, TellsThePeakOfItsOwnProcess) {
   constexpr std::size_t kBytes = std::size_t{512} << 20;
   const std::vector<char> touched(kBytes, 'x');

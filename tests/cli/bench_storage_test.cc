@@ -1,4 +1,4 @@
-// heed bench storage: what keys and values in fewer bits cost a model that was trained.
+// heed bench storage: the error of a trained model with keys and values in fewer bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Arguments = std::vector<std::string>;
 
 class BenchStorage : public testing::Test {
  protected:
-  // A model of one layer that has learned for some steps; what training prints of it.
+  // Trains a model of one layer for some steps; returns the JSON that training prints.
   nlohmann::json train() const {
     const auto result =
         run_command({"train", "lm", "--steps", "30", "--batch", "4", "--layers", "1", "--d-model",
@@ -51,7 +51,7 @@ TEST_F(BenchStorage, ComparesEachStorageWithFloat32) {
   EXPECT_EQ(json.at("sequences"), held_out.at("sequences"));
   EXPECT_EQ(json.at("head_dim"), 16);
   const double loss = held_out.at("loss");
-  // Relative errors that each storage may have, of its numbers and of results.
+  // The allowed relative errors of a storage, of its numbers and of the output.
   struct Bounds {
     double least, most;
   };

@@ -21,7 +21,7 @@ using testing_support::run_command;
 
 using Arguments = std::vector<std::string>;
 
-// The same call everywhere but for what a test says; small, since tests run it often.
+// Returns the same small call except for `options`; tests run it often.
 Arguments forward(const Arguments& options) {
   Arguments all{"bench", "forward", "--heads", "2", "--head-dim", "8", "--repeat", "2"};
   all.insert(all.end(), options.begin(), options.end());
@@ -207,7 +207,7 @@ TEST(BenchForward, TheKernelsTakeHalfPrecisionAndDouble) {
   EXPECT_EQ(results[2].at("case").at("dtype"), "float64");
 }
 
-// The memory of the fused kernels comes from aligned operator new, in one piece.
+// The fused kernels allocate one block with aligned operator new.
 TEST(BenchForward, MemoryIsCountedBeyondTheOutput) {
   if (attention_target() == "reference") GTEST_SKIP() << "no fused kernels here";
   const auto bytes = [](const std::string& kv_seq) {
@@ -218,7 +218,7 @@ TEST(BenchForward, MemoryIsCountedBeyondTheOutput) {
   const double one = bytes("2053");
   const double scores_of_a_tile = 128 * 12 * 4;
   EXPECT_GT(one, scores_of_a_tile);
-  // Nothing grows with the keys; what malloc rounds up to may differ by a few bytes.
+  // No memory grows with the keys; malloc's rounding may differ by a few bytes.
   EXPECT_NEAR(bytes("8209"), one, 256);
 }
 
@@ -311,7 +311,7 @@ TEST(Bench, HelpFitsEightyColumns) {
   }
 }
 
-// Ten numbers are multiplied and added for every pair and dimension where both dimensions agree.
+// Counts ten operations for every pair and dimension if both dimensions are equal.
 TEST(BenchBackward, CountsFiveProducts) {
   for (const std::string dtype : {"float32", "float64"}) {
     const auto json = json_of({"bench", "backward", "--heads", "2", "--seq", "12", "--head-dim",
@@ -402,7 +402,7 @@ TEST(BenchDecode, SetsASharedPrefixBesideTheSameApart) {
   EXPECT_GT(shared.at("us_per_token_apart"), 0);
   EXPECT_DOUBLE_EQ(shared.at("share_of_apart"), shared.at("us_per_token").get<double>() /
                                                     shared.at("us_per_token_apart").get<double>());
-  // 64 pages of all, and the last of each.
+  // 64 pages that all sequences share, and the last page of each.
   const double bytes = (64 + 3) * 16 * 2 * 2 * 8 * 4;
   EXPECT_NEAR(shared.at("us_per_token").get<double>() * shared.at("gbytes_per_s").get<double>(),
               bytes / 1e3, 1e-6 * bytes);

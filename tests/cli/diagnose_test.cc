@@ -35,8 +35,8 @@ class Diagnose : public testing::Test {
                         "--steps", "2", "--context", "16"});
   }
 
-  // Two heads of five: one looks one place back, one at key 0 alone; the second sequence has four
-  // tokens, and its first head also looks at padding.
+  // Two sequences and two heads of five tokens: one head looks at the previous token, one at key 0
+  // only. The second sequence has four tokens, and its first head also looks at padding.
   std::string weights() const {
     Tensor<float> weights({2, 2, 5, 5});
     for (std::int64_t b = 0; b < 2; ++b) {
@@ -82,7 +82,7 @@ TEST_F(Diagnose, FindsWhoCopies) {
     EXPECT_EQ(head["next"], 0);
     if (head["offset"] == -5) best = std::max(best, head["offset_weight"].get<double>());
   }
-  // From the separator on, someone looks where the symbol to be repeated stands.
+  // From the separator on, one head looks at the symbol to repeat.
   EXPECT_GT(best, 0.5);
   const CommandResult text = run_command({"diagnose", "--model", model});
   EXPECT_THAT(text.out,
@@ -101,7 +101,7 @@ TEST_F(Diagnose, ReadsTextAndSentences) {
   const json sentences =
       parsed({"diagnose", "--model", model, "the sea", "a house", "he", "--json"});
   EXPECT_EQ(sentences["sequences"], "3 sequences of 7 characters at most");
-  // Rows of padding do not count.
+  // Rows of padding are not counted.
   EXPECT_EQ(sentences["layers"][0]["heads"][0]["rows"], 6 + 6 + 1);
   std::ofstream(path("text")) << "the house at the sea";
   const json text = parsed({"diagnose", "--model", model, "--text", path("text"), "--json"});

@@ -61,7 +61,7 @@ class HeadsOfModels : public testing::Test {
     std::ofstream(text_) << "w3 w1 w4 w1 w5 w9 w2\n\nw6 w5 w3 w5 w8\n\nw1 w2 w3 w4 w5 w6 w7 w8\n";
   }
 
-  // On few tokens, for the models have 64 positions.
+  // Runs on few tokens, because the models have 64 positions.
   CommandResult run(const TinyModel& model, std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {"heads", "--model", model.folder().string(), "--text",
                                          text_, "--random", "7", "--repeats", "3"});
@@ -113,7 +113,7 @@ TEST_F(HeadsOfModels, ATableForEachPattern) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 84U) << line;
 }
 
-// A piece of a pair has 400 bytes at least.
+// A piece of a pair has at least 400 bytes.
 TEST_F(HeadsOfModels, PairsAreReadTogether) {
   std::ofstream text(folder_ / "pairs");
   for (int paragraph = 0; paragraph < 5; ++paragraph) {
@@ -127,7 +127,7 @@ TEST_F(HeadsOfModels, PairsAreReadTogether) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const json found = json::parse(result.out);
   EXPECT_EQ(found["text"]["texts"], 2);
-  // [CLS], the words of two pieces with [SEP] behind each.
+  // [CLS] and the words of two pieces, each followed by [SEP].
   EXPECT_EQ(found["text"]["ids"][0], json::parse("[1,5,6,7,8,5,6,2,5,6,7,8,5,6,2]"));
   EXPECT_THAT(found["read"].get<std::string>(), StartsWith("2 pairs of "));
 }

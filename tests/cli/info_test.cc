@@ -31,7 +31,7 @@ TEST(InfoCommand, AnUnknownTargetIsNamed) {
   EXPECT_THAT(result.err, HasSubstr("HEED_TARGET is 'MMX', but this processor has only: "));
 }
 
-// On a processor that OpenBLAS does not know, too.
+// Also on a processor that OpenBLAS does not know.
 TEST(InfoCommand, ProductsAreNotComputedAsOnAnOldProcessor) {
   const auto blas_of = [](const testing_support::Environment& environment) {
     const auto result = run_command({"info", "--json"}, environment);

@@ -1,5 +1,5 @@
-// Files of JSON that are none of heed's, of each kind that the command reads: what is wrong is said
-// in heed's words, and no exception of the JSON library gets out.
+// JSON files that heed did not write, of each kind that the command reads: errors are heed's own,
+// and no exception of the JSON library escapes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::string nested(int depth) {
          std::string(static_cast<std::size_t>(depth), ']');
 }
 
-// Of the model of `task`: JSON that is wrong in every place that is read.
+// Returns settings of a model of `task` with an error in every member that is read.
 std::vector<std::string> wrong_settings(const std::string& task) {
   const std::string begin = R"({"task":")" + task + "\"";
   const std::string training =
@@ -98,7 +98,7 @@ TEST(JsonText, OfATranslator) {
   }
 }
 
-// A run that was stopped, with something else than its epochs in its memory.
+// A stopped run whose checkpoint has something else than epochs.
 TEST(JsonText, OfVocabulariesAndOfWhatARunRemembers) {
   const TemporaryFolder folder;
   const Arguments train{"train",    "translate", "--examples", "20",          "--held-out",

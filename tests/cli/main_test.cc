@@ -31,7 +31,7 @@ TEST(Command, VersionGoesToStdout) {
   EXPECT_EQ(result.err, "");
 }
 
-// With a limit in which a second thread of OpenBLAS would find no memory.
+// Under a memory limit in which a second thread of OpenBLAS would get no memory.
 TEST(Command, NeedsLittleMemoryToStart) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need terabytes of addresses";
@@ -41,7 +41,7 @@ TEST(Command, NeedsLittleMemoryToStart) {
     Child command({"--version"}, [&] {
       const rlimit limit{megabytes * kMegabyte, megabytes * kMegabyte};
       ::setrlimit(RLIMIT_AS, &limit);
-      ::alarm(60);  // a bound for a command that hangs
+      ::alarm(60);  // ends a command that hangs
     });
     EXPECT_EQ(command.finish().exit_code, 0) << megabytes << " MiB";
   }
@@ -77,7 +77,7 @@ TEST(Command, HelpNamesEveryVerbAndGivesExamples) {
   }
 }
 
-// Every verb of the command, "train copy" as two words.
+// Returns every verb of the command, "train copy" as two words.
 std::vector<std::vector<std::string>> all_verbs() {
   return {{"demo"},
           {"explain"},
@@ -108,7 +108,7 @@ TEST(Command, HelpFitsEightyColumns) {
   }
 }
 
-// The help without its line breaks.
+// Returns the help without line breaks.
 std::string help_of(std::vector<std::string> verb) {
   verb.emplace_back("--help");
   const auto result = run_command(verb);

@@ -59,7 +59,7 @@ TEST(MaskCommand, ALongMaskIsCountedAndNotPrinted) {
                     HasSubstr("causal pairs   2145 of 2145, 100.0 %\n"), Not(HasSubstr("#"))));
 }
 
-// Each number against one counted cell by cell.
+// Compares each number with one counted cell by cell.
 TEST(MaskCommand, JsonHasTheSameNumbers) {
   constexpr std::int64_t kLength = 13;
   for (const std::string text : {"none", "causal", "strided(3) | global_tokens(2)", "columns(4)",
@@ -117,7 +117,7 @@ TEST(MaskCommand, DrawsAPicture) {
                     HasSubstr("fill=\"#ffffff\""), HasSubstr("</svg>")));
 }
 
-// The page has the cells in words.
+// The page has the cells as text.
 TEST(MaskCommand, DrawsWhatIsHidden) {
   const TemporaryFolder folder;
   const CommandResult result =

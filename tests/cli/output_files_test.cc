@@ -1,4 +1,4 @@
-// What the command writes, whatever stands there.
+// The files that the command writes, with existing files, links and closed streams.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ void put(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// Links under names that could be foreseen from the process's number.
+// Links with names that could be predicted from the process id.
 TEST(OutputFiles, PlantedLinksAreNotWrittenThrough) {
   const TemporaryFolder folder;
   put(folder / "victim", "precious");
@@ -59,7 +59,7 @@ TEST(OutputFiles, AFailureAfterwardsNamesWhatWasWritten) {
   EXPECT_THAT(read_text(folder / "o.json"), HasSubstr("weights"));
 }
 
-// The first file that is opened must not take the place of a stream that is closed.
+// A file that is opened must not take the descriptor of a closed stream.
 TEST(OutputFiles, NothingIsPrintedIntoThem) {
   const TemporaryFolder folder;
   const Tensor<float> x({2, 3});

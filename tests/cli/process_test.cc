@@ -1,4 +1,4 @@
-// The command where the system or the environment gives it little.
+// The command under tight limits of the system and with invalid environment variables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ CommandResult run_limited(const std::vector<std::string>& arguments, __rlimit_re
   Child command(arguments, [&] {
     const rlimit limit{bytes, bytes};
     ::setrlimit(what, &limit);
-    ::alarm(60);  // a bound for a command that hangs
+    ::alarm(60);  // ends a command that hangs
   });
   return command.finish();
 }
@@ -67,7 +67,7 @@ TEST(Process, HelpNeedsNothing) {
   EXPECT_THAT(result.out, HasSubstr("--model"));
 }
 
-// OpenBLAS asks again and again for memory that there is not.
+// OpenBLAS requests unavailable memory again and again.
 TEST(Process, TrainingWithoutMemoryForProductsEnds) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need terabytes of addresses";

@@ -1,4 +1,4 @@
-// The command where mpirun started several of it, as the environment says.
+// The command as one of several processes of mpirun, according to the environment.
 #include "ranks.h"
 
 #include <gmock/gmock.h>

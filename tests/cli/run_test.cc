@@ -19,7 +19,7 @@ using testing_support::same_bits;
 
 class Run : public testing::Test {
  protected:
-  // Query, key and value as q.npy, k.npy and v.npy.
+  // Saves query, key and value as q.npy, k.npy and v.npy.
   template <class T>
   void save(const Tensor<T>& query, const Tensor<T>& key, const Tensor<T>& value) {
     write_npy(folder_ / "q.npy", query.view());
@@ -44,7 +44,7 @@ class Run : public testing::Test {
     EXPECT_EQ(result.err, "");
   }
 
-  // Fails with the code and the text, and leaves the folder as it was.
+  // Expects failure with the exit code and text, and an unchanged folder.
   void expect_error(int exit_code, const std::vector<std::string>& options,
                     const std::string& text) {
     const std::size_t before = folder_.num_files();
@@ -73,7 +73,7 @@ AttentionOutput<Real> computed(const Tensor<Real>& query, const Tensor<Real>& ke
                             options);
 }
 
-// With every weight, which only the reference keeps.
+// Returns the reference's result, which has every weight.
 template <class Real>
 reference::Result<Real> expected(const Tensor<Real>& query, const Tensor<Real>& key,
                                  const Tensor<Real>& value,
@@ -175,7 +175,7 @@ TEST_F(Run, ReadsAMaskAsItIsToldTo) {
   EXPECT_TRUE(
       same_bits(load<float>("o.npy"),
                 computed(query, key, value, {.mask = Mask::block(mask)}).out.reshaped(shape)));
-  // The same mask as tokenisers write it: integers.
+  // The same mask as integers, as tokenizers write it.
   write_npy(path("m.npy"), Tensor<std::int64_t>({3, 3}, {1, 0, 0, 0, 1, 0, 1, 1, 0}));
   expect_success({"--mask", path("m.npy"), "--mask-means", "allow"});
   EXPECT_TRUE(

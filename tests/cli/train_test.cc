@@ -29,7 +29,7 @@ class Train : public testing::Test {
     return read_text(path(run + "/checkpoint.safetensors"));
   }
 
-  // A run of a tiny model that is saved often.
+  // Returns a run of a tiny model that is saved often.
   static Arguments tiny(const Arguments& more) {
     Arguments arguments{"train",   "copy", "--length", "3", "--symbols",    "4", "--batch", "2",
                         "--steps", "60",   "--seed",   "7", "--save-every", "3"};
@@ -117,7 +117,7 @@ TEST_F(Train, CtrlCSavesAndExitsWith130) {
   Arguments endless = tiny({"--save", path("run")});
   *std::find(endless.begin(), endless.end(), "60") = "2000000";
   Child child(endless);
-  // The first checkpoint is written once the signal is waited for.
+  // The test waits for the first checkpoint, which is written after the signal handler is set.
   for (int i = 0; i < 60'000 && !std::filesystem::exists(path("run/checkpoint.safetensors")); ++i) {
     ::usleep(1000);
   }
@@ -134,7 +134,7 @@ TEST_F(Train, CtrlCSavesAndExitsWith130) {
 TEST_F(Train, AFullDiskLeavesTheLastCheckpoint) {
   ASSERT_EQ(run_command(tiny({"--save", path("run")})).exit_code, 0);
   const std::string before = checkpoint("run");
-  // No file may grow beyond 10 kB, as if the disk were full.
+  // No file may exceed 10 kB, as on a full disk.
   Child child({"train", "copy", "--resume", path("run")}, [] {
     const rlimit limit{10'000, 10'000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -169,7 +169,7 @@ TEST_F(Train, TheLossOfTheShippedTextFalls) {
       run_command({"train", "lm", "--steps", "60", "--d-model", "32", "--context", "32", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
-  // A guess that knows only how many characters there are has ln 45 = 3.81.
+  // A guess that knows only the number of characters has ln 45 = 3.81.
   EXPECT_LT(json.at("loss").get<double>(), 2.5);
   ASSERT_EQ(json.at("held_out").size(), 3U);
   EXPECT_LT(json.at("held_out")[0].at("loss").get<double>(), 2.6);

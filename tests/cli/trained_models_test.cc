@@ -1,4 +1,4 @@
-// The verbs that take a trained model, on small ones with random weights.
+// The verbs that take a trained model, on small models with random weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ TEST(TrainedModelVerbs, ExplainGivesAllWeightsAsNumbers) {
   EXPECT_EQ(json.at("tokens").size(), 6U);
   ASSERT_EQ(json.at("weights").size(), 2U);
   ASSERT_EQ(json.at("weights")[0].size(), 4U);
-  // Causal: the first token sees itself alone.
+  // Causal: the first token sees only itself.
   EXPECT_EQ(json.at("weights")[1][3][0][0], 1.0);
   EXPECT_EQ(json.at("weights")[1][3][0][5], 0.0);
 }
@@ -76,7 +76,7 @@ TEST(TrainedModelVerbs, ExplainWritesFiles) {
   EXPECT_THAT(read_text(folder / "a.html"), HasSubstr("LlamaForCausalLM"));
 }
 
-// Each verb names the one that reads what it does not.
+// Each verb names the verb that reads the model.
 TEST(TrainedModelVerbs, AModelOfAnotherKindOrNoneNamesWhatToDo) {
   const TinyModel bert(models::Family::kBert);
   const TemporaryFolder folder;
@@ -149,7 +149,7 @@ TEST(TrainedModelVerbs, GenerateWritesATextAndSaysHowFast) {
   EXPECT_LE(text.at("token_ids").size(), 5U);
 }
 
-// What is sent to standard input.
+// The contents of standard input.
 class Input {
  public:
   explicit Input(const std::string& text) { std::ofstream(path()) << text; }
@@ -222,11 +222,11 @@ TEST(TrainedModelVerbs, GenerateFramesAMessageWhoseWordsAreNoSpecialTokens) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return nlohmann::json::parse(result.out).at("prompt_tokens").get<int>();
   };
-  // "[SEP]" is a special token: here it is "[", "SEP" and "]".
+  // In a user's text "[SEP]" is not special: it is "[", "SEP" and "]".
   EXPECT_EQ(num_tokens("w1 [SEP]"), num_tokens("w1") + 3);
 }
 
-// A prompt that would be read for many minutes.
+// A prompt whose reading would take many minutes.
 TEST(TrainedModelVerbs, CtrlCEndsTheReadingOfAPrompt) {
   const TinyModel llama(models::Family::kLlama);
   nlohmann::json config = nlohmann::json::parse(llama.read("config.json"));
@@ -242,7 +242,7 @@ TEST(TrainedModelVerbs, CtrlCEndsTheReadingOfAPrompt) {
     testing_support::detail::read_from(input.path());
     testing_support::detail::redirect(STDOUT_FILENO, out);
   });
-  // It shows the prompt when it begins to read it.
+  // The command prints the prompt before it reads it.
   for (int i = 0; i < 60'000 && std::filesystem::file_size(out) == 0; ++i) ::usleep(1000);
   child.send(SIGINT);
   const CommandResult result = child.finish();

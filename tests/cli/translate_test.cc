@@ -30,7 +30,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A log's epochs without what depends on time.
+// Returns the epochs of a log without the members that depend on time.
 std::vector<nlohmann::json> epochs_of(const std::string& path) {
   std::vector<nlohmann::json> epochs;
   for (const std::string& line : lines_of(read_text(path))) {
@@ -48,7 +48,7 @@ class Translate : public testing::Test {
     std::ofstream(path(name), std::ios::binary) << text;
   }
 
-  // A run of a tiny model with dropout that is saved often: 6 steps an epoch.
+  // Returns a run of a tiny model with dropout that is saved often: 6 steps per epoch.
   static Arguments tiny(const Arguments& more) {
     Arguments arguments{"train",        "translate", "--task",     "copy", "--max-length", "3",
                         "--examples",   "24",        "--held-out", "4",    "--d-model",    "8",
@@ -68,7 +68,7 @@ class Translate : public testing::Test {
   testing_support::TemporaryFolder folder_;
 };
 
-// A model that has learned to write three letters backwards, shared by tests that only read it.
+// A model that has learned to reverse three letters. Tests that only read it share it.
 class TrainedTranslator : public Translate {
  protected:
   static void SetUpTestSuite() {
@@ -96,7 +96,7 @@ class TrainedTranslator : public Translate {
 std::unique_ptr<testing_support::TemporaryFolder> TrainedTranslator::shared;
 CommandResult TrainedTranslator::trained;
 
-// What a run leaves that was killed after its description and before its first checkpoint.
+// The state of a run that was killed after writing its description and before its first checkpoint.
 TEST_F(Translate, ARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
   ASSERT_EQ(run_command(tiny({"--save", path("run")})).exit_code, 0);
   const std::string model = read_text(path("run/model.safetensors"));
@@ -179,7 +179,7 @@ TEST_F(Translate, AFullDiskLeavesTheLastCheckpoint) {
 }
 
 TEST_F(Translate, PatienceEndsTheRunAndTheBestModelIsKept) {
-  // At a learning rate of 1e-9 nothing is learned, so that no epoch is better than the first.
+  // At a learning rate of 1e-9 the model learns nothing, so that no epoch is better than the first.
   const CommandResult result = run_command(
       {"train",      "translate", "--task", "copy",      "--examples", "20",       "--held-out",
        "5",          "--d-model", "4",      "--lr",      "1e-9",       "--epochs", "50",

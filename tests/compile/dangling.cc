@@ -1,5 +1,5 @@
-// Clang, told to verify, finds the warnings that the comments expect, and no others. Version 14
-// finds none where a view is initialised in braces.
+// Clang verifies that exactly the warnings in the comments are given. Version 14 gives none for a
+// view initialised in braces.
 #include "heed/attention.h"
 #include "heed/attention/backward.h"
 #include "heed/core/tensor.h"

@@ -1,7 +1,7 @@
-// What one writes first and does not compile: tests/compile/check holds what compilers say to the
-// remedy behind each line.
+// Plausible first attempts that do not compile: tests/compile/check expects the compiler's error to
+// contain the remedy after each line.
 //
-// The remedies stay on their lines:
+// The remedies must stay on their lines:
 // clang-format off
 #include <cmath>
 

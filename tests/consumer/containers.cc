@@ -1,4 +1,4 @@
-// A program of a user that may have been told to have other containers than the library.
+// A user's program that may be configured to use other containers than the library.
 #include <heed/core/shape.h>
 
 #include <cstdio>

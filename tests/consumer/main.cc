@@ -1,4 +1,4 @@
-// A program of a user: it includes, links and runs heed, with a mask and a score of its own.
+// A user's program: includes, links and runs heed, with its own mask and score function.
 #include <heed/heed.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ bool misuse_is_an_exception() {
 #ifdef HEED_WITHOUT_NN
 bool model_learns() { return true; }
 #else
-// A model of the user's, made of the library's layers.
+// A user's model made of the library's layers.
 struct Model : heed::nn::Module<> {
   heed::nn::SelfAttention<>& attention = make_module<heed::nn::SelfAttention<>>("attention", 4);
   std::string class_name() const override { return "Model"; }

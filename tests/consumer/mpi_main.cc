@@ -1,4 +1,4 @@
-// What a user of heed::mpi writes: each rank learns of all.
+// A user's program with heed::mpi: each rank gets the data of all.
 #include <cstdio>
 
 #include "heed/mpi.h"

@@ -28,7 +28,7 @@ using testing::ThrowsMessage;
 using testing_support::normal;
 using testing_support::same_bits;
 
-/// Asks to stop when it has been polled so often; 0: never.
+/// Requests cancellation at the given poll; 0: never.
 class CancelledAt final : public Cancellation {
  public:
   explicit CancelledAt(std::int64_t poll = 0) : poll_(poll) {}
@@ -47,7 +47,8 @@ struct Computation {
   std::function<void()> compute;
 };
 
-/// What takes long for long sequences, in sizes that take several pieces of work.
+/// Returns computations that take long for long sequences, in sizes that take several chunks of
+/// work.
 std::vector<Computation> computations() {
   static const auto x = normal<float>({1, 2, 1300, 8}, 1);
   static const auto wide = normal<double>({1, 1, 40, 4}, 2);
@@ -83,7 +84,7 @@ std::vector<Computation> computations() {
 }
 
 TEST(Cancellation, StopsEveryComputationBetweenItsPieces) {
-  const ThreadLimit one(1);  // that polls are as many every time
+  const ThreadLimit one(1);  // so that the number of polls is always the same
   for (const auto& [name, compute] : computations()) {
     CancelledAt never;
     {
@@ -137,11 +138,11 @@ TEST(Cancellation, LetsNoFurtherChunkStart) {
   };
   EXPECT_THROW(loop(), Cancelled);
   set_num_threads(0);
-  // Those that threads had begun with.
+  // Only chunks that had begun are finished.
   EXPECT_LE(chunks, 4);
 }
 
-/// The caller of a loop and one more thread.
+/// An executor with the caller of a loop and one more thread.
 class TwoThreads final : public Executor {
  public:
   int num_threads() const override { return 2; }
@@ -152,7 +153,7 @@ class TwoThreads final : public Executor {
   }
 };
 
-/// Asks to stop when the thread that made it polls after `is_idle` was set.
+/// Requests cancellation when the thread that made it polls after `is_idle` is set.
 class CancelledWhenIdle final : public Cancellation {
  public:
   void poll() noexcept override {
@@ -178,7 +179,7 @@ TEST(Cancellation, IsPolledByAThreadThatWaitsForOthers) {
       return;
     }
     other_works = true;
-    // The end of patience is the end of a test that fails.
+    // A failing test ends after this time.
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!cancellation.is_requested() && std::chrono::steady_clock::now() < patience) {
       std::this_thread::yield();

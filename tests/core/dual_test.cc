@@ -11,7 +11,7 @@
 
 namespace heed { namespace {
 
-// The derivative by running f on a dual number, against the central difference.
+// Compares the derivative of f on a dual number with the central difference.
 template <class F>
 void expect_derivative(F f, double x) {
   constexpr double kStep = 1e-6;
@@ -33,8 +33,8 @@ TEST(Dual, FollowsTheRulesOfDifferentiation) {
   }
 }
 
-// The largest error of f on a grid over all finite floats of one sign, in units in the last place.
-// The loop over the numbers is one that a compiler vectorises.
+// Returns the largest error of f on a grid over all finite floats of one sign, in units in the last
+// place. Compilers vectorise the loop over the numbers.
 template <class F, class Exact>
 double worst_error(std::uint32_t sign, F f, Exact exact) {
   constexpr std::uint32_t kInfinityBits = 0x7f800000;

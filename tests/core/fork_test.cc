@@ -1,4 +1,4 @@
-// Processes that fork while threads compute: what the new one computes ends, with the same result.
+// Processes that fork while threads compute: computations in the child end with the same result.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,12 +24,12 @@ using testing_support::normal;
 using testing_support::same_bits;
 using testing_support::why_forks_hang;
 
-// More forks than it took to find a lock held in the new process, or a worker that is not there.
+// More forks than it took to find a lock held in the child, or a missing worker.
 constexpr int kForks = 60;
-// A process that hangs ends by an alarm; one that computes takes milliseconds.
+// Ends a child that hangs; one that computes takes milliseconds.
 constexpr unsigned kSeconds = 60;
 
-// A loop of many chunks that take some microseconds each; whether all of them ran.
+// Runs a loop of many chunks of some microseconds each. Returns true if all of them ran.
 bool runs_a_loop() {
   std::atomic<std::int64_t> sum = 0;
   parallel_for(0, 64, 1, [&](std::int64_t first, std::int64_t last) {
@@ -40,7 +40,7 @@ bool runs_a_loop() {
   return sum == 64;
 }
 
-// Computes while it lives, on more threads than there are processors.
+// Computes while it exists, on more threads than there are processors.
 class Load {
  public:
   Load() {
@@ -64,7 +64,7 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-// Whether a new process in which compute() returns true ends.
+// True if a child in which compute() returns true ends.
 template <class Compute>
 bool succeeds_in_a_fork(const Compute& compute) {
   const pid_t child = ::fork();
@@ -119,7 +119,7 @@ TEST_F(Fork, UsesAllThreadsAndSettings) {
   for (int i = 0; i < kForks; ++i) {
     ASSERT_TRUE(succeeds_in_a_fork([] {
       std::atomic<int> waiting = 0;
-      // Each chunk waits for all of them.
+      // Each chunk waits for all.
       set_num_threads(3);
       parallel_for(0, 3, 1, [&](std::int64_t, std::int64_t) {
         for (++waiting; waiting < 3;) std::this_thread::yield();
@@ -132,7 +132,7 @@ TEST_F(Fork, UsesAllThreadsAndSettings) {
   }
 }
 
-// While others change the settings.
+// Other threads change the settings meanwhile.
 TEST_F(Fork, FindsNoLockHeld) {
   std::atomic<bool> is_over = false;
   std::thread changing([&] {

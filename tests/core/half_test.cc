@@ -24,8 +24,8 @@ void expect_every_value_round_trips() {
 TEST(Float16, EveryValueRoundTrips) { expect_every_value_round_trips<Float16>(); }
 TEST(BFloat16, EveryValueRoundTrips) { expect_every_value_round_trips<BFloat16>(); }
 
-// Between two neighbouring halves: the midpoint goes to the even one, anything beyond it to the
-// nearer one.
+// Between two neighbouring halves the midpoint rounds to the even one, other numbers to the nearer
+// one.
 template <class Half>
 void expect_rounds_to_nearest_even(std::uint32_t largest_finite) {
   for (std::uint32_t bits = 0; bits < largest_finite; ++bits) {

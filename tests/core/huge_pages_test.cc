@@ -9,7 +9,7 @@
 
 namespace heed { namespace {
 
-// Advice for part of a block, of any alignment and size, changes nothing in and around it.
+// Advice for part of a block, of any alignment and size, changes no byte in or around it.
 TEST(HugePages, ChangeNoBytes) {
   std::vector<char> memory(std::size_t{10} << 20, 7);
   for (const std::size_t bytes :

@@ -1,5 +1,5 @@
-// Views of what ends with the statement do not compile; what is asked of it instead owns its
-// elements.
+// Views of temporaries that end with the statement do not compile; functions on temporaries return
+// owning copies.
 #include <gtest/gtest.h>
 
 #include <concepts>
@@ -37,16 +37,16 @@ static_assert(!HasData<Tensor<float>> && !HasData<const Tensor<float>>);
 static_assert(HasAnyView<AnyTensor&> && HasAnyView<const AnyTensor&>);
 static_assert(!HasAnyView<AnyTensor> && !HasAnyView<const AnyTensor>);
 
-// A view is no owner: one of a view that ends looks at the same elements.
+// A view owns nothing: a view of a temporary view shows the same elements.
 static_assert(HasElements<FloatView> && HasData<FloatView>);
 
-// What a temporary still gives is a copy.
+// Other results of temporaries are copies.
 static_assert(std::same_as<decltype(std::declval<Tensor<float>>().shape()), Shape>);
 static_assert(std::same_as<decltype(std::declval<Tensor<float>>()(0, 1)), float>);
 static_assert(std::same_as<decltype(std::declval<Tensor<float>&>()(0, 1)), float&>);
 static_assert(std::same_as<decltype(shape(std::declval<AnyTensor>())), Shape>);
 
-// As an argument a temporary lives until the call returns.
+// A temporary argument exists until the call returns.
 static_assert(std::convertible_to<Tensor<float>, FloatView>);
 static_assert(std::convertible_to<Tensor<bool>, AnyView>);
 

@@ -19,7 +19,7 @@ namespace heed { namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// With nothing kept at first, and so much at most.
+// Starts with no kept memory and sets a limit.
 class KeptMemory : public testing::Test {
  protected:
   void SetUp() override {
@@ -28,7 +28,7 @@ class KeptMemory : public testing::Test {
   }
   void TearDown() override { set_max_kept_memory(usual_); }
 
-  // Takes a block of so many bytes and gives it back.
+  // Takes a block of `bytes` bytes and gives it back.
   static void* pass(std::size_t bytes) {
     const detail::MemoryBlock block = detail::take_memory(bytes);
     std::memset(block.data, 1, block.bytes);

@@ -47,7 +47,7 @@ class NumThreads {
   NumThreads& operator=(const NumThreads&) = delete;
 };
 
-/// The largest number of threads that were inside enter() … leave() at once.
+/// Records the largest number of threads between enter() and leave() at once.
 class Concurrency {
  public:
   void enter() {
@@ -63,7 +63,7 @@ class Concurrency {
   std::atomic<int> highest_ = 0;
 };
 
-/// Has no thread to spare.
+/// An executor with no thread available.
 class BusyExecutor final : public Executor {
  public:
   int num_threads() const override { return 4; }
@@ -190,7 +190,7 @@ TEST(ParallelFor, ComputesInTheCallersFloatingPointEnvironment) {
 TEST(ParallelFor, RunsNothingElseWhileItWaits) {
   const NumThreads threads(3);
   std::atomic<int> intrusions = 0;
-  // Each loop has a thread of its own that starts it and waits for helpers.
+  // Each loop has its own thread, which starts it and waits for helpers.
   const auto run_loops = [&intrusions](std::thread::id other_starter) {
     for (int i = 0; i < 200; ++i) {
       parallel_for(0, 8, 1, [&](std::int64_t, std::int64_t) {
@@ -264,7 +264,7 @@ TEST(SetExecutor, RunsLoopsOnItsThreads) {
   const WithExecutor with_executor(executor);
   std::atomic<int> waiting = 0;
   const auto here = std::this_thread::get_id();
-  // Each chunk waits for all four, so that this ends only when four threads run at once.
+  // Each chunk waits for all four, so that the loop ends only if four threads run at once.
   parallel_for(0, 4, 1, [&](std::int64_t, std::int64_t) {
     EXPECT_NE(std::this_thread::get_id(), here);
     ++waiting;
@@ -281,7 +281,7 @@ TEST(NumThreadsSet, HasABound) {
               ThrowsMessage<InvalidArgument>(HasSubstr("count is -1, 0 to 4096")));
 }
 
-// Leaves every loop to the default.
+// Passes every loop to the default executor.
 class PassingExecutor final : public Executor {
  public:
   int num_threads() const override { return default_executor().num_threads(); }
@@ -298,7 +298,7 @@ TEST(SetExecutor, MayLeaveLoopsToTheDefault) {
   set_executor(passing);
   set_num_threads(3);
   std::atomic<int> waiting = 0;
-  // Each chunk waits for all of them.
+  // Each chunk waits for all.
   parallel_for(0, 3, 1, [&](std::int64_t, std::int64_t) {
     for (++waiting; waiting < 3;) std::this_thread::yield();
   });

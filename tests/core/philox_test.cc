@@ -11,7 +11,7 @@ namespace heed { namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// The known answers of the authors' library, Random123.
+// The known answers of Random123, the library of the authors.
 static_assert(philox({0, 0, 0, 0}, {0, 0}) ==
               Words{0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U});
 static_assert(philox({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) ==
@@ -31,7 +31,8 @@ TEST(DropoutMask, DropsTheAskedShareAndScalesTheRest) {
       dropped += factor == 0 ? 1 : 0;
     }
   }
-  // Binomial(160000, 1/4) has standard deviation 173; the stream is fixed, so this cannot be flaky.
+  // Binomial(160000, 1/4) has standard deviation 173; the stream is fixed, so the test is not
+  // flaky.
   EXPECT_NEAR(static_cast<double>(dropped), 40000, 4 * 173);
 }
 

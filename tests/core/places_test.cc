@@ -9,7 +9,7 @@
 
 namespace heed { namespace {
 
-// The room that is left, of which whoever gets a new place takes one.
+// The available room; each new place takes one unit.
 std::atomic<int> room = 0;
 bool has_room(int count) { return room.load() >= count; }
 
@@ -26,7 +26,7 @@ TEST(Places, ThereIsNoneWithoutRoom) {
 }
 
 TEST(Places, ThoseThatWereTakenBeforeAreUsedAgain) {
-  room = 3;  // while somebody is in a new place there must be room for that one too
+  room = 3;  // while a thread is in a new place there must be room for that one too
   Places places(has_room);
   for (int round = 0; round < 3; ++round) {
     const Places::Place first = places.enter();
@@ -41,7 +41,7 @@ TEST(Places, ThoseThatWereTakenBeforeAreUsedAgain) {
   EXPECT_EQ(room, 1);
 }
 
-// Whoever asks has not yet taken the room that it was promised.
+// A caller that was promised room has not taken it yet.
 TEST(Places, RoomIsPromisedOnce) {
   room = 1;
   Places places(has_room);

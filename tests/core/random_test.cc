@@ -1,4 +1,4 @@
-// The streams are written by tests/python/dump_random_streams.py: the same calls in the same order.
+// tests/python/dump_random_streams.py writes the streams with the same calls in the same order.
 #include "heed/core/random.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::ThrowsMessage;
 using testing_support::elements_of;
 using testing_support::Stream;
 
-// PyTorch's vectorised logarithm, sine and cosine of floats differ from the C library's by an ulp.
+// PyTorch's vectorised float logarithm, sine and cosine differ from the C library's by an ulp.
 constexpr double kFloatTolerance = 1e-6;
 constexpr double kDoubleTolerance = 1e-14;
 
@@ -148,7 +148,7 @@ TEST(TorchGenerator, CopiesContinueAlike) {
 }
 
 TEST(TorchGenerator, NeverReachesTheUpperBound) {
-  // Between neighbouring floats every second draw would round up to the bound.
+  // Between neighbouring floats half of the draws would round up to the bound.
   Tensor<float> out({1000});
   TorchGenerator(0).uniform(out, 1, std::nextafter(1.0F, 2.0F));
   EXPECT_THAT(out.elements(), testing::Each(1.0F));
@@ -226,7 +226,7 @@ TEST(NumpyRandomState, ChecksItsArguments) {
 
 TEST(TorchGeneratorState, GoesOnWhereItWasTaken) {
   TorchGenerator generator(5);
-  generator.randn({3});  // an odd number: one normal is kept
+  generator.randn({3});  // an odd number, so that one normal number is kept
   const Tensor<std::uint64_t> state = generator.state();
   const Tensor<float> expected = generator.randn({40});
   const Tensor<float> one = generator.randn({1});
@@ -247,7 +247,7 @@ TEST(TorchGeneratorState, AnythingElseIsRefused) {
   };
   refuses(0, std::uint64_t{1} << 32);
   refuses(state.num_elements() - 2, 2);
-  if (state.num_elements() > 626) refuses(624, 625);  // the index, where the library writes one
+  if (state.num_elements() > 626) refuses(624, 625);  // the index, if the library stores one
   EXPECT_THROW(generator.set_state(Tensor<std::uint64_t>({3})), InvalidArgument);
   EXPECT_TRUE(testing_support::same_bits(generator.state(), state));
 }

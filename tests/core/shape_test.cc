@@ -27,7 +27,7 @@ TEST(Shape, RefusesWhatIsNoShape) {
                 return Shape{huge, 2};
               }),
               ThrowsMessage<InvalidArgument>(HasSubstr("63 bits")));
-  // The elements are none, but the strides would overflow.
+  // There are no elements, but the strides would overflow.
   EXPECT_THAT(([=] {
                 return Shape{0, huge, huge};
               }),

@@ -1,4 +1,4 @@
-/// Streams dumped from other libraries.
+/// Streams of numbers from other libraries.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@
 
 namespace heed::testing_support {
 
-/// The elements of tests/data/random/NAME.bin in order. take() and the checks consume them, and the
-/// destructor expects that nothing is left over.
+/// The elements of tests/data/random/NAME.bin in order. take() and the checks consume them; the
+/// destructor expects that none is left.
 template <class T>
 class Stream {
  public:
@@ -44,7 +44,7 @@ class Stream {
     return std::span(elements_).subspan(next_ - size, size);
   }
 
-  /// The next elements are those of `found` in row-major order, exactly.
+  /// Expects the next elements to equal those of `found` in row-major order.
   template <class U>
   void expect_equal(TensorView<const U> found) {
     const std::span<const T> expected = take(found.num_elements());
@@ -59,7 +59,8 @@ class Stream {
     expect_equal(found.view());
   }
 
-  /// The next elements are those of `found` to `tolerance`, relative above 1 and absolute below.
+  /// Expects the next elements to be those of `found` within `tolerance`, relative above 1 and
+  /// absolute below.
   template <class U>
   void expect_near(TensorView<const U> found, double tolerance) {
     const std::span<const T> expected = take(found.num_elements());

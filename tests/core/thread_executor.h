@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// Starts a thread for every call, so that all of them run at once.
+/// Starts a thread for every call, so that all calls run at once.
 class ThreadExecutor final : public Executor {
  public:
   explicit ThreadExecutor(int num_threads) : num_threads_(num_threads) {}
@@ -24,7 +24,7 @@ class ThreadExecutor final : public Executor {
     for (std::thread& thread : threads) thread.join();
   }
 
-  /// The calls of work() that were made.
+  /// Returns the number of calls of work().
   int num_calls() const { return num_calls_; }
 
  private:

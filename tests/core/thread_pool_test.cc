@@ -28,7 +28,7 @@ class ThreadPoolTest : public testing::Test {
   static constexpr int kThreads = 4;
 };
 
-// Waits until `count` of those who call it have arrived; false after half a minute.
+// Waits until `count` callers have arrived; returns false after half a minute.
 class Meeting {
  public:
   explicit Meeting(int count) : missing_(count) {}

@@ -31,7 +31,7 @@ using testing_support::normal;
 using testing_support::Operands;
 using testing_support::same_bits;
 
-// In double, what one process computes with loops of its own.
+// Computes the gradients in double on one process with the reference's loops.
 AttentionGradients<double> exact_gradients(const Operands<float>& in,
                                            const AttentionOptions& options) {
   const ExactOptions exact(options);
@@ -42,7 +42,7 @@ AttentionGradients<double> exact_gradients(const Operands<float>& in,
   return attention_backward(exactly(in.grad_out), query, key, value, forward, *exact);
 }
 
-// At most twice as far from double as one process, which adds in another order.
+// Expects at most twice the error of one process, which adds in another order.
 void expect_as_exact(const char* name, const Tensor<float>& found, const Tensor<float>& plain,
                      const Tensor<double>& exact) {
   const Judgement judge{.always_allowed = 0x1p-23 * largest_magnitude(exact)};
@@ -63,7 +63,7 @@ void expect_as_exact(const AttentionGradients<float>& found, const AttentionGrad
   expect_as_exact("sinks", found.sinks, plain.sinks, exact.sinks);
 }
 
-// However it is divided.
+// Expects this for each division.
 void expect_gradients_of_one_process(const Operands<float>& in,
                                      std::initializer_list<Division> divisions,
                                      const AttentionOptions& options) {
@@ -130,7 +130,7 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
   for (const Shape& shape : {Shape{6, 1, kLength}, Shape{6, kLength, 1}, Shape{1, kLength, kLength},
                              Shape{2, 1, 1, 1}}) {
     SCOPED_TRACE(to_string(shape));
-    // Without a sink, what is added to all scores of a row gains nothing.
+    // Without sinks, the gradient of a number added to all scores of a row is 0.
     const Tensor<float> bias = normal<float>(shape, 6);
     expect(in, {.mask = mask, .bias = bias, .sinks = sinks});
   }
@@ -161,7 +161,7 @@ TEST(DistributedBackward, ThreadsOfARankChangeNoBit) {
   }
 }
 
-// All rows of ranks other than 0 see segments after the first only: sinks are not lost, nor twice.
+// The rows of other ranks than 0 see only segments after the first: sinks are counted exactly once.
 TEST(DistributedBackward, SumsSinksOnce) {
   const Operands<float> in({4096, 4096});
   const Tensor<float> sinks = normal<float>({4}, 5);
@@ -194,7 +194,7 @@ void expect_near_one_process(DividedBy by, double unit, bool keeps_out_low = tru
   expect("value", found.value, plain.value);
 }
 
-// Of half precision a rounding of the largest at most: sums are floats.
+// For half precision allows one rounding of the largest number: sums are floats.
 TEST(DistributedBackward, TakesEveryTypeOfNumber) {
   for (const DividedBy by : {DividedBy::kTokens, DividedBy::kHeads}) {
     expect_near_one_process<double>(by, 1e-13);
@@ -205,7 +205,7 @@ TEST(DistributedBackward, TakesEveryTypeOfNumber) {
   }
 }
 
-// Without out_low all ranks compute out again, which they do together.
+// Without out_low all ranks compute out again together.
 TEST(DistributedBackward, AllRanksHaveWhatOutLacksOrNone) {
   const Operands<Float16> in({2000, 2000});
   const auto forward = attention_with_lse(in.query, in.key, in.value);

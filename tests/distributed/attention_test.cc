@@ -75,7 +75,7 @@ TEST(DistributedAttention, TakesAnyLengths) {
   }
 }
 
-// Three ranks, by tokens, or by heads where each has two of six.
+// Three ranks, divided by tokens, or by heads with two of six each.
 class DividedAttention : public testing::TestWithParam<DividedBy> {
  protected:
   static constexpr std::int64_t kKeyHeads = 3;
@@ -194,7 +194,8 @@ TEST(DistributedAttention, ReadsStridedTensors) {
   }
 }
 
-// Rows that look at their keys twice: hidden NaN, infinite scores, scores that lose their digits.
+// Rows that need a second pass over their keys: hidden NaN, infinite scores, scores that lose their
+// digits.
 TEST(DistributedAttention, ComputesRowsThatLookTwice) {
   Operands<float> in({2100, 2100, 3});
   in.value.view()(1, 0, 1500, 3) = kNaN;

@@ -1,4 +1,4 @@
-// What every communicator does, with any number of ranks. Each function is called by all of them.
+// The contract of every communicator, for any number of ranks. All ranks call each function.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ inline std::span<std::byte> room_in(std::vector<int>& numbers) {
   return std::as_writable_bytes(std::span(numbers));
 }
 
-// Numbers that tell a rank and a message apart.
+// Returns numbers that identify a rank and a message.
 inline std::vector<int> numbers_of(int rank, int message, std::size_t count) {
   std::vector<int> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 1'000'000 * rank + 10'000 * message);
@@ -57,7 +57,7 @@ inline void check_order_of_messages(Communicator& ranks) {
   }
 }
 
-// Asking whether a message is done brings it to its end.
+// A message completes when its state is queried.
 inline void check_asking(Communicator& ranks) {
   const int size = ranks.size();
   if (size == 1) return;
@@ -74,14 +74,14 @@ inline void check_asking(Communicator& ranks) {
     EXPECT_EQ(got, numbers_of(before, 1, count));
     receive->wait();
     std::vector<int> all(static_cast<std::size_t>(size)), one{1};
-    ranks.gather(bytes_of(one), room_in(all));  // All have asked before any sends.
+    ranks.gather(bytes_of(one), room_in(all));  // all have queried before any sends
     const auto last = ranks.send(bytes_of(nothing), (ranks.rank() + 1) % size, 5);
     late->wait();
     EXPECT_TRUE(late->is_done());
   }
 }
 
-// All send before any receives.
+// All ranks send before any receives.
 inline void check_ring(Communicator& ranks) {
   const int size = ranks.size();
   if (size == 1) return;
@@ -140,7 +140,7 @@ inline void check_texts(Communicator& ranks) {
   }
 }
 
-// That exception is thrown on all ranks which the lowest that throws has thrown.
+// All ranks throw the exception of the lowest rank that throws.
 inline void check_run_on_all(Communicator& ranks) {
   using testing::HasSubstr;
   using testing::StrEq;
@@ -169,7 +169,7 @@ inline void check_run_on_all(Communicator& ranks) {
   EXPECT_THROW(fail(std::bad_alloc()), std::bad_alloc);
 }
 
-// What one throws before a call within a call, all throw, in that call and out of both.
+// If one rank throws before a nested call, all ranks throw in that call and out of both.
 inline void check_nested_run_on_all(Communicator& ranks) {
   using testing::StrEq;
   using testing::ThrowsMessage;

@@ -32,7 +32,7 @@ using testing::ThrowsMessage;
 using testing_support::bytes_of;
 using testing_support::room_in;
 
-// What each rank caught from `body`, "" where nothing; run_thread_ranks() itself sees nothing.
+// Returns what each rank caught from `body`, "" if nothing. run_thread_ranks() sees no exception.
 std::vector<std::string> caught_by_ranks(int size, const std::function<void(Communicator&)>& body) {
   std::vector<std::string> caught(static_cast<std::size_t>(size));
   run_thread_ranks(size, [&](Communicator& ranks) {
@@ -150,7 +150,7 @@ TEST(ThreadRanks, ARankThatThrowsIsToldToTheOthersAndTheCaller) {
           const auto under_way = ranks.send(bytes_of(room), (failing + 1) % 3, 2);
           throw InvalidArgument("no such shape");
         }
-        // It may fail as it begins or as it is waited for.
+        // It may fail when it begins or when it is waited for.
         EXPECT_THAT([&] { ranks.broadcast(room_in(room), failing)->wait(); },
                     ThrowsMessage<CommunicationError>(StrEq(text)));
         std::vector<int> all(3);

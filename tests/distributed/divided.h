@@ -1,4 +1,4 @@
-// Attention of tokens divided among ranks of one process, put together again.
+// Attention of tokens divided among ranks of one process, with the results joined.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,13 @@ struct Operands {
 template <class T>
 using LseOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// Ranks that divide a call.
+// The ranks and the division of a call.
 struct Division {
   int size;
   distributed::DividedBy by = distributed::DividedBy::kTokens;
 };
 
-// What the ranks compute, whole.
+// Returns the joined results of the ranks.
 template <class T>
 AttentionOutput<T, LseOf<T>> divided_forward(const Operands<T>& in, const Division& division,
                                              const BasicAttentionOptions<LseOf<T>>& options) {

@@ -98,7 +98,7 @@ TEST(DivisionPlan, DividesHeadsWhereFewerBytesAreSent) {
   expect_bytes_as_planned(2, {}, DividedBy::kAutomatic);
   EXPECT_THAT(divided_by(8, 4).reason,
               HasSubstr("the busiest rank receives 7.9 MB by tokens, 3.9 MB by heads"));
-  // Four query heads for a key head: queries and results are more than keys and values.
+  // Four query heads per key head: queries and results take more bytes than keys and values.
   EXPECT_EQ(divided_by(2, 2).divided_by, DividedBy::kTokens);
   EXPECT_EQ(divided_by(8, 4, sliding_window(100, 0)).divided_by, DividedBy::kTokens);
   EXPECT_EQ(divided_by(4, 8).reason, "4 key heads do not divide by 8");
@@ -114,12 +114,12 @@ TEST(DivisionPlan, HeadsOfWhichEachSeesAsMuchAreBalanced) {
   EXPECT_EQ(plan.balance(), 1);
   double pairs = 0;
   for (int rank = 0; rank < 2; ++rank) pairs += plan.pairs_of(rank);
-  // Panels of rows begin elsewhere.
+  // Panels of rows begin at other positions.
   EXPECT_NEAR(pairs / distributed::plan(shapes(4096), 1, {.mask = causal()}).pairs_of(0), 1, 1e-3);
 }
 
 TEST(DivisionPlan, SendsNoSegmentThatNobodySees) {
-  // Every query sees its own document alone, and these are the segments.
+  // Every query sees only its own document, and the documents are the segments.
   const Mask mask = documents({0, 1024, 2048, 3072});
   const DivisionPlan plan = distributed::plan(shapes(3072), 3, {.mask = mask});
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(plan.received[static_cast<std::size_t>(rank)], 0);
@@ -130,7 +130,7 @@ TEST(DivisionPlan, CausalWorkIsBalanced) {
       distributed::plan(shapes(64 * 1024), 4, {.mask = causal()}, DividedBy::kTokens);
   EXPECT_GT(plan.balance(), 0.995);
   EXPECT_LE(plan.balance(), 1);
-  // 4 heads, 64 segments: those before a row's own, and about half of that.
+  // 4 heads, 64 segments: all segments before a row's own, and about half of that one.
   const double segment = 1024.0 * 1024.0;
   double pairs = 0;
   for (int rank = 0; rank < 4; ++rank) pairs += plan.pairs_of(rank);
@@ -180,12 +180,12 @@ TEST(SimulatedSeconds, LiesBetweenTheBusiestRankAndEverythingInTurn) {
   };
   double busiest = 0;
   for (int rank = 0; rank < 4; ++rank) busiest = std::max(busiest, plan.pairs_of(rank) / 1e9);
-  // Ranks wait for each other where one has more to do with a segment than others.
+  // Ranks wait for each other where one has more work for a segment than others.
   EXPECT_GE(seconds(0, 1e30), busiest);
   EXPECT_LE(seconds(0, 1e30), 1.1 * busiest);
   EXPECT_GT(seconds(1e-3, 1e30), seconds(0, 1e30));
-  // Where sending is all that counts, each segment takes its time one after the other, but for
-  // those that are on their way at once.
+  // If only sending takes time, the segments are sent one after the other, except those that are
+  // sent at once.
   const double link = static_cast<double>(plan.segment_bytes) / 1e3;
   EXPECT_GE(seconds(0, 1e3), 8 * link);
   EXPECT_LE(seconds(0, 1e3), 16 * link + busiest);

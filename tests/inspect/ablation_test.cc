@@ -25,7 +25,7 @@ HeadScores few_scores(const Model& model) {
                      {.repeated = {.length = 7, .repeats = 3, .sequences = 2}});
 }
 
-// The loss over the tokens of all texts but the first, by the model's own function.
+// Returns the loss over the tokens of all texts but the first, by the model's own function.
 double loss_of_texts(const Model& model, const HeadScores& scores,
                      const std::vector<HeadIndex>& heads) {
   models::ForwardOptions options;

@@ -33,7 +33,8 @@ std::vector<TokenPattern> all_patterns() {
   return patterns;
 }
 
-// One-hot queries and keys: query q of a head looks at target(q), its score 60 above the others'.
+// One-hot queries and keys: query q of a head looks at target(q), whose score is 60 above the
+// others.
 Tensor<float> one_hot(std::int64_t n) {
   Tensor<float> tensor({1, 1, n, n});
   for (std::int64_t i = 0; i < n; ++i) tensor(0, 0, i, i) = 1;
@@ -64,8 +65,8 @@ Measured measure(FloatView query, FloatView key, const AttentionOptions& options
   return {scorer.measures(), scorer.patterns()};
 }
 
-// What diagnostics and the explorer's map measure is the score of the pattern of that name, where
-// the mask leaves each query the keys before it.
+// Where the mask shows each query the keys before it, diagnostics and the explorer's map measure
+// the score of the pattern of the same name.
 TEST(HeadScorer, AgreesWithTheDiagnostics) {
   const TokenSequence tokens = tokens_of(kText);
   const std::int64_t n = tokens.length();
@@ -90,7 +91,7 @@ TEST(HeadScorer, APreviousTokenHeadScoresOne) {
       queries_at(8, [](std::int64_t q) { return std::max<std::int64_t>(q - 1, 0); });
   const Measured found = measure(query, one_hot(8), {.scale = 1.0F}, tokens);
   EXPECT_NEAR(found.of("previous token").score, 1, 1e-6);
-  EXPECT_EQ(found.of("previous token").rows, 7);  // the first token has none before it
+  EXPECT_EQ(found.of("previous token").rows, 7);  // the first token has no previous one
   EXPECT_NEAR(found.of("previous token").uniform, 1.0 / 8, 1e-12);
   EXPECT_NEAR(found.of("next token").score, 0, 1e-6);
   EXPECT_NEAR(found.of("first token").score, 2.0 / 8, 1e-6);
@@ -112,7 +113,7 @@ TEST(HeadScorer, AHeadOfSomeOtherOffset) {
   EXPECT_NEAR(found.heads[0].at_offset.score, 1, 1e-6);
   EXPECT_EQ(found.heads[0].at_offset.rows, 5);
   EXPECT_EQ(found.heads[0].peak_offset, 3);
-  // Beyond what is looked at.
+  // Beyond the largest examined offset.
   EXPECT_NE(measure(query, one_hot(8), {.scale = 1.0F}, tokens, 2).heads[0].offset, 3);
 }
 
@@ -129,7 +130,8 @@ TEST(HeadScorer, AnInductionHeadScoresOne) {
   EXPECT_EQ(found.of("next token").rows, 0);  // hidden
 }
 
-// The score, its chance level, its rows and its strongest example as the header writes them.
+// Computes the score, its chance level, its rows and its strongest example by the definitions in
+// the header.
 PatternScore by_loops(const Tensor<double>& weights, const Tensor<bool>& visible,
                       const TokenPattern& pattern, const TokenSequence& tokens, std::int64_t head) {
   PatternScore expected;
@@ -201,7 +203,7 @@ void expect_as_by_loops(const AttentionOptions& options, std::int64_t repeats) {
 
 TEST(HeadScorer, ScoresAreThoseOfPlainLoops) { expect_as_by_loops({}, 1); }
 TEST(HeadScorer, UnderACausalMask) { expect_as_by_loops({.mask = causal(), .scale = 0.7F}, 1); }
-// 92 tokens: more than are weighed at a time.
+// 92 tokens: more than one block of rows.
 TEST(HeadScorer, UnderAWindowAndOverSeveralBlocks) {
   expect_as_by_loops({.mask = causal() & sliding_window(20, 0)}, 4);
 }
@@ -234,11 +236,11 @@ TEST(HeadScorer, TextsAreMeansOverAllTheirRows) {
   EXPECT_NEAR(head.patterns[0].score, 0.5, 1e-6);
   EXPECT_EQ(head.patterns[0].rows, 6);
   EXPECT_EQ(head.patterns[0].strongest.text, 0);
-  EXPECT_NEAR(head.patterns[1].score, 5.0 / 8, 1e-6);  // the first token has itself twice
+  EXPECT_NEAR(head.patterns[1].score, 5.0 / 8, 1e-6);  // the first token occurs twice
   EXPECT_EQ(head.rows, 8);
 }
 
-// Of a row that sees one key, and of one that sees NaN, nothing is said.
+// Rows that see one key or a NaN are not scored.
 TEST(HeadScorer, RowsWithoutAChoiceAndBrokenRowsDoNotCount) {
   const TokenSequence tokens = tokens_of("a b c d");
   const Tensor<float> key = one_hot(4);

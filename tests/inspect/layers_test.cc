@@ -1,4 +1,4 @@
-// Layers of models, sentences, and the pages made of them.
+// Layers of models, sentences, and their pages.
 #include "heed/inspect/layers.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(MeasureLayers, SeesTheHeadsOfEachLayer) {
     }
     EXPECT_NEAR(sum, 1, 1e-5);
   }
-  // Rows of two keys and more: four of the first sequence, two of the second.
+  // Rows that see two or more keys: four of the first sequence, two of the second.
   EXPECT_EQ(layers[0].diagnostics.heads[0].rows, 6);
 }
 
@@ -67,7 +67,7 @@ TEST(ToExplorer, MakesATabOfEachLayer) {
   EXPECT_EQ(sentences[0].note, "The first of two sequences.");
   EXPECT_THAT(sentences[0].tokens, ElementsAre("a", "b", "c", "d", "e"));
   EXPECT_TRUE(sentences[0].keys.empty());
-  // The page opens with the mask of the layer.
+  // The page begins with the mask of the layer.
   EXPECT_EQ(sentences[0].mask, "causal");
   EXPECT_FALSE(sentences[0].visible(1, 2));
   EXPECT_TRUE(sentences[0].visible(2, 1));

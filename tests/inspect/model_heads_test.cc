@@ -108,7 +108,7 @@ TEST_F(ModelHeads, AreThoseOfEachAttentionAlone) {
     total = of;
   };
   const HeadScores scores = score_heads(decoder_, {text}, options);
-  EXPECT_EQ(reported, 3 * 2);  // texts and layers
+  EXPECT_EQ(reported, 3 * 2);  // texts × layers
   EXPECT_EQ(total, 3 * 2);
   ASSERT_EQ(scores.text.layers.size(), 2U);
   models::ForwardOptions forward;
@@ -143,7 +143,7 @@ TEST_F(ModelHeads, OnlyCausalModelsAreScoredForInduction) {
               ThrowsMessage<InvalidArgument>(HasSubstr("score_heads: there is no text")));
 }
 
-// Scores of one head for one pattern of texts and one of repeated tokens.
+// Returns the scores of one head for one pattern of texts and one of repeated tokens.
 HeadScores scores_of(PatternScore text, PatternScore repeated, HeadMeasures measures = {}) {
   HeadScores scores;
   measures.patterns = {text, {.score = 0.99, .rows = 100}};
@@ -181,7 +181,7 @@ TEST(HeadRoles, PositionalHeadsOffsetsAndBroadHeads) {
   EXPECT_EQ(roles[0].name, "constant offset");
   EXPECT_EQ(roles[0].looks_at, "what stands at distance -3");
   EXPECT_EQ(roles[0].score, 0.6);
-  far.offset = -1;  // that is "previous token"
+  far.offset = -1;  // which is "previous token"
   EXPECT_THAT(names_of(scores_of({}, {}, far)), ElementsAre());
   EXPECT_THAT(names_of(scores_of({}, {}, {.confidence = 0.1, .rows = 9})), ElementsAre("broad"));
 }

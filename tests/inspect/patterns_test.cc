@@ -12,7 +12,7 @@ namespace heed::inspect { namespace {
 
 using testing_support::tokens_of;
 
-// A line for each query: 'x' where the pattern has the key.
+// Returns a line for each query: 'x' where the pattern contains the key.
 std::string matrix_of(const TokenPattern& pattern, const TokenSequence& tokens) {
   std::string matrix;
   for (std::int64_t q = 0; q < tokens.length(); ++q) {
@@ -37,7 +37,7 @@ TEST(TokenPatterns, OfNoTokens) {
   for (const TokenPattern& pattern : text_patterns()) EXPECT_EQ(matrix_of(pattern, {}), "");
 }
 
-// The first token has a pattern of its own.
+// The first token has its own pattern.
 TEST(TokenPatterns, SeparatorsAreSpecialTokensBehindTheFirst) {
   EXPECT_EQ(matrix_of(separators(), tokens_of("[CLS] a [SEP] b [SEP]")),
             "..x.x\n..x.x\n..x.x\n..x.x\n..x.x\n");
@@ -52,7 +52,7 @@ TEST(TokenPatterns, TheOtherTokensOfAWord) {
             "......\n..xx..\n.x.x..\n.xx...\n......\n......\n");
 }
 
-// Special tokens are left out: they stand for no text that could be said again.
+// Special tokens are excluded: they stand for no text that could be repeated.
 TEST(TokenPatterns, DuplicatesAreOnBothSides) {
   EXPECT_EQ(matrix_of(duplicate_token(), tokens_of("a [S] b a [S]")),
             "...x.\n.....\n.....\nx....\n.....\n");
@@ -62,7 +62,7 @@ TEST(TokenPatterns, InductionLooksBehindEarlierOccurrences) {
   EXPECT_EQ(matrix_of(induction(), tokens_of("a b a b a")), ".....\n.....\n.x...\n..x..\n.x.x.\n");
 }
 
-// What follows the earlier "a" is the query itself: nothing is found there.
+// The token after the earlier "a" is the query itself: the pattern contains nothing there.
 TEST(TokenPatterns, InductionNeverFindsTheQuery) {
   EXPECT_EQ(matrix_of(induction(), tokens_of("a a a")), "...\n...\n.x.\n");
 }

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// Knows ten ids, of which the first two stand for no text.
+// A tokenizer of ten ids, the first two of which are special.
 class FewTokens : public text::Tokenizer {
  public:
   std::int64_t vocab_size() const override { return 10; }
@@ -36,7 +36,7 @@ class FewTokens : public text::Tokenizer {
   text::SpecialTokens special_{.unknown = 9};
 };
 
-// Special tokens around pieces of the given sizes, which cover the text from its beginning on.
+// Returns special tokens around pieces of the given sizes, which cover the text from its beginning.
 text::Encoding encoding_of(const std::vector<std::int64_t>& sizes) {
   text::Encoding encoding{.ids = {0}, .ranges = {{0, 0}}, .type_ids = {}};
   std::int64_t begin = 0;
@@ -66,7 +66,7 @@ TEST(ReadTokens, AnApostropheEndsAWord) {
   EXPECT_THAT(tokens.words, ElementsAre(-1, 0, -1, 1, -1));
 }
 
-// Tokenizers of bytes cut characters into pieces.
+// Byte tokenizers split characters.
 TEST(ReadTokens, BytesOfACharacterAreOneWord) {
   const TokenSequence cut = read_tokens(FewTokens(), encoding_of({2, 1, 1}), "aé b");
   EXPECT_THAT(cut.words, ElementsAre(-1, 0, 0, 1, -1));

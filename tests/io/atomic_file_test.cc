@@ -70,7 +70,7 @@ TEST_F(AtomicFileTest, KeepsPermissionsAndFollowsLinks) {
   EXPECT_EQ(fs::status(path("a")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-// As the mode of a file, umask and all.
+// Returns the mode of a file, including the umask.
 unsigned permissions_of(const fs::path& path) {
   struct stat status {};
   EXPECT_EQ(::stat(path.c_str(), &status), 0);
@@ -98,7 +98,7 @@ TEST_F(AtomicFileTest, IsItsOwnersAloneUntilItIsRenamed) {
   ::umask(before);
 }
 
-// What stands under the name that a file would be written to is never written through.
+// A link at the temporary name of a file is never written through.
 TEST_F(AtomicFileTest, NamesCannotBeForeseen) {
   fs::path first;
   {
@@ -162,7 +162,7 @@ TEST_F(AtomicFileTest, SweepsWhatAKilledProcessHasLeft) {
   const std::string old = ".heed-0123456789abcdef.tmp";
   const std::string young = ".heed-0123456789abcde0.tmp";
   plant(old);
-  write_text(path(young), "left");  // of a process that was killed a moment ago
+  write_text(path(young), "left");  // of a process killed a moment ago
   for (const char* name : {".heed-0123456789abcdef.old", ".heed-0123456789abcdex.tmp",
                            ".heed-0123456789abcdef.tmp.txt", "heed-0123456789abcdef.tmp"}) {
     plant(name);
@@ -170,7 +170,7 @@ TEST_F(AtomicFileTest, SweepsWhatAKilledProcessHasLeft) {
   plant("victim");
   fs::create_symlink("victim", path(".heed-0123456789abcde1.tmp"));
   fs::create_directory(path(".heed-0123456789abcde2.tmp"));
-  const io::TemporaryFile used(path(""));  // of a process that lives
+  const io::TemporaryFile used(path(""));  // of a running process
   const struct timespec long_ago[2] = {{1, 0}, {1, 0}};
   ASSERT_EQ(::futimens(used.descriptor(), long_ago), 0);
   const std::size_t before = num_files();
@@ -245,7 +245,7 @@ TEST_F(AtomicFileTest, ReadersGiveTheReasonToo) {
   EXPECT_THAT([&] { read_npy(path("")); }, ThrowsMessage<IoError>(HasSubstr("Is a directory")));
   EXPECT_THAT([] { read_npy("/dev/null"); },
               ThrowsMessage<IoError>(HasSubstr("not a regular file")));
-  if (::geteuid() != 0) {  // root may read everything
+  if (::geteuid() != 0) {  // root may read every file
     write_text(path("secret.npy"), "x");
     fs::permissions(path("secret.npy"), fs::perms::none);
     EXPECT_THAT([&] { read_npy(path("secret.npy")); },

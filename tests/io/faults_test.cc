@@ -1,4 +1,4 @@
-// Saves in which something fails, or which are killed: an error, nothing lost, nothing left.
+// Saves that fail or are killed: an error, no lost data, no leftover files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ class Faults : public IoTest {};
 
 using Save = std::function<void(const fs::path&)>;
 
-// Each kind of file, with two contents.
+// Returns each kind of file with two contents.
 std::vector<std::array<Save, 2>> saves() {
   const auto pair = [](const auto& save) {
     const Tensor<float> x = normal<float>({3, 5}, 1);
@@ -61,7 +61,7 @@ std::size_t num_open_files() {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
 }
 
-// Whether `act` failed, with an error that a caller of the library may expect.
+// True if `act` fails with an error of the library's interface.
 template <class Act>
 bool fails(const Act& act) {
   try {
@@ -96,7 +96,7 @@ TEST_F(Faults, EachCallOfTheSystemInASaveMayFail) {
         EXPECT_EQ(found, fresh);
         break;
       }
-      // Once the file has its name all that can fail is making that last.
+      // After the file has its name, only making it durable can fail.
       const bool has_name = found == fresh;
       EXPECT_TRUE(has_name || found == old) << fault.call();
       EXPECT_EQ(has_failed, !has_name || std::string(fault.call()) == "fsync") << fault.call();
@@ -156,7 +156,7 @@ TEST_F(Faults, EachAllocationInASaveMayFail) {
 bool same(const Tensor<float>& a, const Tensor<float>& b) { return same_bits(a, b); }
 bool same(const std::string& a, const std::string& b) { return a == b; }
 
-// Each allocation in what `compute` does fails in turn; what it computes afterwards is the same.
+// Fails each allocation of `compute` in turn; a later computation must give the same result.
 template <class Compute>
 void expect_survival(const Compute& compute) {
   const auto expected = compute();
@@ -211,8 +211,8 @@ TEST_F(Faults, EachAllocationInAttentionMayFail) {
   expect_survival([&] { return attention_backward(grad, q, k, v, forward, options).query; });
 }
 
-// What a child that saves without end was doing when it was killed shows nowhere but in what is
-// swept an hour later.
+// A child that saves repeatedly is killed. The only traces are files that are removed an hour
+// later.
 TEST_F(Faults, KillsLeaveTheOldFilesOrTheNew) {
   const Tensor<float> one = normal<float>({60, 50}, 1);
   const Tensor<float> two = normal<float>({60, 50}, 2);
@@ -251,7 +251,7 @@ void save_both(const fs::path& first, const fs::path& second) {
   io::AtomicFile::commit_all(files);
 }
 
-// Whether a child that saves both was killed before the system call after `index` others.
+// True if a child that saves both files was killed before the system call after `index` others.
 bool kill_a_save(const fs::path& first, const fs::path& second, int index) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -264,7 +264,7 @@ bool kill_a_save(const fs::path& first, const fs::path& second, int index) {
   return WIFSIGNALED(status);
 }
 
-// The contents of the files `.heed-*-NAME.old`.
+// Returns the contents of the files `.heed-*-NAME.old`.
 std::vector<std::string> kept_of(const fs::path& path) {
   const std::string ending = '-' + path.filename().string() + ".old";
   std::vector<std::string> kept;
@@ -287,7 +287,7 @@ TEST_F(Faults, AKillBetweenTwoRenamesLosesNoOldFile) {
       ++num_half;
       EXPECT_EQ(a, "new");
       EXPECT_EQ(kept_of(path("a")), std::vector<std::string>{"old"});
-      // Another save of one of them, killed as well, leaves what the first one kept.
+      // Another killed save of one of them keeps what the first one kept.
       write_text(path("c"), "old");
       EXPECT_TRUE(kill_a_save(path("a"), path("c"), index));
       EXPECT_EQ(read_text(path("c")), "old");

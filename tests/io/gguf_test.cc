@@ -27,7 +27,7 @@ namespace of = testing_support;
 
 constexpr std::uint32_t kQ41 = 3;
 constexpr std::uint64_t kBeyond = std::uint64_t{1} << 63;
-constexpr std::int64_t kFirstKey = 24;  // its byte in a file
+constexpr std::int64_t kFirstKey = 24;  // its offset in a file
 
 GgufFile parse_gguf(const std::string& bytes) { return GgufFile::parse(bytes_of(bytes), "f"); }
 
@@ -41,11 +41,11 @@ void expect_gguf_refused_at(const std::string& bytes, std::int64_t byte,
   expect_gguf_refused(bytes, "f: at byte " + std::to_string(byte) + ": " + problem);
 }
 
-// A file whose only value is this.
+// Returns a file whose only value is this.
 std::string with_value(std::uint32_t type, const std::string& value) {
   return GgufBuilder().add("k", type, value).build();
 }
-// Where the type of that value is, and the value.
+// The offsets of the type of that value and of the value.
 constexpr std::int64_t kTypeAt = kFirstKey + 8 + 1;
 constexpr std::int64_t kValueAt = kTypeAt + 4;
 
@@ -262,7 +262,7 @@ TEST(Gguf, RefusesAlignmentsThatAreNone) {
                          "general.alignment has the type 9");
 }
 
-// A file with a tensor "t" that the header describes so, and 64 bytes of data.
+// Returns a file with a tensor "t" of this description and 64 bytes of data.
 std::string with_tensor(const std::vector<std::uint64_t>& dims, std::uint32_t type,
                         std::uint64_t offset = 0) {
   return GgufBuilder()
@@ -299,7 +299,7 @@ TEST(Gguf, RefusesPlacesThatAreNone) {
                       "tensor 'a' begins at 0 of the data, where 't' has not ended");
   expect_gguf_refused(with_tensor({1}, 24, 32),
                       "tensor 't' begins at 32 of the data, where 'a' has not ended");
-  // No data at all, not even the bytes up to the alignment.
+  // No data at all, not even padding.
   expect_gguf_refused(GgufBuilder().add_tensor_at("t", {1}, 24, 0).build(), "which has 0");
 }
 
@@ -323,7 +323,7 @@ TEST(Gguf, RefusesFilesThatEndAnywhere) {
   const std::string bytes = builder.build();
   parse_gguf(bytes);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    // Of its own length, so that the sanitizers see a read past the end.
+    // A copy of its own length, so that sanitizers detect a read past the end.
     const std::vector<char> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_THROW(GgufFile::parse(std::as_bytes(std::span(cut)), "f"), FormatError) << size;
   }

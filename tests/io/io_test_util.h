@@ -1,4 +1,4 @@
-// What the tests of file formats share.
+// Common parts of the tests of file formats.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-// A folder for one test, removed with it.
+// A folder for one test, removed afterwards.
 class IoTest : public testing::Test {
  protected:
   IoTest()

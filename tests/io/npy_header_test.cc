@@ -1,4 +1,4 @@
-// What read_npy refuses, and how it says so.
+// The files that read_npy refuses, and its messages.
 #include "io/npy_header.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ void expect_refused(const std::string& file, std::int64_t byte, const std::strin
       << file;
 }
 
-// The problem lies in the dictionary at `text`, which occurs in it.
+// Expects the error to name the position of `text` in the dictionary.
 void expect_header_refused(const std::string& dictionary, const std::string& text,
                            const std::string& problem) {
   const std::size_t at = dictionary.find(text);
@@ -159,7 +159,7 @@ TEST(NpyHeader, RefusesWhatNumPyWritesButHeedDoesNotRead) {
   expect_fixture_refused("rank7.npy", "7 dimensions");
 }
 
-// Every beginning of a good file is a bad file.
+// Every truncation of a valid file is invalid.
 TEST(NpyHeader, RefusesEveryTruncation) {
   const std::string good = read_text(fixture("int16_big_fortran.npy"));
   for (std::size_t size = 0; size < good.size(); ++size) {

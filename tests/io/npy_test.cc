@@ -19,7 +19,7 @@ using testing_support::elements_of;
 constexpr const char* kTypes[] = {"bool",   "int8",   "int16",  "int32",   "int64",   "uint8",
                                   "uint16", "uint32", "uint64", "float16", "float32", "float64"};
 
-// The elements of the fixtures, as tests/python/dump_npy_fixtures.py defines them.
+// Returns the elements of the fixtures, as tests/python/dump_npy_fixtures.py defines them.
 double counting_element(std::string_view dtype, std::int64_t i) {
   const auto value = static_cast<double>(i);
   if (dtype == "bool") return i % 3 == 0 ? 1 : 0;

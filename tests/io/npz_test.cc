@@ -35,7 +35,7 @@ TEST(ReadNpz, ReadsWhatNumPyWrites) {
 }
 
 TEST(ReadNpz, InflatesAsMuchAsIsAllowed) {
-  // 1 MiB of zeros and a header of 128 bytes, close to what deflate can do at most.
+  // 1 MiB of zeros and a header of 128 bytes, close to deflate's best ratio.
   constexpr std::int64_t kSize = (1 << 20) + 128;
   const auto arrays = read_npz(fixture("zeros.npz"), kSize);
   EXPECT_THAT(std::get<Tensor<std::uint8_t>>(arrays.at("zeros")).elements(), Each(0));

@@ -23,7 +23,7 @@ using testing::ThrowsMessage;
 using testing_support::elements_of;
 using testing_support::same_bits;
 
-// A file with that header, as it is, and `data_bytes` bytes of data.
+// Returns a file with this header and `data_bytes` bytes of data.
 std::string file_with(const std::string& header, std::size_t data_bytes) {
   std::string bytes;
   for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> 8 * i & 0xffU);
@@ -43,7 +43,7 @@ void expect_header_refused(const std::string& header, const std::string& problem
   expect_refused(file_with(header, data_bytes), problem);
 }
 
-// The header of a file with one tensor "a" that has these fields.
+// Returns the header of a file with one tensor "a" with these fields.
 std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"a":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets +
          "}}";
@@ -112,7 +112,7 @@ TEST_F(SafetensorsFile, ViewsWithStridesAreWrittenAsIfCopied) {
                         Tensor<float>({3, 2}, {0, 3, 1, 4, 2, 5})));
 }
 
-// Files that tests/python/dump_safetensors_fixtures.py has written with Python's library.
+// Reads a file that tests/python/dump_safetensors_fixtures.py wrote with the Python library.
 Safetensors read_fixture(const std::string& name) {
   return read_safetensors(std::filesystem::path(testing_support::test_data()) / "safetensors" /
                           name);

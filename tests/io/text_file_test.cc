@@ -35,7 +35,7 @@ TEST_F(TextFile, IsNotLongerThanItsKind) {
                         HasSubstr("the file has 5 bytes, expected an index of at most 4"))));
 }
 
-// A pipe that nobody writes to would keep a reader waiting for ever.
+// Reading a pipe without a writer would block forever.
 TEST_F(TextFile, OfAModelIsARegularFile) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_THAT([&] { read_whole_file(path("pipe"), "a text"); },

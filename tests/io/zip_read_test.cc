@@ -1,4 +1,4 @@
-// What read_npz refuses, and how it says so: good archives with single fields changed.
+// The archives that read_npz refuses, and its messages: valid archives with one changed field.
 #include "io/zip_read.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// Where the fields of the records lie.
+// The offsets of the fields in the records.
 constexpr std::size_t kLocalFlags = 6;
 constexpr std::size_t kLocalMethod = 8;
 constexpr std::size_t kLocalCrc = 14;
@@ -45,7 +45,7 @@ class ZipRead : public IoTest {
     second_ = get(directory_ + kName + 5 + kOffset);
   }
 
-  // A field of four bytes.
+  // Returns a field of four bytes.
   std::size_t get(std::size_t at) const {
     std::size_t value = 0;
     for (std::size_t i = 4; i-- > 0;)
@@ -68,8 +68,8 @@ class ZipRead : public IoTest {
   }
 
   std::string bytes_;
-  std::size_t end_;        // of the members and the directory: the end record
-  std::size_t directory_;  // the central directory, whose first record is that of "a.npy"
+  std::size_t end_;        // the end record, after the members and the directory
+  std::size_t directory_;  // the central directory, whose first record is "a.npy"
   std::size_t second_;     // the local header of "b.npy"
 };
 
@@ -213,11 +213,11 @@ TEST_F(ZipReadDeflated, RefusesSizesThatDeflateCannotReach) {
 
 TEST_F(ZipReadDeflated, RefusesDamagedData) {
   const std::size_t data = kLocalName + 5;
-  bytes_[data] = static_cast<char>(bytes_[data] | 6);  // a block type that does not exist
+  bytes_[data] = static_cast<char>(bytes_[data] | 6);  // an invalid block type
   expect_refused(0, "member 'a.npy': its deflated data is damaged");
 }
 
-// The array of a member is as long as declared; the deflated data says otherwise.
+// The array has the declared length, but the deflated data has another.
 TEST_F(ZipReadDeflated, RefusesMembersThatInflateToAnotherSize) {
   const std::size_t length = get(kLocalStoredSize + 4);
   const auto declare = [&](std::size_t size) {

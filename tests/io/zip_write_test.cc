@@ -15,7 +15,7 @@ using io::zip::Entry;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// An archive too large to write in a test: zeros but for its directory and one local header.
+// An archive too large to write in a test: zeros except for its directory and one local header.
 class SparseArchive : public io::ByteSource {
  public:
   SparseArchive(std::span<const Entry> entries, std::int64_t directory_at)

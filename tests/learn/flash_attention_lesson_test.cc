@@ -1,4 +1,4 @@
-// The lesson on attention in tiles: states of rows, bytes, traffic and tiles, worked out again.
+// The lesson on attention in tiles: recomputes states of rows, bytes, traffic and tiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ const std::vector<double>& scores() {
   return all;
 }
 
-// softmax(scores) · (1, 2, …) over keys begin to end, without any shift.
+// Computes softmax(scores) · (1, 2, …) over keys begin to end, without subtracting a maximum.
 struct SoftmaxRow {
   double sum = 0;
   double out = 0;
@@ -82,7 +82,7 @@ TEST_F(FlashAttentionLesson, EveryTileHasTheSoftmaxOfTheKeysSoFar) {
     EXPECT_NEAR(tile["factor"], i == 0 ? 0 : std::exp(before - largest), 1e-15);
     before = largest;
   }
-  // "Where m stays, the factor is 1": both happen.
+  // The lesson says that the factor is 1 where m stays; both cases occur.
   EXPECT_EQ(values["tiles"][1]["factor"], 1);
   EXPECT_LT(values["tiles"][2]["factor"], 1);
   EXPECT_THAT(text, HasSubstr("     2  5, 4      5   0.1353   1.5781   7.6726   4.8620\n"));
@@ -192,7 +192,7 @@ void expect_traffic(const json& values, std::int64_t cache) {
       const double times = static_cast<double>(4 * n * dim + 4 * n * n) /
                            static_cast<double>(in_tiles(n, dim, cache));
       EXPECT_DOUBLE_EQ(row["times"][i], times);
-      // "Where d² is beyond M / 3 … they take more."
+      // The lesson says: "Where d² is beyond M / 3 … they take more."
       EXPECT_EQ(times<1, 3 * dim * dim> cache) << dim << " " << n;
     }
     EXPECT_EQ(row["matrices"], 4 * 16384 * dim + 4LL * 16384 * 16384);
@@ -253,8 +253,8 @@ TEST_F(FlashAttentionLesson, TheMeanOfARowIsThatOfItsOutput) {
   EXPECT_EQ(backward["stored_tiles"], 2 * 70);
 }
 
-// What of a matrix of tiles some query sees, and of these the ones that some query does not see
-// all of, by the positions of their corners. `left` keys before a query's own are seen.
+// Counts the tiles of a matrix that some query sees, and among them those that some query does not
+// see completely, by their corners. A query sees `left` keys before its own.
 struct Counted {
   std::int64_t visited = 0;
   std::int64_t mixed = 0;
@@ -308,7 +308,7 @@ TEST_F(FlashAttentionLesson, VisitedTilesApproachHalfAndTheDiagonalGrowsWithTheL
   }
 }
 
-// NaN in tiles of keys that no query sees does not reach the output.
+// NaN in tiles that no query sees does not affect the output.
 TEST_F(FlashAttentionLesson, KeysThatNoQuerySeesChangeNoBit) {
   TorchGenerator generator(0);
   const auto query = generator.randn({1, 1, 256, 16});

@@ -53,7 +53,7 @@ TEST(Gallery, WritesEveryPictureLightAndDarkWithAnIndex) {
   EXPECT_THAT(html, testing::Not(HasSubstr("http")));
 }
 
-// What `heed bench linear --json` printed, of one number of threads and another.
+// A report of `heed bench linear --json` with two numbers of threads.
 TEST(Gallery, DrawsTheTimesOfAReport) {
   const TemporaryFolder folder;
   const auto result = [](const char* method, const char* mask, int seq, int threads, double ms) {
@@ -79,7 +79,7 @@ TEST(Gallery, DrawsTheTimesOfAReport) {
                         "html", "--light", "--times", times});
   };
   ASSERT_EQ(draw(folder / "times.json").err, "");
-  // The numbers that were drawn; the picture's own text is outlines.
+  // The drawn numbers are in the page; the picture's text is outlines.
   const std::string page = read_text(folder / "out/time-against-length.html");
   EXPECT_THAT(page, AllOf(HasSubstr("softmax"), HasSubstr("elu+1"), HasSubstr("linear, causal")));
   EXPECT_THAT(page, testing::Not(HasSubstr("relu")));
@@ -199,7 +199,7 @@ TEST(Pictures, RunWritesThePageOfItsArrays) {
   EXPECT_THAT(page({"--mask", "causal(bottom_right)"}),
               AllOf(HasSubstr(R"("keys":["key 0","key 1")"), HasSubstr(R"("numHeads":4)"),
                     HasSubstr("Batch entry 0 of 2."), HasSubstr(R"("query":)")));
-  // A cap is not in the page's formula: it gets what was computed, and under which mask.
+  // The page's formula has no softcap, so the page gets the weights and the mask.
   EXPECT_THAT(page({"--softcap", "5", "--mask", "causal(bottom_right)"}),
               AllOf(HasSubstr(R"("weights":)"), testing::Not(HasSubstr(R"("query":)")),
                     HasSubstr(R"x("maskName":"causal(bottom_right)")x"),

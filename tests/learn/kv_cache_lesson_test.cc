@@ -1,5 +1,5 @@
-// The lesson on caches of keys and values: what it counts, worked out by formulas; what it compares
-// to the bit; and of what it measures, that the text says what was measured.
+// The lesson on caches of keys and values: recomputes the counts by formulas, compares bits, and
+// checks that the text reports the measured times.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using testing_support::read_text;
 using testing_support::run_command;
 using testing_support::TemporaryFolder;
 
-// The text and the numbers of one run: a second would measure other times.
+// The text and the numbers of one run, because a second run would measure other times.
 class KvCacheLesson : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -159,7 +159,7 @@ TEST_F(KvCacheLesson, ForksSharePagesUntilTheyWrite) {
 TEST_F(KvCacheLesson, ABoundedSequenceStopsGrowing) {
   EXPECT_THAT(column("bounds", "length"), ElementsAre(16, 64, 256, 1024));
   EXPECT_THAT(column("bounds", "unbounded_pages"), ElementsAre(1, 4, 16, 64));
-  // ⌈4 / 16⌉ + ⌈(32 + 1 − 2) / 16⌉ + 1 at most.
+  // At most ⌈4 / 16⌉ + ⌈(32 + 1 − 2) / 16⌉ + 1.
   EXPECT_THAT(column("bounds", "bounded_pages"), testing::Each(testing::Le(4)));
   EXPECT_EQ(column("bounds", "bounded_pages")[3], column("bounds", "bounded_pages")[1]);
   EXPECT_LE(values["most_bounded_pages"], 4);

@@ -1,4 +1,4 @@
-// The verb: its list, its errors, its two ways of printing.
+// The verb lesson: its list, its errors, and both kinds of output.
 #include "lessons/lesson.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ using testing_support::run_command;
 using testing_support::TemporaryFolder;
 using testing_support::TinyModel;
 
-// As a terminal counts the characters of the lessons: none is wide and none combines.
+// Returns the columns of a line on a terminal: the lessons have no wide or combining characters.
 std::size_t columns(const std::string& line) {
   std::size_t count = 0;
   for (const char c : line) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
@@ -56,7 +56,7 @@ TEST(LessonCommand, ListsEveryLessonWithALine) {
   EXPECT_EQ(run_command({"lesson", "--list", "--json"}).out, run_command({"lesson", "--json"}).out);
 }
 
-// What stands between two marks, each time.
+// Returns every text between the two marks.
 std::vector<std::string> all_between(const std::string& text, const std::string& begin,
                                      const std::string& end) {
   std::vector<std::string> found;
@@ -67,8 +67,8 @@ std::vector<std::string> all_between(const std::string& text, const std::string&
   return found;
 }
 
-// A page with the picture of a lesson: a headline of its own, named axes, titles of panels that are
-// no half sentences.
+// Expects a page with a lesson's picture: its own title, named axes, and titles of panels that are
+// no sentence fragments.
 void expect_picture(const std::string& name, const std::string& page) {
   const auto title = all_between(page, "<title>", "</title>").at(0);
   EXPECT_THAT(title, AllOf(Not(IsEmpty()), Ne(name), Ne("Figure"), Not(EndsWith(":")))) << name;
@@ -81,7 +81,7 @@ void expect_picture(const std::string& name, const std::string& page) {
   EXPECT_THAT(page, Not(HasSubstr("row \\ column"))) << name;
 }
 
-// What a figure's axes and bars say about their numbers, and no formula in the letters of code.
+// Expects that axes and bars name their numbers, without formulas in code style.
 void expect_labels(const std::string& name, const Figure& figure) {
   const auto expect_text = [&](const std::string& text) {
     EXPECT_FALSE(std::regex_search(text, std::regex("\\b[A-Za-z]_[A-Za-z0-9]"))) << name << text;
@@ -101,7 +101,7 @@ void expect_labels(const std::string& name, const Figure& figure) {
   }
 }
 
-// A page across or upright: A4, 96 units an inch.
+// Expects a size of A4 in landscape or portrait, at 96 units per inch.
 void expect_fits_a_page(const std::string& name, const std::string& svg) {
   const auto extent = [&](const char* side) {
     return std::stod(
@@ -132,7 +132,7 @@ TEST(LessonCommand, EveryLessonFitsAPageRecordsNumbersAndHasAPicture) {
     EXPECT_THAT(result.out, StartsWith(name + ": "));
     std::stringstream text(result.out);
     for (std::string line; std::getline(text, line);) EXPECT_LE(columns(line), 80U) << line;
-    // heed speaks of itself.
+    // The lesson does not mention the tutorials.
     for (const char* other : {"utorial", "otebook"}) EXPECT_THAT(result.out, Not(HasSubstr(other)));
     EXPECT_TRUE(report.values().is_object() && !report.values().empty()) << name;
     const Figure figure = report.drawing()(Theme::kLight);
@@ -166,7 +166,7 @@ TEST(LessonCommand, APictureHasTheNumbersOfItsText) {
   const std::string by_hand = folder / "by-hand.html";
   ASSERT_EQ(run_command({"lesson", "by-hand", "--out", by_hand}).exit_code, 0);
   EXPECT_THAT(read_text(by_hand), HasSubstr("<td>0.3302</td><td>0.6698</td><td>masked</td>"));
-  // A product that is a tie, 0.945, is rounded once.
+  // The product 0.945 is a tie and is rounded once.
   const std::string embeddings = folder / "embeddings.html";
   const CommandResult result = run_command({"lesson", "embeddings", "--out", embeddings});
   EXPECT_THAT(result.out, HasSubstr("  sat [-1.32 -1.10  0.95]\n"));
@@ -179,7 +179,7 @@ TEST(LessonCommand, TextIsAsWideAsTheTerminal) {
     std::stringstream text(run_command({"lesson", "softmax"}, {{"COLUMNS", width}}).out);
     std::size_t widest = 0;
     for (std::string line; std::getline(text, line);) {
-      // Neither a formula, nor the title of a lesson, a step or a matrix.
+      // Skips formulas and titles of a lesson, a step or a matrix.
       const bool is_prose = !line.empty() && line.find_first_of(" 0123456789") != 0 &&
                             line.rfind("softmax: ", 0) != 0 && line.back() != ':';
       if (is_prose) widest = std::max(widest, columns(line));

@@ -1,4 +1,4 @@
-// The lessons without a seed in the tutorials: what they must show, whatever was drawn.
+// The lessons that have no seed in the tutorials: properties that hold for all drawn numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST(ScalingLesson, LargeScoresSaturateAndLoseTheirGradient) {
   expect_near({weights[1]}, {{0.9998F, 0.0001F, 0.0001F}}, 5e-5F);
   expect_near({weights[2]}, {{0.452F, 0.274F, 0.274F}}, 5e-4F);
 
-  // wᵢ (gᵢ − w₀) for g = [1, 0, 0], worked out with exp alone.
+  // wᵢ (gᵢ − w₀) for g = [1, 0, 0], computed with exp only.
   const double w_large = 1 / (1 + 2 * std::exp(-9.0));
   const double w_normal = 1 / (1 + 2 * std::exp(-0.5));
   const auto gradient = values["gradient"].get<Matrix>();
@@ -121,7 +121,7 @@ TEST(MasksLesson, EveryConventionShowsTheSameMask) {
   EXPECT_EQ(values["block"][1], "F F T T T T");
   EXPECT_EQ(values["tril"][1], "1 1 0 0 0 0");
   EXPECT_EQ(values["additive"][1], "0 0 -inf -inf -inf -inf");
-  // Different masks are different options: the same weights, but for the last bits.
+  // Different kinds of masks are different options: the same weights except for the last bits.
   for (const char* form : {"allow", "block", "additive"}) {
     EXPECT_LT(values["differences"][form], 1e-6);
   }
@@ -175,7 +175,7 @@ TEST(MaskedRowsLesson, RepairsKeepNanInGradientsAndHideMistakes) {
   expect_near({values["finite_weights"][1].get<Row>()}, {{1 / 3.0F, 1 / 3.0F, 1 / 3.0F}}, 1e-6F);
 }
 
-// Printed by PyTorch 2.13 for manual_seed(42) and randn(1, 4, 8) three times.
+// Printed by PyTorch 2.13 for manual_seed(42) and three times randn(1, 4, 8).
 TEST(TemperatureLesson, EqualsPyTorch) {
   const json values = values_of("temperature");
   expect_near(values["weights_0.5"].get<Matrix>(),

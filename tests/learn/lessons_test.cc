@@ -1,5 +1,5 @@
-// Every number that the tutorials print for a demonstration that can be repeated, at the precision
-// they print; what they do not print is real PyTorch's or NumPy's.
+// Every number that the tutorials print for a repeatable demonstration, at their precision. Numbers
+// that they do not print come from PyTorch or NumPy.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ class Lesson {
   const std::string& text() const { return text_; }
   const json& operator[](const char* name) const { return values_.at(name); }
 
-  // A recorded value's numbers in order, with so many decimals and a space between.
+  // Returns the numbers of a recorded value in order, with `decimals` decimals, separated by
+  // spaces.
   std::string numbers(const char* name, int decimals) const {
     return flat(values_.at(name), decimals);
   }

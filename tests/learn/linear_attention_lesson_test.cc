@@ -1,4 +1,4 @@
-// The lesson on linear attention: weights, products, states and recall, worked out again.
+// The lesson on linear attention: recomputes weights, products, states and recall.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class LinearAttentionLesson : public testing::Test {
 double elu(double x) { return x > 0 ? x + 1 : std::exp(x); }
 double relu(double x) { return std::max(x, 0.0); }
 
-// Similarities of the lesson's query with its keys, divided by their sum.
+// Returns the similarities of the lesson's query with its keys, divided by their sum.
 template <class Similarity>
 std::vector<double> weights_of(const json& rows, const Similarity& similarity) {
   std::vector<double> weights;
@@ -185,7 +185,7 @@ TEST_F(LinearAttentionLesson, SoftmaxHoldsEveryPairAndStatesFewerAndFewer) {
   }
   for (const json& row : rows) {
     EXPECT_EQ(row["softmax"], 1.0);
-    // In the order in which the lesson says that they hold less.
+    // The lesson's order, from the largest capacity to the smallest.
     EXPECT_GE(row["linear"].get<double>(), row["delta"].get<double>());
     EXPECT_GE(row["delta"].get<double>(), row["relu"].get<double>() - 1e-12);
     EXPECT_GE(row["relu"].get<double>(), row["elu+1"].get<double>());

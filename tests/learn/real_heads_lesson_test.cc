@@ -1,5 +1,5 @@
-// The lesson on the heads of a trained model: on small models with random weights, and on MiniLM
-// where `make models` has fetched it.
+// The lesson on heads of a trained model: on small models with random weights, and on MiniLM where
+// `make models` has fetched it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ Lecture lecture_on(const std::string& model) {
   return {result.out, json::parse(read_text(folder / "lesson.json"))};
 }
 
-// The row of a list of objects in which `member` is `value`.
+// Returns the object of a list in which `member` is `value`.
 json row_where(const json& rows, const char* member, const std::string& value) {
   for (const json& row : rows) {
     if (row[member] == value) return row;
@@ -85,7 +85,8 @@ void expect_what_holds_for_every_model(const Lecture& lecture) {
   EXPECT_EQ(values["chance_of_100"], 0.01);
 }
 
-// Each row of the table of heads that are off, held to the others and to the list of all heads.
+// Expects each row of the table of switched-off heads to agree with the others and with the list of
+// all heads.
 void expect_consistent_changes(const json& values) {
   auto changes = values["changes"].get<std::vector<double>>();
   std::sort(changes.begin(), changes.end(), std::greater<>());
@@ -129,7 +130,7 @@ TEST(RealHeadsLesson, ReadsASmallEncoder) {
   expect_consistent_changes(lecture.values);
   EXPECT_THAT(strings_of(lecture.values["patterns"], "pattern"),
               AllOf(testing::Contains("next token"), Not(testing::Contains("induction"))));
-  // Weights drawn at random look at no pattern in particular.
+  // Random weights follow no pattern.
   EXPECT_EQ(row_where(lecture.values["patterns"], "pattern", "previous token")["named"], 0);
 }
 
@@ -138,7 +139,7 @@ TEST(RealHeadsLesson, ReadsASmallDecoder) {
   const Lecture lecture = lecture_on(files.folder().string());
   expect_what_holds_for_every_model(lecture);
   expect_consistent_changes(lecture.values);
-  // It sees no next token, so that no row counts.
+  // A causal model sees no next token, so no row is scored.
   EXPECT_THAT(strings_of(lecture.values["patterns"], "pattern"),
               AllOf(testing::Contains("induction"), Not(testing::Contains("next token"))));
 }
@@ -174,7 +175,7 @@ TEST(RealHeadsLesson, DrawsAHeadForEachPattern) {
   }
 }
 
-// The folder of trained models, as `make models` or the user lays it out.
+// Returns the folder of MiniLM, from HEED_MODELS or as `make models` places it.
 std::filesystem::path mini_lm() {
   const char* folder = std::getenv("HEED_MODELS");
   const std::filesystem::path models =
@@ -210,7 +211,8 @@ TEST(RealHeadsLesson, NamesTheHeadsOfMiniLm) {
   EXPECT_GT(similarity(off[0], 1), similarity(off[0], 0));
   EXPECT_LT(similarity(off[0], 2), 0.2);
   EXPECT_GT(similarity(row_where(off, "off", "all heads"), 1), 0.99);
-  // The head that looks at [CLS] gets little from there: its weight is a way to look nowhere.
+  // The head that attends to [CLS] gets a small value from it: its weight means that it attends to
+  // nothing.
   const json& first = values["first_token"];
   EXPECT_GT(first["weight"], 0.6);
   EXPECT_LT(first["first_norm"].get<double>(), 0.2 * first["other_norm"].get<double>());

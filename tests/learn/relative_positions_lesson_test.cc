@@ -1,5 +1,5 @@
-// The lesson on relative positions: its numbers against sines, cosines and tables read in plain
-// loops.
+// The lesson on relative positions: compares its numbers with sines, cosines and tables read by
+// plain loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ class RelativePositionsLesson : public testing::Test {
     return {};
   }
 
-  // At the last query of kLongest, by distance.
+  // Returns the scores of the last query of kLongest, by distance.
   static Numbers scores(const std::string& positions) {
     return row("beyond", positions)["scores"].get<Numbers>();
   }
@@ -68,7 +68,7 @@ double sum_of_cosines(int distance) {
   return sum;
 }
 
-// The causal buckets of T5's code for 32 buckets and distances to 128, in float as there.
+// The causal buckets of T5's code for 32 buckets and distances up to 128, in float as there.
 std::size_t t5_bucket(int distance) {
   if (distance < 16) return static_cast<std::size_t>(distance);
   const float ratio = std::log(static_cast<float>(distance) / 16) / std::log(8.0F);
@@ -150,7 +150,7 @@ TEST_F(RelativePositionsLesson, PairingsAreDifferentFunctions) {
   TorchGenerator generator(0);
   const Numbers query = drawn(generator, {1, 1, 1, kWidth});
   const Numbers key = drawn(generator, {1, 1, 1, kWidth});
-  // Of a query 5 places behind the key.
+  // The query is 5 positions after the key.
   const auto product = [&](std::size_t step, std::size_t apart) {
     double sum = 0;
     for (std::size_t i = 0; i < kWidth / 2; ++i) {

@@ -1,6 +1,5 @@
-// The lessons on sequence models and heads: what the tutorials print or make up, at their
-// precision; what PyTorch gives with the same seed; and of what is trained, what must come out of
-// it.
+// The lessons on sequence models and heads: the numbers that the tutorials print or invent, at
+// their precision; PyTorch's numbers for the same seed; and expected properties of trained models.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ json sequence_values_of(const std::string& lesson) {
   return json::parse(result.out);
 }
 
-// Numbers in order, with so many decimals and a space between.
+// Returns numbers in order, with `decimals` decimals, separated by spaces.
 std::string flat(const json& value, int decimals) {
   if (!value.is_array()) return fmt::format("{:.{}f}", value.get<double>(), decimals);
   std::string text;
@@ -66,7 +65,7 @@ TEST(BottleneckLesson, ShowsWhatWasMadeUpAndWhatIsMeasured) {
   const json& with = values["measured"][1];
   EXPECT_EQ(without["parameters"], with["parameters"]);
   EXPECT_GT(with["exact_match"].get<double>(), without["exact_match"].get<double>() + 0.2);
-  // Short words fit through, long ones do not.
+  // Short sequences fit through the bottleneck, long ones do not.
   const auto bleu = [](const json& model, std::size_t group) {
     return model["by_length"].at(group)["bleu"].get<double>();
   };
@@ -90,7 +89,7 @@ TEST(BahdanauLesson, IsPyTorchs) {
   // A source of 20 states has one row of 20 weights, and one sum.
   EXPECT_EQ(values["first_weights"], values["weights"][0]);
   EXPECT_EQ(flat(values["first_sum"], 4), "1.0000");
-  // Additive scores are bounded, dot products grow with the square.
+  // Additive scores are bounded, dot products grow quadratically.
   const json& growth = values["growth"];
   EXPECT_LT(growth[2]["additive"].get<double>(), 64 * 0.125);
   EXPECT_NEAR(growth[2]["dot"].get<double>() / growth[0]["dot"].get<double>(), 1e4, 1);
@@ -129,7 +128,7 @@ TEST(Seq2SeqLesson, IsTheTutorialsModelAndLearnsAnAlignment) {
   EXPECT_THAT(flat(values["first_weights"], 4), StartsWith("0.0337 0.0333 0.0341 0.0337 "));
   EXPECT_EQ(flat(values["illustrative"][1], 1), "0.1 0.8 0.0 0.0 0.0 0.1 0.0");
   EXPECT_EQ(flat(values["illustrative_sums"], 2), "1.00 1.00 1.00 1.00 1.00 1.00 1.00 1.00");
-  // What so short a training reaches depends on the last bits of its products: 0.7 to 0.8.
+  // The result of so short a training depends on the last bits of its products: 0.7 to 0.8.
   EXPECT_GT(values["exact_match"].get<double>(), 0.5);
   EXPECT_THAT(values["written"].get<std::string>(), StartsWith("f e d "));
 }
@@ -139,7 +138,7 @@ TEST(HeadsLearnLesson, MeasuresWhatWasSimulatedAndWhatIsLearned) {
   EXPECT_EQ(flat(values["illustrative_entropy"], 6), "0.524645 0.356207 0.195232 0.000000");
   EXPECT_EQ(flat(values["illustrative_padding"], 6), "0.042857 0.000000 0.000000 0.000000");
   EXPECT_EQ(flat(values["illustrative_similarity"][0], 6), "1.000000 0.355117 0.619412 0.171499");
-  // Everyone looks at ".", key 6.
+  // Every query looks at ".", key 6.
   EXPECT_EQ(values["illustrative_scores"]["heads"][3]["vertical"], 1);
   EXPECT_EQ(values["illustrative_scores"]["heads"][3]["vertical_key"], 6);
   const json& found = values["illustrative_scores"]["findings"];

@@ -1,4 +1,4 @@
-// The lesson on sparse attention: pairs, ways through layers and choices, worked out again from the
+// The lesson on sparse attention: recomputes pairs, paths through layers and selections from the
 // definitions of the masks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ Rule sinks_and_window(int sinks, int last) {
 }
 Rule child(int step) { return Rule(is_past) & (window(step - 1, 0) | stride(step)); }
 
-// Every mask of the lesson that draws nothing, by its text.
+// Returns the rule of every mask of the lesson without random blocks, by its text.
 const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> all{
       {"none", [](int, int) { return true; }},
@@ -128,8 +128,8 @@ std::int64_t count_marks(const Lines& lines) {
   return count;
 }
 
-// How many layers it takes until each position has heard of every one that `is_wanted` names, by
-// the lengths of the shortest ways (Floyd and Warshall).
+// Returns the number of layers until each position depends on every position that `is_wanted`
+// names, by the lengths of shortest paths (Floyd and Warshall).
 std::optional<int> longest_way(const Lines& sees, const Rule& is_wanted) {
   const int length = static_cast<int>(sees.size());
   constexpr int kNoWay = 1'000'000;
@@ -194,7 +194,7 @@ TEST_F(SparseAttentionLesson, PatternsAreWhatTheirNamesSay) {
       ElementsAre(first, first, first, first, "....####........", "....####........",
                   "....####........", "....####........", third, third, third, third,
                   "########....####", "########....####", "########....####", "########....####"));
-  // One whole block of 4 keys for each 4 queries.
+  // One whole block of 4 keys for every 4 queries.
   const Lines& random = drawn["random_blocks(1, 4, 0)"];
   for (std::size_t q = 0; q < random.size(); ++q) {
     EXPECT_EQ(random[q], random[q / 4 * 4]);
@@ -262,7 +262,7 @@ TEST_F(SparseAttentionLesson, EquationsCountPairs) {
                               "8,449,984   0.20%"));
 }
 
-// Where count_visible() takes no time, the longest text too.
+// Also at the longest text, where count_visible() is fast.
 TEST_F(SparseAttentionLesson, EquationsHoldAtTheLongest) {
   for (const json& cost : values["costs"]) {
     const std::string name = cost["mask"];
@@ -403,13 +403,13 @@ TEST_F(SparseAttentionLesson, NobodyChoosesTheFuture) {
   EXPECT_THAT(text, HasSubstr("the layout is the same."));
 }
 
-// "The choice has no gradient, but the chosen keys have": of a query in block 2, which chose block
-// 0 and its own.
+// The lesson says: "The choice has no gradient, but the chosen keys have". Checked for a query in
+// block 2, which selected block 0 and its own.
 TEST_F(SparseAttentionLesson, ChosenKeysHaveGradients) {
   TorchGenerator generator(0);
   const auto query = generator.randn({1, 1, 6, 4});
   Tensor<float> key({1, 1, 6, 4});
-  for (std::int64_t k = 0; k < 2; ++k) {  // block 0 points where the last query does
+  for (std::int64_t k = 0; k < 2; ++k) {  // block 0 points in the direction of the last query
     for (std::int64_t d = 0; d < 4; ++d) key(0, 0, k, d) = query(0, 0, 5, d);
   }
   const auto value = generator.randn({1, 1, 6, 4});

@@ -1,4 +1,4 @@
-// heed bench --baseline: an earlier report beside what is measured now.
+// heed bench --baseline: compares an earlier report with new measurements.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class BenchBaseline : public testing::Test {
     return all;
   }
 
-  // Small calls of a verb.
+  // Returns a small case of a verb.
   static Arguments small(const std::string& verb, const Arguments& more) {
     Arguments all{"bench", verb};
     if (verb != "tutorial") all = joined(all, {"--repeat", "2"});
@@ -48,7 +48,7 @@ class BenchBaseline : public testing::Test {
 
   std::string file() const { return folder_ / "earlier.json"; }
 
-  // A report of one case that `--seq 5 --threads 1` measures again.
+  // Returns a report of one case that `--seq 5 --threads 1` measures again.
   nlohmann::ordered_json earlier() const {
     return measured("forward", {"--seq", "5", "--threads", "1"});
   }

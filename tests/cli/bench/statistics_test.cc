@@ -1,5 +1,5 @@
-// The rule by which a repetition is quiet: on made-up repetitions, and on recorded ones of which it
-// is known when another program ran.
+// The rule for quiet repetitions, on invented repetitions and on recorded ones with known
+// disturbances.
 #include "bench/statistics.h"
 
 #include <fmt/format.h>
@@ -105,7 +105,7 @@ struct Recorded {
   std::string disturbance;
   int threads;
   std::vector<Repetition> repetitions;
-  std::vector<bool> is_disturbed;  // whether another program is known to have run meanwhile
+  std::vector<bool> is_disturbed;  // true if another program is known to have run meanwhile
 };
 
 std::vector<Recorded> recorded() {
@@ -140,20 +140,19 @@ std::vector<Repetition> part(const std::vector<Repetition>& all, std::size_t fir
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-// One of the numbers, which so much of them does not exceed.
+// Returns the quantile of the numbers.
 double quantile(std::vector<double> numbers, double share) {
   std::sort(numbers.begin(), numbers.end());
   return numbers[static_cast<std::size_t>(share * static_cast<double>(numbers.size() - 1))];
 }
 
-// What the rule makes of the runs of one kind of work on so many threads. Times are divided by that
-// of a call that nothing disturbs: one in twenty repetitions is as fast.
+// The rule's results for the runs of one kind of work on one number of threads. Times are divided
+// by that of an undisturbed call, the 5 % quantile of the repetitions.
 struct Findings {
   int disturbed = 0, let_through = 0;
-  int slow = 0, slow_let_through = 0;  // of the disturbed ones, those that it cost 10 % and more
-  int fast = 0, fast_dropped = 0;      // of all, those that lost less
-  // Of measurements of 20 repetitions, as somebody makes them: medians over those that are quiet,
-  // and over all.
+  int slow = 0, slow_let_through = 0;  // the disturbed repetitions that lost 10 % or more
+  int fast = 0, fast_dropped = 0;      // all repetitions that lost less
+  // Medians of simulated measurements of 20 repetitions: over the quiet repetitions and over all.
   std::vector<double> quiet_medians, all_medians;
 
   void add(const Recorded& run, double undisturbed) {
@@ -189,7 +188,7 @@ struct Findings {
   }
 };
 
-// Where eight of ten medians lie.
+// Returns the range of the middle eight of ten medians.
 std::string range_of(const std::vector<double>& medians) {
   return fmt::format("{:.2f} to {:.2f}", quantile(medians, 0.1), quantile(medians, 0.9));
 }
@@ -219,7 +218,7 @@ std::string text_of(const Findings& found) {
       range_of(found.quiet_medians), range_of(found.all_medians));
 }
 
-// docs/performance.md has these figures.
+// docs/performance.md contains these numbers.
 TEST(BenchStatistics, TellsRecordedRepetitionsApart) {
   const std::map<std::string, std::string> expected{
       {"long, 1 thread",

@@ -1,4 +1,4 @@
-// How the comparisons of `heed compare` share its command line.
+// The command line that the comparisons of `heed compare` share.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>

@@ -32,7 +32,7 @@ using testing_support::run_command;
 using testing_support::TemporaryFolder;
 using Arguments = std::vector<std::string>;
 
-// Small sizes, unless `more` says otherwise.
+// Returns small sizes, which `more` may replace.
 Arguments tiny_masks(const Arguments& more) {
   Arguments arguments{"compare", "masks"};
   for (const auto& [name, value] : std::map<std::string, std::string>{{"--context", "16"},
@@ -88,7 +88,7 @@ TEST(AttentionKinds, CountVisiblePairs) {
                    static_cast<double>(seen) / static_cast<double>(causal));
 }
 
-// What is timed does not see the future, and sees all of it that the kind allows.
+// The timed call hides the future and shows everything else that the kind allows.
 TEST(AttentionKinds, AreCausal) {
   const Shape shape{1, 2, 40, 8};
   const Tensor<float> query = normal<float>(shape, 1);
@@ -152,7 +152,7 @@ TEST(CompareMasks, TheSameSeedsGiveTheSameNumbers) {
   EXPECT_EQ(learned(), learned());
 }
 
-// A window that ends before the symbols learns nothing of them; one that reaches them copies.
+// A window that ends before the symbols learns nothing about them; one that reaches them copies.
 TEST(CompareMasks, AWindowFailsBeyondItsReach) {
   const CommandResult result = run_command(tiny_masks(
       {"--kinds", "full", "--d-model", "32", "--seeds", "1", "--reach-steps", "150", "--json"}));

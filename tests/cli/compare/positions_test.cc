@@ -1,5 +1,5 @@
-// heed compare positions, in tiny: every kind is trained and measured, and where positions end that
-// is shown instead of a number.
+// heed compare positions with tiny models: every kind is trained and measured, and a length beyond
+// the positions is marked as missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using testing_support::run_command;
 using testing_support::TemporaryFolder;
 using Arguments = std::vector<std::string>;
 
-// Small sizes, unless `more` says otherwise.
+// Returns small sizes, which `more` may replace.
 Arguments tiny(const Arguments& more) {
   Arguments arguments{"compare", "positions"};
   for (const auto& [name, value] : std::map<std::string, std::string>{{"--context", "8"},
@@ -63,7 +63,7 @@ std::vector<std::int64_t> measured_lengths(const json& scores) {
   return lengths;
 }
 
-// What each kind has more than none has, in two heads of four dimensions in one layer.
+// Expects the additional parameters of each kind, for two heads of four dimensions in one layer.
 void expect_parameters_of_each_kind(const json& comparison) {
   const auto added = [&](const char* member) {
     std::map<std::string, std::int64_t> counts;
@@ -116,7 +116,7 @@ TEST(ComparePositions, TheSameSeedsGiveTheSameNumbers) {
   EXPECT_THAT(once.out, HasSubstr("\n| rotary | "));
 }
 
-// A model that copies nothing but what it was told learns where to look.
+// A model that has to copy learns where to look.
 TEST(ComparePositions, CopyingIsLearned) {
   const json comparison =
       json::parse(run_command(tiny({"--positions", "shaw", "--d-model", "32", "--layers", "2",
@@ -161,14 +161,14 @@ TEST(ComparePositions, NamesWhatIsWrong) {
 TEST(ComparePositions, CtrlCEndsIt) {
   const TemporaryFolder folder;
   Child child(tiny({"--copy-steps", "1000000", "--out", folder / "x.svg"}));
-  child.wait_for("seed 0");  // the text of the first kind is learned
+  child.wait_for("seed 0");  // the text of the first kind has been learned
   child.send(SIGINT);
   EXPECT_EQ(child.finish().exit_code, 130);
   EXPECT_EQ(folder.num_files(), 0U);
 }
 
-// A kind whose loss and symbol accuracy at two lengths are these; none at the second where
-// negative.
+// Returns a result with these losses and symbol accuracies at two lengths; negative values mean
+// that the second length is missing.
 PositionsResult result_of(const std::string& positions, double short_loss, double long_loss,
                           double short_copy, double long_copy) {
   const auto scores = [](double first, double last) -> std::vector<ScoreAtLength> {

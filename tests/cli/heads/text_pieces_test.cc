@@ -26,7 +26,7 @@ TEST(TextPieces, WhiteSpaceAroundParagraphsIsLeftOut) {
   EXPECT_THAT(text_pieces("aa\r\n\r\nbb\r\n", 1, 9), ElementsAre("aa", "bb"));
 }
 
-// A reader that looked through the rest of the text for each paragraph would take minutes.
+// A reader that searched the rest of the text for each paragraph would take minutes.
 TEST(TextPieces, TakeATimeThatGrowsAsTheTextDoes) {
   const std::size_t count = 3'000'000;
   EXPECT_THAT(text_pieces(std::string(count, '\n') + "a", 1, 9), ElementsAre("a"));

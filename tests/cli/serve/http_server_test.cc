@@ -25,11 +25,11 @@ using testing::ThrowsMessage;
 
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-// A client that is as rude as the test wants it to be.
+// A client that may violate the protocol.
 class Client {
  public:
   explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    // Little fits between the server and a client that does not read.
+    // A small buffer between the server and a client that does not read.
     const int bytes = 4096;
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     sockaddr_in address{};
@@ -39,7 +39,7 @@ class Client {
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   }
 
-  // Whether the connection still takes bytes.
+  // Sends bytes; returns false once the connection is closed.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -49,7 +49,7 @@ class Client {
     return true;
   }
 
-  // Everything until the server ends the connection.
+  // Reads until the server ends the connection.
   std::string read() {
     std::string text;
     char buffer[4096];
@@ -68,7 +68,7 @@ class Client {
   io::FileDescriptor socket_;
 };
 
-// Serves until it is destroyed; the answer is the request's target, then `filling`.
+// Serves until destroyed. The answer is the request's target and `filling`.
 class RunningServer {
  public:
   explicit RunningServer(const ConnectionTimes& times, std::size_t filling = 0)
@@ -151,7 +151,7 @@ TEST(HttpServer, WhatTheHandlerThrowsIsAnAnswer) {
   EXPECT_THAT(server.ask(kGet), StartsWith("HTTP/1.1 200"));
 }
 
-// As many as there are places, none of which ever gets further.
+// As many clients as connections, none of which proceeds.
 TEST(HttpServer, SlowClientsHoldUpNobody) {
   RunningServer server(kPatient);
   std::vector<Client> slow;
@@ -179,7 +179,7 @@ TEST(HttpServer, AnswersThatNobodyTakesAreDropped) {
   RunningServer server({10min, 100ms, 100ms}, kBytes);
   Client client(server.port());
   client.send(kGet);
-  // Others are answered; whether all of it gets through in time depends on the machine.
+  // Other clients are answered; whether all bytes pass in time depends on the machine.
   EXPECT_EQ(server.ask(kGet).substr(0, 12), "HTTP/1.1 200");
   while (client.send("x")) std::this_thread::sleep_for(1ms);
   EXPECT_THAT(client.read().size(), testing::Lt(kBytes));
@@ -219,7 +219,7 @@ TEST(HttpServer, StoppingDropsRequestsAndFinishesAnswers) {
   EXPECT_THAT(half.read(), IsEmpty());
 }
 
-// What is answered, in order. The first expensive answer is not ready until hurry() is called.
+// Records the order of answers. The first expensive answer waits until hurry() is called.
 class Kitchen {
  public:
   HttpService service() {
@@ -291,7 +291,7 @@ TEST(HttpServer, SaysWhereItCannotListen) {
       },
       ThrowsMessage<IoError>(HasSubstr(
           "cannot listen at http://127.0.0.1:" + std::to_string(first.port()) + "/: the address")));
-  EXPECT_THROW(HttpServer({"203.0.113.1", 0}, {}), IoError);  // nobody's address
+  EXPECT_THROW(HttpServer({"203.0.113.1", 0}, {}), IoError);  // an address that no machine has
   EXPECT_THROW(HttpServer({"", 0}, {}), IoError);
   EXPECT_EQ(url_of({"::1", 80}), "http://[::1]:80/");
 }

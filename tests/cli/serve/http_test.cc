@@ -12,7 +12,7 @@ using testing::StartsWith;
 
 constexpr const char* kHead = "POST /api?x HTTP/1.1\r\nHost: here:1\r\nContent-Length: 4\r\n\r\n";
 
-// The status with which a request is refused, 0 where it is not whole, kOk where it is.
+// Returns the status with which a request is refused, 0 if it is incomplete, kOk if it is complete.
 int status_of(std::string_view bytes) {
   RequestReader reader;
   if (!reader.take(bytes)) return 0;
