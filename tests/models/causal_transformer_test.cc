@@ -1,4 +1,4 @@
-// A model that remembers what it has read writes what it writes when it reads all of it again.
+// A model that keeps its past writes the tokens that it writes when it reads all of the text again.
 #include "heed/models/causal_transformer.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(CausalTransformer, ContinuesWhatItHasRead) {
   }
 }
 
-// Two layers, two heads of eight dimensions.
+// A model of two layers and two heads of eight dimensions.
 TEST(CausalTransformer, TablesOfPositionsAreParameters) {
   const std::int64_t without = CausalTransformer(sizes("none")).num_parameters();
   const std::map<std::string, std::int64_t> more{
@@ -82,7 +82,7 @@ TEST(CausalTransformer, SeesWhatItsMaskShows) {
                 1e-5)
           << mask << ' ' << i;
     }
-    // Each later token sees the first one, or does not.
+    // The mask determines which later tokens see the first one.
     const nn::Variable<> changed = model.forward({other.data(), {1, 10}});
     const Mask shown = causal() & parse_mask(settings.mask);
     const auto allowed = materialize_allow(shown, {1, 2, 10, 10});
@@ -96,7 +96,7 @@ TEST(CausalTransformer, SeesWhatItsMaskShows) {
   }
 }
 
-// The likeliest tokens, as a model finds them that reads the last `seen` again for each.
+// Returns the most likely tokens of a model that reads the last `seen` tokens again for each token.
 TEST(LanguageModel, WritesWhatItWouldWithoutMemory) {
   const nn::NoGrad no_grad;
   for (const std::string& positions : position_names()) {
@@ -197,7 +197,7 @@ TEST(TextWriter, GivesItsPagesBack) {
     TextWriter writer(model, prompt, kContext, model.make_past(pool));
     return nn::beam_search(writer, {.beam = beam, .max_len = 30}).size();
   };
-  EXPECT_EQ(write(3), 3);  // a page of each layer for each text
+  EXPECT_EQ(write(3), 3);  // one page per layer and text
   EXPECT_EQ(pool.free_pages(), 6);
   EXPECT_THROW(write(4), OutOfPages);
   EXPECT_EQ(pool.free_pages(), 6);

@@ -1,4 +1,4 @@
-// A model of characters from its file, and what is wrong with files that are none.
+// Character models read from files, and the errors of invalid files.
 #include "heed/models/character_model.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ CausalConfig config() {
       .vocab_size = 3, .context = 8, .layers = 1, .d_model = 8, .heads = 2, .positions = "learned"};
 }
 
-// A file of a model with these settings beside its parameters.
+// Returns a file of a model with these settings besides its parameters.
 std::string saved(const TemporaryFolder& folder, const std::string& settings) {
   set_seed(1);
   CausalTransformer model(config());
@@ -75,7 +75,7 @@ TEST(CharacterModel, FilesThatDoNotFitAreNamed) {
   expect_refused("[]", "does not hold the settings of a model of heed");
 }
 
-// A program knows members, a user of the command options.
+// A program uses member names, a user of the command option names.
 TEST(CausalConfig, ErrorsNameMembersOrOptions) {
   CausalConfig wrong = config();
   wrong.d_model = 0;

@@ -83,7 +83,7 @@ TEST(ToFloat, OfBlocks) {
   EXPECT_EQ(q4_0[32], 0.0F);
   EXPECT_TRUE(std::signbit(q4_0[32]));  // −1 · 0
   EXPECT_EQ(q4_0[63], -1.0F);
-  // The product is exact, the sum is rounded once.
+  // The product is exact; the sum is rounded once.
   const auto q4_1 = floats(WeightType::kQ4_1, {32}, half(0.1F) + half(1000) + nibbles(3, 7));
   EXPECT_EQ(q4_1[0], static_cast<float>(double{Float16(0.1F)} * 3 + 1000));
   EXPECT_EQ(q4_1[16], static_cast<float>(double{Float16(0.1F)} * 7 + 1000));

@@ -1,4 +1,4 @@
-// Tables of functions that threads choose at the same time.
+// Tables of functions that threads select at the same time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 namespace heed { namespace {
 
-// What the first call of each kind chooses, while all of them are made at once.
+// Returns the selections of the first call of each kind, all made at once.
 std::vector<std::string> first_choices() {
   const std::vector<std::function<std::string()>> calls{
       [] { return std::string(vectors_in_use()); },
@@ -37,7 +37,7 @@ std::vector<std::string> first_choices() {
   return choices;
 }
 
-// 0 where all chose the best, in a process that has chosen nothing before.
+// Exits with 0 if all calls select the best, in a process that has selected nothing before.
 [[noreturn]] void choose_and_exit() {
   const std::vector<std::string> choices = first_choices();
   const std::string best = models::supported_weight_kernels().front()->name;
@@ -50,7 +50,7 @@ std::vector<std::string> first_choices() {
 TEST(FirstCalls, AllFindTheBestTableAtTheSameTime) {
   if (std::getenv("HEED_TARGET") != nullptr) GTEST_SKIP() << "another one is asked for";
   if (models::supported_weight_kernels().size() == 1) GTEST_SKIP() << "there is one only";
-  // Each begins in a program of its own.
+  // Each death test starts a new program.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (int i = 0; i < 6; ++i) EXPECT_EXIT(choose_and_exit(), testing::ExitedWithCode(0), "");
 }

@@ -30,7 +30,7 @@ using testing_support::TinyModel;
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// How often each token is chosen.
+// Returns how often each token is chosen.
 std::map<std::int64_t, int> counts(std::span<const float> logits,
                                    const models::Sampling& sampling) {
   TorchGenerator random(1);
@@ -56,7 +56,7 @@ TEST(ChooseToken, DrawsByTheSoftmax) {
 
 TEST(ChooseToken, TemperatureDividesTheLogits) {
   const std::vector<float> logits{0, std::log(2.0F)};
-  // Probabilities 1/5 and 4/5: logits are doubled.
+  // The probabilities are 1/5 and 4/5, because the temperature doubles the logits.
   EXPECT_NEAR(counts(logits, {.temperature = 0.5}).at(0), 800, 130);
 }
 
@@ -70,7 +70,7 @@ TEST(ChooseToken, TopKAndTopPKeepTheLikeliest) {
   EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.95}).size(), 4U);
 }
 
-// All candidates sorted, the likeliest first; those that are left out dropped; then one pass.
+// Sorts all candidates, the most likely first, drops the excluded ones, and draws in one pass.
 std::int64_t chosen_plainly(const std::vector<float>& logits, const models::Sampling& sampling,
                             double drawn) {
   std::vector<std::pair<double, std::int64_t>> candidates;
@@ -175,7 +175,7 @@ TEST_F(Generation, ShowsTheTextAsItComesAndStopsWhereItIsTold) {
   EXPECT_EQ(once.ids.size(), 1U);
 }
 
-// 40 tokens, among them bytes, as of models made with SentencePiece.
+// Returns a tokenizer of 40 tokens, some of them bytes, like those of SentencePiece.
 std::string fallback_tokenizer(std::size_t num_tokens = 40) {
   std::string json = R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true}],
       "decoder": {"type": "Sequence", "decoders": [
@@ -215,7 +215,7 @@ TEST_F(Generation, TheTextIsThatOfAllTokensAfterThePrompts) {
   }
 }
 
-// However tokens cut them.
+// Independent of how tokens split the stop texts.
 TEST_F(Generation, StopTextsAreFoundAcrossTokens) {
   files_.write("tokenizer.json", fallback_tokenizer());
   const models::Model model = models::load(files_.folder());
@@ -230,7 +230,8 @@ TEST_F(Generation, StopTextsAreFoundAcrossTokens) {
                 whole.substr(0, whole.find(options.stop[1])));
     }
   }
-  // Of two that begin at different places the one that is complete first ends the text.
+  // Of two stop texts that begin at different positions, the one that is complete first ends the
+  // text.
   options.stop = {whole.substr(2, 9), whole.substr(4, 2)};
   EXPECT_EQ(joined_pieces(model, prompt, options), whole.substr(0, whole.find(options.stop[1])));
 }
@@ -247,7 +248,7 @@ TEST_F(Generation, TokensThatTheTokenizerLacksStandForNoText) {
   EXPECT_EQ("b" + text.text, model.tokenizer().decode(known));
 }
 
-// Asks to stop when it was looked at so often.
+// Requests cancellation after a number of polls.
 class StopAt final : public Cancellation {
  public:
   explicit StopAt(int poll) : left_(poll) {}

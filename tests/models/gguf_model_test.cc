@@ -1,4 +1,4 @@
-// Models of GGUF files beside the same weights in a folder.
+// Models read from GGUF files compared with the same weights in a folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ constexpr double kLow = 1;
 constexpr double kHigh = 4;
 constexpr std::int64_t kOriginal = 16;
 
-// A small Llama in a folder whose frequencies are scaled as Llama 3's.
+// Writes a folder of a small Llama with the scaled frequencies of Llama 3.
 void write_scaling(const TinyModel& files) {
   nlohmann::json config = nlohmann::json::parse(files.read("config.json"));
   config["rms_norm_eps"] = 1e-5;
@@ -51,7 +51,7 @@ void write_scaling(const TinyModel& files) {
   files.write("config.json", config.dump());
 }
 
-// The factors that conversions to GGUF write for it, by wavelengths.
+// Returns the factors that conversions to GGUF write for it, by wavelength.
 std::vector<float> llama3_divisors() {
   std::vector<float> divisors;
   for (std::int64_t i = 0; i < kHeadDim / 2; ++i) {
@@ -88,8 +88,8 @@ std::string gguf_name(std::string name) {
   return name;
 }
 
-// Rows of query and key as files of the architecture "llama" have them: of each head those of a
-// pair beside each other.
+// Returns the rows of query and key in the order of the GGUF architecture "llama": the two rows of
+// a rotary pair are adjacent within each head.
 Tensor<float> with_neighbours(const Tensor<float>& halves) {
   Tensor<float> rows(halves.shape());
   for (std::int64_t row = 0; row < halves.extent(0); ++row) {
@@ -135,7 +135,7 @@ void add_tokenizer(GgufBuilder& file) {
            gguf_array(testing_support::kText, 1, gguf_text("A B")));
 }
 
-// The weights of the folder as a GGUF file of the architecture "llama".
+// Returns the weights of the folder as a GGUF file of the architecture "llama".
 GgufBuilder converted_to_gguf(const TinyModel& files) {
   GgufBuilder file;
   file.add("general.architecture", testing_support::kText, gguf_text("llama"));
@@ -202,7 +202,7 @@ TEST_F(GgufModels, DivisorsThatMeanNothingAreRefused) {
   expect_refused({NAN, 1}, "holds nan, expected positive numbers");
 }
 
-// What a file says beside its weights: sizes and kinds in keys, of every type.
+// Keys besides weights: sizes and kinds, of every type.
 TEST_F(GgufModels, KeysThatAreNotReadAreRefused) {
   const auto refused = [&](const std::string& key, std::uint32_t type, const std::string& value,
                            const std::string& problem) {

@@ -1,4 +1,4 @@
-// What is said of paths at which no model lies that heed opens, and of folders that lack a file.
+// The errors for paths without a model that heed opens, and for folders that lack a file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::TinyModel;
 
-// By its name, and with words that say what it is or what to do.
+// Expects an error with the path and words that say what it is or what to do.
 void expect_refused(const fs::path& path, const char* words) {
   EXPECT_THAT([&] { models::load(path); },
               ThrowsMessage<IoError>(AllOf(HasSubstr(path.filename().string()), HasSubstr(words))));

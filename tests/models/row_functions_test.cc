@@ -20,7 +20,7 @@ std::vector<float> wide_numbers() {
   return numbers;
 }
 
-// The largest |f(x) − expected(x)| / max(1, |x|).
+// Returns the largest |f(x) − expected(x)| / max(1, |x|).
 template <class F>
 double largest_error(void (*f)(float*, std::int64_t), F expected) {
   const std::vector<float> x = wide_numbers();

@@ -34,7 +34,7 @@ using testing_support::same_bits;
 constexpr WeightType kTypes[] = {WeightType::kFloat32, WeightType::kFloat16, WeightType::kBFloat16,
                                  WeightType::kQ8_0,    WeightType::kQ4_0,    WeightType::kQ4_1};
 
-// Weights of a type as bytes that are not aligned, and the floats that they stand for.
+// Weights of a type as unaligned bytes, and the floats that they represent.
 class Weights {
  public:
   Weights(WeightType type, std::int64_t rows, std::int64_t columns)
@@ -80,7 +80,7 @@ class Weights {
       default:
         break;
     }
-    // As quantising leaves them: a minimum below zero where there is one.
+    // Blocks as quantisation produces them: a minimum below zero, if the type has one.
     const float scale = 0.1F + std::abs(normal(random_)) * 0.1F;
     std::byte* next = put(at, Float16(type == WeightType::kQ4_0 ? -scale : scale).bits());
     if (type == WeightType::kQ4_1) next = put(next, Float16(-7.5F * scale).bits());
@@ -110,7 +110,7 @@ Tensor<Real> plain_product(FloatView x, const Tensor<float>& w) {
   return out;
 }
 
-// The root of the mean square of found − exact, and the largest result.
+// The root mean square of found − exact, and the largest result.
 struct Distance {
   double error = 0;
   double largest = 0;
@@ -126,7 +126,7 @@ Distance distance(FloatView found, DoubleView exact) {
   return result;
 }
 
-// Calls use(rows) with the rows as products want them.
+// Calls use(rows) with the rows in the layout of products.
 template <class Use>
 void with_groups(const WeightRows& w, const Use& use) {
   if (!wants_groups(w.type)) return use(w);
@@ -145,7 +145,7 @@ Tensor<float> product(const WeightKernels& kernels, const WeightRows& w, FloatVi
 
 class WeightProduct : public testing::TestWithParam<const WeightKernels*> {
  protected:
-  // For the first n of 65 rows, where n is 1 to 65.
+  // Checks the first n of 65 rows for n = 1 to 65.
   static void expect_accurate(WeightType type, std::int64_t rows, std::int64_t columns) {
     const Weights weights(type, rows, columns);
     const Tensor<float> x = normal<float>({65, columns}, 2);
@@ -156,7 +156,7 @@ class WeightProduct : public testing::TestWithParam<const WeightKernels*> {
       const auto some = [n](const auto& tensor) { return tensor.view().slice(0, 0, n); };
       const Distance expected = distance(some(plain), some(exact));
       const auto found = product(*GetParam(), weights.rows(), some(x));
-      // The plain loop may be lucky: two roundings of the largest result are always allowed.
+      // A plain loop may be lucky: two roundings of the largest result are always allowed.
       EXPECT_LE(distance(found, some(exact)).error,
                 std::max(2 * expected.error, expected.largest * 0x1p-23))
           << to_string(type) << " [" << rows << ", " << columns << "], n " << n;
@@ -193,7 +193,7 @@ TEST_P(WeightProduct, HasTheSameBitsForAnyThreadsAndInputsBeside) {
       set_num_threads(0);
       EXPECT_TRUE(same_bits(results[0], results[1])) << to_string(type) << ' ' << n;
       EXPECT_TRUE(same_bits(results[0], results[2])) << to_string(type) << ' ' << n;
-      // As few rows or as many, beside none of the others.
+      // Compares a small or a large group of rows with the same rows of the whole product.
       const std::int64_t count = n > kFewInputRows ? kFewInputRows + 1 : 1;
       for (std::int64_t i = 0; i + count <= n; ++i) {
         const auto alone = product(*GetParam(), weights.rows(), x.view().slice(0, i, i + count));
@@ -204,7 +204,7 @@ TEST_P(WeightProduct, HasTheSameBitsForAnyThreadsAndInputsBeside) {
   }
 }
 
-// More rows than are multiplied with one panel of weights after the other.
+// More rows than are multiplied by the panels of weights at a time.
 TEST_P(WeightProduct, OfVeryManyRowsIsThatOfEach) {
   const Weights weights(WeightType::kQ8_0, 50, 64);
   const Tensor<float> x = normal<float>({1030, 64}, 9);
@@ -215,7 +215,7 @@ TEST_P(WeightProduct, OfVeryManyRowsIsThatOfEach) {
   }
 }
 
-// Rows from the middle of a group on have the bits that they have among all.
+// Rows from the middle of a group have the bits that they have among all.
 TEST_P(WeightProduct, OfSomeRowsOfWeightsIsPartOfAll) {
   for (const WeightType type : kTypes) {
     const Weights weights(type, 61, 96);
@@ -288,7 +288,7 @@ TEST_P(WeightProduct, DecodesEveryFloat16) {
   }
 }
 
-// Whatever a block holds behind its scale does not reach the result as a number of its own.
+// A block's bytes after its scale never act as a NaN.
 TEST_P(WeightProduct, TakesBytesThatLookLikeNaN) {
   for (const WeightType type : {WeightType::kQ8_0, WeightType::kQ4_0, WeightType::kQ4_1}) {
     std::string block(static_cast<std::size_t>(format_of(type).block_bytes), '\x7F');

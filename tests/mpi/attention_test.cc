@@ -1,4 +1,4 @@
-// Attention of tokens divided among processes, beside one process.
+// Attention of tokens divided among processes, compared with one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST_F(MpiAttention, HasTheBitsOfOneProcess) {
   }
 }
 
-// 30 key heads divide by each number of ranks that is tried.
+// 30 key heads are divisible by each tested number of ranks.
 TEST_F(MpiAttention, HasThemByHeads) {
   const Operands<float> in({1100, 1100, 1, 30});
   const AttentionOptions options{.mask = causal()};

@@ -1,4 +1,4 @@
-// Ends in the way that its argument names, for endings.py: some ranks throw where others wait for
+// Ends in the way that its argument names, for endings.py: some ranks throw while others wait for
 // them.
 #include <chrono>
 #include <cstdio>
@@ -36,8 +36,8 @@ void end(heed::Communicator& ranks, const std::string& how) {
   }
 }
 
-// The exit code of a rank. What it caught is printed before the session ends, which ranks do
-// together: mpirun kills all others as soon as one has failed.
+// Runs a rank and returns its exit code. The caught exception is printed before the session ends,
+// which all ranks do together, because mpirun kills the others once one has failed.
 int run(heed::MpiSession& mpi, const std::string& how) {
   try {
     mpi.run([&](heed::Communicator& ranks) { end(ranks, how); });

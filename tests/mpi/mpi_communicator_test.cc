@@ -32,7 +32,8 @@ TEST(MpiCommunicator, KeepsTheContract) {
 
 TEST(MpiCommunicator, KeepsTheContractInPieces) {
   {
-    MpiCommunicator ranks(MPI_COMM_WORLD, {.piece_bytes = 40'000});  // 280,000 are seven
+    MpiCommunicator ranks(MPI_COMM_WORLD,
+                          {.piece_bytes = 40'000});  // 280,000 bytes are seven pieces
     check_contract(ranks);
   }
   for (const std::size_t bytes : {60, 400}) {
@@ -80,7 +81,7 @@ TEST(MpiCommunicator, RefusesWrongArguments) {
 }
 
 TEST(MpiCommunicator, AReceiverIsToldOfAnotherLength) {
-  // In pieces: more of them than expected, fewer, and another last one.
+  // Messages in pieces: more of them than expected, fewer, and a different last one.
   for (const std::size_t sent : {3, 16, 17, 40}) {
     MpiCommunicator ranks(MPI_COMM_WORLD, {.piece_bytes = 32});
     if (ranks.rank() == 0 && ranks.size() > 1) {
@@ -169,7 +170,7 @@ int main(int argc, char** argv) {
   heed::session = &mpi;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  // One rank tells of what passes; each of what fails, as its exit code.
+  // Only rank 0 reports passed tests; each rank reports failures by its exit code.
   if (rank != 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     class Failures : public testing::EmptyTestEventListener {

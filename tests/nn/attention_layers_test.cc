@@ -98,7 +98,7 @@ TEST(AttentionLayers, HaveGradients) {
             kGradientTolerance);
 }
 
-// The weights that a layer returns are those its output is made of: out = weights · value.
+// The returned weights are those that the output uses: out = weights · value.
 TEST(AttentionLayers, ReturnWeightsAfterDropout) {
   const Variable<double> query(normal<double>({2, 3, 5, 4}, 1));
   const Variable<double> key(normal<double>({2, 3, 7, 4}, 2));
@@ -201,7 +201,7 @@ TEST(AttentionLayers, AProjectedSourceIsTheSameSource) {
       ThrowsMessage<InvalidArgument>(HasSubstr("has not been projected by this layer")));
 }
 
-// Every term that a layer can have, alone and together.
+// Returns every term of a layer, alone and together.
 std::vector<AttentionConfig> with_terms() {
   const AttentionConfig separate{.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2};
   AttentionConfig fused = fused_projection(8, 4, 0);
@@ -254,7 +254,7 @@ TEST(AttentionLayers, LearnRelativePositions) {
   EXPECT_LE(gradient_error(inputs, [&] { return layer.forward(x).out; }), kGradientTolerance);
 }
 
-// The terms of a layer are the options of the operator.
+// The terms of a layer equal the options of the operator.
 TEST(AttentionLayers, WithTermsAreTheOperatorWithOptions) {
   const Variable<double> x = normal_variable({2, 5, 8}, 1);
   MultiHeadAttention<double> layer(
@@ -292,7 +292,7 @@ TEST(AttentionLayers, WithTermsAreTheOperatorWithOptions) {
             1e-14);
 }
 
-// Fewer key heads are as many that repeat.
+// Fewer key heads equal repeated key heads.
 TEST(AttentionLayers, ShareKeyHeads) {
   MultiHeadAttention<double> grouped({.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2});
   MultiHeadAttention<double> all({.embed_dim = 8, .num_heads = 4});
@@ -327,7 +327,7 @@ TEST(AttentionLayers, ShareKeyHeads) {
   EXPECT_EQ(MultiHeadAttention<>(fused).parameters()[0].shape(), (Shape{8 + 2 * 2, 8}));
 }
 
-// A query at position t attends as the t-th of a longer sequence does.
+// A query at position t attends as the t-th query of a longer sequence.
 TEST(AttentionLayers, KnowWhereQueriesStand) {
   MultiHeadAttention<double> layer({.embed_dim = 8,
                                     .num_heads = 2,
@@ -350,7 +350,7 @@ TEST(AttentionLayers, KeepConstantsOutOfTheirState) {
   EXPECT_EQ(names(MultiHeadAttention<>(config)), names(plain));
 }
 
-// As where forward() of a model makes them: the tensors end before backward() looks at them.
+// As in a model whose forward() makes them: the tensors end before backward() reads them.
 TEST(AttentionLayers, OwnTheTermsOfACall) {
   MultiHeadAttention<double> layer(separate_projections(8, 2));
   auto inputs = layer.parameters();
@@ -366,9 +366,9 @@ TEST(AttentionLayers, OwnTheTermsOfACall) {
             kGradientTolerance);
 }
 
-// In units of the input's size. A graph keeps the projection, which is three, what was attended and
-// the output; forward needs no more on the way. Backward puts gradients in place when nothing needs
-// the projection any more.
+// The memory in units of the input's size. A graph keeps the projection (3), the attention output
+// and the output; forward() needs no more. Backward puts gradients into the projection's memory
+// when nothing needs it any more.
 TEST(AttentionLayers, CopyNothingToSplitOrMergeHeads) {
   set_num_threads(1);  // each has memory of its own
   MultiHeadAttention<> layer(fused_projection(256, 8, 0));

@@ -43,7 +43,7 @@ TEST(AttentionObserver, SeesWhatEveryLayerAttendsWith) {
     EXPECT_NEAR(cross.heads[i].vertical, of_weights.heads[i].vertical, 1e-6);
     EXPECT_EQ(cross.heads[i].padding, 0);
   }
-  // Nobody looks on any more.
+  // There is no observer any more.
   model.forward(src, tgt);
   EXPECT_EQ(layers.size(), 2U);
 }
@@ -62,7 +62,7 @@ TEST(AttentionObserver, IsShownTheMaskOfTheLayerToo) {
   EXPECT_EQ(calls, 1);
 }
 
-// What is shown is all that diagnostics need to find the weights that the layer attends with.
+// The observer receives everything that diagnostics need to recompute the layer's weights.
 TEST(AttentionObserver, IsShownTheTermsOfTheLayer) {
   set_seed(0);
   MultiHeadAttention<> layer({.embed_dim = 8,

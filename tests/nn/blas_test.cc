@@ -21,8 +21,8 @@ namespace heed { namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// Whole numbers in [−8, 8], different for each seed: their products and sums are exact in float,
-/// so results can be compared for equality whatever the order of summation.
+/// Returns integers in [−8, 8], drawn from the seed. Their products and sums are exact in float, so
+/// that results are equal in any order of summation.
 template <class T>
 Tensor<T> whole_numbers(const Shape& shape, std::uint32_t seed) {
   Tensor<T> tensor(shape);
@@ -34,7 +34,7 @@ Tensor<T> whole_numbers(const Shape& shape, std::uint32_t seed) {
   return tensor;
 }
 
-/// alpha · a · b + beta · out, as the definition says.
+/// Returns alpha · a · b + beta · out by the definition.
 template <class T>
 Tensor<T> plain_product(TensorView<const T> a, TensorView<const T> b, TensorView<const T> out,
                         ProductScale<T> scale) {
@@ -57,7 +57,7 @@ void expect_equal(TensorView<const T> found, TensorView<const T> expected) {
   }
 }
 
-/// The ways in which a matrix of `rows` by `columns` can lie in memory.
+/// The memory layouts of a matrix of `rows` by `columns`.
 template <class T>
 struct Storage {
   Tensor<T> memory;
@@ -156,7 +156,7 @@ TYPED_TEST(Matmul, DefinesEmptySizes) {
 
 TYPED_TEST(Matmul, GivesTheSameBitsOnAnyNumberOfThreads) {
   using T = TypeParam;
-  // Large enough to be divided, by rows and by columns.
+  // Large enough to be divided by rows and by columns.
   for (const auto& [m, n] : std::vector<std::array<std::int64_t, 2>>{{515, 270}, {270, 515}}) {
     Tensor<T> a(Shape{m, 130});
     Tensor<T> b(Shape{130, n});
@@ -175,7 +175,7 @@ TYPED_TEST(Matmul, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// By rows or by columns: each block is what the product of that part alone is.
+// Divided by rows or by columns, each block equals the product of its part.
 TYPED_TEST(Matmul, DividesLargeProducts) {
   using T = TypeParam;
   for (const auto& [m, n] : std::vector<std::array<std::int64_t, 2>>{{700, 200}, {200, 700}}) {
@@ -197,7 +197,7 @@ TYPED_TEST(Matmul, DividesLargeProducts) {
 TYPED_TEST(Matmul, IsRightWhenManyThreadsMultiplyAtOnce) {
   using T = TypeParam;
   constexpr int kThreads = 8;
-  constexpr int kProducts = 8000;  // short ones meet most often
+  constexpr int kProducts = 8000;  // concurrent short products collide most often
   std::atomic<int> wrong = 0;
   std::latch all_ready(kThreads);
   const auto multiply_and_compare = [&](std::uint32_t thread) {

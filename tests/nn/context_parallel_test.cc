@@ -1,5 +1,5 @@
-// Layers whose tokens are divided over ranks: what one process computes, and what cannot be
-// divided.
+// Layers whose tokens are divided over ranks: results equal to one process, and errors for what
+// cannot be divided.
 #include "heed/nn/context_parallel.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ using testing_support::max_difference;
 using testing_support::normal;
 
 constexpr std::int64_t kDividedLength = 2100;  // segments of 1024, 1024 and 52 tokens
-constexpr std::int64_t kShortLength = 1030;    // of 1024 and 6: a third rank has none
+constexpr std::int64_t kShortLength = 1030;    // segments of 1024 and 6: a third rank has none
 constexpr std::int64_t kDividedWidth = 12;
 
 TEST(ContextParallel, KnowsTheTokensOfARank) {
@@ -74,7 +74,7 @@ TEST(ContextParallel, KnowsTheTokensOfARank) {
   });
 }
 
-// A model of vectors [batch, length, kDividedWidth] whose parameters are those of a seed.
+// A model of vectors [batch, length, kDividedWidth] with parameters drawn from a seed.
 using ForwardPass = std::function<Variable<double>(const Variable<double>& x)>;
 struct MadeModel {
   std::shared_ptr<Module<double>> module;
@@ -82,7 +82,7 @@ struct MadeModel {
 };
 using MakeModel = std::function<MadeModel()>;
 
-// What all tokens give, and the gradients of Σ weights ∘ out: of x and then of each parameter.
+// The output of all tokens, and the gradients of Σ weights ∘ out by x and by each parameter.
 struct OutAndGrads {
   Tensor<double> out;
   std::vector<Tensor<double>> grads;
@@ -147,7 +147,7 @@ OutAndGrads compute_alone(const MakeModel& make, std::int64_t length) {
   return result;
 }
 
-// The sums of what the ranks give.
+// Returns the sums of the ranks' results.
 OutAndGrads compute_divided(const MakeModel& make, std::int64_t length, int size) {
   OutAndGrads sums = zero_sums(length, *make().module);
   std::mutex mutex;
@@ -257,7 +257,7 @@ TEST(ContextParallel, PositionLayersKnowTheWholeSequence) {
   expect_what_one_computes(learned, kShortLength, 3);
 }
 
-// Two layers of attention, and between them what is done to the gradient on its way back.
+// Two layers of attention, with a function between them that is called in the backward pass.
 class TwoAttentions : public Module<float> {
  public:
   TwoAttentions()

@@ -1,4 +1,4 @@
-// A layer that keeps keys and values gives what it gives to all positions at once.
+// A layer that keeps keys and values gives the outputs that it gives for all positions at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST(MultiHeadAttention, ContinuesWhatItHasSeen) {
   }
 }
 
-// Rows [begin, end) of a batch.
+// Returns rows [begin, end) of a batch.
 Variable<> rows_of(const Tensor<float>& x, std::int64_t begin, std::int64_t end) {
   return Variable<>(to_tensor(x.view().slice(0, begin, end)));
 }
@@ -96,8 +96,8 @@ TEST(MultiHeadAttention, ContinuesSeveralTextsSideBySide) {
     KvPool pool(cache);
     KvSequence past(pool);
     layer.continued(past, Variable<>(beginning), causal());
-    std::vector<KvSequence> forks;  // share the beginning
-    std::vector<KvSequence> apart;  // have it each
+    std::vector<KvSequence> forks;  // these share the prefix
+    std::vector<KvSequence> apart;  // these each have a copy
     std::vector<KvSequence> singly;
     for (std::int64_t i = 0; i < kTexts; ++i) {
       forks.push_back(past.fork());
@@ -111,7 +111,7 @@ TEST(MultiHeadAttention, ContinuesSeveralTextsSideBySide) {
       const Variable<> expected = layer.continued(apart, Variable<>(part), causal());
       EXPECT_TRUE(same_bits(to_tensor(out.value()), to_tensor(expected.value())));
       for (std::int64_t i = 0; i < kTexts; ++i) {
-        // Of another number of rows a projection's matrix product may round otherwise.
+        // A projection's matrix product may round differently for another number of rows.
         KvSequence& one = singly[static_cast<std::size_t>(i)];
         const Variable<> alone = layer.continued(one, rows_of(part, i, i + 1), causal());
         EXPECT_LT(
@@ -174,7 +174,7 @@ TEST(CausalAttention, ContinuesWhatItHasSeen) {
   EXPECT_EQ(past.length(), kLength);
 }
 
-// What a bounded past still keeps is enough to take back what was appended last.
+// A bounded past keeps enough positions to undo the last append.
 TEST(MultiHeadAttention, NothingIsAppendedToABoundedPastWhereContinuingFails) {
   MultiHeadAttention<> layer(kWidth, 4);
   KvSequence past = layer.make_past({.window = 3, .max_append = 2});

@@ -18,7 +18,7 @@ using testing_support::normal;
 using testing_support::same_bits;
 using testing_support::why_forks_hang;
 
-// The way back in a forked process: its loops are long enough to be divided.
+// The backward pass in a forked process, with loops long enough to be divided.
 TEST(ForkedTape, GoesBackwards) {
   if (why_forks_hang() != nullptr) GTEST_SKIP() << why_forks_hang();
   set_num_threads(6);

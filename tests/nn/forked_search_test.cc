@@ -1,5 +1,5 @@
-// Searches over a decoder that keeps keys and values find what they find over one that reads every
-// hypothesis anew for each token, and do less.
+// Searches over a decoder that keeps keys and values find the results of searches that read every
+// hypothesis again for each token, with less work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ constexpr std::int64_t kNever = 0;
 constexpr std::int64_t kLayers = 2;
 constexpr std::int64_t kHeads = 2;
 
-// Layers of causal attention that count the pairs of a query and a key which they look at.
+// Layers of causal attention that count the (query, key) pairs that they compute.
 class Decoder : public Module<> {
  public:
   explicit Decoder(bool has_rotary) {
@@ -47,7 +47,7 @@ class Decoder : public Module<> {
     eval();
   }
 
-  // ids [texts, length] to logits [texts, length, vocabulary]
+  // Maps ids [texts, length] to logits [texts, length, vocabulary].
   Variable<> forward(TensorView<const std::int64_t> ids) {
     Variable<> x = tokens_.forward(ids);
     for (auto* layer : layers_) x = x + layer->forward(x).out;
@@ -64,7 +64,7 @@ class Decoder : public Module<> {
   KvConfig cache(std::int64_t page_size) const {
     return {.num_kv_heads = kHeads, .head_dim = kEmbedDim / kHeads, .page_size = page_size};
   }
-  // Since it was asked last.
+  // Returns the pairs since the last call.
   std::int64_t pairs() { return pairs_.exchange(0); }
   std::string class_name() const override { return "Decoder"; }
 
@@ -82,13 +82,13 @@ Tensor<std::int64_t> side_by_side(const std::vector<Ids>& texts) {
   return {{count, static_cast<std::int64_t>(all.size()) / count}, all};
 }
 
-// Scores of what follows the last token; logits [texts, length, vocabulary].
+// Returns the scores of the token after the last; logits are [texts, length, vocabulary].
 NextScores<float> last_of(const Variable<>& logits) {
   const std::int64_t length = logits.extent(1);
   return {reshape(slice(logits, 1, length - 1, length), {logits.extent(0), kVocabulary}), {}};
 }
 
-// What both writers do with the texts that they write, and count of them.
+// The common part of both writers: the texts and the counts.
 class CountingWriter : public Writer<float> {
  public:
   CountingWriter(Decoder& decoder, const Ids& prompt) : decoder_(decoder), texts_{prompt} {}
@@ -108,7 +108,7 @@ class CountingWriter : public Writer<float> {
     return counted(read_last(targets, texts_));
   }
 
-  // Of each step: pairs of queries and keys, of all layers, and the length of each text.
+  // The work of one step: (query, key) pairs of all layers, and the length of each text.
   struct Work {
     std::int64_t pairs;
     std::int64_t length;
@@ -174,7 +174,7 @@ void expect_same(const std::vector<Hypothesis<float>>& found,
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].tokens, expected[i].tokens);
     EXPECT_EQ(found[i].is_complete, expected[i].is_complete);
-    // The projections' matrix products have other numbers of rows, and so may round otherwise.
+    // The projections' matrix products have other numbers of rows and may round differently.
     EXPECT_NEAR(found[i].log_probability, expected[i].log_probability, 1e-4);
     EXPECT_TRUE(found[i].alignment.empty());
   }
@@ -226,9 +226,9 @@ TEST(ForkedSearch, HasTheSameBitsOnPagesOfWhateverSize) {
   }
 }
 
-// With a cache a token costs each text a multiple of its length, which does not grow; without, at
-// least half the square. Kernels ask the mask for whole vectors of queries, so that the multiple is
-// not one of each layer and head.
+// With a cache the cost of a token per text is a constant multiple of its length; without, it grows
+// at least with half the square. Kernels evaluate the mask for whole vectors of queries, so the
+// multiple is not exactly one per layer and head.
 TEST(ForkedSearch, ATokenCostsTheLengthOfItsText) {
   set_seed(8);
   Decoder decoder(false);
@@ -262,7 +262,7 @@ TEST(ForkedSearch, GivesPagesBackWhereTheyRunOut) {
     KeepingWriter writer(decoder, {1, 5, 2}, pool);
     return beam_search(writer, {.beam = 3, .max_len = max_len});
   };
-  // Three texts that share nothing but have room in a page each.
+  // Three texts that share nothing and need one page each.
   EXPECT_EQ(search(13).size(), 3);
   EXPECT_EQ(pool.free_pages(), config.max_pages);
   EXPECT_THROW(search(60), OutOfPages);
@@ -270,7 +270,7 @@ TEST(ForkedSearch, GivesPagesBackWhereTheyRunOut) {
   EXPECT_EQ(other.length(), 0);
 }
 
-// Says in turn what it was given: scores of the first token, of the second, …
+// Returns given scores one after the other: of the first token, the second, …
 class ScriptedWriter : public Writer<double> {
  public:
   explicit ScriptedWriter(std::vector<Tensor<double>> script, std::int64_t num_targets = 1)
@@ -284,7 +284,7 @@ class ScriptedWriter : public Writer<double> {
     return {Variable<double>(script_.at(asked_.size())), {}};
   }
 
-  // What the search has said, step by step.
+  // Returns the requests of the search, step by step.
   const std::vector<std::vector<NextToken>>& asked() const { return asked_; }
 
  private:
@@ -307,7 +307,8 @@ TEST(Searches, EndAtOnceWhereTheEndIsLikeliest) {
 }
 
 TEST(Searches, BeamSaysWhichHypothesesGoOn) {
-  // First 3 is likelier than 2. All tokens are as likely after 3, so that 1 after 2 overtakes them.
+  // The first token 3 is more likely than 2. After 3 all tokens are equally likely, so that 1 after
+  // 2 overtakes them.
   ScriptedWriter writer({Tensor<double>({1, 4}, {0, 0, 4, 5}),
                          Tensor<double>({2, 4}, {0, 0, 0, 0, 0, 9, 0, 8}),
                          Tensor<double>({2, 4}, {0, 0, 0, 9, 0, 0, 0, 9})});

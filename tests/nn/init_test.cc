@@ -1,4 +1,4 @@
-// The weights are written by tests/python/dump_random_streams.py.
+// tests/python/dump_random_streams.py writes the weights.
 #include "heed/nn/init.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// As tests/core/lifetime_test.cc, for variables and modules.
+// The checks of tests/core/lifetime_test.cc for variables and modules.
 #include <gtest/gtest.h>
 
 #include <concepts>

@@ -22,7 +22,7 @@ using testing_support::normal_variable;
 
 using Lengths = std::vector<std::int64_t>;
 
-// Everything an LSTM computes, as one variable.
+// Returns all results of an LSTM as one variable.
 template <class T>
 Variable<T> all_of(const LstmOutput<T>& output) {
   const auto flat = [](const Variable<T>& x) { return reshape(x, {x.num_elements()}); };
@@ -86,7 +86,7 @@ TEST(Lstm, PaddingChangesNothing) {
   const auto alone = layers.forward(to_tensor(x.view().slice(0, 1, 2).slice(1, 0, 2)));
   for (std::int64_t t = 0; t < 5; ++t) {
     for (std::int64_t j = 0; j < 8; ++j) {
-      // BLAS may add in another order where a product has other numbers of rows.
+      // BLAS may add in another order where a product has another number of rows.
       if (t < 2) {
         EXPECT_NEAR(padded.out.value()(1, t, j), alone.out.value()(0, t, j), 1e-6);
       } else {

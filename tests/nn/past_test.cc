@@ -1,4 +1,4 @@
-// Texts that a decoder has read: shared where they are alike, and given back when they are dropped.
+// Texts that a decoder has read: shared where they are equal, and freed when they are dropped.
 #include "heed/nn/past.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ KvConfig config() {
   return {.num_kv_heads = 2, .head_dim = 4, .page_size = kPage, .max_pages = 40};
 }
 
-// n positions more of every text, other ones of each.
+// Appends n positions to every text, different for each.
 void append(Past& past, std::int64_t n, std::uint32_t seed) {
   for (std::int64_t layer = 0; layer < past.num_layers(); ++layer) {
     for (KvSequence& text : past.layer(layer)) {
@@ -54,7 +54,7 @@ TEST(Past, PickedTextsShareTheirPagesUntilTheyAreWrittenTo) {
   append(past, 1, 100);
   EXPECT_EQ(pool.pages_in_use(), (1 + 3) * kLayers);
 
-  // The last text twice, the second not at all.
+  // Keeps the last text twice and the second not at all.
   const Tensor<float> first = keys(past, 1, 0);
   const Tensor<float> last = keys(past, 1, 2);
   past = past.picked(std::vector<std::int64_t>{2, 0, 2});

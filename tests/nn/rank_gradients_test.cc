@@ -1,4 +1,4 @@
-// Gradients that are added up while the backward pass goes on: the bits of those added up after it.
+// Gradients that ranks sum during the backward pass have the bits of those summed after it.
 #include "nn/rank_gradients.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing::StrEq;
 using testing::ThrowsMessage;
 using testing_support::same_bits;
 
-// Three layers of more than a bucket (2²⁰ numbers) each, and one parameter that nothing uses.
+// Three layers, each larger than a bucket (2²⁰ numbers), and one unused parameter.
 constexpr std::int64_t kDeepWidth = 1030;
 
 class Deep : public Module<float> {
@@ -39,7 +39,7 @@ class Deep : public Module<float> {
     }
   }
 
-  // `below` is done to what the first layer gives.
+  // `below` is applied to the output of the first layer.
   Variable<float> loss(const Variable<float>& x,
                        const std::function<Variable<float>(const Variable<float>&)>& below) {
     Variable<float> y = below(layers_[0]->forward(x));
@@ -56,7 +56,7 @@ class Deep : public Module<float> {
 
 Variable<float> as_it_is(const Variable<float>& x) { return x; }
 
-// x, whose gradient `tell` is told of before it goes on.
+// Returns x, with `tell` called in the backward pass when its gradient is known.
 Variable<float> telling(const Variable<float>& x, const std::function<void()>& tell) {
   return record<float>("telling", x.shared_value(), {x}, [tell](Step<float>& step) {
     tell();
@@ -68,7 +68,7 @@ Variable<float> part_of(const Communicator& ranks, std::uint64_t seed) {
   return TorchGenerator(seed + static_cast<std::uint64_t>(ranks.rank())).randn({2, kDeepWidth});
 }
 
-// Counts what a rank sends.
+// Counts the messages that a rank sends.
 class CountingSends : public Communicator {
  public:
   explicit CountingSends(Communicator& ranks) : ranks_(ranks) {}
@@ -113,7 +113,7 @@ TEST(Backward, SaysWhenAGradientIsFinal) {
     ASSERT_EQ(told.count(leaf->node().get()), 1U);
     EXPECT_TRUE(same_bits(told[leaf->node().get()], to_tensor(leaf->grad())));
   }
-  EXPECT_EQ(order.front(), apart.node().get());  // which the last function alone uses
+  EXPECT_EQ(order.front(), apart.node().get());  // only the last function uses it
 }
 
 TEST(RankGradients, HaveTheBitsOfThoseAddedUpAfterwards) {
@@ -156,7 +156,7 @@ TrainerOptions two_steps(Communicator* ranks) {
   return {.schedule = {.peak = 1e-3, .warmup_steps = 0, .total_steps = 2}, .ranks = ranks};
 }
 
-// A trainer of Deep on batches of the ranks.
+// A trainer of Deep on the ranks' parts of batches.
 class DeepRun {
  public:
   explicit DeepRun(Communicator& ranks)
@@ -206,7 +206,7 @@ TEST(RankGradients, AreSentWhileOthersAreComputed) {
           });
         },
         [](const TrainingStep&) { return false; });
-    EXPECT_GE(sent_below, 2 * 2);  // the buckets of the layers above, to two others
+    EXPECT_GE(sent_below, 2 * 2);  // the buckets of the layers above, to two other ranks
     EXPECT_GT(counting.num_sent, sent_below);
   });
 }

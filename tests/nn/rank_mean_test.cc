@@ -19,7 +19,7 @@ using testing::StrEq;
 using testing::ThrowsMessage;
 using testing_support::same_bits;
 
-// A leaf whose gradient is `grad`.
+// Returns a leaf with the gradient `grad`.
 template <class T>
 Variable<T> with_gradient(const Tensor<T>& grad) {
   Variable<T> leaf(Tensor<T>(grad.shape()), true);
@@ -32,10 +32,10 @@ Tensor<T> drawn(int rank, std::int64_t count) {
   return TorchGenerator(static_cast<std::uint64_t>(rank) + 11).randn<T>({count});
 }
 
-// Weights of ranks: some have no part.
+// The weight of a rank; some ranks have weight 0.
 double weight_of(int rank) { return rank == 1 ? 0 : 1.5 * rank + 1; }
 
-// The mean of what the ranks drew, in double, in their order.
+// Returns the mean of the ranks' numbers, in double and in the order of ranks.
 template <class T>
 Tensor<T> expected_mean(int size, std::int64_t count) {
   double total = 0;

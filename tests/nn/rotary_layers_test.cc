@@ -28,7 +28,7 @@ using testing_support::same_bits;
 
 constexpr std::int64_t kMaxLen = 40;
 constexpr std::int64_t kWidth = 32;
-constexpr std::int64_t kNumHeads = 2;  // of 16 dimensions, 12 of which are turned
+constexpr std::int64_t kNumHeads = 2;  // of 16 dimensions, 12 of which are rotated
 constexpr std::int64_t kRotaryDim = 12;
 
 std::vector<RotaryScaling> scalings() {
@@ -59,7 +59,7 @@ Tensor<T> output(MultiHeadAttention<T>& layer, const Tensor<T>& x) {
   return layer.forward(Variable<T>(x), {.mask = causal()}).out.value();
 }
 
-// The heads that a projection makes of x [1, length, width], turned from position 0.
+// Returns the heads that a projection makes of x [1, length, width], rotated from position 0.
 template <class T>
 Tensor<T> turned_heads(const Linear<T>& projection, const Tensor<T>& x,
                        const RotaryFrequencies& frequencies) {
@@ -90,7 +90,7 @@ TEST(RotaryLayers, ScoreWithTheScaledFrequencies) {
   }
 }
 
-// Each scaling is another function, and where it depends on the length, each length.
+// Each scaling gives a different function, and for each length if it depends on the length.
 TEST(RotaryLayers, DifferByTheirScaling) {
   const auto x = normal<float>({1, 9, kWidth}, 1);
   std::vector<Tensor<float>> outputs;
@@ -104,7 +104,7 @@ TEST(RotaryLayers, DifferByTheirScaling) {
   };
   for (const RotaryScaling& scaling : scalings()) add(config_with(scaling));
   add(config_with(scalings()[2], 25));  // dynamic NTK
-  add(config_with(scalings()[4], 20));  // LongRoPE, its short factors
+  add(config_with(scalings()[4], 20));  // LongRoPE with its short factors
 }
 
 class RotaryLayersInFiles : public IoTest {};
@@ -120,7 +120,7 @@ TEST_F(RotaryLayersInFiles, AreSavedAndLoaded) {
   ASSERT_GT(max_difference(output(loaded, x), output(layer, x)), 1e-3);
   load(path("layer"), loaded);
   EXPECT_TRUE(same_bits(output(loaded, x), output(layer, x)));
-  // What is loaded has no frequencies: those are the configuration's.
+  // Saved layers contain no frequencies; these belong to the configuration.
   MultiHeadAttention<> unscaled(config_with({}));
   load(path("layer"), unscaled);
   EXPECT_GT(max_difference(output(unscaled, x), output(layer, x)), 1e-5);
@@ -130,7 +130,7 @@ Tensor<float> rows_of(const Tensor<float>& x, std::int64_t first, std::int64_t l
   return to_tensor(x.view().slice(1, first, last));
 }
 
-// What continued() gives for the positions between the bounds, from an empty past on.
+// Returns the outputs of continued() for the positions between the bounds, from an empty past.
 Tensor<float> continued_in_parts(const MultiHeadAttention<>& layer, KvSequence& past,
                                  const Tensor<float>& x, std::initializer_list<int> bounds) {
   Tensor<float> result(x.shape());
@@ -144,8 +144,8 @@ Tensor<float> continued_in_parts(const MultiHeadAttention<>& layer, KvSequence& 
   return result;
 }
 
-// But for the products with the weights: BLAS may add in another order where these have other
-// numbers of rows.
+// Equal except for the products with the weights: BLAS may add in another order for other numbers
+// of rows.
 TEST(RotaryLayers, ContinueAsInOnePass) {
   const auto x = normal<float>({1, 30, kWidth}, 1);
   for (const RotaryScaling& scaling : scalings()) {
@@ -157,7 +157,7 @@ TEST(RotaryLayers, ContinueAsInOnePass) {
     const auto found = continued_in_parts(layer, parts, x, {13, 14, 15, 30});
     EXPECT_LT(max_difference(parts.dequantised().key, whole.dequantised().key), 1e-5);
     EXPECT_LT(max_difference(found, expected), 1e-5);
-    // The cache holds keys as they were turned.
+    // The cache holds rotated keys.
     const auto frequencies = rotary_frequencies(kRotaryDim, 1000, scaling, kMaxLen);
     EXPECT_TRUE(same_bits(whole.dequantised().key.reshaped({1, kNumHeads, 30, 16}),
                           turned_heads(layer.W_K(), x, frequencies)));

@@ -23,7 +23,7 @@ RecurrentSeq2Seq<double> drawn_model() {
       {.src_vocab_size = 7, .tgt_vocab_size = 6, .d_model = 8, .num_layers = 2});
 }
 
-// The log probability of writing `tokens`, with the end, or without.
+// Returns the log probability of writing `tokens`, with or without the end token.
 double log_probability(Seq2Seq<double>& model, const Tensor<std::int64_t>& src, const Ids& tokens,
                        bool ends) {
   Ids in{kBosId};
@@ -43,7 +43,7 @@ TEST(BeamSearch, WithEnoughRoomFindsTheBestOfAll) {
   set_seed(3);
   auto model = drawn_model();
   const Tensor<std::int64_t> src({1, 4}, {1, 5, 2, 6});
-  // Every target of up to two tokens: 3, 4, 5 and unknown.
+  // Every target of up to two of the tokens 3, 4, 5 and unknown.
   std::map<double, Ids, std::greater<>> all;
   const auto add = [&](const Ids& tokens, bool ends) {
     all.emplace(log_probability(model, src, tokens, ends), tokens);
@@ -127,7 +127,7 @@ TEST(Search, SaysWhereEachTokenLooked) {
       greedy_search(model, src, {4, 2}, {.max_len = 5, .return_alignment = false});
   EXPECT_TRUE(unaligned[0].alignment.empty());
   EXPECT_EQ(unaligned[0].tokens, found[0].tokens);
-  // The same alone, and with others beside it.
+  // The same source alone and in a batch.
   const Tensor<std::int64_t> alone({2}, {3, 3});
   const auto beam = beam_search(model, alone, {.beam = 1, .max_len = 5}).front();
   EXPECT_EQ(beam.tokens, found[1].tokens);

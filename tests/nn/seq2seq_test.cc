@@ -40,7 +40,7 @@ RecurrentSeq2SeqConfig small_recurrent(SourceAttention attention) {
           .dropout = 0.2};
 }
 
-// One model of each kind, in evaluation.
+// Returns one model of each kind, in evaluation mode.
 std::vector<std::unique_ptr<Seq2Seq<>>> one_of_each() {
   std::vector<std::unique_ptr<Seq2Seq<>>> models;
   models.push_back(std::make_unique<AttentionSeq2Seq<>>(small_attention()));

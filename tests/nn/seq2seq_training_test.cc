@@ -50,7 +50,7 @@ TEST(SequenceBatches, HoldEveryPairOnce) {
     }
   }
   EXPECT_EQ(seen.size(), 401);
-  EXPECT_LT(padding, 401);  // less than one token each
+  EXPECT_LT(padding, 401);  // less than one token per sequence
   set_seed(1);
   EXPECT_EQ(shuffled_batches(pairs, 4), batches);
   EXPECT_NE(shuffled_batches(pairs, 4), batches);
@@ -68,7 +68,7 @@ TEST(SequenceBatches, RefuseWhatDoesNotFit) {
               ThrowsMessage<InvalidArgument>(HasSubstr("batch_size is 0")));
 }
 
-// To be written backwards.
+// Returns sequences to be reversed.
 std::vector<SequencePair> handful() {
   const std::vector<Ids> sources{{4, 5, 6}, {6, 4}, {5}, {7, 7, 4, 5}, {4, 6, 5}, {6, 5, 7}};
   std::vector<SequencePair> pairs;

@@ -1,4 +1,4 @@
-// Attention layers that choose their blocks of keys, and those without a softmax.
+// Attention layers that select blocks of keys, and layers without a softmax.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ AttentionConfig config_with_rotary() {
   return config;
 }
 
-// What a layer attends with, as it shows an observer.
+// The queries and keys of a layer, as an observer receives them.
 struct Seen {
   Tensor<float> query, key;
 };
@@ -65,7 +65,7 @@ TEST(SelectedBlocks, AreAMaskOfWhatTheLayerAttendsWith) {
   EXPECT_FALSE(same_bits(output(plain, x, options), expected));
 }
 
-// What is chosen is a constant: gradients are those of attention under the mask.
+// The selection is constant: gradients are those of attention with the mask.
 TEST(SelectedBlocks, HaveTheGradientsOfTheirMask) {
   AttentionConfig config{.embed_dim = 8, .num_heads = 2};
   config.selected_blocks = SelectBlocksOptions{.block = 2, .top_k = 2, .causal = true};

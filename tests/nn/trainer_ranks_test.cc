@@ -1,4 +1,4 @@
-// Trainers on several ranks: the losses of one process, the same bits again, errors on all ranks.
+// Trainers on several ranks: the losses of one process, reproducible bits, errors on all ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using testing::ThrowsMessage;
 
 constexpr std::int64_t kBatch = 4;
 
-// A run whose batches of four rows come from the default generator.
+// A run whose batches of four rows are drawn from the default generator.
 class RankRun {
  public:
   RankRun(Communicator* ranks, const std::filesystem::path& checkpoint, double dropout = 0,
@@ -75,7 +75,7 @@ class RankRun {
 
 class TrainerRanks : public IoTest {
  protected:
-  // The losses that rank `told` sees; all see the same.
+  // Returns the losses that all ranks see, which must be equal.
   std::vector<double> losses_of(int size, const std::string& checkpoint, double dropout = 0) {
     std::vector<std::vector<double>> losses(static_cast<std::size_t>(size));
     run_thread_ranks(size, [&](Communicator& ranks) {

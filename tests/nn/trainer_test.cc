@@ -20,7 +20,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// A run whose batches and dropout come from the default generator.
+// A run whose batches and dropout are drawn from the default generator.
 struct SmallRun {
   explicit SmallRun(const std::filesystem::path& checkpoint, std::uint64_t seed = 3)
       : model((set_seed(seed), 5), 5),

@@ -138,7 +138,7 @@ TEST(Variable, RefusesValuesOverwrittenInBetween) {
   EXPECT_FALSE(x.has_grad());
 }
 
-// Walked or destroyed by recursion, a chain this long needs more than the usual 8 MB of stack.
+// Recursive traversal or destruction of so long a chain would exceed the usual 8 MB of stack.
 TEST(Variable, TakesLongGraphs) {
   const Variable x = leaf({0});
   Variable y = x;

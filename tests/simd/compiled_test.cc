@@ -26,7 +26,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::IsSubsetOf;
 
-// Tables that are their names.
+// Tables that are their own names.
 const std::string* best() {
   static const std::string table = "of the best";
   return &table;
@@ -48,7 +48,7 @@ std::vector<std::string> names_for(std::int64_t supported) {
   return names;
 }
 
-// Whatever Highway finds besides, and whichever bits it gives them.
+// Independent of other targets that Highway detects and of its bit numbers.
 TEST(CompiledTables, AreInTheOrderInWhichTheyAreListed) {
   EXPECT_THAT(names_for(~std::int64_t{0}), ElementsAre("BEST", "OTHER"));
   EXPECT_THAT(names_for(2 | 1 | 16), ElementsAre("OTHER"));
@@ -62,7 +62,7 @@ TEST(CompiledTables, ThoseOfNoNameAreTheBaselines) {
 
 #if defined(__x86_64__)
 
-// As Linux lists them, from the first processor's line.
+// Returns the flags that Linux lists for the first processor.
 std::set<std::string> flags_of_processor() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
@@ -75,7 +75,7 @@ std::set<std::string> flags_of_processor() {
   return flags;
 }
 
-// What a processor must have for a table to be there, by Linux's names.
+// The flags, named as in Linux, that a processor needs for a table.
 struct Need {
   std::string_view table;
   std::string_view vectors;
@@ -99,7 +99,8 @@ bool has_all(const std::set<std::string>& flags, std::string_view needed) {
   return true;
 }
 
-// The tables for these flags, the best first. AMD multiplies pairs of bfloat16 faster than floats.
+// Returns the tables for these flags, the best first. AMD processors multiply bfloat16 pairs faster
+// than floats.
 std::vector<std::string> expected_tables(const std::set<std::string>& flags, bool is_of_amd) {
   std::vector<std::string> names;
   std::string needed(kSse4);
@@ -133,7 +134,7 @@ std::string best_vectors() {
   return "";
 }
 
-// How the flags of some processors are read.
+// Checks how flags of some processors are interpreted.
 TEST(TablesOfAProcessor, AreExpectedByItsFlags) {
   std::set<std::string> flags{"sse4_1", "sse4_2", "ssse3", "pclmulqdq", "aes"};
   EXPECT_THAT(expected_tables(flags, false), ElementsAre("SSE4"));
@@ -154,12 +155,12 @@ TEST(TablesOfAProcessor, AreExpectedByItsFlags) {
       << "Sapphire Rapids";
 }
 
-// Each family of kernels is there, the best first: floats, bfloat16, integers, tiles.
+// Each family of kernels has the best table first: floats, bfloat16, integers, AMX tiles.
 TEST(TablesOfAProcessor, AreAllInUse) {
   std::vector<std::string> expected = tables_of_this_processor();
   std::vector<std::string> found;
   for (const auto* table : supported_kernels()) {
-    // Tiles may be emulated, and Linux may refuse the memory for real ones.
+    // AMX tiles may be emulated, and Linux may refuse the memory for real ones.
     if (std::string_view(table->name) != "AMX_BF16") found.emplace_back(table->name);
     EXPECT_EQ(table->in_pairs != nullptr, std::string_view(table->name).ends_with("_BF16"));
   }
@@ -190,7 +191,7 @@ TEST(TablesOfAProcessor, AreOnlyThoseThatHeedNames) {
 }
 
 #ifndef HEED_WITHOUT_NN
-// Also run where HEED_TARGET names each of them.
+// Also run with HEED_TARGET set to each instruction set.
 TEST(TablesInUse, AreOfOneInstructionSet) {
   const std::string vectors(vectors_in_use());
   const std::string expected = vectors == "reference" ? "baseline" : vectors;

@@ -1,4 +1,4 @@
-// A command that runs beside the test.
+// A command that runs concurrently with the test.
 #pragma once
 
 #include <csignal>
@@ -10,10 +10,10 @@
 
 namespace heed::testing_support {
 
-// Its stderr can be read as it comes; its stdout is dropped.
+// Its stderr can be read while it runs; its stdout is discarded.
 class Child {
  public:
-  // `prepare` is called in the new process before it becomes the command.
+  // `prepare` is called in the new process before it executes the command.
   explicit Child(
       const std::vector<std::string>& arguments, const std::function<void()>& prepare = [] {}) {
     int pipe[2];

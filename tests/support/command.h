@@ -1,4 +1,4 @@
-// Runs the command heed as a user does.
+// Runs the command heed as a user would.
 #pragma once
 
 #include <fcntl.h>
@@ -21,14 +21,14 @@
 namespace heed::testing_support {
 
 struct CommandResult {
-  int exit_code = -1;  // 128 + the signal where one ended it
+  int exit_code = -1;  // 128 + the signal if one ended it
   std::string out;
   std::string err;
 };
 
 using Environment = std::map<std::string, std::string>;
 
-// A folder of its own for one test, removed with everything in it.
+// A folder for one test, removed afterwards with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -59,8 +59,7 @@ inline std::string read_text(const std::string& path) {
 
 namespace detail {
 
-// Becomes the command. What decides about colour, width and characters is taken from `environment`
-// alone.
+// Executes the command. Colour, width and characters are determined by `environment` only.
 [[noreturn]] inline void become_command(const std::vector<std::string>& arguments,
                                         const Environment& environment) {
   for (const char* name :
@@ -98,8 +97,8 @@ inline void read_from(const std::string& path) {
 
 }  // namespace detail
 
-// The command with its output in files. `out` may name another place for it, /dev/full say, and
-// `in` the file that it reads from.
+// Runs the command with its output in files. `out` may name another output file, for example
+// /dev/full, and `in` the file of standard input.
 inline CommandResult run_command(const std::vector<std::string>& arguments,
                                  const Environment& environment = {}, std::string out = "",
                                  const std::string& in = "/dev/null") {
@@ -117,7 +116,7 @@ inline CommandResult run_command(const std::vector<std::string>& arguments,
   return {exit_code, std::filesystem::is_regular_file(out) ? read_text(out) : "", read_text(err)};
 }
 
-// The command in a terminal of `columns` columns: what it shows, errors included, is `out`.
+// Runs the command in a terminal of `columns` columns: `out` is its whole output, including errors.
 inline CommandResult run_in_terminal(const std::vector<std::string>& arguments,
                                      const Environment& environment, unsigned short columns = 80) {
   winsize size{};

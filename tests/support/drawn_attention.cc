@@ -16,7 +16,7 @@ namespace heed::testing_support {
 
 namespace {
 
-// What the reference does in some ten milliseconds, and what keeps several threads busy.
+// The reference takes some ten milliseconds for this size, which keeps several threads busy.
 constexpr std::int64_t kMostProducts = 8'000'000;
 constexpr std::int64_t kMostScores = 80'000;
 
@@ -41,7 +41,8 @@ std::vector<ScoreMod> score_mods() {
           }};
 }
 
-// Lengths and dims that are awkward for tiles, panels and vectors, and any others below 300.
+// Returns lengths and dims that are awkward for tiles, panels and vectors, and any others below
+// 300.
 rc::Gen<std::int64_t> awkward(std::vector<std::int64_t> choices) {
   const auto count = choices.size();
   return rc::gen::map(rc::gen::inRange<std::size_t>(0, count),
@@ -91,8 +92,8 @@ rc::Gen<AttentionCase> attention_case(bool modifies_scores) {
     drawn.sizes = draw_sizes();
     drawn.query_layout = draw_layout(kLayouts);
     drawn.key_layout = draw_layout(kLayouts);
-    // Not values that are all the same: the roundings of their sum would all go one way, and whose
-    // go further is luck in every row at once.
+    // Excludes values that are all equal: the rounding errors of their sums all have one direction,
+    // and it is luck in every row at once whose are larger.
     drawn.value_layout = draw_layout(kLayouts - 1);
     drawn.magnitude = one_of({1.0F, 0.0F, 5.0F, 30.0F});
     const std::int64_t last = drawn.sizes.kv_len - drawn.sizes.q_len;
@@ -140,7 +141,7 @@ QueryOffset offset_of(const AttentionCase& drawn) {
   return offsets;
 }
 
-// Whether every query_offset is within these bounds, both included.
+// True if every query_offset is between these bounds, inclusive.
 bool are_within(const QueryOffset& offset, std::int64_t least, std::int64_t most) {
   return std::ranges::all_of(offset.values(),
                              [=](std::int64_t one) { return one >= least && one <= most; });
@@ -153,7 +154,7 @@ DrawnAttention::DrawnAttention(const AttentionCase& drawn)
              offset_of(drawn)} {
   const Sizes& s = drawn.sizes;
   views_.query = laid_out(drawn.query_layout, {s.batch, s.num_heads, s.q_len, s.head_dim}, 1);
-  // Views may repeat an element, so the memory behind them is what is multiplied.
+  // Multiplies the memory, because views may repeat an element.
   for (float& element : floats_.back().elements()) element *= drawn.magnitude;
   views_.key = laid_out(drawn.key_layout, {s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2);
   views_.value = laid_out(drawn.value_layout, {s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3);
@@ -202,8 +203,8 @@ FloatView DrawnAttention::laid_out(Layout layout, const Shape& shape, std::uint3
   return keep(normal<float>(shape, seed));
 }
 
-// A tensor of some rank that broadcasts to the scores, with gaps or its last two dimensions swapped
-// in memory.
+// Returns a tensor of some rank that broadcasts to the scores, with gaps in memory or with its last
+// two dimensions swapped.
 template <class T, class Draw>
 TensorView<const T> DrawnAttention::broadcastable(Random& random, std::vector<Tensor<T>>& memory,
                                                   Draw draw) {
@@ -269,7 +270,7 @@ Mask DrawnAttention::structural_mask(Random& random) const {
   return Mask::rows(ranges);
 }
 
-// Blocks of some size, a third of them shown in part.
+// Returns blocks of some size, a third of them partial.
 Mask DrawnAttention::blocks_mask(Random& random) const {
   BlockLayout layout{.batch = below(random, 2) == 0 ? 1 : shape_.batch,
                      .num_heads = below(random, 2) == 0 ? 1 : shape_.num_heads,

@@ -14,17 +14,17 @@
 
 namespace heed::testing_support {
 
-// How a [batch, heads, length, dim] tensor lies in memory.
+// The memory layout of a [batch, heads, length, dim] tensor.
 enum class Layout {
   kContiguous,
   kLengthBeforeHeads,    // [batch, length, heads, dim]
-  kPadded,               // amid NaN: rows of length + 3, dims of dim + 5
+  kPadded,               // surrounded by NaN: rows of length + 3, dims of dim + 5
   kBroadcastOverBatch,   // stride 0
   kReversed,             // a negative stride along length
   kBroadcastOverLength,  // stride 0
 };
 
-// Everything that determines a problem; seeds determine contents.
+// Everything that determines a problem. Seeds determine contents.
 struct AttentionCase {
   Sizes sizes;
   Layout query_layout = Layout::kContiguous;
@@ -32,13 +32,13 @@ struct AttentionCase {
   Layout value_layout = Layout::kContiguous;
   float magnitude = 1;  // of the queries
   std::int64_t query_offset = 0;
-  std::int64_t offset_step = 0;      // more for each batch entry
-  std::vector<std::uint32_t> masks;  // up to three: a kind of mask and what is in it
+  std::int64_t offset_step = 0;      // added for each further batch entry
+  std::vector<std::uint32_t> masks;  // up to three: a kind of mask and its contents
   int score_mod = 0;                 // 0 for none
   std::uint32_t bias = 0;            // 0 for none
   bool has_sinks = false;
   bool has_alibi = false;
-  std::uint32_t relative = 0;  // which tables of relative positions there are; 0 for none
+  std::uint32_t relative = 0;  // which tables of relative positions exist; 0 for none
   int scale = 0;               // 0 for the default
   float softcap = 0;
   float dropout = 0;
@@ -74,20 +74,20 @@ class DrawnAttention {
   AttentionOptions options_;
 };
 
-// Cases without or with what makes the kernels hand out their scores: softcap, score_mod, ALiBi,
-// bias and irregular masks.
+// Returns cases without or with options for which the kernels expose their scores: softcap,
+// score_mod, ALiBi, bias and irregular masks.
 rc::Gen<AttentionCase> attention_case(bool modifies_scores);
 
-// Draws such cases and expects faults(case) to be empty.
+// Draws cases and expects faults(case) to be empty.
 void expect_no_faults(const char* what, bool modifies_scores,
                       const std::function<std::string(const AttentionCase&)>& faults);
 
-// By how many roundings of its size a score of a drawn case may be off: those in a chain of so many
-// steps, most of them smaller than the score, and the one of a modified score, where the plain
+// Returns the allowed error of a score of a drawn case in roundings of its size: those of a chain
+// of additions, most smaller than the score, and one of a modified score, where the plain
 // computation may be exact.
 double score_roundings_of(const AttentionCase& drawn);
 
-// Prints the case and the options that came of it.
+// Prints the case and its options.
 std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn);
 
 }  // namespace heed::testing_support

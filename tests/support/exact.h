@@ -1,4 +1,4 @@
-// The same question in double, and the rule by which answers in float are judged.
+// The computation in double, and the rule by which float results are judged.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace heed::testing_support {
 
 Tensor<double> exactly(FloatView view);
 
-// Options in double; what they refer to lives here.
+// Options in double, with their memory.
 class ExactOptions {
  public:
   explicit ExactOptions(const AttentionOptions& options);
@@ -29,22 +29,23 @@ class ExactOptions {
   Tensor<double> relative_value_;
 };
 
-// The largest magnitude of a finite number, or 0.
+// Returns the largest magnitude of a finite number, or 0.
 double largest_magnitude(const Tensor<double>& tensor);
 
-// The root of the mean square of found − exact; infinite where exactly one of two numbers is
+// Returns the root mean square of found − exact; infinite where exactly one of two numbers is
 // finite.
 double root_mean_square_error(const Tensor<float>& found, const Tensor<double>& exact);
 
-// What is said of a tensor of numbers in float: how wrong they may be.
+// The allowed error of a float tensor.
 struct Judgement {
-  // found − exact, or that divided by exact where this exceeds 2⁻⁶⁰.
+  // The error is found − exact, or that divided by exact where exact exceeds 2⁻⁶⁰.
   enum class Error { kAbsolute, kRelative } error = Error::kAbsolute;
-  // An error that is always allowed: the plain computation may be lucky.
+  // An error that is always allowed, because the plain computation may be lucky.
   double always_allowed = 0;
 
-  // Empty when the root of the mean square error of `found` is at most twice that of `plain`;
-  // otherwise a text with both. Where exactly one of two numbers is finite the error is infinite.
+  // Returns an empty text if the root mean square error of `found` is at most twice that of
+  // `plain`; otherwise a text with both errors. Where exactly one of two numbers is finite the
+  // error is infinite.
   std::string operator()(const std::string& name, const Tensor<float>& found,
                          const Tensor<float>& plain, const Tensor<double>& exact) const;
 };

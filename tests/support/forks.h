@@ -1,9 +1,9 @@
-/// What forked processes need of the tests' own tools.
+/// Tools for tests that fork processes.
 #pragma once
 
 namespace heed::testing_support {
 
-/// Why a process that was forked while threads computed may hang whatever heed does, or null.
+/// Returns why a process forked while threads compute may hang independently of heed, or null.
 constexpr const char* why_forks_hang() {
 #if defined(__SANITIZE_THREAD__)
   return "ThreadSanitizer knows no threads that start in a forked process";

@@ -1,4 +1,4 @@
-// Every test draws what it draws alone, whatever ran before it in the same program.
+// Resets the generator before every test, so that its numbers do not depend on other tests.
 #include <gtest/gtest.h>
 
 #include "heed/core/random.h"

@@ -27,7 +27,7 @@ Request<float> request_of(const BasicInputViews<T>& in, const AttentionOptions& 
   return check_request("attention", check_shapes("attention", in.query, in.key, in.value), options);
 }
 
-// With panels of whole vectors, however few the rows.
+// Makes a schedule of panels of whole vectors, even for few rows.
 engine::Schedule<float> schedule_of(const kernels::KernelTable& table,
                                     const Request<float>& request) {
   return engine::in_whole_vectors(

@@ -1,4 +1,4 @@
-// The fused path on each instruction set, held to the reference.
+// The fused path on each instruction set, compared with the reference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct BasicInputViews {
 };
 using InputViews = BasicInputViews<float>;
 
-// Standard normal numbers; the queries times `magnitude`, which is the standard deviation of a
+// Standard normal numbers, the queries times `magnitude`, which is the standard deviation of a
 // score at the default scale.
 struct Inputs {
   Tensor<float> query;
@@ -45,30 +45,31 @@ struct Inputs {
   operator InputViews() const { return {query, key, value}; }
 };
 
-// The fused path by one table of kernels, with its checks; T is float, Float16 or BFloat16.
+// Runs the fused path with one table of kernels and its checks. T is float, Float16 or BFloat16.
 template <class T>
 void run_into(const kernels::KernelTable& table, const BasicInputViews<T>& in,
               const AttentionOptions& options, const AttentionBuffers<T>& buffers);
 AttentionOutput<float> run(const kernels::KernelTable& table, const InputViews& in,
                            const AttentionOptions& options);
-// The same with the weights kept where they may be.
+// Runs it and keeps the weights where they may be kept.
 AttentionOutput<float> run_for_backward(const kernels::KernelTable& table, const InputViews& in,
                                         const AttentionOptions& options);
-// As run(), with panels of rows dealt out singly to so many threads, however small the problem.
+// Runs it with panels of rows distributed singly over `threads` threads, even for small problems.
 AttentionOutput<float> run_on_threads(int threads, const kernels::KernelTable& table,
                                       const InputViews& in, const AttentionOptions& options);
 
-// What the reference makes of the same inputs.
+// The reference's results for the same inputs.
 struct Expected {
   AttentionOutput<float> plain;   // in float
   AttentionOutput<double> exact;  // in double
 };
 Expected expected_of(const InputViews& in, const AttentionOptions& options);
 
-// Empty when the root of the mean square of found − exact is at most twice that of the plain float
-// computation, which may be lucky: two roundings of the largest result are always allowed.
-// Otherwise both errors. Over few results luck is common: then a score may be off by
-// `score_roundings` of its size too, which an lse is off by, and a weight by as many of itself.
+// Returns an empty text if the root mean square error is at most twice that of the plain float
+// computation. Two roundings of the largest result are always allowed, because the plain
+// computation may be lucky. Otherwise returns both errors. Over few results luck is common: then a
+// score may also be off by `score_roundings` of its size, an lse by the same, and a weight by as
+// many of itself.
 std::string inaccuracy(const AttentionOutput<float>& found, const Expected& expected,
                        double score_roundings = 0);
 
@@ -86,7 +87,7 @@ class TargetTest : public testing::TestWithParam<const kernels::KernelTable*> {
                            ::testing::ValuesIn(testing_support::kernels_of_numbers()), \
                            [](const auto& test) { return std::string(test.param->name); })
 
-// The same for those whose quantised keys and values are multiplied by other instructions.
+// Runs the tests for tables that multiply quantised keys and values with other instructions.
 #define HEED_RUN_ON_OTHER_INTEGERS(Suite)                                                     \
   INSTANTIATE_TEST_SUITE_P(Quads, Suite,                                                      \
                            ::testing::ValuesIn(testing_support::kernels_of_other_integers()), \

@@ -1,4 +1,4 @@
-// GGUF files in memory, right and wrong ones.
+// GGUF files in memory, valid and invalid.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace heed::testing_support {
 
-// The bytes of a number, as they lie in memory: little-endian.
+// Returns the bytes of a number, little-endian.
 template <class T>
 std::string raw(T number) {
   std::string bytes(sizeof(T), '\0');
@@ -18,7 +18,7 @@ std::string raw(T number) {
   return bytes;
 }
 
-// GGUF's numbers of the types of values.
+// GGUF's codes of value types.
 enum GgufType : std::uint32_t {
   kU8,
   kI8,
@@ -43,11 +43,12 @@ inline std::string gguf_array(std::uint32_t type, std::uint64_t count, const std
   return raw(type) + raw(count) + values;
 }
 
-// Collects keys and tensors. What the file says can be set apart from what is added.
+// Collects keys and tensors. Counts and offsets in the header can be set independently of the
+// contents.
 class GgufBuilder {
  public:
   std::uint32_t version = 3;
-  std::uint64_t alignment = 32;  // that the file keeps to, said or not
+  std::uint64_t alignment = 32;  // of the file, whether or not a key gives it
 
   GgufBuilder& add(std::string_view key, std::uint32_t type, const std::string& value) {
     keys_ += gguf_text(key) + raw(type) + value;
@@ -55,7 +56,7 @@ class GgufBuilder {
     return *this;
   }
 
-  // `dims` is ggml's order: the innermost first.
+  // `dims` are in ggml's order: the innermost first.
   GgufBuilder& add_tensor(std::string_view name, const std::vector<std::uint64_t>& dims,
                           std::uint32_t type, const std::string& bytes) {
     data_.resize((data_.size() + alignment - 1) / alignment * alignment);
@@ -64,7 +65,7 @@ class GgufBuilder {
     return *this;
   }
 
-  // Only what the header says of a tensor.
+  // Adds a tensor to the header only.
   GgufBuilder& add_tensor_at(std::string_view name, const std::vector<std::uint64_t>& dims,
                              std::uint32_t type, std::uint64_t offset) {
     tensors_ += gguf_text(name) + raw(static_cast<std::uint32_t>(dims.size()));

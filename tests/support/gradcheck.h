@@ -1,4 +1,4 @@
-// Gradients against central differences, in double.
+// Compares gradients with central differences, in double.
 #pragma once
 
 #include <cmath>
@@ -16,12 +16,12 @@ inline Variable64 normal_variable(const Shape& shape, std::uint32_t seed) {
   return Variable64(normal<double>(shape, seed), true);
 }
 
-// Σ weights ∘ f(): a loss that asks each element of f's value for a different gradient.
+// Returns Σ weights ∘ y, a loss with a different gradient for each element of y.
 inline Variable64 weighted_sum(const Variable64& y) {
   return nn::sum(y * Variable64(normal<double>(y.shape(), 4711)));
 }
 
-// The largest difference between the gradient that backward() gives to an element of `inputs` and
+// Returns the largest difference between the gradient of backward() by an element of `inputs` and
 // (f(x + h) − f(x − h)) / 2h, relative to the larger of 1 and the gradient.
 inline double gradient_error(const std::vector<Variable64>& inputs,
                              const std::function<Variable64()>& f) {
@@ -49,7 +49,7 @@ inline double gradient_error(const std::vector<Variable64>& inputs,
   return largest;
 }
 
-// Of central differences with this step: rounding 1e-16 / 1e-5, truncation (1e-5)².
+// The error of central differences with this step: rounding 1e-16 / 1e-5, truncation (1e-5)².
 inline constexpr double kGradientTolerance = 1e-8;
 
 }  // namespace heed::testing_support

@@ -14,7 +14,7 @@ namespace heed::testing_support {
 
 namespace {
 
-// The largest |query_offset|.
+// Returns the largest |query_offset|.
 std::int64_t furthest(const QueryOffset& offset) {
   std::int64_t largest = 0;
   for (const std::int64_t one : offset.values()) largest = std::max(largest, std::abs(one));
@@ -85,7 +85,7 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
   const auto& [plain, exact, largest_lse, num_scores, term_of_query, term_of_key, term, longest] =
       expected;
   const double roundings = 2 + (1 + score_roundings) * largest_lse;
-  // Terms that cancel are as wrong as their weights are, which are not wrong together.
+  // Terms that cancel have the errors of their weights, which are independent.
   const double of_each_term = 1 + score_roundings * largest_lse;
   const auto judge = [&](const char* name, const Tensor<float>& is, const Tensor<float>& by_loops,
                          const Tensor<double>& should_be, double cancelled) {
@@ -94,12 +94,12 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
                                      of_each_term * cancelled)};
     return judgement(name, is, by_loops, should_be);
   };
-  // The roundings of so many terms add up like random steps.
+  // The roundings of many terms add up like random steps.
   const auto steps = [n = num_scores](const Tensor<double>& sums, std::int64_t dim) {
     const auto elements = static_cast<double>(std::max<std::int64_t>(sums.num_elements(), 1));
     return std::sqrt(n * static_cast<double>(dim) / elements);
   };
-  // So do those of the sum itself, each as large as the sum has become by then.
+  // So do those of the sum, each in proportion to its current size.
   const auto sum_of_steps = [&steps, dim = exact.value.extent(3)](const Tensor<double>& sums) {
     return steps(sums, dim) * std::max(1.0, largest_magnitude(sums));
   };

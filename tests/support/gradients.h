@@ -1,4 +1,4 @@
-// The fused backward pass on each instruction set, held to the reference.
+// The fused backward pass on each instruction set, compared with the reference.
 #pragma once
 
 #include <string>
@@ -12,38 +12,39 @@ namespace heed::testing_support {
 // Standard normal numbers in the shape of the output.
 Tensor<float> grad_out_for(const InputViews& in);
 
-// Forward and back by one table of kernels, with so many threads, however small the problem.
+// Runs forward and backward pass with one table of kernels on `threads` threads, even for small
+// problems.
 AttentionGradients<float> gradients_of(const kernels::KernelTable& table, FloatView grad_out,
                                        const InputViews& in, const AttentionOptions& options,
                                        int threads = 1);
 
-// The way back alone, of what the same table made on the way forward.
+// Runs the backward pass only, from the same table's forward result.
 AttentionGradients<float> gradients_from(const AttentionOutput<float>& forward,
                                          const kernels::KernelTable& table, FloatView grad_out,
                                          const InputViews& in, const AttentionOptions& options,
                                          int threads = 1);
 
-// What the reference makes of the same inputs.
+// The reference's gradients for the same inputs.
 struct ExpectedGradients {
   AttentionGradients<float> plain;   // in float
   AttentionGradients<double> exact;  // in double
   double largest_lse;
   double num_scores;
-  // How large grad_out · value is, of standard normal numbers, and what that becomes in a gradient:
-  // the terms that cancel where a gradient is small.
+  // The sizes of grad_out · value for standard normal numbers and of their contribution to a
+  // gradient: the terms that cancel where a gradient is small.
   double term_of_query;
   double term_of_key;
   double term;
-  double longest;  // distance of a query and a key
+  double longest;  // the largest distance of a query and a key
 };
 ExpectedGradients expected_gradients(FloatView grad_out, const InputViews& in,
                                      const AttentionOptions& options);
 
-// Empty when each gradient's error, as the root of its mean square, is at most twice that of the
-// plain float computation, which may be lucky. So always allowed are: two roundings of the largest
-// gradient, and what it changes by when every weight does by as much as an lse in float is off; and
-// the roundings of terms that cancel. Over few results luck is common: then a score may be off by
-// `score_roundings` of its size too, and the terms that cancel by as much.
+// Returns an empty text if the root mean square error of each gradient is at most twice that of the
+// plain float computation. Because that may be lucky, these are always allowed: two roundings of
+// the largest gradient, the change when every weight changes by the error of a float lse, and the
+// roundings of terms that cancel. Over few results luck is common: then a score may also be off by
+// `score_roundings` of its size, and the terms that cancel by as much.
 std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGradients& expected,
                        double score_roundings = 0);
 

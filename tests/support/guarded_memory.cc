@@ -11,12 +11,12 @@ namespace heed::testing_support {
 
 namespace {
 
-// A signal handler may use nothing that allocates.
+// A signal handler must not allocate.
 char current_case[256];
 
 void report(int signal) {
   constexpr char kText[] = "touched memory outside its arguments: ";
-  // What cannot be written cannot be reported either.
+  // A failed write cannot be reported either.
   [[maybe_unused]] auto written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
   written = write(STDERR_FILENO, current_case, std::strlen(current_case));
   written = write(STDERR_FILENO, "\n", 1);

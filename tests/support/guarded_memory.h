@@ -1,4 +1,4 @@
-// Arrays with a page beside them that nobody may touch.
+// Arrays next to a protected page.
 #pragma once
 
 #include <csignal>
@@ -8,10 +8,10 @@
 
 namespace heed::testing_support {
 
-// Which end of an array lies at a page that may not be read or written.
+// The end of an array that is next to a protected page.
 enum class Edge { kFirst, kLast };
 
-// Memory for `bytes` bytes that begin where, or end where, a forbidden page does.
+// Memory of `bytes` bytes that begins or ends at a protected page.
 class GuardedMemory {
  public:
   GuardedMemory(std::size_t bytes, Edge edge);
@@ -27,8 +27,8 @@ class GuardedMemory {
   void* data_;
 };
 
-// While it lives, a forbidden page that is touched ends the program with a line that says during
-// what.
+// While an object exists, access to a protected page ends the program with a line that names the
+// current case.
 class FaultReport {
  public:
   FaultReport();

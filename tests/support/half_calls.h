@@ -1,5 +1,4 @@
-// Calls of bfloat16 by the kernels of one table, before results are rounded, and how far they are
-// from exact.
+// Calls of bfloat16 with the kernels of one table, before results are rounded, and their errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,9 +38,9 @@ struct HalfInputs {
   operator HalfViews() const { return {query, key, value}; }
 };
 
-// How a problem is computed: nothing of it may change a bit.
+// The way in which a problem is computed; no choice may change a bit.
 struct Path {
-  bool few_rows = true;  // where there are few
+  bool few_rows = true;  // allows the decode path
   int threads = 1;
 };
 
@@ -49,7 +48,7 @@ inline Request<float> request_of(const HalfViews& in, const AttentionOptions& op
   return check_request("attention", check_shapes("attention", in.query, in.key, in.value), options);
 }
 
-// The result of a call that takes pairs, before it is rounded to bfloat16.
+// Returns the result of a call that uses pairs, before rounding to bfloat16.
 inline AttentionOutput<float> attend(const kernels::KernelTable& table, const HalfViews& in,
                                      const AttentionOptions& options, const Path& path = {}) {
   const auto request = request_of(in, options);
@@ -85,16 +84,17 @@ inline AttentionOutput<double> exact_of(const HalfInputs& in, const AttentionOpt
   return {std::move(result.out), std::move(result.lse)};
 }
 
-// Empty when the error is at most twice that of the plain computation in the same precision.
+// Returns an empty text if the error is at most twice that of the plain computation in the same
+// precision.
 inline std::string inaccuracy(const kernels::KernelTable& table, const HalfInputs& in,
                               const AttentionOptions& options) {
   const auto found = attend(table, in, options);
   const auto plain = reference::attention(in.query, in.key, in.value, options);
   const auto exact = exact_of(in, options);
-  // A weight is off by half a unit of bfloat16 at most, and where one weighs nearly everything the
-  // plain computation may be lucky to round it to 1.
+  // A weight is off by at most half a unit of bfloat16. Where one weight is nearly 1, the plain
+  // computation may be lucky to round it to 1.
   const Judgement of_out{.always_allowed = 0x1p-9 * std::max(1.0, largest_magnitude(exact.out))};
-  // So may it be with a score of one row, a sum of as many products as there are dimensions.
+  // The same holds for a score of one row, a sum of as many products as there are dimensions.
   const double units = std::max(1.0, std::sqrt(static_cast<double>(in.query.extent(3)) / 16));
   const Judgement of_lse{.always_allowed =
                              units * 0x1p-23 * std::max(1.0, largest_magnitude(exact.lse))};

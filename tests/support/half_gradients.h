@@ -1,5 +1,4 @@
-// Gradients of bfloat16 by the kernels of one table, before they are rounded, and how far they are
-// from exact.
+// Gradients of bfloat16 with the kernels of one table, before they are rounded, and their errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +16,7 @@
 
 namespace heed::testing_support {
 
-// What numbers lack when they are rounded to bfloat16.
+// Returns the rounding errors of numbers that are rounded to bfloat16.
 inline Tensor<BFloat16> rest_of(const Tensor<float>& numbers) {
   auto rest = converted<float>(converted<BFloat16>(numbers));
   for (std::int64_t i = 0; i < rest.num_elements(); ++i) {
@@ -26,13 +25,13 @@ inline Tensor<BFloat16> rest_of(const Tensor<float>& numbers) {
   return converted<BFloat16>(rest);
 }
 
-// How the way back is computed, and of which out: as floats, or rounded and what that lacks.
+// The settings of the backward pass, which reads out as floats, or rounded with its rounding error.
 struct WayBack {
   int threads = 1;
   bool reads_floats = false;
 };
 
-// Gradients before they are rounded to bfloat16.
+// Returns gradients before they are rounded to bfloat16.
 inline AttentionGradients<float> differentiate(const kernels::KernelTable& table,
                                                const HalfViews& in,
                                                const Tensor<BFloat16>& grad_out,
@@ -74,16 +73,17 @@ inline AttentionGradients<double> exact_gradients_of(const HalfInputs& in,
       exactly(converted<float>(in.key)), exactly(converted<float>(in.value)), *exact);
 }
 
-// Empty when the errors are at most twice those of the plain computation in the same precision.
+// Returns an empty text if the errors are at most twice those of the plain computation in the same
+// precision.
 inline std::string gradient_inaccuracy(const kernels::KernelTable& table, const HalfInputs& in,
                                        const AttentionOptions& options) {
   const auto grad_out = grad_out_for(in);
   const auto found = differentiate(table, in, grad_out, options);
   const auto plain = reference::attention_backward(grad_out, in.query, in.key, in.value, options);
   const auto exact = exact_gradients_of(in, grad_out, options);
-  // Each is a sum of terms that cancel: as wrong as grad_out · out is of an out whose weights were
-  // rounded, times what it stands for, and over rows these errors add up like random steps. Of an
-  // option there are few gradients.
+  // Each gradient is a sum of terms that cancel. Its error is that of grad_out · out for rounded
+  // weights, times the factor of the sum; over rows these errors add up like random steps. An
+  // option has few gradients.
   const auto rows =
       static_cast<double>(in.query.extent(0) * in.query.extent(1) * in.query.extent(2));
   const double term = 2 * std::sqrt(static_cast<double>(in.value.extent(3)));
@@ -95,7 +95,7 @@ inline std::string gradient_inaccuracy(const kernels::KernelTable& table, const 
                                   0x1p-9 * term * cancelled * std::sqrt(rows / count)};
     return judgement(name, is, by_loops, should_be);
   };
-  // A query and a key are no farther apart, and that is what a slope multiplies.
+  // The largest distance of a query and a key, which multiplies a slope.
   std::int64_t farthest = 0;
   for (const std::int64_t offset : options.query_offset.values()) {
     farthest =

@@ -1,4 +1,4 @@
-// The kernels that tests go through.
+// The kernel tables that tests use.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace heed::testing_support {
 
-// The supported tables of which `member` points to something of their own: the last one of each,
-// which has the fewest instructions.
+// Returns the supported tables in which `member` differs: of equal ones the last, which needs the
+// fewest instructions.
 template <class Member>
 std::vector<const kernels::KernelTable*> kernels_that_differ_in(Member member) {
   std::vector<const kernels::KernelTable*> found;
@@ -23,12 +23,13 @@ std::vector<const kernels::KernelTable*> kernels_that_differ_in(Member member) {
   return found;
 }
 
-// Those that compute numbers differently. bfloat16_test.cc has products of bfloat16 in pairs.
+// Returns the tables that compute numbers differently. bfloat16_test.cc tests products of bfloat16
+// pairs.
 inline std::vector<const kernels::KernelTable*> kernels_of_numbers() {
   return kernels_that_differ_in(&kernels::KernelTable::attend);
 }
 
-// Those beside them whose products of quantised numbers are others.
+// Returns further tables whose products of quantised numbers differ.
 inline std::vector<const kernels::KernelTable*> kernels_of_other_integers() {
   const auto numbers = kernels_of_numbers();
   auto found = kernels_that_differ_in(&kernels::KernelTable::integers);
@@ -38,7 +39,7 @@ inline std::vector<const kernels::KernelTable*> kernels_of_other_integers() {
   return found;
 }
 
-// Whether calls of bfloat16 are computed as pairs, whatever their sizes.
+// True if calls of bfloat16 are computed as pairs, for all sizes.
 inline bool multiplies_pairs() {
   const std::string target = attention_target();
   return target.ends_with("_BF16") && target != "AMX_BF16";

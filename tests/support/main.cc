@@ -2,9 +2,10 @@
 //
 //   heed_tests [--room=ROOM] [--kind=quick|thorough|slow] [--unless-best] [options of GoogleTest]
 //
-// A room is a folder of tests. tests/kinds.txt names the tests that are thorough, which take a second or more, and slow, which
-// `make test` leaves out; all others are quick. Both options choose tests, and --gtest_filter is not given with them.
-// With --unless-best nothing runs, and the exit code is 77, where HEED_TARGET names the instruction set that is taken anyway.
+// A room is a folder of tests. tests/kinds.txt names the thorough tests, which take a second or
+// more, and the slow ones, which `make test` omits; all others are quick. Both options select tests
+// and exclude --gtest_filter. With --unless-best, if HEED_TARGET names the default instruction set,
+// nothing runs and the exit code is 77.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,7 +20,7 @@
 
 namespace {
 
-// Whether `name` is what `pattern` says, in which * stands for any text.
+// True if `name` matches `pattern`, in which * stands for any text.
 bool matches(std::string_view name, std::string_view pattern) {
   if (pattern.empty()) return name.empty();
   if (pattern.front() == '*') {
@@ -57,7 +58,8 @@ bool lies_in(const testing::TestInfo& test, const std::string& room) {
   return std::string_view(test.file()).find("tests/" + room + '/') != std::string_view::npos;
 }
 
-// A filter of GoogleTest: the names of all tests of a room and a kind; empty options choose all.
+// Returns a GoogleTest filter with the names of all tests of a room and a kind; an empty option
+// selects all.
 std::string chosen(const std::string& room, const std::string& kind) {
   const std::vector<Kind> kinds = read_kinds();
   std::string filter;
@@ -97,14 +99,16 @@ int main(int argc, char** argv) {
       std::cout << "HEED_TARGET is " << target << ", with which all other tests run\n";
       return 77;
     } else {
-      std::cerr << "heed_tests: unknown option " << option << ", expected --room=, --kind=, --unless-best or one of GoogleTest's\n";
+      std::cerr << "heed_tests: unknown option " << option
+                << ", expected --room=, --kind=, --unless-best or one of GoogleTest's\n";
       return 2;
     }
   }
   if (!room.empty() || !kind.empty()) {
     const std::string filter = chosen(room, kind);
     if (filter.empty()) {
-      std::cerr << "heed_tests: there is no test of room '" << room << "' and kind '" << kind << "'\n";
+      std::cerr << "heed_tests: there is no test of room '" << room << "' and kind '" << kind
+                << "'\n";
       return 2;
     }
     GTEST_FLAG_SET(filter, filter);

@@ -17,7 +17,7 @@
 
 namespace heed::testing_support {
 
-// Calls check(Real{}) for float and double: both have the same kernels.
+// Calls check(Real{}) for float and double, which have the same kernels.
 template <class Check>
 void for_each_real(const Check& check) {
   {
@@ -38,16 +38,17 @@ struct PanelSizes {
   std::int32_t head_dim = 1;
   std::int32_t value_dim = 1;
   std::int32_t kv_len = 1;
-  std::int32_t few_rows = 0;  // unless 0, a panel of few rows, so many
+  std::int32_t few_rows = 0;  // unless 0, a panel for decode with so many rows
 };
 
-// Lengths and dims that fill neither vectors nor register blocks nor tiles, and some that do.
+// Returns lengths and dims that fill neither vectors nor register blocks nor tiles, and some that
+// do.
 inline std::vector<PanelSizes> awkward_panels() {
   return {{1, 1, 1, 1},    {2, 3, 5, 7},     {3, 8, 16, 128}, {3, 17, 9, 129},
           {1, 64, 33, 50}, {2, 31, 64, 300}, {3, 5, 1, 259},  {1, 16, 24, 256}};
 }
 
-// A panel whose rows see random ranges of keys, some none, with normal queries, keys and values.
+// A panel whose rows see random ranges of keys, some empty, with normal queries, keys and values.
 template <class Real>
 class PanelCase {
  public:
@@ -79,7 +80,7 @@ class PanelCase {
     state_ = new_state();
   }
 
-  // That of rows that have seen nothing. Valid as long as the case lives.
+  // Returns the state of rows that have seen no key. It is valid while the case exists.
   State new_state() {
     const std::int32_t whole = whole_vectors(width_);
     const std::int64_t out = std::int64_t{width_} * out_stride();
@@ -104,7 +105,7 @@ class PanelCase {
             .num_keys = std::min(kernels::kTileKeys, sizes_.kv_len - first_key)};
   }
 
-  // Those of the keys that some row sees.
+  // Returns the scores of the keys that some row sees.
   detail::BasicScoreTile<Real> score_tile(const Tile& tile, Real* scores) const {
     return {.scores = scores,
             .width = width_,
@@ -118,12 +119,12 @@ class PanelCase {
             .target = detail::TileTarget::kBaseline};
   }
 
-  // The sum of row r in column d.
+  // Returns the sum of row r in column d.
   Real out(std::int32_t r, std::int32_t d) const {
     return state_.out[sizes_.few_rows > 0 ? r * out_stride() + d : d * width_ + r];
   }
 
-  // The tile as the kernel of few rows reads it.
+  // Returns the tile in the form that the decode kernel reads.
   static kernels::StoredTile stored(const Tile& tile) {
     const auto side = [&](const Real* first, std::int64_t stride) {
       kernels::StoredNumbers numbers;
@@ -140,7 +141,7 @@ class PanelCase {
             .num_keys = tile.num_keys};
   }
 
-  // Adds a tile to the state by the kernel that the panel is for.
+  // Adds a tile to the state with the kernel for this panel.
   void attend(const kernels::BasicKernelTable<Real>& table, const Tile& tile, Tensor<Real>& scratch,
               const kernels::BasicPanelOptions<Real>& options = {}) {
     if (sizes_.few_rows > 0) {
@@ -165,7 +166,7 @@ class PanelCase {
   bool sees(std::int32_t r, std::int32_t key) const {
     return begin_[static_cast<std::size_t>(r)] <= key && key < end_[static_cast<std::size_t>(r)];
   }
-  // query · key
+  // Returns query · key.
   long double score(std::int32_t r, std::int32_t key) const {
     long double sum = 0;
     for (std::int32_t d = 0; d < sizes_.head_dim; ++d) {
@@ -181,7 +182,7 @@ class PanelCase {
   std::int32_t whole_vectors(std::int32_t numbers) const {
     return (numbers + lanes_ - 1) / lanes_ * lanes_;
   }
-  // Numbers of out for each row.
+  // Returns the numbers of out per row.
   std::int64_t out_stride() const {
     return sizes_.few_rows > 0 ? whole_vectors(sizes_.value_dim) : sizes_.value_dim;
   }

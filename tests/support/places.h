@@ -1,4 +1,4 @@
-// Where the tests find things.
+// The paths that tests use.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Calls that are refused.
+// Expects refused calls.
 #pragma once
 
 #include <functional>

@@ -29,8 +29,8 @@ std::string inaccuracy(const char* name, const Tensor<float>& found, const Tenso
   return judge(name, found, plain, exact);
 }
 
-// For small numbers among large ones. Their logarithms are larger, and are rounded three times
-// where there is no fused multiply-add.
+// Judges relative errors, for small numbers among large ones. Without fused multiply-add logarithms
+// are rounded three times.
 std::string relative_inaccuracy(const char* name, const Tensor<float>& found,
                                 const Tensor<float>& plain, const Tensor<double>& exact) {
   const Judgement judge{.error = Judgement::Error::kRelative, .always_allowed = 8 * 0x1p-24};
@@ -50,7 +50,7 @@ std::string inaccuracy(const Answers& found, const Answers& plain, const ExactAn
          relative_inaccuracy("key_mass", f.key_mass, p.key_mass, e.key_mass);
 }
 
-// The keys of a row in the order of falling weights above 0, then −1.
+// Returns the keys of a row by falling weights above 0, then −1.
 std::vector<std::int64_t> sorted_keys(std::span<const float> weights, std::size_t count) {
   std::vector<std::int64_t> keys(weights.size());
   std::iota(keys.begin(), keys.end(), 0);

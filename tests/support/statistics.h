@@ -1,4 +1,4 @@
-// Weights and statistics of attention on each instruction set, held to the reference.
+// Weights and statistics of attention on each instruction set, compared with the reference.
 #pragma once
 
 #include <cstdint>
@@ -48,12 +48,12 @@ inline Tensor<float> weights_of(const kernels::KernelTable& table, const Inputs&
   return weights_of<float>(table, in.query, in.key, rows, options);
 }
 
-// Every row there is, in the order of the matrix.
+// Returns all rows, in the order of the matrix.
 std::vector<AttentionRow> all_rows(const Shape& query);
 
-// On every instruction set, weights and statistics are as close to those in double as twice the
-// plain computation in float is, or 2 ulp of the largest, the error of the exponential; and the
-// largest weights are to the last bit those found by sorting.
+// Expects, on every instruction set, errors of weights and statistics of at most twice those of the
+// plain float computation, or 2 ulp of the largest number, the error of the exponential. The
+// largest weights must equal those found by sorting, bit by bit.
 void expect_accurate_statistics(const Inputs& in, const AttentionOptions& options,
                                 const std::string& what, std::int64_t top_k = 3);
 

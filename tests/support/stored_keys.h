@@ -1,4 +1,4 @@
-// Keys and values packed as a cache stores them, for tests of what reads these.
+// Keys and values packed as in a cache, for tests of their readers.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace heed::testing_support {
 
-// The numbers of one side, [positions][dim], in one storage. Between the groups there is nothing
-// that may be read, so that a sanitizer sees who reads beyond one.
+// The numbers of one side, [positions][dim], in one storage. Memory between the groups must not be
+// read, so that a sanitizer detects reads beyond a group.
 class StoredSide {
  public:
   StoredSide(const Tensor<float>& numbers, KvStorage storage, bool is_columns)
@@ -29,22 +29,22 @@ class StoredSide {
     for (std::int64_t first = 0; first < numbers.extent(0); first += kernels::kGroupKeys) {
       bytes_.emplace_back(static_cast<std::size_t>(kernels::kGroupKeys * row_bytes()));
       scales_.emplace_back(static_cast<std::size_t>(kernels::kGroupKeys * scale_dims_));
-      // What is stale in a group that is not full is no number.
+      // Unused positions of a partial group hold NaN.
       std::fill(bytes_.back().begin(), bytes_.back().end(), std::byte{0xff});
       const std::int64_t last = std::min(first + kernels::kGroupKeys, numbers.extent(0));
       for (std::int64_t key = first; key < last; ++key) store(key);
     }
   }
 
-  // Puts the groups behind each other.
+  // Makes the groups contiguous.
   void join() { join({this}, bytes_.size()); }
 
-  // Puts those of both behind each other, a tile's keys before its values, as a cache has them.
+  // Makes the groups of both sides contiguous, a tile's keys before its values, as in a cache.
   static void join(StoredSide& key, StoredSide& value) {
     join({&key, &value}, kernels::kTileKeys / kernels::kGroupKeys);
   }
 
-  // As the kernel of few rows reads the positions of a tile.
+  // Returns the positions of a tile in the form that the decode kernel reads.
   kernels::StoredNumbers tile(std::int32_t first_key, std::int32_t num_keys) const {
     kernels::StoredNumbers numbers;
     numbers.storage = storage_;
@@ -60,11 +60,11 @@ class StoredSide {
     return numbers;
   }
 
-  // What is stored, as floats.
+  // Returns the stored numbers as floats.
   const Tensor<float>& stored() const { return stored_; }
 
  private:
-  // Puts the groups of some sides behind each other, so many of each in turn.
+  // Makes the groups of several sides contiguous, `groups_in_turn` of each in turn.
   static void join(const std::vector<StoredSide*>& sides, std::size_t groups_in_turn) {
     const auto joined = std::make_shared<std::vector<std::byte>>();
     const std::size_t count = sides.front()->bytes_.size();
@@ -109,7 +109,7 @@ class StoredSide {
     bytes_.back()[static_cast<std::size_t>(index)] = static_cast<std::byte>(number + 128);
   }
 
-  // Makes the nibble of one dimension `number` + 8, in its byte that is kept or started.
+  // Sets the nibble of one dimension to `number` + 8 in its byte.
   void put_nibble(std::int64_t key, std::int64_t d, int number) {
     const std::int64_t j = key % kernels::kGroupKeys;
     const std::int64_t index = is_columns_
@@ -121,7 +121,7 @@ class StoredSide {
     byte = is_high ? (byte & std::byte{0x0f}) | nibble << 4 : (byte & std::byte{0xf0}) | nibble;
   }
 
-  // The scale that makes the largest of these dimensions `largest`.
+  // Returns the scale with which the largest of these dimensions becomes `largest`.
   float scale_of(std::int64_t key, std::int64_t first, std::int64_t last, float largest) const {
     float magnitude = 0;
     for (std::int64_t d = first; d < last; ++d) {
@@ -180,7 +180,7 @@ class StoredSide {
   std::int64_t dim_;
   std::int64_t scale_dims_;
   std::vector<std::vector<std::byte>> bytes_;
-  // Where the groups lie behind each other, and where each begins; or nothing.
+  // The contiguous groups and the offset of each; or nothing.
   std::shared_ptr<const std::vector<std::byte>> joined_;
   std::vector<std::size_t> offsets_;
   std::vector<std::vector<float>> scales_;

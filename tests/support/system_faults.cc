@@ -13,14 +13,14 @@ namespace heed::testing_support {
 namespace {
 
 struct State {
-  int until = -1;  // calls until the one that fails; below 0 there is none to come
+  int until = -1;  // calls before the one that fails; negative: none fails
   int error = 0;
   const char* call = "";
 };
 
 thread_local State state;
 
-// Whether this call fails; errno is set then.
+// True if this call should fail; errno is set then.
 bool fails(const char* call) noexcept {
   if (state.until < 0 || state.until-- > 0) return false;
   if (state.error == SystemFault::kKill) ::kill(::getpid(), SIGKILL);

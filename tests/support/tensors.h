@@ -17,7 +17,7 @@ namespace heed::testing_support {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Standard normal numbers, the same for the same seed.
+// Returns standard normal numbers, which depend on the seed only.
 template <class Real>
 Tensor<Real> normal(const Shape& shape, std::uint32_t seed) {
   std::mt19937 engine(seed);
@@ -27,13 +27,13 @@ Tensor<Real> normal(const Shape& shape, std::uint32_t seed) {
   return tensor;
 }
 
-// A copy of the elements in row-major order, for matchers.
+// Returns a copy of the elements in row-major order, for matchers.
 template <class T>
 std::vector<T> elements_of(const Tensor<T>& tensor) {
   return {tensor.elements().begin(), tensor.elements().end()};
 }
 
-// The largest |a − b|; infinity when the shapes differ or exactly one of two elements is not
+// Returns the largest |a − b|; infinity when the shapes differ or exactly one of two elements is
 // finite.
 template <class Real>
 double max_difference(TensorView<const Real> a, TensorView<const Real> b) {
@@ -57,7 +57,7 @@ double max_difference(const Tensor<Real>& a, const Tensor<Real>& b) {
   return max_difference<Real>(a.view(), b.view());
 }
 
-// Whether every bit agrees, NaN included.
+// True if every bit is equal, including NaN.
 template <class T>
 bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
   return a.shape() == b.shape() &&
@@ -66,7 +66,7 @@ bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
                     reinterpret_cast<const unsigned char*>(b.data()));
 }
 
-// The elements as numbers of another type, rounded to nearest.
+// Returns the elements in another type, rounded to nearest.
 template <class To, class From>
 Tensor<To> converted(const Tensor<From>& tensor) {
   auto result = Tensor<To>::uninitialized(tensor.shape());

@@ -22,13 +22,13 @@ using models::Family;
 
 constexpr std::int64_t kVocabSize = 40;
 constexpr std::int64_t kHidden = 24;
-constexpr std::int64_t kWidth = 16;    // of the llama's query heads together
-constexpr std::int64_t kKvWidth = 8;   // and of its key heads
+constexpr std::int64_t kWidth = 16;    // of all query heads of the Llama
+constexpr std::int64_t kKvWidth = 8;   // of its key heads
 constexpr std::int64_t kBetween = 36;  // in feed-forward layers
 constexpr std::int64_t kPositions = 64;
 constexpr int kNumLayers = 2;
 
-// Weights by name, each drawn by its number.
+// Weights by name, each drawn with its number as seed.
 class Weights {
  public:
   void matrix(const std::string& name, std::int64_t rows, std::int64_t columns) {
@@ -47,7 +47,7 @@ class Weights {
     matrix(name, rows, columns);
     bias(name, rows);
   }
-  // [columns, rows], as GPT-2's layers are stored.
+  // [columns, rows], as GPT-2 stores layers.
   void transposed_linear(const std::string& name, std::int64_t rows, std::int64_t columns) {
     matrix(name, columns, rows);
     bias(name, rows);
@@ -148,7 +148,7 @@ nlohmann::json config_of(Family family) {
   return config;
 }
 
-// Words "w0" to "w35" behind four special tokens.
+// A tokenizer of words "w0" to "w35" after four special tokens.
 std::string tokenizer_json() {
   nlohmann::json vocabulary{{"[UNK]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[PAD]", 3}};
   nlohmann::json added = nlohmann::json::array();

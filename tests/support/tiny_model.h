@@ -11,7 +11,7 @@
 
 namespace heed::testing_support {
 
-// A folder that is gone with it.
+// Owns the folder and removes it.
 class TinyModel {
  public:
   explicit TinyModel(models::Family family);
@@ -20,10 +20,10 @@ class TinyModel {
   TinyModel& operator=(const TinyModel&) = delete;
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
-  // Writes a file of the folder anew.
+  // Replaces a file of the folder.
   void write(const std::string& name, const std::string& text) const;
   std::string read(const std::string& name) const;
-  // Writes model.safetensors anew, changed.
+  // Replaces model.safetensors by a changed one.
   void change_tensors(
       const std::function<void(std::map<std::string, Tensor<float>>&)>& change) const;
 

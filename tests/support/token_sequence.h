@@ -1,4 +1,4 @@
-// Tokens for tests, written as text.
+// Token sequences written as text.
 #pragma once
 
 #include <cctype>
@@ -10,8 +10,8 @@
 
 namespace heed::testing_support {
 
-// Tokens between spaces: "[CLS] un ##known word . [SEP]". Equal ones have equal ids; "##" goes on
-// with a word.
+// Returns the tokens between spaces: "[CLS] un ##known word . [SEP]". Equal tokens have equal ids;
+// "##" continues a word.
 inline inspect::TokenSequence tokens_of(const std::string& text) {
   inspect::TokenSequence tokens;
   std::map<std::string, std::int64_t> ids;

@@ -25,7 +25,7 @@ std::vector<Example> all_of(const Corpus& corpus) {
   return all;
 }
 
-// Sizes as asked for, no target twice, and the same corpus for the same seed only.
+// Checks the sizes, that no target occurs twice, and that only the same seed gives the same corpus.
 template <class Make>
 void check_corpus(const Make& make) {
   const Corpus corpus = make(kSmall);
@@ -51,7 +51,7 @@ TEST(Corpora, AreDrawnOnceAndDivided) {
   });
 }
 
-// Of the last ones hardly any is found by drawing.
+// Random drawing would hardly find the last ones.
 TEST(Corpora, CanHaveAllThereAre) {
   const Corpus corpus = dates_corpus({.sizes = {73'000, 40, 9}});
   std::set<std::string> days;
@@ -97,7 +97,7 @@ TEST(Corpora, OfNumbersAreTranslations) {
   EXPECT_GT(small, 100);
 }
 
-// All forms, read back by rules of their own.
+// Reads all forms back by independent rules.
 TEST(Corpora, OfDatesMeanTheSameDay) {
   const char* const months[] = {"jan", "feb", "mar", "apr", "may", "jun",
                                 "jul", "aug", "sep", "oct", "nov", "dec"};
@@ -126,7 +126,7 @@ TEST(Corpora, OfDatesNameTheRightWeekday) {
     }
     return "";
   };
-  // Zeller's congruence, for the first date that begins with each name.
+  // By Zeller's congruence, the first date that begins with each name.
   const std::pair<const char*, int> weekdays[] = {
       {"Saturday,", 0}, {"Sunday,", 1}, {"Monday,", 2}, {"Friday,", 6}};
   for (const auto& [name, expected] : weekdays) {

@@ -78,7 +78,7 @@ TEST(NumberWords, AreThoseOfTheGrammars) {
 TEST(NumberWords, AreDifferentForDifferentNumbers) {
   for (const Language language : {Language::kEnglish, Language::kFrench, Language::kGerman}) {
     std::unordered_set<std::string> seen;
-    // All numbers below 1000, as they are and as thousands, and steps that meet every digit.
+    // All numbers below 1000, alone and as thousands, and steps that use every digit.
     for (std::int64_t number = 0; number < 1000; ++number) {
       EXPECT_TRUE(seen.insert(number_words(number, language)).second) << number;
       if (number > 0) {

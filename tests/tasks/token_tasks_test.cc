@@ -1,4 +1,4 @@
-// The tasks of sequences: what they draw.
+// The sequences that the tasks draw.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

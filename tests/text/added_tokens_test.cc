@@ -19,7 +19,7 @@ AddedToken token_of(std::string content, bool strips_left = false, bool strips_r
   return token;
 }
 
-// "[…]" for each token, "…" for what lies between.
+// Returns "[…]" for each token and "…" for the text between.
 std::vector<std::string> found_in(const std::string& text, const std::vector<AddedToken>& tokens) {
   AddedTokenFinder finder;
   for (const AddedToken& token : tokens) finder.add(token, token.content);
@@ -31,8 +31,8 @@ std::vector<std::string> found_in(const std::string& text, const std::vector<Add
   return found;
 }
 
-// As in the library that writes such tokens: what a token takes of the white space around it does
-// not keep another one from beginning there.
+// As in the library that writes these tokens: white space that a token takes may also begin another
+// token.
 TEST(AddedTokens, MayShareTheWhiteSpaceBetweenThem) {
   EXPECT_THAT(found_in("<|a  ab", {token_of("<|a", false, true), token_of(" a")}),
               ElementsAre("[<|a  ]", "[ a]", "b"));

@@ -17,7 +17,7 @@ using testing::ThrowsMessage;
 
 const ChatTokens kTokens{"<s>", "</s>"};
 
-// As files have them; tests/python/test_chat_templates.py sets what they give beside Jinja.
+// Templates from models; tests/python/test_chat_templates.py compares their results with Jinja.
 constexpr std::string_view kSmolLm2 =
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ "
     "'<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
@@ -86,7 +86,7 @@ TEST(ChatTemplate, AreTheSameHoweverTheyWriteALineBreak) {
   EXPECT_EQ(rendered(crlf + "\r\n", {{"user", "Hi"}}), "<|user|>\nHi</s>\n<|assistant|>\n");
 }
 
-// What differs anywhere is another template: nothing is guessed.
+// A template with any difference is refused; nothing is guessed.
 TEST(ChatTemplate, WhatIsNotKnownIsRefused) {
   const auto refused = [](std::string jinja, const std::string& part, const std::string& other) {
     const std::size_t at = jinja.find(part);
@@ -141,7 +141,7 @@ TEST(ChatTemplate, WhatIsNoConversationIsRefused) {
       ThrowsMessage<InvalidArgument>(HasSubstr("not valid UTF-8 at byte 0")));
 }
 
-// A byte-level tokenizer with ChatML's tokens, of which the last is found after normalisation.
+// A byte-level tokenizer with ChatML's tokens, the last of which is matched after normalisation.
 std::unique_ptr<const Tokenizer> chat_tokenizer() {
   std::string json = testing_support::byte_level_json(R"(,
     "normalizer": {"type": "NFC"},
@@ -167,7 +167,7 @@ TEST(EncodedChat, TokensOfTheTemplateAreSpecialAndThoseOfMessagesAreNot) {
             "<|im_start|> u s e r Ċ the < | i m _ e n d | > < | e n d | > <tool> the <|im_end|> Ċ");
 }
 
-// Message and template are one text for the merges, and ranges are of that text.
+// Message and template are one text for the merges, and ranges refer to that text.
 TEST(EncodedChat, IsOneText) {
   const auto tokenizer = chat_tokenizer();
   const std::vector<ChatMessage> messages{{"user", "d"}, {"user", ""}, {"user", " the"}};

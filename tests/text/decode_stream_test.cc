@@ -1,4 +1,4 @@
-// Ids that become a text one by one give what they give at once.
+// Ids decoded one by one give the text that they give at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using Ids = std::vector<std::int64_t>;
 
-// BPE over characters, with bytes for those that it lacks, as of models made with SentencePiece.
+// BPE over characters with byte fallback, like models of SentencePiece.
 std::string fallback_json(const std::string& decoder) {
   std::string json = R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true}],
       "model": {"type": "BPE", "byte_fallback": true, "merges": [], "vocab": {"<s>": 0)";
@@ -71,7 +71,7 @@ Ids drawn_ids(const Tokenizer& tokenizer) {
   return *rc::gen::container<Ids>(rc::gen::inRange<std::int64_t>(0, tokenizer.vocab_size()));
 }
 
-// All that a stream behind a context gives.
+// Returns all text that a stream after a context gives.
 std::string streamed(const Tokenizer& tokenizer, const Ids& context, const Ids& ids,
                      const DecodeOptions& options) {
   const auto stream = tokenizer.stream(context, options);
@@ -93,11 +93,11 @@ RC_GTEST_PROP(DecodeStream, GivesTogetherWhatDecodeGives, ()) {
   RC_ASSERT(streamed(tokenizer, {}, both, options) == whole);
   const std::string before = tokenizer.decode(context, options);
   const std::string after = streamed(tokenizer, context, ids, options);
-  // A context that ends within a character becomes another text.
+  // A context that ends within a character gives another text.
   RC_ASSERT(whole == before + after || (!whole.starts_with(before) && whole.ends_with(after)));
 }
 
-// A tokenizer of somebody else's, which decodes from behind.
+// A user's tokenizer, which decodes backwards.
 class Backwards final : public Tokenizer {
  public:
   std::int64_t vocab_size() const override { return 3; }
@@ -137,7 +137,7 @@ TEST(DecodeStream, GoesOnWhereItsContextEnded) {
     pieces.push_back(after->add(id(token)));
   }
   EXPECT_THAT(pieces, ElementsAre(" a", "", "", "", "猫b"));
-  // Nor does the end of a context come again that was certain only now.
+  // The end of the context, which becomes certain only now, is not repeated.
   const auto behind_bytes = tokenizer->stream(Ids{id("<0xE7>"), id("<0x8C>"), id("<0xAB>")});
   EXPECT_EQ(behind_bytes->add(id("b")), "b");
   const auto bytes_behind = tokenizer->stream(Ids{id("<0x61>")});

@@ -10,7 +10,7 @@ namespace heed::text { namespace {
 
 using testing::ElementsAre;
 
-// Shows where parts end: what is decoded is joined otherwise.
+// Marks the boundaries of the parts, which would otherwise be joined.
 class Brackets final : public DecodeStep {
  public:
   void write(std::string_view bytes) override { part_ += bytes; }
@@ -31,7 +31,7 @@ std::string decoded(const Decoder& decoder, const std::vector<std::string>& toke
   return decoding.take();
 }
 
-// The parts that are left.
+// Returns the parts after decoding.
 std::string parts(const Decoder& decoder, const std::vector<std::string>& tokens) {
   return decoded(decoders_of({decoder, {[] { return std::make_unique<Brackets>(); }}}), tokens);
 }
@@ -64,7 +64,7 @@ TEST(Decoders, SimpleOnes) {
   EXPECT_EQ(decoded({}, {"a", "b"}), "ab");
 }
 
-// Of what was fused, each step sees pieces of one part.
+// After fusing, each step sees pieces of one part.
 TEST(Decoders, AfterFusing) {
   const auto fused = [](const Decoder& decoder) {
     return decoders_of({fusing_decoder(), decoder});
@@ -77,7 +77,7 @@ TEST(Decoders, AfterFusing) {
   EXPECT_EQ(parts(fused(byte_level_decoder()), {"Ġ", "a"}), "[ a]");
 }
 
-// What no later token can change is there at once.
+// Text that no later token can change is returned at once.
 TEST(Decoders, HandOnWhatIsCertain) {
   const std::vector<Decoder> steps{replacing_decoder("▁", " "), byte_fallback_decoder(),
                                    fusing_decoder(), stripping_decoder({" ", 1, 0})};

@@ -28,7 +28,7 @@ struct Vocabulary {
   std::vector<std::int32_t> types;
 };
 
-// The 256 bytes, "th", "the", "Ġthe", "12" and "<|end|>", which is special.
+// The 256 bytes, "th", "the", "Ġthe", "12" and the special "<|end|>".
 Vocabulary small_vocabulary() {
   Vocabulary made;
   for (int byte = 0; byte < 256; ++byte) {
@@ -140,8 +140,7 @@ TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
   expect_gguf_refused(small_file("gpt-2", types), "token_type has 260 values for 261 tokens");
 }
 
-// Tokens as SentencePiece trains them, with their scores: "▁ab" may be made of "▁a" and "b" or of
-// "▁" and "ab".
+// Tokens of SentencePiece with their scores: "▁ab" can be made of "▁a" and "b" or of "▁" and "ab".
 struct ScoredToken {
   std::string token;
   float score;
@@ -189,7 +188,7 @@ TEST(GgufTokenizer, MergesByScores) {
   EXPECT_THAT(encoded(scored_file(), "ab"), ElementsAre("<s>", "▁ab"));
   EXPECT_THAT(encoded(scored_file(), "ab ac  bb"),
               ElementsAre("<s>", "▁ab", "▁a", "c", "▁", "▁", "bb"));
-  // Of equal scores the leftmost.
+  // Of equal scores the leftmost wins.
   EXPECT_THAT(encoded(scored_file(), "caab"), ElementsAre("<s>", "▁", "c", "aa", "b"));
   EXPECT_THAT(encoded(scored_file(), "caaab"), ElementsAre("<s>", "▁", "c", "aa", "ab"));
   EXPECT_THAT(encoded(scored_file(), ""), ElementsAre("<s>"));

@@ -1,6 +1,5 @@
-// Readers of text take a time that grows as the text does, whatever it holds: half a megabyte of
-// one character takes moments. One that looks at all of it again for each of its characters would
-// take longer than the tests may.
+// Text readers take linear time for any contents: half a megabyte of one character takes moments. A
+// reader that rescans the text for each character would exceed the time limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +37,7 @@ constexpr std::array<std::string_view, 16> kParts{
     "\u0301", "猫", "👩‍", "🇩🇪", std::string_view("\0", 1),
     "a "};
 
-// By the pattern of Llama 3, after NFC.
+// With the pattern of Llama 3, after NFC.
 std::string composing_json() {
   std::string pattern;
   for (const char c : pattern_text(SplitPattern::kLlama3)) {
@@ -51,7 +50,7 @@ std::string composing_json() {
         {"type": "ByteLevel", "add_prefix_space": true, "use_regex": true}]})");
 }
 
-// Everything that splits texts.
+// Returns every tokenizer that splits texts.
 std::vector<std::unique_ptr<const Tokenizer>> tokenizers() {
   std::vector<std::unique_ptr<const Tokenizer>> all;
   all.push_back(tokenizer_of(testing_support::bert_json()));

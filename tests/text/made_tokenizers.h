@@ -12,7 +12,7 @@
 
 namespace heed::testing_support {
 
-// tokenizer.json of a model of BERT's kind, with `parts` beside the model.
+// Returns tokenizer.json of a model like BERT, with `parts` besides the model.
 inline std::string bert_json(std::string_view parts = R"(,
     "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"})") {
   return R"({"added_tokens": [
@@ -28,7 +28,7 @@ inline std::string bert_json(std::string_view parts = R"(,
          std::string(parts) + "}";
 }
 
-// The 256 bytes as tokens 0 … 255, then `more`: "," and entries of a JSON object.
+// Returns the 256 bytes as tokens 0 … 255, then `more`: "," and entries of a JSON object.
 inline std::string byte_vocabulary(std::string_view more) {
   std::string json = "{";
   for (int byte = 0; byte < 256; ++byte) {
@@ -40,7 +40,7 @@ inline std::string byte_vocabulary(std::string_view more) {
   return json + std::string(more) + "}";
 }
 
-// tokenizer.json of a model of GPT-2's kind: of "the", " the", "ing", "in" and "<|end|>".
+// Returns tokenizer.json of a model like GPT-2 with "the", " the", "ing", "in" and "<|end|>".
 inline std::string byte_level_json(std::string_view parts = R"(,
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false})") {
   const std::string vocabulary =
@@ -58,7 +58,7 @@ inline std::unique_ptr<const text::Tokenizer> tokenizer_of(const std::string& js
   return text::tokenizer_from_json(json, "t.json", text::parse_tokenizer_config(config, "c.json"));
 }
 
-// The tokens of a text as the file writes them.
+// Returns the tokens of a text as the file writes them.
 inline std::vector<std::string> tokens_of(const text::Tokenizer& tokenizer, std::string_view text,
                                           const text::EncodeOptions& options = {}) {
   std::vector<std::string> tokens;
@@ -68,7 +68,7 @@ inline std::vector<std::string> tokens_of(const text::Tokenizer& tokenizer, std:
   return tokens;
 }
 
-// The bytes of the text that became each token.
+// Returns the bytes of the text of each token.
 inline std::vector<std::string> parts_of(const text::Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::string> parts;
   for (const auto& [begin, end] : tokenizer.encode(text).ranges) {

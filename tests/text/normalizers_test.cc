@@ -23,10 +23,10 @@ TEST(Normalizers, UnicodeForms) {
   EXPECT_EQ(in_form("\uFB01\u00B2", kNfc), "\uFB01\u00B2");
   EXPECT_EQ(in_form("\uFB01\u00B2", kNfkd), "fi2");
   EXPECT_EQ(in_form("\u1E9B\u0323", kNfkc), "\u1E69");
-  // Hangul, of its parts and into them.
+  // Composes and decomposes Hangul.
   EXPECT_EQ(in_form("\u1100\u1161\u11A8", kNfc), "\uAC01");
   EXPECT_EQ(in_form("\uAC01", kNfd), "\u1100\u1161\u11A8");
-  // Marks come in their order; one of the same class between blocks a composition.
+  // Sorts marks by class; an equal class in between blocks composition.
   EXPECT_EQ(in_form("a\u0301\u0323", kNfd), "a\u0323\u0301");
   EXPECT_EQ(in_form("a\u0315\u0300", kNfc), "\u00E0\u0315");
   EXPECT_EQ(in_form("a\u0305\u0301", kNfc), "a\u0305\u0301");

@@ -24,7 +24,7 @@ std::vector<std::string> pieces_of(std::string_view text, const PreTokenizer& sp
   return result;
 }
 
-// The example of the library that the behaviours are of.
+// The example in the documentation of the library that defines these behaviours.
 std::vector<std::string> countdown(SplitBehavior behavior, bool inverts = false) {
   return pieces_of("the-final--countdown", [&](PreTokenized& text) {
     split_literal(text, {"-", behavior, inverts});

@@ -53,7 +53,7 @@ TEST(WordPieceTokenizer, WordsLongerThanItsLimitAreUnknown) {
 
 TEST(WordPieceTokenizer, RangesAreBytesOfTheTextAsItWas) {
   const auto tokenizer = tokenizer_of(bert_json());
-  // Accents go, precomposed and not; control characters too; 猫 is a word of its own.
+  // Removes accents, precomposed or not, and control characters; 猫 is its own word.
   EXPECT_THAT(parts_of(*tokenizer, "NA\u00CFVE nai\u0308ve"),
               ElementsAre("", "NA\u00CFVE", "nai\u0308ve", ""));
   EXPECT_THAT(parts_of(*tokenizer, "the猫cat\u200Bs"),
@@ -128,7 +128,7 @@ TEST(ByteLevelTokenizer, DecodesToTheBytes) {
 }
 
 TEST(ByteLevelTokenizer, ALongPieceEnds) {
-  // A piece of a megabyte: if each merge looked at all of the piece, this would take hours.
+  // A piece of a megabyte: if each merge scanned the whole piece, this would take hours.
   const auto tokenizer = tokenizer_of(byte_level_json());
   std::string text;
   while (text.size() < 1'000'000) text += "thing";

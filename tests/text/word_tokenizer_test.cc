@@ -19,7 +19,7 @@ using testing::ThrowsMessage;
 using testing_support::elements_of;
 using text::WordTokenizer;
 
-// The labels of the pieces of a text, split by a tokenizer that knows all of them.
+// Returns the labels of the pieces of a text, split by a tokenizer that knows all of them.
 std::vector<std::string> pieces(std::string_view text) {
   const WordTokenizer tokenizer(text);
   return tokenizer.labels(tokenizer.ids(text));
@@ -173,7 +173,7 @@ TEST(WordTokenizer, IsBuiltFromSeveralTexts) {
   EXPECT_THAT(tokenizer.ids("the dog"), ElementsAre(256, 258));
 }
 
-// Code points where the rules of splitting meet, more often than chance would have them.
+// Returns code points at which splitting rules meet, more often than by chance.
 rc::Gen<std::string> utf8_text() {
   const auto code_point = rc::gen::oneOf(
       rc::gen::elementOf(std::vector<char32_t>{

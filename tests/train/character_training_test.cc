@@ -1,4 +1,4 @@
-// A run on a text: it learns, it can be ended and resumed to the same bits, its folder is a model.
+// Training on a text: it learns, resumes to the same bits, and its folder is a model.
 #include "heed/train/character_training.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::ThrowsMessage;
 using testing_support::read_text;
 using testing_support::TemporaryFolder;
 
-// Is told of a run, and ends it after some step.
+// Records a run and ends it after a given step.
 class Witness final : public RunObserver {
  public:
   explicit Witness(std::int64_t last) : last_(last) {}
@@ -117,7 +117,7 @@ TEST(TrainCharacters, NamesWhatIsWrong) {
   EXPECT_THAT([&] { new_run(run.path); }, ThrowsMessage<IoError>(HasSubstr("holds a run already")));
 }
 
-// The losses of each step, and what the run left in `folder`.
+// Returns the losses of each step; `folder` keeps the run.
 std::vector<double> losses_of_ranks(int size, const RunFolder& folder, std::int64_t last = 0) {
   const HeldOutText text = abc();
   std::vector<double> losses;
@@ -136,7 +136,7 @@ TEST(TrainCharacters, RanksLearnWhatOneProcessLearns) {
   const TemporaryFolder folder;
   Witness alone(0);
   train_characters(tiny(), abc(), {}, alone);
-  for (const int size : {2, 3, 5}) {  // The fifth has no sequence.
+  for (const int size : {2, 3, 5}) {  // the fifth rank has no sequence
     const std::string name = "ranks" + std::to_string(size);
     const std::vector<double> losses = losses_of_ranks(size, new_run(folder / name));
     ASSERT_EQ(losses.size(), alone.losses.size());
@@ -160,7 +160,7 @@ TEST(TrainCharacters, RanksGoOnWithARunOfOtherRanks) {
   EXPECT_NEAR(losses.back(), alone.losses.back(), 1e-4);
 }
 
-// Sequences of three segments of 1024, of which the last has 52.
+// Sequences of three segments of 1024, 1024 and 52 tokens.
 CharacterTraining long_sequences(const std::string& positions = "rotary") {
   return {{.steps = 4, .batch = 2, .learning_rate = 0.01},
           {.context = 2100, .layers = 1, .d_model = 8, .heads = 2, .positions = positions}};
@@ -174,7 +174,7 @@ HeldOutText long_text() {
   return HeldOutText(text);
 }
 
-// The losses of steps in which ranks share the tokens of each sequence.
+// Returns the losses of steps in which ranks share the tokens of each sequence.
 std::vector<double> losses_of_divided(int size, CharacterTraining settings,
                                       const RunFolder& folder = {}, std::int64_t last = 0) {
   const HeldOutText text = long_text();
@@ -201,7 +201,7 @@ TEST(TrainCharacters, RanksShareTheTokensOfLongSequences) {
   Witness alone(0);
   train_characters(long_sequences(), long_text(), {}, alone);
   ASSERT_EQ(alone.losses.size(), 4U);
-  for (const int size : {1, 2, 3, 4}) {  // The fourth has no token.
+  for (const int size : {1, 2, 3, 4}) {  // the fourth rank has no token
     SCOPED_TRACE(size);
     const std::string name = "ranks" + std::to_string(size);
     expect_near(losses_of_divided(size, long_sequences(), new_run(folder / name)), alone.losses);
@@ -255,7 +255,7 @@ TEST(TrainCharacters, ARunGoesOnHoweverTokensAreShared) {
     losses.insert(losses.end(), more.begin(), more.end());
   };
   add(losses_of_divided(2, long_sequences(), {run.path, true}, 2));
-  run_thread_ranks(2, [&](Communicator& ranks) {  // the batch instead
+  run_thread_ranks(2, [&](Communicator& ranks) {  // ranks share the batch instead
     Witness witness(3);
     CharacterTraining settings = long_sequences();
     settings.ranks = &ranks;
@@ -276,7 +276,7 @@ TEST(TrainCharacters, WhatOneRankThrowsWhileTokensAreSharedAllThrow) {
     settings.is_context_parallel = ranks.rank() == 0;
     EXPECT_THAT([&] { train_characters(settings, long_text(), {}, silent); },
                 ThrowsMessage<InvalidArgument>(HasSubstr("rank 1 has other settings")));
-    // A token that only the tokens of rank 1 have, and that the model does not know.
+    // A token that occurs on rank 1 only and that the model does not know.
     models::CausalTransformer model({.vocab_size = 2, .context = 2100, .d_model = 8, .heads = 2});
     tasks::TokenBatch batch{Tensor<std::int64_t>({1, 2100}), Tensor<std::int64_t>({1, 2100})};
     batch.inputs(0, 1500) = 2;

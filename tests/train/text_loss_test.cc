@@ -1,4 +1,4 @@
-// Losses over texts: the same characters at every length, and what is held out.
+// Losses over texts: the same characters at every length, and the held-out part.
 #include "heed/train/text_loss.h"
 
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 
 namespace heed::train { namespace {
 
-// What a model of no memory makes of a character does not depend on what stands before: all lengths
-// have the same loss only where the same characters are predicted.
+// For a model without memory the loss of a character does not depend on earlier ones: all lengths
+// have the same loss only if the same characters are predicted.
 TEST(LossOfBlocks, PredictsTheSameCharactersAtEveryLength) {
   std::vector<std::int32_t> text(100);
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::int32_t>(i * i % 7);
@@ -30,7 +30,7 @@ TEST(LossOfBlocks, PredictsTheSameCharactersAtEveryLength) {
   for (const std::int64_t length : {5, 8, 32}) {
     EXPECT_NEAR(loss_of_blocks(model, text, blocks, length).value(), shortest, 1e-6);
   }
-  double sum = 0;  // each character from 29 to 96 by itself
+  double sum = 0;  // each character from 29 to 96 alone
   for (std::size_t i = 28; i < 96; ++i) {
     sum += loss_over(model, Ids(text).subspan(i, 2), 1).value().mean;
   }
@@ -57,7 +57,7 @@ TEST(HeldOutText, KeepsTheEndOfTheText) {
   EXPECT_EQ(HeldOutText("abc", 4).held_out().size(), 0U);
 }
 
-// A model reads any text in the numbers of its own characters.
+// Uses the numbers of a given vocabulary for any text.
 TEST(HeldOutText, TakesTheNumbersOfAVocabulary) {
   const HeldOutText text(text::Characters("abcd"), "dada");
   EXPECT_THAT(text.ids, testing::ElementsAre(3, 0, 3, 0));

@@ -1,4 +1,4 @@
-// How predictions are counted.
+// Counts of correct predictions.
 #include "heed/train/token_loss.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 namespace heed::train { namespace {
 
-// Whatever a model says, its score is that of its likeliest tokens.
+// For any model the score counts its most likely tokens.
 TEST(TokenScore, CountsWhatIsToBePredicted) {
   models::CausalTransformer model(
       {.vocab_size = 5, .context = 8, .layers = 1, .d_model = 8, .heads = 2});
@@ -26,7 +26,7 @@ TEST(TokenScore, CountsWhatIsToBePredicted) {
     }
     return best;
   };
-  // Row 0: one right, one wrong, one not asked. Row 1: one right.
+  // Row 0: one correct, one wrong, one ignored. Row 1: one correct.
   for (std::int64_t i = 0; i < 6; ++i) batch.targets.data()[i] = nn::kIgnoreIndex;
   batch.targets(0, 0) = likeliest(0, 0);
   batch.targets(0, 2) = (likeliest(0, 2) + 1) % 5;

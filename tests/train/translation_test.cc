@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// Untrained: letters to be written backwards.
+// Returns an untrained translator that reverses letters.
 Translator reversal() {
   TranslationSettings settings;
   settings.corpus = {.task = "reverse", .max_length = 4, .examples = 50, .held_out = 5};

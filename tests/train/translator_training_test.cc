@@ -1,4 +1,4 @@
-// A translator that is trained, kept in a folder, and read again.
+// A translator that is trained, saved in a folder and loaded again.
 #include "heed/train/translator_training.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST(TrainTranslator, KeepsTheBestEpochInItsFolder) {
   EXPECT_THAT(read_text(folder / "log"), HasSubstr("\"is_best\":true"));
   Translator loaded = load_translator(run_folder.path);
   EXPECT_EQ(score(loaded, corpus.validation).bleu.score, run.epochs[run.best].bleu);
-  write_description(run_folder.path, translator);  // the same is there
+  write_description(run_folder.path, translator);  // the same description exists
   translator.settings.training.seed += 1;
   EXPECT_THAT([&] { write_description(run_folder.path, translator); },
               ThrowsMessage<IoError>(HasSubstr("holds 'settings.json' already")));

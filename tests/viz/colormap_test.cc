@@ -101,7 +101,7 @@ TEST(ColorMap, LuminanceIsWcag) {
   EXPECT_NEAR(luminance({188, 188, 188}), 0.5029, 1e-4);
 }
 
-// WCAG 2's contrast ratio. It asks for at least 4.5 of text.
+// Returns WCAG 2's contrast ratio. WCAG requires at least 4.5 for text.
 double contrast(Rgb a, Rgb b) {
   const double first = luminance(a) + 0.05;
   const double second = luminance(b) + 0.05;
@@ -109,7 +109,7 @@ double contrast(Rgb a, Rgb b) {
 }
 constexpr double kReadable = 4.5;
 
-// Every colour that a cell of a figure or a terminal may have.
+// Returns every colour of cells in figures and terminals.
 std::vector<Rgb> cell_colors() {
   std::vector<Rgb> colors;
   for (const Published& published : kPublished) {
@@ -133,7 +133,7 @@ TEST(ColorMap, TextInFiguresCanBeReadOnEveryColor) {
   }
 }
 
-// What xterm shows as its colour `index`, from 16 on.
+// Returns xterm's colour `index`, from 16 on.
 Rgb xterm(int index) {
   constexpr std::array<std::uint8_t, 6> kLevels{0, 95, 135, 175, 215, 255};
   if (index >= 232) {

@@ -42,7 +42,7 @@ ModelAttention small_model() {
   return model;
 }
 
-// Three tokens that look at themselves and before, evenly.
+// Three tokens with uniform weights on themselves and earlier tokens.
 LayerAttention even_weights() {
   LayerAttention layer;
   layer.weights = Tensor<float>({1, 3, 3}, {1, 0, 0, 0.5F, 0.5F, 0, 1.0F / 3, 1.0F / 3, 1.0F / 3});
@@ -56,7 +56,7 @@ nlohmann::json data_of(const std::string& page, const std::string& id) {
   return nlohmann::json::parse(page.substr(first, page.find("</script>", first) - first));
 }
 
-// The floats that base64 stands for.
+// Decodes base64 to floats.
 std::vector<float> floats_of(const std::string& text) {
   const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
@@ -119,7 +119,8 @@ TEST(ExplorerModel, ThePageHasWhatItWasGiven) {
   EXPECT_THAT(page, HasSubstr("<script>" + std::string(explorer::script_source()) + "</script>"));
 }
 
-// Head 1 of layer 0 looks at the first token whatever asks, head 0 of layer 1 at the one before.
+// Head 1 of layer 0 attends to the first token for all queries, head 0 of layer 1 to the previous
+// token.
 TEST(ExplorerModel, OpensOnTheHeadWithTheMostPattern) {
   ModelAttention model = small_model();
   LayerAttention sink;
@@ -135,7 +136,7 @@ TEST(ExplorerModel, OpensOnTheHeadWithTheMostPattern) {
     return std::pair<int, int>(data.at("openingLayer"), data.at("openingHead"));
   };
   EXPECT_EQ(opening(), std::pair(1, 0));
-  // Also where the page shows other scores, and among the heads of a layer that was chosen.
+  // Also if the page shows other scores, and among the heads of a chosen layer.
   model.scores = {{"made up", "A number.", Tensor<float>({2, 2}, {1, 2, 3, 4})}};
   EXPECT_EQ(opening(), std::pair(1, 0));
   model.opening_layer = 0;
@@ -164,7 +165,7 @@ TEST(ExplorerModel, MasksThatAreAlikeAreStoredOnce) {
   EXPECT_EQ(data_of(explorer_model_page(model), "data").at("model").at("masks").size(), 1);
 }
 
-// Of each head one row, which is another in each layer: the last and then those before it.
+// One row per head, different in each layer: the last and earlier ones.
 TEST(ExplorerModel, RowsToCompareAreHeeds) {
   const ModelAttention model = small_model();
   const auto layer = data_of(explorer_model_page(model), "layer-1");
@@ -198,13 +199,13 @@ TEST(ExplorerModel, VectorsAreStoredToAHalfStep) {
   EXPECT_EQ(stored.scales[0], 0);
   const Tensor<float> back = explorer::restored(stored, vectors.shape());
   for (std::size_t i = 0; i < stored.numbers.size(); ++i) {
-    // And the rounding of scale · number.
+    // Plus the rounding of scale · number.
     const double most = 0.5 * stored.scales[i / 7] + 0x1p-24 * std::abs(vectors.data()[i]);
     EXPECT_NEAR(back.data()[i], vectors.data()[i], most) << i;
   }
 }
 
-// One dimension of the keys is a thousand times as large as the others, and the queries feel it.
+// One dimension of the keys is a thousand times as large as the others, and the queries use it.
 TEST(ExplorerModel, LayersThatIntegersWouldChangeAreStoredAsFloats) {
   ModelAttention model = small_model();
   for (std::int64_t t = 0; t < 3; ++t) {
@@ -216,7 +217,7 @@ TEST(ExplorerModel, LayersThatIntegersWouldChangeAreStoredAsFloats) {
   EXPECT_FALSE(first.contains("queryScales"));
   EXPECT_EQ(first.at("query"), explorer::base64(std::as_bytes(model.layers[0].query.elements())));
   EXPECT_TRUE(data_of(page, "layer-1").contains("keyScales"));
-  // Scores that no float holds.
+  // Scores that overflow a float.
   model.layers[0].query(0, 0, 0) = std::numeric_limits<float>::max();
   EXPECT_FALSE(data_of(explorer_model_page(model), "layer-0").contains("queryScales"));
 }
@@ -248,7 +249,7 @@ TEST(ExplorerModel, PatternScoresAreThoseOfTheDiagnostics) {
   EXPECT_EQ(scores[0].values(1, 0), 1);
   EXPECT_EQ(scores[4].values(1, 0), 0);
   EXPECT_THAT(scores[4].values(0, 0), FloatNear(1, 1e-6F));
-  // The same from queries and keys: where all are 0, every key that is seen gets the same.
+  // Recomputed from queries and keys: if all are 0, every visible key has the same weight.
   LayerAttention zeros;
   zeros.query = Tensor<float>({1, 3, 2});
   zeros.key = Tensor<float>({1, 3, 2});

@@ -115,7 +115,7 @@ TEST(Explorer, ThePageIsOneFileWithAPolicy) {
   EXPECT_THAT(explorer_page({{explorer_example()}, true}), HasSubstr("connect-src 'self'"));
 }
 
-// What is named like a place in the page stays where it is.
+// A text with the name of a placeholder of the page is not replaced.
 TEST(Explorer, AnyTextCanBeShown) {
   ExplorerSentence sentence = two_tokens();
   sentence.tokens = {"@SCRIPT@", "@DATA@"};

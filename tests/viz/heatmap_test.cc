@@ -20,7 +20,7 @@ using testing::ThrowsMessage;
 
 const std::vector<std::string> kCat{"The", "cat", "sat"};
 
-// Causal weights of three words, and which key each query sees.
+// Causal weights of three words, with 9 for hidden keys, and the keys that each query sees.
 Tensor<float> cat_weights() {
   return Tensor<float>({3, 3}, {1, 9, 9, 0.25F, 0.75F, 9, 0, 0.125F, 0.875F});
 }
@@ -43,7 +43,7 @@ std::vector<std::string> words(std::int64_t count) {
   return words;
 }
 
-// The text without heed's own escape sequences, which are ESC [ digits and semicolons m.
+// Removes heed's own escape sequences, ESC [ digits and semicolons m.
 std::string without_colors(std::string text) {
   for (auto begin = text.find("\x1b["); begin != text.npos; begin = text.find("\x1b[", begin)) {
     const auto end = text.find_first_not_of("0123456789;", begin + 2);
@@ -137,7 +137,7 @@ TEST(Heatmap, DrawsTwoRowsOfBlocksOnALineWhereItHasColours) {
   EXPECT_EQ(std::count_if(colored.begin(), colored.end(), is_row), 15);
   EXPECT_GT(plain_lines.size(), 30U);
   const auto first = std::find_if(colored.begin(), colored.end(), is_row);
-  // Above the weight of 1, below nothing visible.
+  // The upper half has the weight 1, the lower half shows no visible key.
   EXPECT_THAT(*first, HasSubstr("\x1b[38;2;253;231;37m▀\x1b[0m"));
   EXPECT_THAT(*(first + 1), HasSubstr("\x1b[48;2;68;1;84;38;2;68;1;84m▀"));
 }

@@ -17,7 +17,7 @@ namespace heed { namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// A terminal of 100 columns, and an environment in which none of the variables is set.
+// A terminal of 100 columns, in an environment without any of the variables.
 class DetectTerminal : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// The error of float functions and their gradients: at most twice that of the textbook's loops in
+// The errors of float functions and their gradients: at most twice those of textbook loops in
 // float, both against double.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing_support::normal;
 constexpr std::int64_t kRows = 37;
 constexpr std::int64_t kColumns = 259;
 
-// A function of a matrix, row by row: its result and its gradient for a gradient of the result.
+// The result of a row-wise function of a matrix, and its gradient for a gradient of the result.
 struct Result {
   std::vector<double> out;
   std::vector<double> grad;
@@ -46,7 +46,7 @@ Result by_heed(const Tensor<float>& x, const Tensor<float>& grad_out, const Func
   return {doubles<T>(out.value()), doubles<T>(variable.grad())};
 }
 
-// Row functions in float: from x and grad_out to out and grad, all of kColumns numbers.
+// Row functions in float: from x and grad_out to out and grad, each of kColumns numbers.
 using RowFunction = std::function<void(const float*, const float*, float*, float*)>;
 
 Result by_loops(const Tensor<float>& x, const Tensor<float>& grad_out, const RowFunction& row) {

@@ -1,4 +1,4 @@
-// Weights in the graph: what attention's own steps are, and their gradients.
+// Attention weights in the graph: equal to attention's own, and their gradients.
 #include "heed/nn/attention_weights.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(RecordedWeights, HaveGradients) {
   EXPECT_LE(gradient_error({in.query, in.key, in.bias, in.sinks}, weights), kGradientTolerance);
 }
 
-// Tables for values change no weight, and are not read.
+// Tables of relative values change no weight and are not read.
 TEST(RecordedWeights, LeaveOutWhatIsAddedToValues) {
   const Inputs in;
   const auto buckets = RelativeBuckets::clip(2);
@@ -70,7 +70,7 @@ TEST(RecordedWeights, LeaveOutWhatIsAddedToValues) {
   EXPECT_LE(max_difference(to_tensor(plain.value()), to_tensor(without.value())), 0);
 }
 
-// The mean product of the weights of two heads, which a loss may keep small.
+// The mean product of the weights of two heads, which a loss can minimise.
 TEST(RecordedWeights, LossOnThemDrivesHeadsApart) {
   Variable64 query = normal_variable({1, 2, 4, 3}, 1);
   const Variable64 key = normal_variable({1, 2, 4, 3}, 2);

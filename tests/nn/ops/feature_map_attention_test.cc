@@ -1,4 +1,4 @@
-// Attention by products of features, of variables.
+// Attention by products of features of variables.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -24,7 +24,7 @@ const std::vector<FeatureMapOptions>& all_options() {
   return options;
 }
 
-// 4 query heads of 3 dimensions read 2 key heads.
+// 4 query heads of 3 dimensions share 2 key heads.
 TEST(FeatureMapAttentionOfVariables, OfHeadsApart) {
   const Variable64 query = normal_variable({2, 4, 5, 3}, 1);
   const Variable64 key = normal_variable({2, 2, 5, 3}, 2);
@@ -39,8 +39,7 @@ TEST(FeatureMapAttentionOfVariables, OfHeadsApart) {
   }
 }
 
-// One variable holds query, key and value side by side; the result has the queries' heads as
-// columns.
+// One variable holds query, key and value side by side; the result has the query heads as columns.
 TEST(FeatureMapAttentionOfVariables, OfColumns) {
   const Variable64 all = normal_variable({2, 5, 12 + 6 + 4}, 1);
   const Heads<double> query{all, {.num_heads = 4, .head_dim = 3}};

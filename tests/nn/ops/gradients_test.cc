@@ -1,4 +1,4 @@
-// Every function of ops.h: its gradient against central differences, over awkward shapes.
+// The gradient of every function of ops.h compared with central differences, over awkward shapes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using Variable64 = Variable<double>;
 
 constexpr double kTolerance = kGradientTolerance;
 
-// Normal numbers that stay away from 0, where relu and log are not smooth.
+// Returns normal numbers moved away from 0, where relu and log are not smooth.
 Variable64 positive(const Shape& shape, std::uint32_t seed) {
   Variable64 x = normal_variable(shape, seed);
   for (double& element : x.writable_value().elements()) element = std::abs(element) + 0.1;
@@ -128,7 +128,7 @@ TEST(Gradients, EmbeddingGivesThePaddingRowNone) {
   EXPECT_THAT(table.grad().elements(), testing::ElementsAre(1, 1, 0, 0, 1, 1));
 }
 
-// Options alone, and in the pairs that people combine.
+// Options alone and in common pairs.
 TEST(Gradients, OfAttention) {
   const Variable64 query = normal_variable({2, 4, 5, 3}, 1);
   const Variable64 key = normal_variable({2, 2, 7, 3}, 2);
@@ -172,7 +172,7 @@ TEST(Gradients, OfRelativePositions) {
             kTolerance);
 }
 
-// The blocks are chosen anew for each step of the differences, which are too small to change them.
+// The blocks are selected again for each difference, which is too small to change them.
 TEST(Gradients, OfAttentionOverSelectedBlocks) {
   const Variable64 query = normal_variable({2, 4, 11, 3}, 1);
   const Variable64 key = normal_variable({2, 2, 13, 3}, 2);
@@ -188,7 +188,7 @@ TEST(Gradients, OfAttentionOverSelectedBlocks) {
             kTolerance);
 }
 
-// Tables of the options end before backward() looks at them.
+// The tables of the options end before backward() reads them.
 TEST(Gradients, OfRelativePositionsWhoseTablesHaveEnded) {
   const Variable64 x = normal_variable({1, 2, 5, 4}, 1);
   const auto with_own_tables = [&] {
@@ -202,7 +202,7 @@ TEST(Gradients, OfRelativePositionsWhoseTablesHaveEnded) {
   EXPECT_LE(gradient_error({x}, with_own_tables), kTolerance);
 }
 
-// As in a layer whose forward() makes its slopes: they end before backward() looks at them.
+// As in a layer whose forward() makes its slopes: they end before backward() reads them.
 TEST(Gradients, OfAttentionWhoseOptionsHaveEnded) {
   const Variable64 query = normal_variable({1, 2, 3, 4}, 1);
   const Variable64 key = normal_variable({1, 2, 5, 4}, 2);

@@ -1,4 +1,4 @@
-// Attention and rotary positions of heads that lie side by side in the columns of variables.
+// Attention and rotary positions of heads that are columns of variables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing_support::normal_variable;
 using Variable64 = Variable<double>;
 using Heads64 = Heads<double>;
 
-// The heads of columns, copied: [batch, num_heads, length, head_dim].
+// Copies the heads of columns: [batch, num_heads, length, head_dim].
 template <class T>
 Variable<T> copied(const Heads<T>& heads) {
   const auto& [num_heads, head_dim, first] = heads.columns;
@@ -38,7 +38,7 @@ struct Operands {
   Heads<T> query, key, value;
 };
 
-// Everything that gradients can reach, and what they are after out · 1 was taken back.
+// A result and all gradients of the backward pass of out · 1.
 template <class T>
 struct Outcome {
   Tensor<T> out;
@@ -55,7 +55,8 @@ Outcome<T> outcome(const std::vector<Variable<T>>& leaves, const Forward& forwar
   return result;
 }
 
-// Columns give what copies of them give, to the bit where gradients are not sums in another order.
+// Expects columns to give the results of copies, bit by bit where gradients are not sums in another
+// order.
 template <class T>
 void expect_as_copied(const Operands<T>& given, const BasicAttentionOptions<T>& options = {},
                       const LearnedTerms<T>& learned = {}, double tolerance = 0) {
@@ -108,7 +109,7 @@ TYPED_TEST(HeadsOf, SeveralProjectionsAreThoseOfCopies) {
                           {leaf<T>({2, 33, 32}, 2), {2, 16}},
                           {leaf<T>({2, 33, 48}, 3), {2, 24}}};
   expect_as_copied(given);
-  // Some columns are nobody's.
+  // Some columns are unused.
   expect_as_copied(Operands<T>{{given.query.source, {2, 16, 32}},
                                {given.key.source, {1, 16, 16}},
                                {given.value.source, {1, 24, 8}}});
@@ -137,7 +138,7 @@ TEST(Heads, HaveGradients) {
             kGradientTolerance);
 }
 
-// What is kept may be used up by the last pass only.
+// Only the last backward pass may overwrite kept tensors.
 TEST(Heads, KeepAGraphThatIsRetained) {
   const Variable64 all = normal_variable({2, 5, 16}, 1);
   const Variable64 loss =
@@ -149,7 +150,7 @@ TEST(Heads, KeepAGraphThatIsRetained) {
   EXPECT_EQ(max_difference<double>(all.grad(), once), 0);
 }
 
-// What is allocated beyond the result: neither copies of the operands nor one of the result.
+// Measures the allocation beyond the result: neither operands nor result are copied.
 template <class T>
 void expect_no_copies() {
   const Variable<T> all(normal<T>({4, 256, 3 * 256}, 1));
@@ -195,7 +196,7 @@ TEST(Heads, RefuseColumnsThatDoNotExist) {
               ThrowsMessage<InvalidArgument>(HasSubstr("Heads::view: source is 2 heads")));
 }
 
-// A plan computes, and its errors are attention's.
+// A plan computes, but errors name the called function.
 TEST(Heads, ErrorsNameTheFunctionCalled) {
   const Variable<float> x(Tensor<float>({1, 3, 8}));
   const Heads<float> four{x, {4, 2}};
@@ -265,7 +266,7 @@ TEST(RotaryOfHeads, HasGradients) {
   }
 }
 
-// Query and key are turned, the value is not: three functions add to one source.
+// Query and key are rotated, the value is not: three functions add gradients to one source.
 TEST(RotaryOfHeads, GoesWithAttentionOfTheSameProjection) {
   const Caches at = caches(5, 2);
   const Variable64 all = normal_variable({1, 5, 16}, 1);

@@ -1,5 +1,4 @@
-// The values and the errors of ops.h. Values that PyTorch can compute are compared with it in
-// tests/python/test_layers.py.
+// The values and errors of ops.h. tests/python/test_layers.py compares values with PyTorch.
 #include "heed/nn/ops.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +116,7 @@ TEST(Ops, CrossEntropyHasTheGradientOfEveryPass) {
   }
 }
 
-// Rows, columns and elements that are more than one thread's.
+// Rows, columns and elements that several threads share.
 TEST(Ops, GradientsHaveTheSameBitsForAnyNumberOfThreads) {
   const Variable<float> x(normal<float>({300, 90}, 1), true);
   const Variable<float> weight(normal<float>({4100, 90}, 2), true);
@@ -200,7 +199,7 @@ TEST(Ops, DropoutIsAFunctionOfItsSeed) {
       ThrowsMessage<InvalidArgument>(HasSubstr("probability is -0.1")));
 }
 
-// What the tape computes in float is as close to double as float is.
+// The tape's float results are as close to double as float allows.
 TEST(Ops, FloatGradientsAgreeWithDouble) {
   const auto grad_of = [](auto real) {
     using Real = decltype(real);

@@ -1,4 +1,4 @@
-// Rotary embeddings of variables that are no columns of heads; heads_test.cc has those.
+// Rotary embeddings of variables that are not columns of heads; heads_test.cc tests those.
 #include "heed/attention/rotary.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ struct VariableCaches {
   Variable64 sin;
 };
 
-// Of four dimensions, with an attention factor that is not 1.
+// Caches for four dimensions, with an attention factor other than 1.
 VariableCaches yarn_caches() {
   auto [cos, sin] = rotary_caches<double>(
       12, rotary_frequencies(4, 100, YarnScaling{.factor = 3, .original_max_len = 40}));

@@ -1,4 +1,4 @@
-// The loops of the instruction set in use give the bits of those that this file is compiled for.
+// The loops of the instruction set in use give the bits of those compiled for this file's target.
 #include "nn/ops/vector_loops.h"
 
 #include <gtest/gtest.h>

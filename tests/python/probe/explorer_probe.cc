@@ -1,8 +1,8 @@
-// explorer_probe ARRAYS.npz PAGE.html [MASK…]: writes the explorer's page of a model whose layers'
-// arrays are the members "query" [layers, heads, T, head_dim] and "key", or "weights" [layers,
-// heads, T, T]. "value" [layers, heads, T, value_dim], "scores" [layers, heads], "words" [T] and
-// "softcap" [1] may be there too. The masks take turns, layer by layer. tests/browser/test_model.py
-// looks at the pages.
+// explorer_probe ARRAYS.npz PAGE.html [MASK…]: writes the explorer's page of a model. The members
+// "query" [layers, heads, T, head_dim] and "key", or "weights" [layers, heads, T, T], are the
+// layers' arrays. "value" [layers, heads, T, value_dim], "scores" [layers, heads], "words" [T] and
+// "softcap" [1] are optional. Layers use the masks in turn. tests/browser/test_model.py checks the
+// pages.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace heed::probe { namespace {
 
 using Arrays = std::map<std::string, AnyTensor>;
 
-// One layer of an array of all of them, or nothing where there is none.
+// Returns one layer of an array of all layers, or nothing if the array is missing.
 Tensor<float> layer_of(const Arrays& arrays, const std::string& name, std::int64_t layer) {
   const auto found = arrays.find(name);
   if (found == arrays.end()) return {};

@@ -1,5 +1,5 @@
-// layers_probe FOLDER: builds every layer from seed 0, runs it forward and backward, trains small
-// models, and writes what came out to FOLDER/layers.npz, members LAYER/QUANTITY, and
+// layers_probe FOLDER: builds every layer with seed 0, runs it forward and backward, trains small
+// models, and writes the results to FOLDER/layers.npz, members LAYER/QUANTITY, and
 // FOLDER/summaries.json, {LAYER: text}. tests/python/test_layers.py does the same in PyTorch.
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace heed::probe { namespace {
 
 using nn::Variable;
 
-// A layer from [2, 7, width] to the same, with weights.
+// A layer from [2, 7, width] to the same shape, with weights.
 template <class Layer>
 void report_attention(Report& report, const std::string& name, Layer& layer, std::int64_t width) {
   const Variable<float> x = draw({2, 7, width});
@@ -57,7 +57,7 @@ void report_attention_layers(Report& report) {
                [&] { return cross.forward(query, context, context).out; });
 }
 
-// Self-attention with terms of the operator; a bias of its scores, where `bias` says its shape, is
+// Self-attention with terms of the operator. If `bias` gives a shape, a bias of the scores is
 // learned.
 void report_configured(Report& report, const std::string& name, const nn::AttentionConfig& config,
                        const std::optional<Shape>& bias = std::nullopt) {
@@ -174,8 +174,8 @@ void report_basic_layers(Report& report) {
 constexpr std::int64_t kWidth = 16;
 constexpr std::int64_t kVocabulary = 11;
 
-// A transformer block over characters. Causal attention has biases or none: a bias of the keys has
-// no influence, its gradient is rounding, and Adam would make whole steps of it.
+// A transformer block over characters. Causal attention is tested with and without biases: the
+// gradient of a key bias is only rounding error, of which Adam would make whole steps.
 struct Model : nn::Module<> {
   explicit Model(bool has_bias) {
     if (has_bias) {
@@ -203,7 +203,7 @@ struct Model : nn::Module<> {
   std::string class_name() const override { return "Model"; }
 };
 
-// 100 steps on the same batch: the next token, where it is not 0.
+// Trains for 100 steps on the same batch: predicts the next token where it is not 0.
 template <class MakeOptimizer>
 void report_training(Report& report, const std::string& name, bool has_bias,
                      const MakeOptimizer& make_optimizer) {

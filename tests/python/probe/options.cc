@@ -14,7 +14,7 @@ const std::set<std::string> kNames = {"scale",       "softcap",   "query_offset"
                                       "alignment",   "causal",    "window",       "prefix",
                                       "key_lengths", "documents", "padding_id",   "layout"};
 
-// A misspelt option would otherwise compare two runs without it.
+// Refuses unknown names: otherwise a misspelt option would compare two runs without it.
 void check_names(const json& options) {
   for (const auto& [name, value] : options.items()) {
     if (!kNames.contains(name)) throw std::invalid_argument("there is no option '" + name + "'");

@@ -1,4 +1,4 @@
-// A case as the Python side describes it: arrays by name, and options as JSON.
+// A case as the Python tests describe it: arrays by name, and options as JSON.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace heed::probe {
 
 using Arrays = std::map<std::string, AnyTensor>;
 
-/// The array called `name` if the case has one. @throws std::bad_variant_access when its elements
+/// Returns the array `name`, if the case has one. @throws std::bad_variant_access when its elements
 /// are not T.
 template <class T>
 std::optional<TensorView<const T>> find_array(const Arrays& arrays, const std::string& name) {
@@ -23,15 +23,15 @@ std::optional<TensorView<const T>> find_array(const Arrays& arrays, const std::s
   return std::get<Tensor<T>>(found->second).view();
 }
 
-/// The same for an array that every case has. @throws std::out_of_range when there is none.
+/// Returns an array that every case has. @throws std::out_of_range when it is missing.
 template <class T>
 TensorView<const T> get_array(const Arrays& arrays, const std::string& name) {
   return std::get<Tensor<T>>(arrays.at(name)).view();
 }
 
-/// The options that `json` names, with the arrays bias, sinks and mask_*. What json does not name
-/// keeps heed's default. The result refers to the arrays.
-/// @throws std::invalid_argument for a name that is not one of options.cc.
+/// Returns the options that `json` names, with the arrays bias, sinks and mask_*. Other options
+/// keep heed's defaults. The result refers to the arrays.
+/// @throws std::invalid_argument for a name that options.cc does not know.
 template <class Real>
 BasicAttentionOptions<Real> read_options(const nlohmann::json& json, const Arrays& arrays);
 

@@ -1,7 +1,7 @@
-// reference_probe FOLDER: runs the reference operator on FOLDER/inputs.npz, whose members are
-// called CASE/ARRAY, with the options in FOLDER/cases.json, {CASE: {…}}, and writes every step and
-// gradient to FOLDER/outputs.npz under names of the same form. One process and three files for all
-// cases, for a process or a synced file per case would take longer than the cases.
+// reference_probe FOLDER: runs the reference operator on FOLDER/inputs.npz, with members
+// CASE/ARRAY, and the options in FOLDER/cases.json, {CASE: {…}}. Writes every step and gradient to
+// FOLDER/outputs.npz under names of the same form. One process and three files serve all cases,
+// because a process or a synced file per case would take longer than the cases.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -19,8 +19,8 @@
 
 namespace heed::probe { namespace {
 
-// The same tensor with its dimensions as attention() takes them: "bthd" memory is transposed by
-// strides alone.
+// Returns the tensor with the dimensions of attention(): "bthd" memory is transposed by strides
+// only.
 template <class Real>
 TensorView<const Real> in_layout(TensorView<const Real> view, const std::string& layout) {
   return layout == "bthd" ? view.permute({0, 2, 1, 3}) : view;
@@ -56,7 +56,7 @@ Arrays run_case(const nlohmann::json& json, const Arrays& arrays) {
   return outputs;
 }
 
-// From CASE/ARRAY to the arrays of each case.
+// Groups members CASE/ARRAY by case.
 std::map<std::string, Arrays> by_case(std::map<std::string, AnyTensor>&& members) {
   std::map<std::string, Arrays> cases;
   for (auto& [name, tensor] : members) {

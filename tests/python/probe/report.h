@@ -1,4 +1,4 @@
-// What a layer computes, written down for the tests in Python.
+// Records the results of layers for the tests in Python.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ struct Report {
         add(fmt::format("{}/{}", name, entry), *view);
     }
   }
-  // FOLDER/layers.npz and FOLDER/summaries.json
+  // Writes FOLDER/layers.npz and FOLDER/summaries.json.
   void write(const std::filesystem::path& folder) const {
     std::map<std::string, AnyView> views;
     for (const auto& [name, tensor] : arrays) views.emplace(name, view(tensor));
@@ -36,10 +36,10 @@ struct Report {
   }
 };
 
-// An input of the next normal numbers, whose gradient is asked for.
+// Returns an input of the next normal numbers, whose gradient is computed.
 inline Variable<float> draw(const Shape& shape) { return {default_generator().randn(shape), true}; }
 
-// Runs forward(), and backward from normal numbers, and reports everything.
+// Runs forward(), runs backward from normal numbers, and reports everything.
 template <class Layer, class Forward>
 void report_layer(Report& report, const std::string& name, Layer& layer,
                   const std::vector<Variable<float>>& inputs, const Forward& forward) {

@@ -1,4 +1,4 @@
-// Reads the safetensors file IN and writes what it holds to OUT.
+// Reads the safetensors file IN and writes its contents to OUT.
 #include <exception>
 #include <iostream>
 #include <map>

@@ -1,4 +1,4 @@
-// sequence_probe FOLDER: as layers_probe, for LSTMs and the models made of them.
+// sequence_probe FOLDER: like layers_probe, for LSTMs and models of them.
 // tests/python/test_sequence.py does the same in PyTorch.
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace heed::probe { namespace {
 
 using Lengths = std::vector<std::int64_t>;
 
-// x [4, 7, 5] and, with `has_start`, states of `num_states` layers and directions.
+// Uses x [4, 7, 5] and, with `has_start`, initial states of `num_states` layers and directions.
 void report_lstm(Report& report, const std::string& name, const nn::LstmOptions& options,
                  const Lengths& lengths, bool has_start) {
   set_seed(0);
@@ -47,7 +47,7 @@ constexpr std::int64_t kSrcVocabulary = 13;
 constexpr std::int64_t kTgtVocabulary = 11;
 const Lengths kLengths{6, 2, 9, 5};
 
-// 50 steps on the same batch of targets, where a target of 0 does not count.
+// Trains for 50 steps on the same batch of targets; a target of 0 does not count.
 void report_training(Report& report, const std::string& name, nn::Seq2Seq<>& model,
                      const Tensor<std::int64_t>& src, const Lengths& lengths) {
   const auto tgt = default_generator().randint(0, kTgtVocabulary, {4, 8});

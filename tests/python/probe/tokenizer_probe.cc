@@ -1,5 +1,5 @@
-// tokenizer_probe PATH: loads a tokenizer, reads a request in each line of standard input and
-// answers it in a line:
+// tokenizer_probe PATH: loads a tokenizer, reads a request from each line of standard input and
+// writes an answer line:
 //   {"text": …, "pair": …, "special": true, "parse": true}  {"ids": …, "ranges": …, "types": …}
 //   {"ids": […], "skip": true}                              {"bytes": "68656c6c6f"}
 //   {"ids": […], "skip": true, "context": […]}              {"bytes": …}, id by id behind others

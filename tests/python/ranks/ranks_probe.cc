@@ -1,4 +1,4 @@
-// Tests of MpiRanks, which every process that mpirun started runs in the same order.
+// Tests of MpiRanks. Every process that mpirun started runs them in the same order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nanobind/nanobind.h>
@@ -28,7 +28,7 @@ using testing_support::room_in;
 nb::object* world = nullptr;
 nb::object* mpi4py = nullptr;
 
-// Of a duplicate of all processes, which is freed at the end.
+// The ranks of a duplicate of the communicator of all processes, which is freed at the end.
 class OwnRanks {
  public:
   explicit OwnRanks(std::size_t piece_bytes = std::size_t{1} << 30) {
@@ -60,7 +60,7 @@ TEST(MpiRanks, KeepTheContract) {
 
 TEST(MpiRanks, KeepTheContractInPieces) {
   {
-    const OwnRanks ranks(40'000);  // 280,000 bytes are seven
+    const OwnRanks ranks(40'000);  // 280,000 bytes are seven pieces
     check_contract(*ranks);
   }
   for (const std::size_t bytes : {60, 400}) {
@@ -92,7 +92,7 @@ TEST(MpiRanks, RefuseWrongArguments) {
 }
 
 TEST(MpiRanks, AReceiverIsToldOfAnotherLength) {
-  // In pieces: more of them than expected, fewer, and another last one.
+  // Messages in pieces: more of them than expected, fewer, and a different last one.
   for (const std::size_t sent : {3, 16, 17, 40}) {
     const OwnRanks ranks(32);
     if (ranks->rank() == 0 && ranks->size() > 1) {
@@ -119,7 +119,8 @@ TEST(MpiRanks, AReceiptThatAnExceptionLeavesIsWithdrawn) {
   check_contract(*ranks);
 }
 
-// The first rank fails while a long message is under way that nobody takes: all are aborted.
+// The first rank fails while a long message is being sent that is not received: all ranks are
+// aborted.
 void leave_sending(nb::object comm, nb::object module) {
   world = &comm;
   mpi4py = &module;
@@ -134,7 +135,7 @@ void leave_sending(nb::object comm, nb::object module) {
   });
 }
 
-// 0 when all tests pass.
+// Returns 0 if all tests pass.
 int run_tests(nb::object comm, nb::object module) {
   world = &comm;
   mpi4py = &module;

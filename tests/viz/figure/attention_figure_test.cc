@@ -64,7 +64,7 @@ TEST(AttentionFigure, WeightsThatAreAllAlikeDoNotLookStrong) {
     const Panel panel = attention_figure(weights).panels[0];
     EXPECT_EQ(panel.cells.colors[0], colormap(ColorMap::kViridis, 0.25F)) << keys;
     EXPECT_FLOAT_EQ(static_cast<float>(panel.color_bar->axis.high), 4 * share);
-    // A strong one ends the scale, as ever.
+    // A large weight determines the end of the scale.
     weights(0, 1) = 0.9F;
     if (keys == 4) continue;  // where the scale ends at 1
     EXPECT_EQ(attention_figure(weights).panels[0].cells.colors[1], end_of(ColorMap::kViridis));
@@ -77,11 +77,11 @@ TEST(AttentionFigure, WeightsAreNeverOnAScaleWithNegatives) {
   EXPECT_EQ(panel.color_bar->axis.low, 0);
   EXPECT_EQ(panel.color_bar->colors.front(), colormap(ColorMap::kRdBu, 0.5F));
   EXPECT_EQ(panel.cells.colors[0], colormap(ColorMap::kRdBu, 0.75F));
-  // A difference has both signs, also where it happens to have one.
+  // A difference has both signs, even if all of its numbers have one.
   EXPECT_EQ(difference_figure(weights, weights).panels[0].color_bar->axis.low, -1);
 }
 
-// The strongest colour against the ground of the figure, and the weakest.
+// Compares the strongest and the weakest colour with the background of the figure.
 TEST(AttentionFigure, OnADarkGroundWhatIsStrongIsBright) {
   const Tensor<float> weights({1, 3}, {0, 0.5F, 1});
   for (const ColorMap map :
@@ -98,7 +98,7 @@ TEST(AttentionFigure, OnADarkGroundWhatIsStrongIsBright) {
   EXPECT_LT(luminance(both.cells.colors[2]), 0.01);
   for (const std::size_t end : {0U, 1U}) EXPECT_GT(luminance(both.cells.colors[end]), 0.4);
   EXPECT_EQ(both.color_bar->colors.back(), both.cells.colors[1]);
-  // On a light one the maps are as ever.
+  // On a light background the maps are unchanged.
   EXPECT_EQ(attention_figure(weights, {.color_map = ColorMap::kBlues}).panels[0].cells.colors[2],
             end_of(ColorMap::kBlues));
 }

@@ -38,7 +38,7 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// To make the files anew: HEED_WRITE_GOLDEN=1 heed_tests --gtest_filter='Figure.*Golden*'
+// To write the files again: HEED_WRITE_GOLDEN=1 heed_tests --gtest_filter='Figure.*Golden*'
 void expect_golden(const std::string& name, const Figure& figure) {
   const std::string path = testing_support::test_data() + "/figures/" + name + ".svg";
   const std::string svg = render_figure(figure, FigureFormat::kSvg);
@@ -98,7 +98,7 @@ TEST(Figure, ATitleOfAPanelIsNeverCut) {
   EXPECT_GT(title.height, 30);
   EXPECT_GT(several.size.height, one.size.height);
   EXPECT_GE(several.panels[0].plot.y - several.title.height, title.height);
-  // Titles beside each other do not meet, and stay within the picture.
+  // Adjacent titles do not overlap and stay within the picture.
   const double middle = several.panels[0].plot.center().x;
   EXPECT_GE(middle - title.width / 2, 0);
   EXPECT_LE(middle + title.width / 2, several.panels[1].plot.x);
@@ -222,7 +222,7 @@ TEST(Figure, SvgIsShortenedOnlyWhereNumbersAre) {
 }
 
 // Without these a browser shows an error instead of the picture. tests/browser/test_gallery.py
-// opens pictures in one.
+// opens pictures in a browser.
 TEST(Figure, SvgIsXmlOfTheRightNamespace) {
   const auto check = [](const std::string& file) {
     const std::string svg = file.substr(0, 400);
@@ -276,7 +276,7 @@ TEST(Figure, APageFollowsTheScreen) {
               HasSubstr("@media (prefers-color-scheme: dark) {\n:root[data-theme=\"auto\"]"));
 }
 
-// A screen of 390 pixels, less what stands around a picture.
+// A screen of 390 pixels, minus the margins of a picture.
 TEST(Figure, ANarrowPageHasThePanelsBelowEachOther) {
   Figure figure = sample_weights();
   figure.panels.assign(4, figure.panels[0]);

@@ -1,4 +1,4 @@
-// What the golden files in tests/data/figures were drawn with.
+// The libraries with which the golden files in tests/data/figures were drawn.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace heed::testing_support {
 
-// With others, letters have slightly other outlines and sizes.
+// Other versions have slightly different outlines and sizes of letters.
 inline constexpr const char* kGoldenVersions = "cairo 1.16.0, pango 1.50.12, DejaVu Sans";
 
 inline std::string drawing_versions() {

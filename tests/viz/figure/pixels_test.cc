@@ -1,4 +1,4 @@
-// Figures as their pixels.
+// Figures compared by their pixels.
 #include <cairo.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ std::size_t count_of(const Pixels& pixels, Rgb color) {
   return count;
 }
 
-// The mean distance of a channel, of 255, over all pixels.
+// Returns the mean distance of a channel, of 255, over all pixels.
 double mean_distance(const Pixels& a, const Pixels& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.colors.size(); ++i) {
@@ -68,8 +68,8 @@ double mean_distance(const Pixels& a, const Pixels& b) {
   return sum / (3 * static_cast<double>(a.colors.size()));
 }
 
-// Versions of cairo and freetype smooth the edges of letters differently: that moves the mean by
-// a few tenths, one wrong cell of this picture by more than 5.
+// Versions of cairo and freetype smooth letters differently, which changes the mean by a few
+// tenths; one wrong cell of this picture changes it by more than 5.
 TEST(FigurePixels, AreTheGoldenOnes) {
   constexpr double kTolerance = 1;
   const std::string path = testing_support::test_data() + "/figures/weights.png";

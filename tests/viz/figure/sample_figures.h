@@ -1,4 +1,4 @@
-// The figures that the golden files in tests/data/figures hold.
+// The figures in the golden files in tests/data/figures.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ inline Tensor<bool> causal_square(std::int64_t length) {
       .reshaped({length, length});
 }
 
-// Causal weights of three words, one of which is markup.
+// Causal weights of three words, one of which contains markup.
 inline Figure sample_weights(Theme theme = Theme::kLight) {
   const std::vector<std::string> words{"The", "<b>&", "été"};
   const Tensor<float> weights({3, 3}, {1, 9, 9, 0.25F, 0.75F, 9, 0, 0.125F, 0.875F});
@@ -48,7 +48,7 @@ inline Figure sample_bars() {
   return bars_figure(names, bars, {.title = "Bars", .y_title = "score", .theme = Theme::kDark});
 }
 
-// Touching cells: an image within the picture.
+// Adjoining cells: an image within the picture.
 inline Figure sample_positions() {
   return position_figure(sinusoidal_encoding(20, 16), {.title = "Positions"});
 }
