@@ -32,8 +32,7 @@ TEST(MpiCommunicator, KeepsTheContract) {
 
 TEST(MpiCommunicator, KeepsTheContractInPieces) {
   {
-    MpiCommunicator ranks(MPI_COMM_WORLD,
-                          {.piece_bytes = 40'000});  // 280,000 bytes are seven pieces
+    MpiCommunicator ranks(MPI_COMM_WORLD, {.piece_bytes = 40'000});  // 280,000 bytes: 7 pieces
     check_contract(ranks);
   }
   for (const std::size_t bytes : {60, 400}) {
