@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 FRAMES = 120
 MINI_LM = pathlib.Path(__file__).parents[2] / "build/models/all-MiniLM-L6-v2"
 
-# Calls act(i) before each frame; the milliseconds from one frame to the next.
+# Calls act(i) before each frame. Returns the milliseconds between frames.
 MEASURE = """async ([act, frames]) => {
   const acts = {
     hover: (i) => {

@@ -128,7 +128,7 @@ def test_a_click_on_the_heatmap_chooses_the_cell(page):
     assert page.inner_text("#steps-cell").endswith(f"{tokens[chosen['q']]} → {tokens[chosen['k']]}")
 
 
-# WCAG 2's contrast of each token and number that stands on a colour of its own.
+# WCAG 2's contrast of each token and number on a coloured background.
 CONTRASTS = """() => {
   const luminance = (color) => color.match(/[0-9.]+/g).slice(0, 3).map(Number)
     .map((channel) => channel / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
@@ -167,7 +167,7 @@ def test_positions(page):
     page.keyboard.press("ArrowRight")
     settle(page)
     assert page.inner_text("#position-readout").startswith("Position 11, dimension 19: ")
-    # As in heed's figures: positions across, dimensions down.
+    # As in heed's figures: positions on the x axis, dimensions on the y axis.
     page.locator("#positions").scroll_into_view_if_needed()
     box = page.locator("#positions").bounding_box()
     page.mouse.move(box["x"] + 36, box["y"] + box["height"] - 27)

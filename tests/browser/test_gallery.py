@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-# Decodes every picture of the page; the file and the width of each, 0 where there is nothing to be seen.
+# Decodes every picture of the page. Returns the file and width of each, 0 where nothing is visible.
 WIDTHS = """async () => Promise.all([...document.images].map(async (image) => {
   image.loading = 'eager';
   await image.decode().catch(() => {});

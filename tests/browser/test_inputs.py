@@ -65,7 +65,7 @@ def test_512_tokens_of_12_heads(heed, guard, tmp_path):
     expected = np.load(tmp_path / "long.npy")[11]
     row = page.evaluate("heed.weights(11).slice(500 * 512, 501 * 512)")
     assert np.abs(np.array(row) - expected[500]).max() < 1e-6
-    # The matrices are pictures: no element for a cell, nor for an arc.
+    # The matrices are pictures: cells and arcs have no elements.
     assert elements(page, "*") < 1200
     wait_until(page, "[...document.querySelectorAll('#heads .hint')].every((e) => e.textContent)")
     for temperature in (0.3, 2):
@@ -90,7 +90,7 @@ def test_fits_the_screen(written, guard, build: pathlib.Path, width, scheme):
     page = guard.open(written(SENTENCE), "#t=0.5", viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    # On a narrow screen the weights come first, and what changes them below.
+    # On a narrow screen the weights come first, the controls below.
     heat, controls = (page.locator(part).bounding_box() for part in ("section.heat", "aside.controls"))
     assert (controls["y"] >= heat["y"] + heat["height"]) == (width < 1000)
     folder = build / "screenshots"

@@ -168,7 +168,7 @@ def test_the_map_is_driven_by_keys(small, guard):
     for name in ("map-kinds", "map-score", "map-sorted", "map-cells"):
         assert reached.count(name) == 1, (name, reached)
     page.locator('#map-cells button[aria-pressed="true"]').focus()
-    for key in ("ArrowDown", "ArrowRight", "End", "ArrowRight", "ArrowLeft"):  # over the end of a row into the next
+    for key in ("ArrowDown", "ArrowRight", "End", "ArrowRight", "ArrowLeft"):  # past the end of a row into the next
         page.keyboard.press(key)
     focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert focused == "Layer 1, head 3: made up 6.00"
@@ -325,7 +325,7 @@ def test_bars_have_one_scale(patterned, guard):
     values = [float(text) for text in page.locator("#map-scores dd").all_inner_texts()]
     bars = page.locator("#map-scores .map-bar").evaluate_all("(bars) => bars.map((bar) => bar.offsetWidth)")
     assert len(values) == 5 and bars == pytest.approx([value * width for value in values], abs=2)
-    # Weights that are all alike look weak: a twelfth of the height, not all of it.
+    # Uniform weights look weak: a twelfth of the height, not all of it.
     page = guard.open(patterned[1], "#s=0&head=0&q=11")
     heights = page.evaluate("""() => {
       const {width, height} = document.querySelector('.bars');

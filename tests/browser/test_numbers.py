@@ -7,7 +7,7 @@ import pytest
 
 from conftest import SENTENCE, settle, weights_of
 
-# What the page's softmax and heed's may differ by.
+# The allowed difference between the page's softmax and heed's.
 TOLERANCE = 1e-6
 
 
@@ -56,7 +56,7 @@ def test_opens_with_the_sentence_and_has_a_worked_example(written, guard):
 def test_weights_agree_with_heed(written, guard, heed, mask, temperature):
     page = guard.open(written(SENTENCE, "--heads", 8))
     page.click("#mask-none")
-    settle(page)  # a box that is still drawn as checked would not be clicked
+    settle(page)  # the box would not be clicked while it is still drawn as checked
     if mask == "causal":
         page.check("#mask-causal")
     elif mask != "none":

@@ -90,7 +90,7 @@ def test_a_lesson_is_a_page_that_follows_the_screen(heed, guard, build, tmp_path
     assert ground == ("#16171d" if scheme == "dark" else "#ffffff")
     body = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert body == ("rgb(18, 20, 26)" if scheme == "dark" else "rgb(246, 246, 243)")
-    # Nothing has to be moved to be seen, and labels of 11 pixels stay at 9 at least.
+    # The page needs no scrolling, and labels of 11 pixels stay at least 9 pixels high.
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("document.querySelector('.picture').scrollWidth") <= width
     assert shown >= 0.85 * natural

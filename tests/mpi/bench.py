@@ -36,7 +36,7 @@ def check_report() -> None:
             assert (row["one_process_ms"] is None) == (row["efficiency"] is None), row
             if row["efficiency"] is not None:
                 assert abs(row["efficiency"] * row["median_ms"] / row["one_process_ms"] - 1) < 1e-9, row
-        # Two segments and 52 tokens; of three ranks the last one reads the two before it.
+        # Two segments and 52 tokens; the last of three ranks reads the two before it.
         segments = {2: 1, 3: 2}[ranks]
         assert forward["bytes_received"] == segments * 1024 * 2 * (8 + 8) * 4, forward
 

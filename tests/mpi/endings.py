@@ -10,7 +10,8 @@ import time
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 import mpirun  # noqa: E402
 
-# How, the exit code of mpirun, what is printed, and how often; seconds that it may take. Starting takes one of them.
+# The argument, mpirun's exit code, the printed text and how often, and the allowed seconds. Starting takes one of
+# these.
 CASES = [
     ("well", 0, "", 0),
     ("agreed", 3, "caught rank 2: the disk is full", 3),

@@ -105,7 +105,7 @@ def pid_of_rank(launcher: int, rank: int) -> int:
     for child in mpirun.children(launcher):
         try:
             environment = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-        except OSError:  # it is gone
+        except OSError:  # the process has ended
             continue
         if any(name in environment for name in names):
             return child

@@ -16,7 +16,7 @@ from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 LENGTHS = (1, 2, 3, 7, 16, 17, 33)
 HEAD_DIMS = (1, 3, 8, 64)
 
-# What heed computes: arrays by case and name.
+# The arrays that heed computes, by case and name.
 Outputs = dict[str, dict[str, np.ndarray]]
 
 
@@ -155,7 +155,7 @@ def windows() -> Iterator[Case]:
                 )
 
 
-# What broadcasts to scores of [3, 4, 7, 5].
+# Shapes that broadcast to scores of [3, 4, 7, 5].
 MASK_SHAPES = (
     (),
     (1,),

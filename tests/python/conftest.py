@@ -18,7 +18,7 @@ from heed_command import build, heed  # noqa: E402, F401
 
 Save = Callable[..., None]
 
-# The package as the build lays it out.
+# The folder of the package in the build.
 sys.path.insert(0, str(pathlib.Path(os.environ["HEED_BUILD"]).resolve() / "python"))
 
 # The cases are small: more threads would only wait for each other.

@@ -81,7 +81,7 @@ def main():
     zeros = io.BytesIO()
     np.save(zeros, np.zeros(1 << 20, dtype=np.uint8))
     with zipfile.ZipFile(FOLDER / "zeros.npz", "w") as file:
-        member = zipfile.ZipInfo("zeros.npy")  # carries no time, unlike a bare name
+        member = zipfile.ZipInfo("zeros.npy")  # contains no time, unlike a name alone
         file.writestr(member, zeros.getvalue(), zipfile.ZIP_DEFLATED, 9)
 
 

@@ -20,7 +20,7 @@ def main() -> None:
     torch.manual_seed(0)
     layer = torch.nn.Linear(3, 2).state_dict()
     safetensors.torch.save_file(layer, folder / "linear.safetensors")
-    # What the library reads but never writes: an element that is not aligned, spaces at the end.
+    # Files that the library reads but never writes: an unaligned element, spaces at the end.
     header = (
         b'{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
         b'"a":{"dtype":"I32","shape":[],"data_offsets":[1,5]}}  '

@@ -291,7 +291,7 @@ def influence(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def relative_positions() -> Numbers:
     slopes = np.array([1 / 4, 1 / 16, 1 / 64, 1 / 256])
     weights = softmax(-slopes[:, None] * np.arange(1023, -1, -1))
-    # As transformers' T5 computes it: exact entries up to 15, then by the logarithm, in float32.
+    # As transformers' T5 computes it: exact entries up to 15, then logarithmic ones, in float32.
     distance = torch.arange(129)
     far = 16 + ((distance / 16).float().log() / math.log(128 / 16) * 16).long()
     buckets = torch.where(distance < 16, distance, far.clamp(max=31))
@@ -470,7 +470,7 @@ def heads_learn() -> Numbers:
     norms = np.linalg.norm(rows, axis=-1)
     cosines = np.einsum("iqk,jqk->ijq", rows, rows) / np.einsum("iq,jq->ijq", norms, norms)
     terms = rows * np.log(rows, where=rows > 0, out=np.zeros_like(rows))
-    # A key that is padding counts as seen where it has weight.
+    # A padding key counts as visible where it has weight.
     seen = 7 + (rows[..., 7] > 0)
     return {
         "illustrative": heads,

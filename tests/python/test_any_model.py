@@ -150,7 +150,7 @@ def test_bidirectional(mask: torch.Tensor) -> None:
 def test_training(name: str) -> None:
     """Gradients of all parameters, sinks among them."""
     model = make_model(name).train()
-    # What follows padding is not asked for: a row that sees nothing is 0 for heed and a mean where it is eager.
+    # The tokens after padding are ignored: a row that sees nothing is 0 in heed and a mean in eager attention.
     labels = PROMPTS.masked_fill(~(LEFT & LEFT.roll(1, 1)), -100)
     labels[:, 0] = -100
     gradients = []

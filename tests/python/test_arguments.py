@@ -14,7 +14,7 @@ from heed._explained import parameters_of
 POOL = heed.KvPool(1, 8)
 X = np.zeros((1, 1, 4, 8), np.float32)
 
-# Something for each kind of argument that fits.
+# A valid value for each kind of argument.
 SAMPLES = {
     "int": 1,
     "float": 1.0,
@@ -87,7 +87,7 @@ def test_a_number_that_is_none_is_named(name, call, parameters, is_method, wrong
         given = {parameter: sample(annotation) for parameter, annotation in parameters if parameter != "self"}
         receiver = (SAMPLES[name.split(".")[0]],) if is_method else ()
     except KeyError as missing:
-        # What there is once ranks have met, or a file was read.
+        # These exist only after ranks have met or a file was read.
         assert str(missing).strip("'") in ("Ranks", "DivisionPlan", "Model", "module", "Figure"), missing
         return
     for value in bad:

@@ -102,7 +102,7 @@ KNOWN = {
     "TinyLlama, Zephyr": ZEPHYR,
 }
 
-# Like a known one, but for something that changes what is rendered.
+# Templates like a known one, except for a difference that changes the result.
 UNKNOWN = {
     "Phi-4": "{% for message in messages %}{% if (message['role'] == 'system') %}{{'<|im_start|>system<|im_sep|>' + message['content'] + "
     "'<|im_end|>'}}{% elif (message['role'] == 'user') %}{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}"

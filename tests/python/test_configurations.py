@@ -33,11 +33,11 @@ BASES = {
     "qwen2": Qwen2Config(**DECODER, max_position_embeddings=64),
 }
 
-# What a changed member does.
+# The outcome of a changed member.
 SAME = "nothing, in transformers and in heed"
 EQUAL = "the same in transformers and in heed, and something"
 REFUSED = "heed refuses it by name"
-MISSING = object()  # the member is taken away
+MISSING = object()  # the member is removed
 
 
 class Case:
@@ -211,7 +211,7 @@ ROTARY = [
     Case(EQUAL, rope_parameters=rope("longrope", original_max_position_embeddings=16, **FACTORS)),
     Case(EQUAL, rope_parameters=rope("longrope", attention_factor=1.5, original_max_position_embeddings=16, **FACTORS)),
     Case(EQUAL, rope_parameters={**LLAMA3, "rope_theta": 10000.0, "original_max_position_embeddings": 16}),
-    # Beside the parameters, where it counts before what they say.
+    # Next to the parameters, where it takes precedence over them.
     Case(EQUAL, original_max_position_embeddings=16, rope_parameters={**LLAMA3, "rope_theta": 10000.0}),
     Case(EQUAL, original_max_position_embeddings=16, rope_parameters={**LLAMA3, "rope_theta": 10000.0, "original_max_position_embeddings": 32}),
     Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("yarn", factor=4.0)),
@@ -413,7 +413,7 @@ def test_texts_end_where_they_end_in_transformers(tmp_path: pathlib.Path) -> Non
             prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=12, do_sample=False, pad_token_id=3
         )[0, LENGTH:].tolist()
         found = heed.models.load(tmp_path).generate(IDS, max_tokens=12)
-        # transformers gives the token that ended the text, heed does not.
+        # transformers returns the token that ended the text, heed does not.
         assert found.ids == expected[: len(found.ids)]
         assert len(expected) - len(found.ids) == (found.reason == "end_token")
         lengths.add(len(found.ids))

@@ -111,7 +111,7 @@ def node(op_type: str, inputs: str, output: str, **attributes: object) -> messag
 
 SHAPE = (2, 4, 70, 90)
 BIAS = np.random.default_rng(0).standard_normal((4, 1, 90)).astype(np.float32)
-# A window that differs from head to head, then a cap, then a bias: what belongs to positions is made of Shape and Range.
+# A window that differs between heads, then a softcap, then a bias. Shape and Range give the positions.
 ELEMENTWISE = function_of(
     node("Shape", "scores", "extents"),
     node("Gather", "extents two", "q_len"),
@@ -141,7 +141,7 @@ def run_flex(attributes: dict, path: str) -> np.ndarray:
 def test_functions_of_single_scores_run_on_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     attributes = {"score_mod": ELEMENTWISE}
     expected = run_flex(attributes, "reference")
-    assert np.isfinite(expected).all() and (expected == 0).all(axis=-1).any()  # some see nothing
+    assert np.isfinite(expected).all() and (expected == 0).all(axis=-1).any()  # some rows see nothing
     monkeypatch.setattr(operators.heed.reference, "flex_attention", None)
     np.testing.assert_allclose(run_flex(attributes, "fused"), expected, atol=1e-5)
 

@@ -20,7 +20,7 @@ def weights_of(*shape: int) -> np.ndarray:
     return np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
 
 
-# What two layers of two heads do with five tokens: one looks one place back, the others at anything.
+# The weights of two layers of two heads on five tokens: one head looks at the previous token, the others are random.
 LAYERS = [weights_of(1, 2, 5, 5), weights_of(1, 2, 5, 5)]
 LAYERS[1][0, 1] = np.eye(5, k=-1)
 LAYERS[1][0, 1, 0, 0] = 1
@@ -147,7 +147,7 @@ def test_figures(tmp_path: pathlib.Path) -> None:
     picture.save(tmp_path / "heads.svg")
     assert (tmp_path / "heads.svg").read_text(encoding="utf-8") == svg
     assert heed.figure(LAYERS[0], head=1).render("svg") != heed.figure(LAYERS[0]).render("svg")
-    # The overview of all layers, of one head of each, and a mask.
+    # The overview of all layers, one head of each, and a mask.
     overview = heed.figure(tuple(LAYERS), note="all layers").render("svg")
     recorded = [torch.from_numpy(x).requires_grad_() for x in LAYERS]
     of_tensors = heed.figure(outputs(attentions=recorded), note="all layers")

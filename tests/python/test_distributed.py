@@ -229,7 +229,7 @@ def test_recorded_gradients_are_those_of_pytorch(causal: bool, divided_by: str) 
     out.backward(grad)
 
     def work(comm):
-        own = [distributed.own_tokens(comm, x) for x in whole]  # a part of the graph
+        own = [distributed.own_tokens(comm, x) for x in whole]  # the parts belong to the graph
         made = distributed.attention(comm, *own, causal=causal, divided_by=divided_by)
         return torch.autograd.grad(made, own, distributed.own_tokens(comm, grad))
 
@@ -264,7 +264,7 @@ def test_dropout_draws_the_seed_of_the_first_rank() -> None:
         return distributed.gather_tokens(comm, heed.torch.attention(*own, comm=comm, dropout=0.5))
 
     torch.manual_seed(3)
-    seeds = [int(torch.randint(2**63 - 1, (), dtype=torch.int64)) for _ in range(2)]  # the two ranks draw these
+    seeds = [int(torch.randint(2**63 - 1, (), dtype=torch.int64)) for _ in range(2)]  # the seeds that both ranks draw
     torch.manual_seed(3)
     found = distributed.run_threads(2, work)[0]
     assert any(torch.equal(found, heed.attention(*whole, dropout=0.5, seed=seed)) for seed in seeds)
@@ -353,7 +353,7 @@ def test_run_on_all() -> None:
     assert distributed.run_threads(3, work) == own
     found = distributed.run_threads(3, lambda comm: work(comm, first=2))
     assert found == ["ValueError: rank 2: bad"] * 3
-    with pytest.raises(UnicodeDecodeError):  # one rank keeps the exception that it is
+    with pytest.raises(UnicodeDecodeError):  # one rank keeps its own exception
         distributed.run_threads(1, lambda comm: distributed.run_on_all(comm, lambda: b"\xff".decode()))
 
 

@@ -40,7 +40,8 @@ def test_every_door_of_the_readme_is_opened_in_ci() -> None:
     readme, ci = (ROOT / "README.md").read_text(encoding="utf-8"), (ROOT / ".ci/run").read_text(encoding="utf-8")
     doors = set(re.findall(r"^    (make [a-z-]+|pip install|scripts/[a-z-]+|find_package)", readme, re.MULTILINE))
     assert {"make demo", "make install", "make test", "pip install", "find_package"} <= doors
-    # pip builds and installs a wheel; tests/consumer is a project that finds heed; make test-wheel installs what pip needs.
+    # pip builds and installs a wheel; tests/consumer is a project that finds heed; make test-wheel installs what pip
+    # needs.
     opened_by = {"pip install": "make test-wheel", "find_package": "make test", "scripts/install-dependencies": "make test-wheel"}
     for door in doors - {"make models"}:
         command = opened_by.get(door, door)

@@ -12,7 +12,7 @@ import torch
 from test_models import SIZES, TEXTS, randomise, word_tokenizer
 from transformers import BertConfig, BertModel
 
-NEWER = {  # of sentence-transformers 6
+NEWER = {  # in sentence-transformers 6
     "Transformer": "sentence_transformers.base.modules.transformer.Transformer",
     "Pooling": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
     "Normalize": "sentence_transformers.base.modules.normalize.Normalize",

@@ -15,7 +15,7 @@ def encoder(*, with_norm: bool = False, **options) -> torch.nn.TransformerEncode
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, **options)
     norm = torch.nn.LayerNorm(16) if with_norm else None
-    nests = not options.get("norm_first", False)  # PyTorch warns that it does not
+    nests = not options.get("norm_first", False)  # otherwise PyTorch warns that it does not nest
     return torch.nn.TransformerEncoder(layer, 2, norm=norm, enable_nested_tensor=nests).eval()
 
 

@@ -39,7 +39,7 @@ YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.o
 YARN_ROPE = {"factor": 4.0, "original_max_position_embeddings": 1024}
 YARN_ATTENTION = 1 + 0.1 * math.log(4)
 
-# What a key, beside others, makes of a model. The outcome: settings of transformers, or how the message goes on.
+# Keys and their effects on a model. The outcome is settings of transformers, or the rest of the error message.
 OF_ALL = [
     ({"vocab_size": VOCABULARY}, SAME),
     ({"vocab_size": VOCABULARY + 1}, Refusal("is 41, expected 40: so many rows has token_embd.weight")),
@@ -69,9 +69,9 @@ OF_ALL = [
     ({"expert_group_used_count": 1}, NAMED),
     ({"use_parallel_residual": False}, SAME),
     ({"use_parallel_residual": True}, NAMED),
-    ({"tensor_data_layout": "Meta AI original pth"}, SAME),  # llama.cpp does not read it
+    ({"tensor_data_layout": "Meta AI original pth"}, SAME),  # llama.cpp ignores it
     ({"attention.sliding_window": 3}, SAME),  # llama.cpp: no window in these architectures
-    ({"rope.scaling.finetuned": True}, SAME),  # llama.cpp: of MiniCPM and Granite
+    ({"rope.scaling.finetuned": True}, SAME),  # used for MiniCPM and Granite only
     ({"pooling_type": 0}, SAME),
     ({"pooling_type": 1}, SAME),
     ({"pooling_type": 2}, SAME),
@@ -88,7 +88,7 @@ OF_LLAMA = [
     ({"attention.layer_norm_rms_epsilon": 0.5}, {"rms_norm_eps": 0.5}),
     ({"attention.layer_norm_rms_epsilon": math.nan}, Refusal("is nan, expected a number, at least 0")),
     ({"attention.layer_norm_rms_epsilon": None}, NAMED),
-    ({"attention.layer_norm_epsilon": 0.5}, SAME),  # of norms that are not there
+    ({"attention.layer_norm_epsilon": 0.5}, SAME),  # these models have no layer norms
     ({"attention.causal": True}, SAME),
     ({"attention.causal": False}, Refusal("is false, expected true")),
     ({"rope.dimension_count": 4}, Refusal("is 4, expected 8: the architecture turns whole heads")),
@@ -99,10 +99,10 @@ OF_LLAMA = [
     ({"rope.freq_base": 0.0}, NAMED),
     ({"rope.freq_base": math.inf}, NAMED),
     ({"rope.freq_base": "10000"}, Refusal("is a string, expected a number")),
-    ({"rope.scaling.factor": 4.0}, rope("linear", factor=4.0)),  # llama.cpp: linear unless the file says
+    ({"rope.scaling.factor": 4.0}, rope("linear", factor=4.0)),  # llama.cpp: linear by default
     ({"rope.scaling.factor": 0.0}, SAME),
     ({"rope.scaling.factor": 0.5}, Refusal("is 0.5, expected a number, at least 1")),
-    ({"rope.scale_linear": 4.0}, rope("linear", factor=4.0)),  # the first name of it
+    ({"rope.scale_linear": 4.0}, rope("linear", factor=4.0)),  # the first name of the key
     ({"rope.scale_linear": 4.0, "rope.scaling.factor": 2.0}, NAMED),
     ({"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, rope("linear", factor=4.0)),
     ({"rope.scaling.type": "none", "rope.scaling.factor": 4.0}, SAME),
@@ -110,7 +110,7 @@ OF_LLAMA = [
     ({"rope.scaling.type": 2}, Refusal("is an integer, expected a string")),
     (YARN, rope("yarn", **YARN_ROPE)),
     ({"rope.freq_base": 1.0, **YARN}, Refusal("is 1, expected more than 1 with YaRN")),
-    ({"rope.scaling.original_context_length": 16}, SAME),  # of YaRN
+    ({"rope.scaling.original_context_length": 16}, SAME),  # of YaRN only
     ({"rope.scaling.original_context_length": 0, "rope.scaling.type": "yarn"}, NAMED),
     ({"rope.scaling.yarn_beta_fast": 8.0, **YARN}, rope("yarn", **YARN_ROPE, beta_fast=8.0)),
     ({"rope.scaling.yarn_beta_slow": 8.0, **YARN}, rope("yarn", **YARN_ROPE, beta_slow=8.0)),
@@ -135,7 +135,7 @@ OF_LAYER_NORMS = [
     ({"context_length": 40}, Refusal("tensor position_embd.weight has shape", names_key=False)),
     ({"attention.head_count_kv": 4}, SAME),
     ({"attention.head_count_kv": 2}, NAMED),
-    ({"attention.layer_norm_rms_epsilon": 0.5}, SAME),  # of norms that are not there
+    ({"attention.layer_norm_rms_epsilon": 0.5}, SAME),  # these models have no RMS norms
     ({"attention.layer_norm_epsilon": None}, NAMED),
     ({"attention.layer_norm_epsilon": -1.0}, NAMED),
 ]
@@ -221,7 +221,7 @@ SAID_OF_FILES = {
 def test_descriptions_change_nothing(file: GgufModel) -> None:
     keys = {key.format(id=0) for key in known_keys() if key.startswith(("general.", "split."))} - set(SAID_OF_FILES)
     assert len(keys) > 40
-    # What tools write under names of their own, too.
+    # Keys that tools write under their own names are also ignored.
     noted = dict.fromkeys([*keys, "quantize.imatrix.chunks_count", "somebody.note"], 7)
     assert is_close(file.found(IDS, {**noted, "general.type": "model", "split.count": 1}), file.expected(IDS))
 

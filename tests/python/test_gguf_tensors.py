@@ -25,7 +25,7 @@ def llama(tmp_path_factory) -> GgufModel:
 
 def test_every_tensor_is_used_or_refused(file: GgufModel) -> None:
     kinds = set(gguf.TENSOR_NAMES)
-    if file.architecture != "llama":  # time: others by those that one of the architectures has
+    if file.architecture != "llama":  # saves time: the others use types that one of the architectures has
         kinds = {kind for other in ARCHITECTURES for kind in gguf.MODEL_TENSORS[gguf.MODEL_ARCH[other.upper()]]}
     names = {gguf.TENSOR_NAMES[kind].format(bid=0) + ".weight" for kind in kinds} - file.tensors.keys()
     names -= {"output.weight"} | ({"rope_freqs.weight"} if file.architecture == "llama" else set())
@@ -43,7 +43,7 @@ def test_every_tensor_is_needed(file: GgufModel) -> None:
     base = file.expected(IDS)
     for name in file.tensors:
         changed = file.tensors[name] * np.linspace(0.5, 1.5, file.tensors[name].shape[-1], dtype=np.float32)
-        # Without rotation a bias of keys adds the same to all scores of a query.
+        # Without rotation a bias of keys adds the same number to all scores of a query.
         is_idle = file.architecture == "bert" and name.endswith("attn_k.bias")
         assert is_close(file.found(IDS, tensors={name: changed}), base) == is_idle, name
 

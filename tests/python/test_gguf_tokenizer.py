@@ -127,5 +127,5 @@ def test_texts_come_back(ours, library: Tokenizer) -> None:
     ids = [library.encode(text).ids for text in texts]
     for text, some, found in zip(texts, ids, ours([{"ids": some} for some in ids]), strict=True):
         assert bytes.fromhex(found["bytes"]).decode() == library.decode(some)
-        if not any(token in text for token in SPECIAL):  # which are no text
+        if not any(token in text for token in SPECIAL):  # special tokens are not text
             assert library.decode(some) == text.replace("▁", " ")

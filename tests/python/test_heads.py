@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 import tokenizers  # noqa: E402
 
 STORY = pathlib.Path(__file__).parents[2] / "src/tasks/texts/lighthouse.txt"
-SPREAD = 0.4  # of the weights: heads of untouched models look everywhere alike
+SPREAD = 0.4  # of the weights: the heads of untrained models look uniform
 
 
 def make_causal(folder: pathlib.Path) -> None:
@@ -118,7 +118,7 @@ def check_scores(part: dict, model, special: set[int], is_causal: bool) -> None:
     texts = attentions(model, part["ids"])
     compared = 0
     for pattern in part["patterns"]:
-        if pattern["name"] in ("punctuation", "same word"):  # of the text, which the tests in C++ have
+        if pattern["name"] in ("punctuation", "same word"):  # patterns of the text, which C++ tests check
             continue
         scores, chance, rows = expected_score(pattern["name"], texts, special, is_causal)
         np.testing.assert_allclose(np.array(pattern["scores"]), scores, atol=2e-5, err_msg=pattern["name"])

@@ -15,7 +15,7 @@ import heed
 
 X = np.random.default_rng(0).standard_normal((1, 4, 512, 16), dtype=np.float32)
 
-# Patience with programs that end by themselves within seconds.
+# The time limit in seconds for programs that end by themselves within seconds.
 PATIENCE = 120
 
 

@@ -107,7 +107,7 @@ def sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, 0.1, momentum=0.9, weight_decay=0.01)
 
 
-# Whether attention has biases, and the optimiser.
+# True if attention has biases, and the optimiser.
 TRAINING = {
     "train_sgd": (False, sgd),
     "train_sgd_biased": (True, sgd),
@@ -161,9 +161,9 @@ def assert_equal(name: str, probed: dict[str, np.ndarray], expected: Arrays) -> 
         magnitude = np.abs(theirs).max(initial=0)
         ours = found[quantity].reshape(theirs.shape)
         if quantity.endswith(("k_proj.bias", "W_k.bias")) and "grad" in quantity:
-            magnitude = 1  # a bias of the keys has no influence: its gradient is rounding
+            magnitude = 1  # a bias of the keys has no effect: its gradient is rounding error
         if quantity == "grad/attention.W2.weight":
-            magnitude = 1e-3  # shifts all scores of a row almost alike: W1's, which does not cancel
+            magnitude = 1e-3  # shifts all scores of a row nearly equally: that of W1, which does not cancel
         error = np.abs(ours - theirs).max(initial=0) / max(magnitude, 1e-30)
         assert error <= TOLERANCE, f"{quantity}: {error}"
 

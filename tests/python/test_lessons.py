@@ -10,7 +10,7 @@ import torch
 
 from lessons import LESSONS
 
-# What a lesson shows, and with how many decimals.
+# The quantities that a lesson prints, and their decimals.
 PRINTED = {
     ("softmax", "large_stable"): (8, [0.09003057, 0.24472847, 0.66524096]),
     ("embeddings", "embeddings"): (
@@ -62,7 +62,7 @@ def test_lesson_agrees(name: str, recorded: Callable[[str], dict]) -> None:
     found = recorded(name)
     for quantity, numbers in LESSONS[name]().items():
         expected = as_array(numbers)
-        # heed leaves out dimensions of one in front, or adds them.
+        # heed drops or adds leading dimensions of 1.
         actual = as_array(found[quantity]).reshape(expected.shape)
         tolerance = 1e-12 if expected.dtype == np.float64 else 3e-6
         np.testing.assert_allclose(actual, expected, tolerance, tolerance, err_msg=quantity)

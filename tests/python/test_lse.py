@@ -26,7 +26,7 @@ def equal_scores(size: float) -> list[np.ndarray]:
 GRAD_OUT = draw(1, 2, 4, 5, seed=1)
 NAMES = ("query", "key", "value")
 
-# An lse of 2.7e3 in float32 is off by up to 1.2e-4, and of 1e8 by 4.
+# A float32 lse of 2.7e3 is off by up to 1.2e-4, one of 1e8 by up to 4.
 large = pytest.mark.parametrize("size", [2.7e3, -2.7e3, 1e8])
 
 
@@ -39,7 +39,7 @@ def gradients_in_double(operands: list[np.ndarray]) -> tuple[torch.Tensor, ...]:
 
 def assert_gradients(found, size: float, operands: list[np.ndarray]) -> None:
     for name, gradient, right in zip(NAMES, found, gradients_in_double(operands), strict=True):
-        # That of a query is a sum of keys, weighted by what adds up to 0.
+        # The gradient of a query is a sum of keys with weights that add up to 0.
         bound = 1e-6 * (abs(size) if name == "query" else 1)
         np.testing.assert_allclose(np.asarray(gradient), right.numpy(), rtol=0, atol=bound, err_msg=name)
 
@@ -108,7 +108,7 @@ def test_parts_are_merged_with_what_their_lse_lacks() -> None:
     merged = heed.merge_attention(*parts)
     for name in ("out", "lse", "lse_low"):
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=0, atol=1e-6)
-    # Tuples have nothing but an lse.
+    # Tuples carry no low part of the lse.
     assert np.abs(heed.merge_attention(*map(tuple, parts)).out - whole.out).max() > 1e-5
     wrong = heed.AttentionOutput(*parts[0], parts[0].lse_low.astype(np.float64))
     with pytest.raises(ValueError, match="lse_low of part 0 is float64, expected float32"):

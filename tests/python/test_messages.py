@@ -12,7 +12,7 @@ MODELS = sorted(DATA.rglob("*.onnx"))
 TENSORS = sorted(DATA.rglob("*.pb"))
 MUTATIONS = 4000
 
-# What a reader meets at its limits: numbers that do not end, lengths beyond the end, fields of another type, no UTF-8.
+# Edge cases for a reader: unterminated numbers, lengths beyond the end, fields of another type, invalid UTF-8.
 PIECES = [
     b"\0", b"\x7f", b"\x80", b"\xff" * 10, b"\xff" * 9 + b"\x01", b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
     b"\x0a\x7f", b"\x10\x01", b"\x12\x00", b"\x4a\x03abc", b"\x42\x02\xc3\x28", b"\x3a\x02\x0a\x00", b"\xa0\x01\x05",

@@ -81,7 +81,7 @@ def test_alibi_measures_from_where_the_mask_puts_the_query() -> None:
         double = (x.astype(np.float64) for x in (LAST, X, X))
         found = heed.reference.attention(*double, alibi_slopes=slopes, **options).out
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-    # Each of several sequences by its own lengths.
+    # Several sequences, each with its own lengths.
     packed = (np.ascontiguousarray(x[0].swapaxes(0, 1)) for x in (np.concatenate([LAST, LAST], 2), X, X))
     found = heed.attention_packed(*packed, [0, 1, 2], [0, 9, 9], alibi_slopes=slopes, **aligned)
     np.testing.assert_allclose(found[0], expected[0, :, 0], rtol=0, atol=1e-6)

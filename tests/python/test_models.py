@@ -151,7 +151,7 @@ def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
     on = model.hidden_states(ids)
     assert np.array_equal(off[:2], on[:2])
     assert np.abs(off[2] - on[2]).max() > 1e-3
-    # The same with its columns of the output projection taken away.
+    # The same model without the head's columns of the output projection.
     name = {"bert": "attention.output.dense", "gpt2": "attn.c_proj", "llama": "self_attn.o_proj"}
     part = dict(expected.named_modules())
     layers = [key for key in part if key.endswith(f".1.{name[model.config['family']]}")]
@@ -264,7 +264,7 @@ PROMPTS = [
     "The old man looked at the sea and",
     "In this paper we show that",
 ]
-WRITTEN = 100  # tokens behind each prompt
+WRITTEN = 100  # tokens after each prompt
 
 
 @pytest.fixture(scope="module")

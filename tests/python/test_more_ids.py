@@ -12,7 +12,7 @@ pytest.importorskip("gguf")
 
 from gguf_files import GgufModel, tokenizer_keys  # noqa: E402
 
-IDS = 40  # of the model
+IDS = 40  # ids of the model
 
 
 def words(count: int) -> PreTrainedTokenizerFast:
@@ -71,7 +71,7 @@ def test_more_ids_in_a_gguf_file(tmp_path: pathlib.Path) -> None:
     known = [id for id in result.ids if id < 30]
     assert 10 < len(known) < 45
     assert result.text == model.decode(known)
-    assert len(result.text) == len(known) + known.count(29)  # which is "AB"
+    assert len(result.text) == len(known) + known.count(29)  # id 29 is "AB"
 
 
 def test_fewer_ids_in_a_gguf_file(tmp_path: pathlib.Path) -> None:

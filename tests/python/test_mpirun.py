@@ -7,7 +7,7 @@ import sys
 import mpirun
 import pytest
 
-# Starts a rank that lives for a moment, and waits for it: at the first `stuck` runs not for that alone.
+# Starts a rank that runs briefly and waits for it. The first `stuck` runs wait forever.
 LAUNCHER = """
 import pathlib, subprocess, sys, time
 runs, stuck = pathlib.Path(sys.argv[1]), int(sys.argv[2])

@@ -127,7 +127,7 @@ def test_result_keeps_its_memory_alone() -> None:
     gc.collect()
     assert alive() is None
     np.testing.assert_array_equal(out, expected)
-    out[:] = 0  # it may be written to
+    out[:] = 0  # it is writable
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_what_a_function_raises_is_raised() -> None:
         heed.where(fails).picture((3, 3))
     with pytest.raises(ValueError, match="broadcast"):
         heed.attention(QUERY, KEY, VALUE, score_mod=lambda score, *_: np.zeros(1000))
-    # Nothing of it stays behind.
+    # No state remains.
     heed.attention(QUERY, KEY, VALUE)
 
 

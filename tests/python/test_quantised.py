@@ -62,7 +62,7 @@ def test_group_query_attention_over_int8(q_len: int, kv_len: int, dim: int) -> N
     def interleaved(array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(1, 0, 2)).reshape(1, array.shape[1], -1)
 
-    # As many positions as there are queries are new; the others are in its cache already.
+    # As many positions as queries are new; the others are in the cache already.
     past = {
         name: np.rint(array[None, :, : kv_len - q_len] / scale).astype(np.int8)
         for name, array, scale in zip(("past_key", "past_value"), (key, value), scales.values())
@@ -83,7 +83,7 @@ def test_group_query_attention_over_int8(q_len: int, kv_len: int, dim: int) -> N
         np.testing.assert_array_equal(kept, integers[0] * scale)
     expected = out.reshape(q_len, 8, dim).transpose(1, 0, 2)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
-    # What is compared is attention to what is stored: to the numbers themselves it is another.
+    # Compared with attention to the stored numbers, which differ from the given ones.
     exact = heed.attention(query, key, value, causal="bottom_right")
     assert np.abs(exact - expected).max() > 1e-3
 

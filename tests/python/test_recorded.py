@@ -44,7 +44,7 @@ def test_rotary_embedding(pairing: str) -> None:
     assert_same(torch.autograd.grad(attend(x), x, grad_out), expected)
     plain = heed.rotary_embedding_backward(grad_out.numpy(), angles.cos().numpy(), angles.sin().numpy(), **options)
     assert_same([torch.from_numpy(plain)], expected)
-    # Half precision turns back in float32, and is rounded once.
+    # Half precision is rotated back in float32 and rounded once.
     half = x.detach().bfloat16().requires_grad_()
     (found,) = torch.autograd.grad(attend(half), half, grad_out.bfloat16())
     assert found.dtype == torch.bfloat16
@@ -76,7 +76,7 @@ def test_linear_attention(rule: str) -> None:
     decay = draw(2, 2, 4, 3) if "gated" in rule else None
     beta = draw(2, 2, 4) if "delta" in rule else None
     if decay is not None:
-        decay.data.abs_().neg_()  # what grows without bound has errors without bound
+        decay.data.abs_().neg_()  # the error of an unbounded state would be unbounded
     inputs = (query, key, value, decay, beta, state)
 
     def attend(query, key, value, decay, beta, state):

@@ -80,7 +80,7 @@ def test_a_layer_of_t5(is_decoder: bool, dtype: torch.dtype, tolerance: float) -
 
     with torch.no_grad():
         operands = [part(x).view(2, length, 4, 8).transpose(1, 2) for part in (layer.q, layer.k, layer.v)]
-        # The transposed table is read where it lies.
+        # The transposed table is read without a copy.
         options = {"scale": 1.0, "causal": is_decoder, "relative_bias": (table.T, buckets)}
         made = heed.attention(*operands, return_lse=True, **options)
         assert_same(layer.o(made.out.transpose(1, 2).reshape(2, length, 32)), expected, tolerance)
@@ -88,7 +88,7 @@ def test_a_layer_of_t5(is_decoder: bool, dtype: torch.dtype, tolerance: float) -
         found = heed.attention_backward(grads, *operands, *made, lse_low=made.lse_low, **options)
         # A sum of as many as 150 gradients.
         assert_same(found.relative_bias.T, expected_gradient, 20 * tolerance)
-        # The last query alone stands where it stood.
+        # Only the last query is at its position.
         position = {"causal": "bottom_right"} if is_decoder else {"query_offset": length - 1}
         alone = heed.attention(operands[0][:, :, -1:], *operands[1:], **options | position)
         assert_same(alone, made.out[:, :, -1:], tolerance)
@@ -118,7 +118,7 @@ def shaw(query, key, value, key_table, value_table, bias_table, offset: int, hid
 
 
 CLOSE, FAR = CLIP(3), T5(8, 20)
-# Tables for keys of 8 and values of 5 dimensions, and for scores: for each of 4 heads, for all heads, or none.
+# Tables for keys of 8 and values of 5 dimensions and for scores: one per head for 4 heads, one for all heads, or none.
 TABLES = {
     "both": [(4, CLOSE.count, 8), (4, CLOSE.count, 5), None],
     "shared": [(CLOSE.count, 8), (CLOSE.count, 5), None],
@@ -242,7 +242,7 @@ QUERIES, KEYS = [0, 3, 3, 12], [0, 4, 5, 30]
 def test_packed_sequences_record_tables(name: str, dtype: torch.dtype) -> None:
     operands = [draw(*shape, dtype=dtype).requires_grad_() for shape in ((12, 4, 8), (30, 2, 8), (30, 2, 5))]
     tables = tables_of(TABLES[name], dtype)
-    # With a last dimension whose elements do not lie side by side.
+    # With a last dimension that is not contiguous.
     scattered = [None if table is None else table.transpose(-1, -2).contiguous().transpose(-1, -2) for table in tables]
     out = heed.torch.attention_packed(*operands, QUERIES, KEYS, **keywords(*scattered))
     inputs = [x for x in (*operands, *tables) if x is not None]

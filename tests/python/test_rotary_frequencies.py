@@ -46,7 +46,7 @@ PHI3 = {
     "original_max_position_embeddings": 4096,
 }  # fmt: skip
 
-# The scaling as the model's configuration has it, head_dim, max_position_embeddings and the share of turned dimensions.
+# The scaling from the model's configuration, head_dim, max_position_embeddings and the part of rotated dimensions.
 MODELS = {
     "llama-2-7b": ({"rope_type": "default", "rope_theta": 10000.0}, 128, 4096, 1.0),
     "longchat-7b-16k": ({"rope_type": "linear", "rope_theta": 10000.0, "factor": 8.0}, 128, 16384, 1.0),
@@ -128,7 +128,7 @@ def test_embeddings_are_those_of_transformers(name: str) -> None:
     caches = [(attention_factor * part).astype(np.float32) for part in (np.cos(angles), np.sin(angles))]
     for x, wanted in zip((query, key), expected):
         found = heed.rotary_embedding(x, *caches, pairing="halves", position_ids=ids.numpy())
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)  # angles of transformers are float32
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)  # transformers' angles are float32
 
 
 def test_none_is_not_given_and_older_names_are_known() -> None:

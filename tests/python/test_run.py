@@ -13,7 +13,7 @@ from torch.nn.attention.bias import causal_lower_right
 
 Run = Callable[..., dict[str, np.ndarray]]
 Q_LEN, KV_LEN = 5, 7
-# What a difference may be, relative and absolute: a few roundings of the output's type.
+# The allowed difference, relative and absolute: a few roundings of the output's type.
 TOLERANCE = {"float16": 1e-3, "float32": 2e-6, "float64": 1e-12}
 OUTPUTS = ("out", "weights", "lse")
 

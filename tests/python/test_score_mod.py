@@ -10,7 +10,7 @@ from test_torch_attention import draw, loss_of, plain
 
 attention = heed.torch.attention
 
-# Functions of a score, and of what they learn.
+# Functions of a score and of learned parameters.
 FUNCTIONS: dict[str, tuple[Callable, tuple[tuple[int, ...], ...]]] = {
     "distance": (lambda score, b, h, i, j: score - 0.1 * (j - i).abs() * (1 + h), ()),
     "squared": (lambda score, b, h, i, j: score + 0.2 * score**2, ()),

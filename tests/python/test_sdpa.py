@@ -260,7 +260,7 @@ def test_what_heed_lacks_pytorch_computes_and_says_so_once() -> None:
 
 def test_dropout_is_decided_by_pytorchs_generator() -> None:
     query, key = torch.randn(2, 4, 64, 8), torch.randn(2, 4, 256, 8)
-    # Values that read out the weights, 32 keys at a time, show which were dropped.
+    # Values that read out the weights, 32 keys at a time, to show which were dropped.
     value = torch.zeros(2, 4, 256, 256) + torch.eye(256)
     weights = sdpa(query, key, value)
 

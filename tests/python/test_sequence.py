@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import torch_sequence as sequence
 from test_layers import Arrays, assert_equal, backward, state_of
 
-# The options of torch.nn.LSTM, the lengths, and whether it starts from given states.
+# The options of torch.nn.LSTM, the lengths, and whether initial states are given.
 LSTMS: dict[str, tuple[dict, sequence.Lengths, bool]] = {
     "lstm": ({}, None, False),
     "lstm_no_bias": ({"bias": False}, None, True),
@@ -34,7 +34,7 @@ def multihead() -> nn.Module:
     return sequence.AttentionSeq2Seq(13, 11, 16, 4, 2)
 
 
-# The model, the sources' lengths, and whether its encoder stops there.
+# The model, the lengths of the sources, and whether its encoder stops there.
 MODELS: dict[str, tuple[Callable[[], nn.Module], sequence.Lengths, bool]] = {
     "multihead": (multihead, None, False),
     "multihead_packed": (multihead, LENGTHS, True),
@@ -44,7 +44,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], sequence.Lengths, bool]] = {
     for kind in ("none", "additive", "dot", "general", "concat")
 }
 
-# Both compute sines of angles in float, whose own error grows with the position: 3e-4 at 5000.
+# Both compute sines of angles in float, whose error grows with the position: 3e-4 at 5000.
 MAX_POSITION = 64
 
 

@@ -11,7 +11,7 @@ import heed
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((2, 4, 40, 8), np.float32)
 
-# Which keys k a query at position p sees.
+# True for the keys k that a query at position p sees.
 PATTERNS = {
     "global_tokens": (lambda at: heed.global_tokens(3, at), lambda p, k: (p < 3) | (k < 3)),
     "strided": (lambda at: heed.strided(4, at), lambda p, k: (p - k) % 4 == 0),
@@ -31,7 +31,7 @@ PATTERNS = {
         lambda p, k: (((p - k) % 3 == 0) | (k % 4 == 3)) & (k <= p),
     ),
 }
-# An alignment, and where it puts query 0 among ten keys.
+# Alignments, each with the number of queries and the position of query 0 among ten keys.
 ALIGNMENTS = {"square": (10, 0), "top_left": (6, 0), "bottom_right": (6, 4), "offset": (6, 2)}
 
 

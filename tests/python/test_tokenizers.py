@@ -236,9 +236,9 @@ def whole_characters(text: str, ranges: list[list[int]]) -> list[list[int]]:
     return result
 
 
-# Where the two give other ranges on purpose: of a composed character heed's holds all that it was composed of, and of marks
-# that were put into their order each has its own; a token that is only a space put before the text has none.
-# What is trimmed off a token that begins with such a space differs too.
+# Intended differences of ranges: the range of a composed character in heed contains all of its parts, and reordered
+# marks each have their own. A token that is only a space put before the text has no range. White space trimmed off a
+# token that begins with such a space differs too.
 COMPOSING = {"qwen2", "nfkc", "nfkd"}
 PREFIXES = {"roberta": "Ġ", "fallback": "▁", "unknown": "▁", "fused": "▁"}
 
@@ -285,8 +285,9 @@ def test_long_texts(pair: Pair) -> None:
     assert differences(pair, [text, "é" * 5000, "猫 " * 5000], ranges=pair.name not in COMPOSING) == []
 
 
-# All below U+3100 and some of the others. The tables of Unicode are of other versions: the library's are of several (8 for what BERT asks, newer ones for others), heed's
-# is utf8proc's. What has had the same category from Unicode 3.2 to Python's must be split in the same way.
+# All code points below U+3100 and some others. The Unicode tables are of different versions: the library uses several
+# (8 for BERT's queries, newer ones for others), heed uses utf8proc's. Code points whose category is the same in Unicode
+# 3.2 and Python's version must be split equally.
 def test_code_points(pair: Pair) -> None:
     known = unicodedata.ucd_3_2_0
     values = [value for value in range(sys.maxunicode + 1) if not 0xD800 <= value < 0xE000 and (value < 0x3100 or value % 128 == 0)]
@@ -316,7 +317,7 @@ def test_decoding_id_by_id(pair: Pair) -> None:
     checked = 0
     for (context, ids), answer in zip(cases, found, strict=True):
         whole, before = pair.theirs.decode(context + ids), pair.theirs.decode(context)
-        # Bytes that make no character yet are shown as others than what they become.
+        # Bytes of an incomplete character are shown differently from the final text.
         if "\ufffd" in whole + before or not whole.startswith(before):
             continue
         assert before + bytes.fromhex(answer["bytes"]).decode() == whole
@@ -330,7 +331,7 @@ def test_streams_of_whole_texts_are_those_of_the_library(pair: Pair) -> None:
         stream = decoders.DecodeStream(skip_special_tokens=True)
         theirs = "".join(stream.step(pair.theirs, i) or "" for i in ids)
         ours = bytes.fromhex(pair.ours([{"ids": ids, "context": []}])[0]["bytes"]).decode("utf-8", "replace")
-        assert ours.startswith(theirs)  # what it holds back at the end the library never gives
+        assert ours.startswith(theirs)  # text that it still holds back is never returned by the library
 
 
 # Tokens that take white space, and others that begin with it.

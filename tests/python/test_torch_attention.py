@@ -12,7 +12,7 @@ attention = heed.torch.attention
 
 BATCH, HEADS, KV_HEADS, Q_LEN, KV_LEN, HEAD_DIM, VALUE_DIM = 2, 4, 2, 7, 9, 8, 5
 BUCKETS = heed.RelativeBuckets.clip(2)
-# Of heed, and which keys each query sees by them, with queries from this position on.
+# heed's masks, and the keys that each query sees under them, for queries from this position on.
 MASKS = {
     "none": (None, lambda i, j: j >= 0),
     "text": ("causal(bottom_right) & sliding_window(3, 0, bottom_right)", lambda i, j: (j <= i + 2) & (j >= i - 1)),
@@ -40,7 +40,7 @@ def operands(seed: int = 0, layout: str = "bhnd") -> dict[str, torch.Tensor]:
     }
 
 
-# What may be given besides, all of which has gradients.
+# Optional inputs, all of which have gradients.
 LEARNED = {
     "alibi_slopes": lambda: draw(3, HEADS).abs(),
     "bias": lambda: draw(4, HEADS, 1, KV_LEN),
@@ -104,7 +104,7 @@ def seen(name: str) -> torch.Tensor:
 
 BOOLEAN = draw(10, BATCH, 1, Q_LEN, KV_LEN) < 0.5
 BOOLEAN[0, 0, 3] = False
-# (learned, mask, how it is seen, options of both, options of heed's)
+# (learned, mask, visible keys, options of both, options of heed)
 CASES = {
     "plain": ((), None, seen("none"), {}),
     "causal": ((), MASKS["mask"][0], seen("mask"), {"scale": 0.3}),
@@ -204,7 +204,7 @@ def test_gradients_are_differences(name: str, return_lse: bool) -> None:
     learned, mask, _, options = CASES[name]
     if name == "boolean" and return_lse:
         mask = mask.clone()
-        mask[..., 0] = True  # differences of what is infinite are nothing
+        mask[..., 0] = True  # the difference of infinite scores is NaN
     options = dict(options)
     offset = options.pop("offset", 0)
     tensors = {key: x[:1, :, :4, :3] if x.ndim == 4 else x for key, x in operands().items()}
@@ -284,7 +284,7 @@ def test_dropout() -> None:
     assert not torch.equal(first, attention(query, key, value, dropout=0.5))
     seeded = [attention(query, key, value, dropout=0.5, seed=seed) for seed in (1, 1, 2)]
     assert torch.equal(seeded[0], seeded[1]) and not torch.equal(seeded[0], seeded[2])
-    # What is returned as weights did not fall, and what is computed beside the output does not change it.
+    # The returned weights are those before dropout, and requesting them does not change the output.
     both = attention(query, key, value, dropout=0.5, seed=1, return_weights=True)
     assert torch.equal(both[0], seeded[0])
     torch.testing.assert_close(both[1].sum(-1), torch.ones(1, 2, 4, dtype=torch.float64))

@@ -36,7 +36,7 @@ def make_model(name: str = "llama", dtype: torch.dtype = torch.float32):
     torch.manual_seed(1)
     model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation="eager")
     for parameter in model.parameters():
-        if parameter.ndim > 1:  # the usual ones are so small that one token follows for ever
+        if parameter.ndim > 1:  # with the usual small numbers one token would repeat forever
             torch.nn.init.normal_(parameter, std=0.5)
     return model.to(dtype).eval()
 

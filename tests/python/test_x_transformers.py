@@ -27,7 +27,7 @@ def layer_of(causal: bool) -> torch.nn.Module:
     layer = x_transformers.Attention(DIM, dim_head=HEAD_DIM, heads=HEADS, causal=causal, flash=False)
     for parameter in layer.parameters():
         parameter.data = draw(*parameter.shape) / 4
-    layer.attend.attn_fn = functools.partial(torch.softmax, dim=-1)  # its own rounds to float32
+    layer.attend.attn_fn = functools.partial(torch.softmax, dim=-1)  # its own function rounds to float32
     return layer.double()
 
 
@@ -45,7 +45,7 @@ def joined(layer: torch.nn.Module, out: torch.Tensor) -> torch.Tensor:
 def test_a_layer_with_bias_of_t5(causal: bool) -> None:
     layer, x = layer_of(causal), draw(2, LENGTH, DIM)
     buckets = heed.RelativeBuckets.t5(16, 40, bidirectional=not causal)
-    # x-transformers multiplies what it learns by the square root of a head's size.
+    # x-transformers multiplies its learned table by the square root of the head size.
     bias = x_transformers.RelativePositionBias(HEAD_DIM**0.5, causal, 16, 40, HEADS).double()
     bias.relative_attention_bias.weight.data = draw(16, HEADS)
     expected = layer(x, rel_pos=bias)
@@ -69,7 +69,7 @@ def test_slopes_of_alibi(heads: int, causal: bool) -> None:
     expected = x_transformers.AlibiPositionalBias(heads)
     np.testing.assert_allclose(heed.alibi_slopes(heads), expected.slopes.flatten(), rtol=1e-6)
     query, key, value = draw(2, heads, 9, HEAD_DIM), draw(2, heads, LENGTH, HEAD_DIM), draw(2, heads, LENGTH, HEAD_DIM)
-    # The last query stands at the last key, in both.
+    # The last query is at the position of the last key in both.
     bias = expected.double()(9, LENGTH)
     hidden = torch.ones(9, LENGTH, dtype=torch.bool).triu(LENGTH - 9 + 1) if causal else torch.zeros(9, LENGTH, dtype=torch.bool)
     scores = query @ key.transpose(-1, -2) * HEAD_DIM**-0.5 + bias
@@ -92,7 +92,7 @@ def test_a_layer_with_rotary_embeddings(rotary_dim: int, stretch: float) -> None
     rotary = x_transformers.RotaryEmbedding(rotary_dim, interpolation_factor=stretch).double()
     with torch.no_grad():
         expected = layer(x, rotary_pos_emb=rotary.forward_from_seq_len(LENGTH))
-        # Neighbours are a pair in x-transformers. Its frequencies were rounded to float32.
+        # Adjacent dimensions are a pair in x-transformers. Its frequencies were rounded to float32.
         angles = torch.arange(LENGTH, dtype=torch.float64)[:, None] * rotary.inv_freq / stretch
         query, key, value = operands_of(layer, x)
         turned = [

@@ -13,9 +13,9 @@ import numpy
 
 import heed
 
-# What some submodules compute with or compare with. None of it is here.
+# Packages that some submodules use or are compared with. None is installed here.
 OTHERS = {"torch", "transformers", "onnx", "onnxruntime"}
-# What the system may have and a wheel must not use.
+# Libraries that the system may have and a wheel must not use.
 UNWANTED = re.compile(r"blas|lapack|cairo|pango|fontconfig|libmpi", re.IGNORECASE)
 
 random = numpy.random.default_rng(0)
@@ -81,7 +81,7 @@ def check_ranks() -> None:
 # --- a model ------------------------------------------------------------------------------------------------------------
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-HIDDEN, BETWEEN, WIDTH = 16, 24, 8  # numbers of a token, within feed-forward layers, of a key head
+HIDDEN, BETWEEN, WIDTH = 16, 24, 8  # numbers per token, in feed-forward layers, per key head
 
 
 def drawn_weights() -> dict[str, numpy.ndarray]:

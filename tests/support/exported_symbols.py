@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-# In the namespace heed: functions and variables; their tables of types and virtual functions, thunks, guards and static
-# variables.
+# Symbols in the namespace heed: functions and variables, their type information and virtual tables, thunks, guards and
+# static variables.
 OF_LIBRARY = re.compile(r"_Z(T[ISTV]|T[hv][n0-9_]+|GV|Z)*NK?4heed\w*")
-# What Python calls first.
+# The entry point that Python calls.
 OF_EXTENSION = re.compile(r"PyInit__heed")
 
 

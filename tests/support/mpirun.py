@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-# Runs of mpirun that may be left waiting for itself, one after the other.
+# The number of mpirun attempts that may hang, one after the other.
 ATTEMPTS = 4
 
 
@@ -20,7 +20,7 @@ def children(pid: int) -> dict[int, str]:
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (entry / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()[:2]
-        except OSError:  # it is gone
+        except OSError:  # the process has ended
             continue
         if int(parent) == pid:
             found[int(entry.name)] = state

@@ -38,7 +38,7 @@ def check_bits() -> None:
         ((3100, 3100), {"mask": "causal & sliding_window(700, 0)"}),
         ((3100, 3100), {"mask": heed.longformer(64, 3), "scale": 0.2, "softcap": 5.0}),
         ((1500, 3333), {"causal": "bottom_right", "alibi_slopes": heed.alibi_slopes(4), "sinks": draw(4, 4)}),
-        ((700, 900), {"bias": draw(5, 700, 900), "dropout": 0.25, "seed": 7}),  # of one segment: others have nothing
+        ((700, 900), {"bias": draw(5, 700, 900), "dropout": 0.25, "seed": 7}),  # one segment: other ranks have nothing
         ((2048, 1), {"mask": heed.allow(draw(6, 2048, 1) > 0)}),
     ]
     for lengths, options in cases:
@@ -84,7 +84,7 @@ def raised_everywhere(call, kind: type = ValueError) -> str:
 
 def check_errors() -> None:
     query, key, value = map(own, operands(2500, 2500))
-    last = min(SIZE, 3) - 1  # of those that have tokens
+    last = min(SIZE, 3) - 1  # the last rank that has tokens
     is_last = COMM.rank == last
     before = f"rank {last}: " if SIZE > 1 else ""
 
@@ -105,7 +105,7 @@ def check_errors() -> None:
         dtype = np.float64 if is_last else np.float32
         found = raised_everywhere(attend(*(x.astype(dtype) for x in (query, key, value))))
         assert "float64" in found, found
-        first = int(COMM.rank == 0)  # of which a token is missing
+        first = int(COMM.rank == 0)  # one token is missing on rank 0
         found = raised_everywhere(attend(query, key[:, :, first:], value[:, :, first:]))
         assert "keys, expected" in found, found
         check_exceptions(query, key, value, last)
@@ -115,7 +115,7 @@ def check_errors() -> None:
     freed.Free()
     found = raised_everywhere(lambda: distributed.gather_tokens(freed, query))
     assert found.startswith("gather_tokens: comm is freed, or MPI is finalized, expected"), found
-    # Everything goes on.
+    # The ranks still work.
     check_gradients()
 
 
