@@ -12,12 +12,12 @@ function(add_consumer_test name)
       --test-command consumer)
 endfunction()
 
-# The library of this build, installed; static unless it was configured otherwise.
+# Installs the library of this build; static unless it was configured otherwise.
 add_test(NAME consumer.install_static
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${static_prefix})
 add_consumer_test(static -DCMAKE_PREFIX_PATH=${static_prefix})
 
-# What is compiled here lies as deep as the build that has it compiled already, with the same settings: a compiler cache has it.
+# These builds are in sibling folders of the main build and have its settings, so that its compiler cache serves them.
 set(sibling ${PROJECT_BINARY_DIR}/../)
 cmake_path(NORMAL_PATH sibling)
 get_filename_component(preset ${PROJECT_BINARY_DIR} NAME)
@@ -32,20 +32,20 @@ function(add_build_test name)
   set_tests_properties(consumer.build_${name} PROPERTIES FIXTURES_SETUP build_${name} COST 500)
 endfunction()
 
-# Shared and without layers.
+# A shared library without layers.
 add_build_test(shared -DBUILD_SHARED_LIBS=ON -DHEED_BUILD_NN=OFF -DHEED_BUILD_FIGURES=OFF -DHEED_BUILD_MPI=$<TARGET_EXISTS:heed_mpi>)
 add_test(NAME consumer.install_shared
   COMMAND ${CMAKE_COMMAND} --install ${sibling}${preset}-shared --prefix ${shared_prefix})
 add_consumer_test(shared -DCMAKE_PREFIX_PATH=${shared_prefix})
 
-# Attention alone: what is installed is no more, and is enough.
+# A build of attention alone installs nothing else, and that suffices.
 add_build_test(attention -DHEED_LIBRARIES=attention -DHEED_BUILD_MPI=OFF)
 add_test(NAME consumer.attention_alone
   COMMAND ${consumer_source}/check-attention-alone ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${sibling}${preset}-attention
     ${CMAKE_INSTALL_LIBDIR} ${CMAKE_INSTALL_INCLUDEDIR})
 set_tests_properties(consumer.attention_alone PROPERTIES FIXTURES_REQUIRED build_attention)
 
-# A program of each library, by find_package(heed COMPONENTS …).
+# One program per library, by find_package(heed COMPONENTS …).
 add_test(NAME consumer.libraries
   COMMAND ${CMAKE_CTEST_COMMAND}
     --build-and-test ${consumer_source}/libraries ${PROJECT_BINARY_DIR}/consumer-libraries
@@ -54,7 +54,7 @@ add_test(NAME consumer.libraries
     --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure)
 set_tests_properties(consumer.libraries PROPERTIES FIXTURES_REQUIRED prefix_static)
 
-# heed inside the consumer's own build: the program compiles against it; compiled as a whole and linked in `make test-everything`.
+# heed inside the consumer's build: compiles the program; `make test-everything` compiles everything and links.
 add_test(NAME consumer.subdirectory
   COMMAND ${CMAKE_CTEST_COMMAND}
     --build-and-test ${consumer_source} ${PROJECT_BINARY_DIR}/consumer-subdirectory
@@ -63,7 +63,7 @@ add_test(NAME consumer.subdirectory
 add_consumer_test(subdirectory_whole -DHEED_SOURCE_DIR=${PROJECT_SOURCE_DIR} -DHEED_UNITY_BUILD=ON)
 set_tests_properties(consumer.subdirectory_whole PROPERTIES LABELS slow)
 
-# What it exports, which is not what its templates make of other libraries.
+# The exported symbols, without template instances of other libraries.
 find_program(HEED_PYTHON_PROGRAM python3)
 add_test(NAME consumer.exported_symbols
   COMMAND ${HEED_PYTHON_PROGRAM} ${PROJECT_SOURCE_DIR}/tests/support/exported_symbols.py
@@ -71,7 +71,7 @@ add_test(NAME consumer.exported_symbols
     $<$<TARGET_EXISTS:heed_mpi>:${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libheed_mpi.so>)
 set_tests_properties(consumer.exported_symbols PROPERTIES FIXTURES_REQUIRED prefix_shared)
 
-# All that is installed, by `make install` too, and its end.
+# Installs all files, as `make install` does, and removes them.
 add_test(NAME consumer.install
   COMMAND ${consumer_source}/check-install ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
     ${CMAKE_INSTALL_LIBDIR}/cmake/heed/heedConfig.cmake ${CMAKE_INSTALL_LIBDIR}/pkgconfig/heed.pc
@@ -80,12 +80,12 @@ add_test(NAME consumer.install
 # Each installation writes the list of its files.
 set_tests_properties(consumer.install consumer.install_static PROPERTIES RESOURCE_LOCK install_manifest)
 
-# No CMake at all.
+# Without CMake.
 foreach(kind IN ITEMS static shared)
   add_test(NAME consumer.pkg_config_${kind}
     COMMAND ${consumer_source}/run-with-pkg-config ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
       ${PROJECT_BINARY_DIR}/consumer-pkg-config-${kind})
-  # Containers of another layout.
+  # With containers of another layout.
   add_test(NAME consumer.containers_${kind}
     COMMAND ${consumer_source}/check-containers ${CMAKE_CXX_COMPILER} ${${kind}_prefix}/${CMAKE_INSTALL_LIBDIR}
       ${PROJECT_BINARY_DIR}/consumer-containers-${kind})
@@ -100,7 +100,7 @@ if(TARGET heed_mpi)
   endforeach()
 endif()
 
-# Every header's functions are there, or not declared.
+# Every function in a header is defined or not declared.
 set(heed_files "")
 foreach(library IN LISTS heed_libraries)
   list(APPEND heed_files $<TARGET_FILE:heed_${library}>)
