@@ -47,7 +47,7 @@ Tensor<To> rounded(const Tensor<From>& tensor) {
   return result;
 }
 
-// The tensor without its `count` outermost dimensions, which are 1.
+// Returns the tensor without its `count` outermost dimensions, which are 1.
 template <class Real>
 Tensor<Real> without_leading(Tensor<Real> tensor, int count) {
   const Shape shape(std::span(tensor.shape().begin() + count, tensor.shape().end()));

@@ -33,9 +33,9 @@ struct ArrayMask {
   std::optional<AnyTensor> added;
 };
 
-// The mask in the file at `path`; `means` is allow, block or additive. Throws as read_npy does, and
-// InvalidArgument unless the array holds bool or integers that are all 0 or 1 (allow, block), or
-// float numbers (additive).
+// Reads the mask in the file at `path`; `means` is allow, block or additive. Throws as read_npy
+// does, and InvalidArgument unless the array holds bool or integers that are all 0 or 1 (allow,
+// block), or float numbers (additive).
 ArrayMask read_mask(const std::string& path, const std::string& means);
 
 struct ArrayProblem {

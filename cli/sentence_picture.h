@@ -13,7 +13,7 @@ namespace heed::cli {
 using inspect::SentenceAttention;
 using inspect::SentenceSettings;
 
-// Longer sentences are summarised.
+// Longer sentences are summarised in blocks.
 inline constexpr std::int64_t kMaxDrawnTokens = 40;
 
 // Returns the tokens with their numbers below them.

@@ -43,8 +43,8 @@ struct LinearCase {
   }
 };
 
-// Standard normal queries, keys and values; keys scaled to about length 1; decays −0.1·|normal| and
-// rates sigmoid(normal), as models make them.
+// Standard normal queries, keys and values. `unit_key` is `key` scaled to about length 1; decays
+// are −0.1·|normal| and rates sigmoid(normal), as models make them.
 struct LinearOperands {
   Tensor<float> query, key, value, unit_key, decay, beta;
 

@@ -9,14 +9,14 @@
 
 namespace heed::cli {
 
-// --task, --from, --to, --max-length, --examples, --held-out.
+// Adds --task, --from, --to, --max-length, --examples, --held-out.
 void add_corpus_options(CLI::App& verb, train::CorpusSettings& corpus);
-// --parallel-text, and --units where a corpus is described.
+// Add --parallel-text, and --units for verbs that describe a corpus.
 void add_parallel_option(CLI::App& verb, train::ParallelFiles& files);
 void add_units_option(CLI::App& verb, train::CorpusSettings& corpus);
-// --layers, --d-model, --heads, --dropout
+// Adds --layers, --d-model, --heads, --dropout.
 void add_size_options(CLI::App& verb, train::TranslatorSettings& model);
-// --model, required.
+// Adds --model, which is required.
 void add_model_option(CLI::App& verb, std::string& model);
 void add_beam_option(CLI::App& verb, std::int64_t& beam);
 
