@@ -18,7 +18,8 @@ def write_tables(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_the_tables_of_the_documentation_are_those_of_their_files() -> None:
     checked = write_tables("--check")
     assert checked.returncode == 0, checked.stderr
-    used = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    pages = [ROOT / "docs/performance.md", ROOT / "docs/engineering-log.md"]
+    used = "".join(page.read_text(encoding="utf-8") for page in pages)
     for file in (ROOT / "docs/measurements").glob("*.json"):
         assert f"<!-- table: measurements/{file.name} " in used
 
