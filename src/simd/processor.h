@@ -9,7 +9,7 @@ namespace heed { inline namespace v0 { namespace kernels {
 // need what some processors lack, among them.
 std::int64_t supported_targets();
 
-// How memory that lies in one stretch is read fastest. docs/performance.md has the figures.
+// How memory that lies in one stretch is read fastest. docs/engineering-log.md has the figures.
 enum class Stretches : std::uint8_t {
   kGroupsInTurn,   // several streams side by side, whose lines are fetched before
   kInOrder,        // from the first byte to the last, with few lines fetched: AMD's
