@@ -218,7 +218,7 @@ std::string text_of(const Findings& found) {
       range_of(found.quiet_medians), range_of(found.all_medians));
 }
 
-// docs/engineering-log.md has these figures.
+// docs/performance.md contains these numbers.
 TEST(BenchStatistics, TellsRecordedRepetitionsApart) {
   const std::map<std::string, std::string> expected{
       {"long, 1 thread",
