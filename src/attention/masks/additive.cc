@@ -1,4 +1,4 @@
-// Masks given as what is added to scores: Mask::additive.
+// Masks given as numbers to add to scores: Mask::additive.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class AdditiveMask final : public IrregularPart {
     return tensor_.each_row(shape, rows, keys.begin, is_hidden) ? Visibility::kNone
                                                                 : Visibility::kMixed;
   }
-  // What is hidden is added as −infinity.
+  // hide() does nothing: add() gives hidden keys −infinity.
   void hide(const ScoreShape&, const RowGroup&, RowRange, detail::KeyBits*) const override {}
   void add(const ScoreShape& shape, const detail::BasicScoreTile<float>& tile,
            const kernels::BasicKernelTable<float>& table) const override {

@@ -1,4 +1,4 @@
-// Masks that speak of the position a query stands at among the keys.
+// Masks that depend on the position of a query among the keys.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,18 +13,18 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Offsets beyond any position are refused, so that sums of them do not overflow.
+// The largest offset. Larger ones are refused, so that sums of offsets do not overflow.
 inline constexpr std::int64_t kMaxOffset = std::int64_t{1} << 32;
 
-// Sides and lengths are cut off here: beyond any distance between two positions.
+// Sides and lengths are cut off at this number, which exceeds every distance between two positions.
 inline constexpr std::int64_t kFar = 4 * kMaxOffset;
 
-// The block that a position, which may be negative, stands in.
+// The block of a position, which may be negative: ⌊position / block⌋.
 constexpr std::int64_t block_of(std::int64_t position, std::int64_t block) {
   return position >= 0 ? position / block : -((-position + block - 1) / block);
 }
 
-// As text: "unbounded" or the number.
+// The number as text, or "unbounded".
 std::string side_text(std::int64_t keys);
 
 // Throws InvalidArgument unless least ≤ number ≤ most.
@@ -70,12 +70,13 @@ class Aligned : public MaskPart {
   }
 
  private:
-  // How far queries stand among the keys from where they stand in the call.
+  // The shift from a query's position in the call, query_offset included, to its position among the
+  // keys.
   std::int64_t moved_by(const ScoreShape& shape, std::int64_t batch) const {
     return alignment_.resolve(shape, batch) - shape.query_offset[batch];
   }
-  // The range of a query that stands at `position`, whose ends do not fall as that grows; they may
-  // lie beyond the keys.
+  // The range of keys of a query at `position` among the keys. Both ends rise with `position` or
+  // stay; they may lie outside the keys.
   virtual RowRange range_at(std::int64_t position) const = 0;
 
   std::string name_;

@@ -1,4 +1,4 @@
-// Where queries stand among the keys.
+// The alignment of queries with keys.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

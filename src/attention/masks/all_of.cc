@@ -90,7 +90,8 @@ float AllOf::added(const ScoreIndex& at) const {
 
 std::int64_t AllOf::next_key(const ScoreShape& shape, const RowGroup& rows,
                              std::int64_t key) const {
-  // Every part must agree to a tile: an answer that moves the question on goes to all others.
+  // All parts must agree on a tile: when one answers with a later key, all others are asked for
+  // that key.
   const MaskPart* mover = nullptr;
   do {
     for (const auto& part : parts_) {

@@ -1,4 +1,4 @@
-// A mask by which a key is visible where at least one of several masks shows it: a | b.
+// The disjunction of masks, a | b: a key is visible if at least one of them shows it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -63,8 +63,8 @@ class AnyOf final : public IrregularPart {
                        [](const AllOf& mask) { return mask.calls_function(); });
   }
 
-  // The last alternative first: in the published masks it is the one that reaches furthest, and
-  // shows most tiles; one that shows the tile itself spares the question to the others.
+  // Starts with the last alternative, which in the published masks reaches furthest and shows most
+  // tiles; if it shows this tile, the others need not be asked.
   std::int64_t next_key(const ScoreShape& shape, const RowGroup& rows,
                         std::int64_t key) const override {
     std::int64_t next = shape.kv_len;
@@ -91,7 +91,7 @@ class AnyOf final : public IrregularPart {
     }
     return 1;
   }
-  // That of the one alternative that shows some of these keys.
+  // The key_step() of the only alternative that shows some of these keys.
   std::int64_t key_step(const ScoreShape& shape, const QueryStretch& queries,
                         RowRange keys) const override {
     const AllOf* only = nullptr;
@@ -123,7 +123,7 @@ class AnyOf final : public IrregularPart {
   std::vector<AllOf> masks_;
 };
 
-// The masks of which `mask` is any, itself if it is no such mask.
+// The alternatives of `mask`, or the mask itself if it has none.
 std::vector<AllOf> alternatives(const Mask& mask) {
   if (mask.parts().size() == 1) {
     if (const auto* any = dynamic_cast<const AnyOf*>(mask.parts().front().get())) {

@@ -1,4 +1,4 @@
-// Layouts of blocks: whether they may be trusted, and those of masks.
+// Layouts of blocks: their checks, and the layout of a mask.
 #include "heed/attention/block_layout.h"
 
 #include <fmt/format.h>
@@ -68,12 +68,12 @@ void check_columns(const char* function, const BlockLayout& layout) {
   }
 }
 
-// Finds the blocks of a mask, one row of blocks after the other.
+// Finds the blocks of a mask, row of blocks by row of blocks.
 class BlockFinder {
  public:
   BlockFinder(const Mask& mask, const ScoreShape& shape) : bound_(mask, shape) {}
 
-  // Appends the row of blocks that begins with this query.
+  // Appends the row of blocks whose first query is `first`.
   void append(const detail::ScoreIndex& first, BlockLayout& layout) {
     const ScoreShape& shape = bound_.shape();
     const std::int64_t count = std::min(layout.q_block, layout.q_len - first.q);
@@ -102,8 +102,8 @@ class BlockFinder {
   }
 
  private:
-  // What the mask says of a block: it is asked about a panel's rows and the keys of one tile at
-  // most.
+  // What the mask hides of a block. The mask takes the rows of at most one panel and the keys of at
+  // most one tile at a time.
   Visibility visibility(const detail::RowGroup& rows, RowRange keys) const {
     std::optional<Visibility> all;
     for (std::int32_t first = 0; first < rows.num_rows; first += kernels::kMaxPanelWidth) {
@@ -120,7 +120,7 @@ class BlockFinder {
     return *all;
   }
 
-  // What each of the keys shows to each of the queries.
+  // The same, found by looking at each query and key.
   Visibility look(const detail::ScoreIndex& first, std::int64_t count, RowRange keys) const {
     check_cancelled();
     bool any = false;

@@ -30,7 +30,7 @@ constexpr const char* kBlocksName = "Mask::blocks";
 
 class BlocksMask final : public IrregularPart {
  public:
-  // The layout has been checked.
+  // `layout` has been checked.
   BlocksMask(BlockLayout layout, const Mask& partial)
       : layout_(std::move(layout)),
         partial_(partial),
@@ -99,7 +99,7 @@ class BlocksMask final : public IrregularPart {
             KeyBits* seen) const override {
     const std::int64_t first = detail::tile_of(keys);
     const std::int64_t offset = shape.query_offset[rows.batch];
-    detail::RowBits partial;  // what partial blocks show, once there is one
+    detail::RowBits partial;  // the keys that partial blocks show, once there is one
     bool has_partial = false;
     for (std::int32_t r = 0; r < rows.num_rows; ++r) {
       const Blocks row = blocks_of(rows.batch, rows.heads[r], rows.q_idx[r] - offset);
@@ -126,13 +126,13 @@ class BlocksMask final : public IrregularPart {
     throw InvalidArgument(fmt::format("{}: the layout was made for {} {} but {} is {}", kBlocksName,
                                       name, made, name, found));
   }
-  // The first of a row's blocks with this key or later ones.
+  // The first block of a row that has this key or later ones.
   Blocks::iterator first_block(const Blocks& row, std::int64_t key) const {
     return std::lower_bound(row.begin(), row.end(),
                             static_cast<std::int32_t>(key / layout_.kv_block));
   }
 
-  // The place in row_begin of what this query sees.
+  // The index in row_begin of the row of blocks of this query.
   std::size_t row_of(std::int64_t batch, std::int64_t head, std::int64_t query) const {
     const std::int64_t b = layout_.batch == 1 ? 0 : batch;
     const std::int64_t h = layout_.num_heads == 1 ? 0 : head;
@@ -150,7 +150,7 @@ class BlocksMask final : public IrregularPart {
            layout_.partial[static_cast<std::size_t>(block - layout_.columns.data())] != 0;
   }
 
-  // Calls use(blocks) for what rows see; once for neighbours that see the same.
+  // Calls use(blocks) for the blocks of rows, once for consecutive rows with the same blocks.
   template <class Use>
   void for_each_row(const ScoreShape& shape, const RowGroup& rows, Use use) const {
     const std::int64_t offset = shape.query_offset[rows.batch];

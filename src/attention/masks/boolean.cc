@@ -38,7 +38,7 @@ class BooleanMask final : public IrregularPart {
     bool all = true;
     const auto look = [&](const bool* row) {
       note(row, keys.end - keys.begin, any, all);
-      return !any || all;  // it is mixed otherwise, whatever follows
+      return !any || all;  // otherwise it is mixed, whatever follows
     };
     if (!tensor_.each_row(shape, rows, keys.begin, look)) return Visibility::kMixed;
     if (all) return Visibility::kAll;
@@ -59,7 +59,7 @@ class BooleanMask final : public IrregularPart {
   }
 
  private:
-  // The visible ones among `count` keys, of which the first is the `begin`-th of its tile.
+  // The visible keys among `count` keys, the first of which is number `begin` of its tile.
   KeyBits bits_of(const bool* row, std::int64_t begin, std::int64_t count) const {
     std::uint64_t words[2] = {};
     for (std::int64_t k = 0; k < count; ++k) {
@@ -68,7 +68,7 @@ class BooleanMask final : public IrregularPart {
     }
     return {words[0], words[1]};
   }
-  // Whether any, and whether all of a row's keys are visible.
+  // Notes if any and if all keys of a row are visible.
   void note(const bool* row, std::int64_t count, bool& any, bool& all) const {
     const auto* bytes = reinterpret_cast<const unsigned char*>(row);
     bool any_set = false;
@@ -76,7 +76,7 @@ class BooleanMask final : public IrregularPart {
     if (tensor_.key_stride() == 1) {
       const auto size = static_cast<std::size_t>(count);
       all_set = std::memchr(bytes, 0, size) == nullptr;
-      // Not all 0: the first is not, or some neighbours differ.
+      // Not all bytes are 0 if the first is not, or if two neighbours differ.
       any_set = all_set || bytes[0] != 0 || std::memcmp(bytes, bytes + 1, size - 1) != 0;
     } else {
       for (std::int64_t k = 0; k < count; ++k) {

@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// Masks, score modifications and dropout address positions with 32 bits.
+// Masks, score modifications and dropout use 32-bit positions.
 constexpr std::int64_t kMaxPosition = std::numeric_limits<std::int32_t>::max();
 
 void check_positions(const ScoreShape& shape) {

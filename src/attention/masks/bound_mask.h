@@ -1,4 +1,4 @@
-// A mask for scores of one shape.
+// A mask bound to scores of one shape.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace heed { inline namespace v0 {
 
-// The answers of a mask for one score tensor. Construction checks that the mask fits.
+// A mask for one score tensor. The constructor checks that it fits.
 class BoundMask {
  public:
   // Throws InvalidArgument when a part of the mask does not fit the shape.
   BoundMask(const Mask& mask, const ScoreShape& shape);
 
-  // As the parts answer together: see AllOf.
+  // All parts together: see AllOf.
   RowRange range(const AttentionRow& row) const { return parts_.range(shape_, row); }
   void row_ranges(const detail::RowGroup& rows, RowRange* found) const {
     parts_.row_ranges(shape_, rows, found);
   }
   bool depends_on_head() const { return depends_on_head_; }
   bool visible(const detail::ScoreIndex& at) const { return parts_.visible(shape_, at); }
-  // What the additive parts add to the score of a visible key.
+  // The sum that the additive parts add to the score of a visible key.
   float added(const detail::ScoreIndex& at) const { return parts_.added(at); }
-  // Whether every part is one interval of keys per row, so that range() says it all.
+  // True if every part is one interval of keys per row, so that range() describes the mask fully.
   bool is_structural() const { return is_structural_; }
   std::int64_t next_key(const detail::RowGroup& rows, std::int64_t key) const {
     return parts_.next_key(shape_, rows, key);
@@ -32,7 +32,7 @@ class BoundMask {
   kernels::Visibility visibility(const detail::RowGroup& rows, RowRange keys) const {
     return parts_.visibility(shape_, rows, keys);
   }
-  // Takes what irregular parts hide out of seen[r], for each of the rows.
+  // Removes the keys that irregular parts hide from seen[r], for each row r.
   void hide(const detail::RowGroup& rows, RowRange keys, detail::KeyBits* seen) const {
     parts_.hide(shape_, rows, keys, seen);
   }
@@ -43,7 +43,8 @@ class BoundMask {
     return parts_.key_step(shape_, queries, keys);
   }
 
-  // What each of the rows sees of the keys of one tile, but for what an additive part hides.
+  // Sets seen[r] to the keys of one tile that row r sees, including keys that an additive part
+  // hides.
   void see(const detail::RowGroup& rows, RowRange keys, detail::KeyBits* seen) const {
     parts_.see(shape_, rows, keys, seen);
   }
@@ -51,11 +52,11 @@ class BoundMask {
     return parts_.ranges(shape_, rows);
   }
 
-  // Whether some part calls a function of the user's.
+  // True if some part calls a function of the user.
   bool calls_function() const { return parts_.calls_function(); }
-  // Whether some part adds to scores.
+  // True if some part adds to scores.
   bool adds() const { return adds_; }
-  // Fills a tile with what is added to scores, −infinity for keys that an additive part hides.
+  // Sets a tile to the sum that is added to scores, −infinity for keys that an additive part hides.
   template <class Real>
   void fill_added(const kernels::BasicScoreTile<Real>& tile,
                   const kernels::BasicKernelTable<Real>& table) const;

@@ -1,4 +1,4 @@
-// A tensor that broadcasts to the scores, as masks hold it.
+// A tensor of a mask that broadcasts to the scores.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,14 +13,14 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Its own memory, or a look at the caller's.
+// A tensor in memory of its own, or a view of the caller's.
 template <class T>
 class BroadcastTensor {
  public:
   explicit BroadcastTensor(TensorView<const T> view) : view_(view) {}
   explicit BroadcastTensor(Tensor<T>&& owned) : owned_(std::move(owned)), view_(owned_.view()) {}
 
-  // The view may look at the owned memory, which moves along but is not shared by a copy.
+  // The view may refer to the owned memory: it remains valid in a move, but would not in a copy.
   BroadcastTensor(BroadcastTensor&&) noexcept = default;
   BroadcastTensor(const BroadcastTensor&) = delete;
   BroadcastTensor& operator=(const BroadcastTensor&) = delete;
@@ -47,7 +47,7 @@ class BroadcastTensor {
     return view_.data()[offset];
   }
 
-  // Calls use(rows) with what belongs to a tile of scores.
+  // Calls use(rows) with the elements for a tile of scores.
   template <class Real, class Use>
   void with_rows(const ScoreShape& shape, const BasicScoreTile<Real>& tile, Use use) const {
     std::array<const T*, kernels::kMaxPanelWidth> rows;
@@ -59,11 +59,12 @@ class BroadcastTensor {
     use(kernels::ScoreRows<T>{rows.data(), key_stride()});
   }
 
-  // The distance from one key's element to the next; 0: keys share one.
+  // The distance between the elements of neighbouring keys; 0 if all keys share one element.
   std::int64_t key_stride() const { return view_.rank() > 0 ? step(1) : 0; }
 
-  // Calls use(element of the first of the keys) for each row of a group; once for neighbours that
-  // share their elements. Stops where `use` returns false, and returns whether it never did.
+  // Calls use(pointer to the element of the first key) for each row of a group, once for
+  // consecutive rows that share their elements. Stops if `use` returns false, and then returns
+  // false.
   template <class Use>
   bool each_row(const ScoreShape& shape, const RowGroup& rows, std::int64_t first_key,
                 Use use) const {
@@ -78,7 +79,7 @@ class BroadcastTensor {
   }
 
  private:
-  // The stride of dimension −dim, which is 0 where the tensor repeats.
+  // The stride of dimension −dim; 0 where the tensor is broadcast.
   std::int64_t step(int dim) const { return view_.extent(-dim) == 1 ? 0 : view_.stride(-dim); }
 
   Tensor<T> owned_;

@@ -1,4 +1,4 @@
-// Dropout by counters: whether a weight is dropped depends on its indices and the seed alone.
+// Dropout by counters: a weight is dropped or kept depending on its indices and the seed alone.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace heed { inline namespace v0 {
 
-// Dropout with its probability rounded to 16 bits. One counter serves eight neighbouring keys of a
-// query, 16 bits each.
+// Dropout with its probability rounded to 16 bits. One counter gives the random bits of eight
+// neighbouring keys of a query, 16 for each.
 class DropoutMask {
  public:
   explicit DropoutMask(const Dropout& dropout)
@@ -22,22 +22,23 @@ class DropoutMask {
 
   bool keeps_everything() const { return threshold_ == 0; }
 
-  // What decides: a 16-bit number below `threshold` means "drop", and `kept_factor` is what a
-  // weight that is kept is multiplied by.
+  // A weight is dropped if its 16-bit number is below `threshold`, and otherwise multiplied by
+  // `kept_factor`.
   std::array<std::uint32_t, 2> key() const { return key_; }
   std::uint32_t threshold() const { return threshold_; }
   double kept_factor() const { return kSteps / (kSteps - threshold_); }
 
   using Words = std::array<std::uint32_t, 4>;
 
-  // The random bits of the eight keys that share a counter with `at`: kv_idx / 8 tells them apart.
+  // The random bits of the eight keys that have the same kv_idx / 8 as `at`.
   Words words(const ScorePosition& at) const {
     return philox({static_cast<std::uint32_t>(at.kv_idx) / 8, static_cast<std::uint32_t>(at.q_idx),
                    static_cast<std::uint32_t>(at.head), static_cast<std::uint32_t>(at.batch)},
                   key_);
   }
 
-  // What the weight of key kv_idx is multiplied by, given its words: 0, or 1 / (1 − probability).
+  // The factor of the weight of key kv_idx, from the words of its eight keys: 0 or 1 / (1 −
+  // probability).
   double factor(const Words& words, std::int32_t kv_idx) const {
     if (threshold_ == 0) return 1;
     const std::uint32_t lane = static_cast<std::uint32_t>(kv_idx) % 8;
@@ -53,7 +54,7 @@ class DropoutMask {
   static constexpr double kSteps = 65536;
 
   std::array<std::uint32_t, 2> key_;
-  std::uint32_t threshold_;  // of kSteps: how many of the 16-bit numbers mean "drop"
+  std::uint32_t threshold_;  // the number of 16-bit numbers, of kSteps, that drop a weight
 };
 
 }}  // namespace heed::v0

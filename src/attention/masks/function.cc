@@ -29,7 +29,7 @@ class FunctionMask final : public IrregularPart {
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const override {
     return function_->visible(position(shape, at));
   }
-  // By the user's loop over a tile of scores: those of keys that are visible stay 0.
+  // Runs the user's loop over a tile of scores, in which the scores of visible keys stay 0.
   void hide(const ScoreShape&, const RowGroup& rows, RowRange keys, KeyBits* seen) const override {
     constexpr std::size_t kWidth = kernels::kMaxPanelWidth;
     alignas(64) std::array<float, kernels::kTileKeys * kWidth> scores;

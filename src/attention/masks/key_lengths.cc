@@ -1,4 +1,4 @@
-// Sequences of different lengths, with padding behind them.
+// Sequences of different lengths with padding at their ends.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// The mask as a value: its parts, and what they come to as a tensor or as text.
+// The class Mask: its parts, its tensors and its text.
 #include "heed/attention/mask.h"
 
 #include <fmt/format.h>
@@ -25,8 +25,7 @@ namespace {
 using detail::ScoreIndex;
 using kernels::kTileKeys;
 
-// Builds [batch, num_heads, q_len, kv_len] from what `value_of(bound mask, index)` says of each
-// score.
+// Builds [batch, num_heads, q_len, kv_len] from value_of(bound mask, index) of each score.
 template <class T, class ValueOf>
 Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_of) {
   const BoundMask bound(mask, shape);
@@ -42,12 +41,12 @@ Tensor<T> materialize(const Mask& mask, const ScoreShape& shape, ValueOf value_o
   return result;
 }
 
-// Counts the keys that queries of a head see, as many at once as a panel has rows.
+// Counts the keys that queries of a head see, for the rows of a panel at a time.
 class VisibleKeys {
  public:
   explicit VisibleKeys(const BoundMask& mask) : mask_(mask) {}
 
-  // Of the queries first.q ≤ q < end.
+  // The sum over the queries first.q ≤ q < end.
   std::int64_t count(const ScoreIndex& first, std::int64_t end) {
     std::int64_t sum = 0;
     for (ScoreIndex at = first; at.q < end; at.q += kernels::kMaxPanelWidth) {

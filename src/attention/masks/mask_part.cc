@@ -29,7 +29,7 @@ void MaskPart::narrow(const ScoreShape& shape, const RowGroup& rows, RowRange* s
   }
 }
 
-// One key after the other; a structural part hides nothing but what its ranges do.
+// Goes over the keys one by one. A structural part hides nothing beyond its ranges.
 void MaskPart::hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
                     KeyBits* seen) const {
   if (is_structural()) return;

@@ -1,4 +1,4 @@
-// What a mask is made of, seen from inside the library.
+// The parts that masks consist of.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// A score by its indices: q counts from the first query of the call.
+// The indices of a score; q counts from the first query of the call.
 struct ScoreIndex {
   std::int64_t batch;
   std::int64_t head;
@@ -26,42 +26,42 @@ inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
           static_cast<std::int32_t>(at.k)};
 }
 
-// Rows of one batch entry that are computed together, at least one and at most kMaxPanelWidth:
-// query after query, of each the heads that share a key head, or some of these.
+// Rows of one batch entry that are computed together, from 1 to kMaxPanelWidth. They are sorted by
+// query; for each query there are some or all of the heads that share a key head.
 struct RowGroup {
   std::int32_t batch;
   std::int32_t num_rows;
   const std::int32_t* heads;  // [num_rows]
-  const std::int32_t* q_idx;  // [num_rows], positions, which do not fall: query_offset is included
-  // For the loops that call a user's function.
+  const std::int32_t* q_idx;  // [num_rows], positions with query_offset included, which never fall
+  // The instruction set for loops that call a user's function.
   TileTarget target = TileTarget::kBaseline;
 
-  // From the first row's to the last one's.
+  // The positions from that of the first row to that of the last.
   RowRange positions() const { return {q_idx[0], std::int64_t{q_idx[num_rows - 1]} + 1}; }
-  // Some rows may be missing, so that the first two do not tell.
+  // True if all rows are of one head. All are compared, as some rows of a query may be missing.
   bool has_one_head() const {
     return std::all_of(heads, heads + num_rows,
                        [this](std::int32_t head) { return head == heads[0]; });
   }
 };
 
-// Queries of one batch entry that follow each other, by their positions, which count query_offset.
+// Consecutive queries of one batch entry, by their positions, query_offset included.
 struct QueryStretch {
   std::int64_t batch;
   RowRange positions;
 };
 
-// Keys that lie in the ranges of all rows of a group, and keys outside of which no row's range has
-// any.
+// Two ranges for a group of rows: keys that lie in the range of every row, and keys outside of
+// which no row has any.
 struct GroupRanges {
   RowRange of_all;
   RowRange of_any;
 };
 
 // One part of a mask. A structural part is one interval of keys per row and overrides range()
-// alone. An irregular one overrides is_structural(), visible() and, to be fast, hide(); what it
-// knows of whole tiles it says in visibility() and next_key(). One that adds to scores overrides
-// adds(), added() and add(). Everything but check() may assume that check() passed for the same
+// alone. An irregular part overrides is_structural(), visible() and, to be fast, hide(),
+// visibility() and next_key(), which answer for whole tiles. A part that adds to scores overrides
+// adds(), added() and add(). All functions but check() require that check() has passed for the same
 // shape.
 class MaskPart {
  public:
@@ -73,68 +73,69 @@ class MaskPart {
   // Throws InvalidArgument when the part does not fit the shape.
   virtual void check(const ScoreShape& shape) const = 0;
   virtual std::string description() const = 0;
-  // Whether that is several masks joined by |, so that it needs parentheses beside others.
+  // True if the description is several masks joined by |, which need parentheses beside others.
   virtual bool is_alternative() const { return false; }
 
   virtual RowRange range(const ScoreShape& shape, const AttentionRow& /*row*/) const {
     return {0, shape.kv_len};
   }
-  // What range() says of all rows of a group: asked often, it is overridden where looking at each
-  // row can be avoided. Ends may lie beyond the keys that there are.
+  // The range() of all rows of a group together. It is called often: parts that need not look at
+  // each row override it. Ends may lie outside the keys.
   virtual GroupRanges ranges(const ScoreShape& shape, const RowGroup& rows) const;
-  // Leaves of seen[r] what is in the range() of row r, for each row of the group.
+  // Cuts seen[r] to the range() of row r, for each row of the group.
   virtual void narrow(const ScoreShape& shape, const RowGroup& rows, RowRange* seen) const;
-  // Whether range() differs between the heads of a query.
+  // True if range() differs between the heads of a query.
   virtual bool depends_on_head() const { return false; }
   virtual bool visible(const ScoreShape& /*shape*/, const ScoreIndex& /*at*/) const { return true; }
   virtual float added(const ScoreIndex& /*at*/) const { return 0; }
-  // Whether that may be anything but 0.
+  // True if added() may be anything but 0.
   virtual bool adds() const { return false; }
-  // Whether hide() and visible() call a function of the user's, which runs in calls alone, not
-  // while they are planned.
+  // True if hide() and visible() call a function of the user. Such functions run in calls only, not
+  // while a call is planned.
   virtual bool calls_function() const { return false; }
 
-  // How the part puts queries at keys, if it does; where what it is made of differs, one that is
-  // not bottom_right().
+  // The alignment of the part, or null if it has none. A part made of several with different
+  // alignments gives one that is not bottom_right().
   virtual const Alignment* alignment() const { return nullptr; }
 
   virtual bool is_structural() const { return true; }
-  // The first key from `key` on in whose tile some row may see a key; kv_len or more where there is
-  // none. `key` begins a tile. An irregular part that hides long stretches answers without looking
-  // at each tile.
+  // The first key ≥ `key` whose tile may have a key visible to some row, or a number ≥ kv_len if
+  // there is none. `key` is the first of a tile. An irregular part that hides long ranges overrides
+  // this, so that not every tile has to be looked at.
   virtual std::int64_t next_key(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
                                 std::int64_t key) const {
     return key;
   }
-  // What the part does to the scores of these rows and keys of one tile: hides all, leaves all
-  // as they are, or anything else. kMixed is always a right answer.
+  // The effect of the part on the scores of these rows and keys of one tile: kNone hides all, kAll
+  // changes none, kMixed is anything else and always a correct answer.
   virtual kernels::Visibility visibility(const ScoreShape& /*shape*/, const RowGroup& /*rows*/,
                                          RowRange /*keys*/) const {
     return is_structural() ? kernels::Visibility::kAll : kernels::Visibility::kMixed;
   }
-  // Queries that stand so many positions apart see alike: they are computed together.
+  // The step between queries that see similar keys: they are computed together.
   virtual std::int64_t query_step() const { return 1; }
-  // The same of some tiles alone, those of which key_step() says so.
+  // The same step for some of the tiles only, those for which key_step() gives it.
   virtual std::int64_t query_step_of_tiles() const { return query_step(); }
-  // Those of these queries that see the same one of some neighbouring keys stand multiples of so
-  // many positions apart: 1 where nothing is known.
+  // A step such that the positions of any two of these queries that see the same one of `keys`,
+  // which are neighbours, differ by a multiple of it; 1 if nothing is known.
   virtual std::int64_t key_step(const ScoreShape& /*shape*/, const QueryStretch& /*queries*/,
                                 RowRange /*keys*/) const {
     return query_step();
   }
-  // Whether some of these queries may see some of these keys: true is always a right answer.
+  // True if some of these queries may see some of these keys; true is always a correct answer.
   virtual bool may_show(const ScoreShape& /*shape*/, const QueryStretch& /*queries*/,
                         RowRange /*keys*/) const {
     return true;
   }
-  // So many queries, from a multiple of it on, see alike: no others are computed with them.
+  // The size of the blocks of queries that see similar keys. Block i begins at query i ·
+  // query_block(), and no queries of other blocks are computed with it.
   virtual std::int64_t query_block() const { return 1; }
-  // Takes the keys that the part hides out of seen[r], for each row of the group; the bits are
-  // those of a tile, of which only `keys` count and need exist.
+  // Removes the keys that the part hides from seen[r], for each row of the group. Bits are those of
+  // a tile; only `keys` of it count and need exist.
   virtual void hide(const ScoreShape& shape, const RowGroup& rows, RowRange keys,
                     KeyBits* seen) const;
-  // Adds what is to be added to scores to `tile`, −infinity for keys that are hidden: a part that
-  // adds hides them so, not in hide().
+  // Adds the part's numbers to `tile`, −infinity for hidden keys: a part that adds hides keys here
+  // and not in hide().
   virtual void add(const ScoreShape& /*shape*/, const BasicScoreTile<float>& /*tile*/,
                    const kernels::BasicKernelTable<float>& /*table*/) const {}
   virtual void add(const ScoreShape& /*shape*/, const BasicScoreTile<double>& /*tile*/,
@@ -146,7 +147,7 @@ class IrregularPart : public MaskPart {
   bool is_structural() const final { return false; }
 };
 
-// The first key of the tile that these keys are in.
+// The first key of the tile that has these keys.
 inline std::int64_t tile_of(RowRange keys) {
   return keys.begin / kernels::kTileKeys * kernels::kTileKeys;
 }

@@ -17,7 +17,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// What is shown of a text, on one line: a character for each byte, so that columns can be counted.
+// A text as shown in messages: on one line, with one character per byte, so that columns can be
+// counted.
 std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown) {
@@ -152,7 +153,7 @@ std::int64_t MaskArguments::value_of(const WrittenNumber& number) const {
   if (number.magnitude > kMost + (number.is_negative ? 1 : 0)) {
     reader_.refuse(number.place, "the number is too large");
   }
-  // Unsigned, for the least number has no counterpart.
+  // Computed unsigned: the least number has no positive counterpart.
   return static_cast<std::int64_t>(number.is_negative ? 0 - number.magnitude : number.magnitude);
 }
 

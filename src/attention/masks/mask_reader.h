@@ -1,4 +1,4 @@
-// The words of a text that names a mask, and the arguments between its parentheses.
+// A reader for the text of masks: words, and the arguments in parentheses.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Reads words one after the other, and passes the spaces behind each. What throws, throws
-// InvalidArgument that shows the text, with a caret below the place.
+// Reads a text word by word, skipping spaces. Errors are InvalidArgument with the text and a caret
+// below the place.
 class MaskReader {
  public:
   explicit MaskReader(std::string_view text) : text_(text) { skip_spaces(); }
 
-  // Where the next word begins; the end of the text where there is none.
+  // The place of the next word, or the end of the text.
   std::size_t place() const noexcept { return place_; }
   bool is_at_end() const noexcept { return place_ == text_.size(); }
 
-  // Passes this character, if it is next.
+  // Reads this character if it comes next, and returns true if it did.
   bool take(char character) noexcept;
   void expect(char character, std::string_view what);
-  // Passes a letter and the letters, digits and underscores behind it; empty where none is next.
+  // Reads a word of letters, digits and underscores that begins with a letter; empty if none comes
+  // next.
   std::string_view take_word() noexcept;
-  // Passes digits. `what` is what messages say was expected.
+  // Reads digits. Errors say that `what` was expected.
   std::uint64_t number(std::string_view what);
 
   [[noreturn]] void refuse(std::size_t place, std::string_view problem) const;
-  // "expected …, found …" at the next word.
+  // Throws "expected …, found …" for the next word.
   [[noreturn]] void refuse_next(std::string_view what) const;
 
  private:
@@ -39,43 +40,43 @@ class MaskReader {
   std::size_t place_ = 0;
 };
 
-// A whole number as it is written.
+// A whole number as it is written: its sign and magnitude.
 struct WrittenNumber {
   std::size_t place = 0;
   bool is_negative = false;
   std::uint64_t magnitude = 0;
 };
 
-// An argument of a mask: a word, which numbers in parentheses may follow, or a number, or two with
-// a colon between them.
+// An argument of a mask: a word, possibly with numbers in parentheses, or a number, or two numbers
+// with a colon between them.
 struct MaskArgument {
   std::size_t place = 0;
   std::string_view word = {};  // empty for numbers
-  bool has_numbers = false;    // behind the word
+  bool has_numbers = false;    // true if numbers follow the word
   bool is_range = false;
   std::vector<WrittenNumber> numbers = {};
 };
 
-// What stands between the parentheses behind a name, taken one after the other. What is expected
-// has a name, for messages.
+// The arguments in the parentheses after a name, read one by one. `what` names an argument in
+// messages.
 class MaskArguments {
  public:
-  // Reads them; without "(" there are none.
+  // Reads all arguments; there are none if no "(" comes next.
   explicit MaskArguments(MaskReader& reader);
 
   std::int64_t number(std::string_view what);
   std::uint64_t seed();
-  // A number or "unbounded".
+  // Reads a number or "unbounded".
   std::int64_t side(std::string_view what);
-  // The numbers that follow.
+  // Reads all numbers that follow.
   std::vector<std::int64_t> numbers();
-  // The ranges BEGIN:END that follow.
+  // Reads all ranges BEGIN:END that follow.
   std::vector<RowRange> ranges();
-  // Whether this word follows.
+  // Reads this word if it comes next, and returns true if it did.
   bool takes(std::string_view word);
-  // The alignment that follows, if anything does.
+  // Reads an alignment if one comes next, or returns `otherwise`.
   Alignment alignment(Alignment otherwise = Alignment::square());
-  // Throws where an argument is left.
+  // Throws if an argument is left.
   void end() const;
 
  private:
@@ -88,7 +89,7 @@ class MaskArguments {
   const MaskReader& reader_;
   std::vector<MaskArgument> arguments_;
   std::size_t next_ = 0;
-  std::size_t end_ = 0;  // the place of ")", or behind the name
+  std::size_t end_ = 0;  // the place of ")", or the end of the name
 };
 
 }}}  // namespace heed::v0::detail

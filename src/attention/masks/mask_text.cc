@@ -1,4 +1,4 @@
-// Masks read from text: the words in which they describe themselves.
+// Masks read from text, in the form of their descriptions.
 #include "heed/attention/mask_text.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 using detail::MaskArguments;
 using detail::MaskReader;
 
-// A text may come from anywhere.
+// Limits, as a text may come from an untrusted source.
 constexpr std::size_t kMostText = std::size_t{1} << 20;
 constexpr int kMostMasks = 1000;
 constexpr int kDeepest = 64;
@@ -125,7 +125,7 @@ constexpr NamedMask kNamedMasks[] = {
      "the first LENGTH keys of each sequence: the rest is padding"},
     {"rows", given_rows_of, "(BEGIN:END, ...)", "a range of keys for each query"}};
 
-// What descriptions show but no text says: what is made of tensors, layouts and functions.
+// Names in descriptions that cannot be read back: masks made of tensors, layouts or functions.
 constexpr std::string_view kMadeOfMore[] = {"allow", "block", "additive", "blocks", "where"};
 
 class MaskParser {
@@ -178,7 +178,7 @@ class MaskParser {
     return mask;
   }
 
-  // What the mask's own function refuses is shown with the name below.
+  // Errors of the mask's own function are shown with its name below.
   Mask made(std::size_t place, const NamedMask& mask, MaskArguments& given) const {
     try {
       return mask.make(given);

@@ -1,4 +1,4 @@
-// A mask given as a tensor of fewer keys than there are.
+// A mask given as a tensor with fewer keys than the scores.
 #include <fmt/format.h>
 
 #include <algorithm>

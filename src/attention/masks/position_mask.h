@@ -1,4 +1,4 @@
-// Masks that are a rule for a query's position among the keys and a key.
+// Masks given by a rule for a key and a query's position among the keys.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,10 +11,9 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Part::sees(position, key) is the rule, and Part::seen(position, first_key) the same for the keys
-// of a tile. What a part knows of ranges of positions and keys it says in
-// Part::of_ranges(positions, keys), as visibility() does, and in Part::next(positions, key), as
-// next_key() does; `positions` are those from the first row's to the last one's.
+// The rule is Part::sees(position, key), and for the keys of a tile Part::seen(position,
+// first_key). Part::of_ranges(positions, keys) is its visibility() and Part::next(positions, key)
+// its next_key(), for `positions` from that of the first row to that of the last.
 template <class Part>
 class PositionMask : public IrregularPart {
  public:
@@ -60,7 +59,7 @@ class PositionMask : public IrregularPart {
     }
   }
 
-  // Whether queries at two positions certainly see the same keys.
+  // True if queries at the two positions certainly see the same keys.
   bool see_alike(std::int64_t position, std::int64_t other) const { return position == other; }
   std::int64_t next(RowRange /*positions*/, std::int64_t key) const { return key; }
   kernels::Visibility of_ranges(RowRange /*positions*/, RowRange /*keys*/) const {
@@ -68,12 +67,12 @@ class PositionMask : public IrregularPart {
   }
 
  protected:
-  // Where a query of the call stands among the keys.
+  // The position of a query of the call among the keys.
   std::int64_t position(const ScoreShape& shape, const AttentionRow& row) const {
     return row.query + alignment_.resolve(shape, row.batch);
   }
 
-  // From that of the first row to that of the last one.
+  // The positions from that of the first row to that of the last.
   RowRange positions(const ScoreShape& shape, const RowGroup& rows) const {
     const RowRange given = rows.positions();
     const std::int64_t moved = shift(shape, rows.batch);
@@ -83,7 +82,8 @@ class PositionMask : public IrregularPart {
  private:
   const Part& part() const { return static_cast<const Part&>(*this); }
 
-  // From a position of the call, which counts query_offset, to one among the keys.
+  // The shift from a query's position in the call, query_offset included, to its position among the
+  // keys.
   std::int64_t shift(const ScoreShape& shape, std::int64_t batch) const {
     return alignment_.resolve(shape, batch) - shape.query_offset[batch];
   }

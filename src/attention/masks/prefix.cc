@@ -1,4 +1,4 @@
-// The mask of a prefix that every query sees.
+// The mask of a prefix: keys that every query sees.
 #include <fmt/format.h>
 
 #include <algorithm>

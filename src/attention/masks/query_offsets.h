@@ -1,4 +1,4 @@
-// What all users of a query_offset ask of it.
+// Functions for all that take a query_offset.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace heed { inline namespace v0 {
 
-// Throws InvalidArgument, with `function` in front, unless there is one number or one for each
-// batch entry.
+// Throws InvalidArgument, whose message begins with `function`, unless there is one number or one
+// for each batch entry.
 void check_count(std::string_view function, const ScoreShape& shape);
 
-// Calls visit(name, offset) for each number: "query_offset", or "query_offset[2]" where there are
-// several.
+// Calls visit(name, offset) for each number. The name is "query_offset", or, e.g.,
+// "query_offset[2]" if there are several.
 template <class Visit>
 void for_each_offset(const QueryOffset& offset, Visit visit) {
   std::size_t i = 0;
@@ -35,7 +35,7 @@ inline bool is_zero(const QueryOffset& offset) {
   return true;
 }
 
-// As text: "17", or "17, 5, 0".
+// The numbers as text: "17" or "17, 5, 0".
 std::string to_string(const QueryOffset& offset);
 
 }}  // namespace heed::v0

@@ -25,14 +25,14 @@ using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
 
-// What a row of blocks sees is drawn whenever it is asked for, on the stack.
+// The blocks of a row are drawn on the stack each time they are needed, at most this many.
 constexpr std::int64_t kMostDrawn = 256;
 
-// Tells these numbers from those of dropout with the same seed.
+// A key of the generator that separates these numbers from those of dropout with the same seed.
 constexpr std::uint32_t kDrawnKey = 0x6D61736BU;
 
-// The blocks of keys that one block of queries sees in one head, rising. Not to be shared by
-// threads: next() keeps where it ended.
+// The blocks of keys that one block of queries sees in one head, in rising order. Not to be shared
+// by threads, as next() keeps its place.
 class DrawnBlocks {
  public:
   DrawnBlocks(const RandomBlocks& drawn, std::int64_t head, std::int64_t row,
@@ -58,13 +58,13 @@ class DrawnBlocks {
   bool contains(std::int64_t block) const {
     return std::binary_search(blocks_.begin(), end(), block);
   }
-  // How many of them are in this range of blocks.
+  // The number of these blocks in a range of blocks.
   std::int64_t count_in(RowRange range) const {
     return std::lower_bound(blocks_.begin(), end(), range.end) -
            std::lower_bound(blocks_.begin(), end(), range.begin);
   }
-  // The first from `block` on; kUnbounded where there is none. Walks ask in rising order: it is
-  // looked for behind the last one found.
+  // The first of these blocks that is ≥ `block`, or kUnbounded. As callers mostly ask in rising
+  // order, the search begins after the last block found.
   std::int64_t next(std::int64_t block) const {
     const auto* last = blocks_.begin() + found_;
     if (found_ > 0 && last[-1] >= block) last = std::lower_bound(blocks_.begin(), last, block);
@@ -76,10 +76,10 @@ class DrawnBlocks {
  private:
   const std::int32_t* end() const { return blocks_.data() + size_; }
 
-  // `chosen`, or `last`, which exceeds all of them, where it is there already.
+  // Inserts `chosen`, or if it is there already `last`, which exceeds all of them.
   void insert(std::int32_t chosen, std::int32_t last) {
     auto* behind = blocks_.begin() + size_;
-    // Counting, in whole vectors, takes less time than a search among so few.
+    // Counting in whole vectors is faster than a binary search among this few blocks.
     auto* place = blocks_.begin() + std::count_if(blocks_.begin(), behind, [&](std::int32_t block) {
                     return block < chosen;
                   });
@@ -90,7 +90,8 @@ class DrawnBlocks {
     ++size_;
   }
 
-  // From 0 to bound − 1, which is below 2³¹: the high half of a product of 64 random bits.
+  // A number from 0 to bound − 1, for bound < 2³¹: the high part of the product of bound and 64
+  // random bits.
   static std::int32_t below(std::int64_t bound, std::uint32_t high, std::uint32_t low) {
     const auto factor = static_cast<std::uint64_t>(bound);
     return static_cast<std::int32_t>((high * factor + (low * factor >> 32)) >> 32);
@@ -98,7 +99,7 @@ class DrawnBlocks {
 
   std::array<std::int32_t, kMostDrawn> blocks_;  // keys are fewer than 2³¹
   std::ptrdiff_t size_ = 0;
-  mutable std::ptrdiff_t found_ = 0;  // where next() ended last
+  mutable std::ptrdiff_t found_ = 0;  // the index at which the last call of next() ended
 };
 
 class RandomBlocksMask final : public IrregularPart {
@@ -166,7 +167,7 @@ class RandomBlocksMask final : public IrregularPart {
   }
 
  private:
-  // A panel asks for the draws of its rows again with every tile: a thread keeps some.
+  // A panel needs the draws of its rows for every tile, so each thread keeps some.
   const DrawnBlocks& draw(const ScoreShape& shape, std::int64_t head, std::int64_t row) const {
     const std::tuple wanted(drawn_.seed, drawn_.count, drawn_.block, drawn_.only_past, head, row,
                             shape.kv_len);
@@ -174,7 +175,7 @@ class RandomBlocksMask final : public IrregularPart {
       std::remove_const_t<decltype(wanted)> of;
       std::optional<DrawnBlocks> blocks;
     };
-    // Neighbouring heads, and neighbouring rows of one head, have places of their own.
+    // Neighbouring heads, and neighbouring rows of one head, have different slots.
     thread_local std::array<Draw, 16> draws;
     Draw& draw = draws[static_cast<std::uint64_t>(row + 5 * head) % draws.size()];
     if (!draw.blocks || draw.of != wanted) {
@@ -185,7 +186,8 @@ class RandomBlocksMask final : public IrregularPart {
     return *draw.blocks;
   }
 
-  // Calls each(blocks, is_of) for what different rows see, where is_of(r) says whether row r does.
+  // Calls each(blocks, is_of) for each different draw of these rows; is_of(r) is true if row r has
+  // it.
   template <class Each>
   void for_each_draw(const ScoreShape& shape, const RowGroup& rows, Each each) const {
     const std::int64_t moved =
@@ -196,7 +198,7 @@ class RandomBlocksMask final : public IrregularPart {
       return rows.heads[r] == head && rows.q_idx[r] >= begin &&
              rows.q_idx[r] < begin + drawn_.block;
     };
-    // Then the rows of a block follow each other, for positions do not fall.
+    // With one head the rows of a block are consecutive, as positions do not fall.
     const bool is_one_head = rows.has_one_head();
     for (std::int32_t first = 0; first < rows.num_rows; ++first) {
       if (is_of(first)) continue;

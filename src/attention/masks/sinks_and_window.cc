@@ -19,7 +19,7 @@ using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
 
-// Whether a query sees keys behind it.
+// The visibility of keys after the query.
 enum class Future { kVisible, kHidden };
 
 // A query at position p sees the keys k < sinks and k > p − window.
@@ -72,11 +72,12 @@ class SinksAndWindow final : public IrregularPart {
   }
 
  private:
-  // From a position of the call, which counts query_offset, to one among the keys.
+  // The shift from a query's position in the call, query_offset included, to its position among the
+  // keys.
   std::int64_t moved(const ScoreShape& shape, std::int64_t batch) const {
     return alignment_.resolve(shape, batch) - shape.query_offset[batch];
   }
-  // Where the window of a query begins.
+  // The first key of a query's window.
   std::int64_t begin(std::int64_t position) const {
     return position - std::min(window_, detail::kFar) + 1;
   }
@@ -90,7 +91,7 @@ class SinksAndWindow final : public IrregularPart {
 }  // namespace
 
 Mask sinks_and_window(std::int64_t sinks, std::int64_t window) {
-  // Without sinks it is one interval of keys, which kernels know.
+  // Without sinks the mask is one interval of keys, which kernels support.
   if (sinks == 0) return sliding_window(window - 1, kUnbounded, Alignment::top_left());
   return Mask(
       std::make_shared<SinksAndWindow>(sinks, window, Future::kVisible, Alignment::top_left()));

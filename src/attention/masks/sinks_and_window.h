@@ -1,4 +1,4 @@
-// What a bounded sequence of a cache shows.
+// The mask of a bounded sequence of a cache.
 #pragma once
 
 #include <cstdint>

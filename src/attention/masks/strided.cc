@@ -1,4 +1,4 @@
-// Keys that stand a number of steps apart: from the query (strided, dilated), or in the sequence
+// Keys at multiples of a step: from the query (strided, dilated), or from the start of the sequence
 // (columns).
 #include <fmt/format.h>
 
@@ -21,12 +21,12 @@ using detail::KeyBits;
 using detail::kMaxOffset;
 using kernels::Visibility;
 
-// Keys that stand in steps from some key of the sequence, before or behind it.
+// Keys at multiples of a step from a given key, before and after it.
 class Steps {
  public:
   explicit Steps(std::int64_t step) : step_(step), from_first_(KeyBits::in_steps(step)) {}
 
-  // Those of the tile that begins at first_key.
+  // The keys at multiples of the step from `key`, in the tile that begins at first_key.
   KeyBits from(std::int64_t key, std::int64_t first_key) const {
     const std::int64_t after = (key - first_key) % step_;
     return from_first_ << (after < 0 ? after + step_ : after);
@@ -34,7 +34,7 @@ class Steps {
 
  private:
   std::int64_t step_;
-  KeyBits from_first_;  // of a tile, whose first key is one of them
+  KeyBits from_first_;  // every step_-th key of a tile, from its first on
 };
 
 class Strided final : public detail::PositionMask<Strided> {
@@ -93,7 +93,7 @@ class Dilated final : public detail::PositionMask<Dilated> {
         reach_(window * step),
         steps_(step) {}
 
-  // That of a window: what is left to hide are the keys between the steps.
+  // The range of the window; hide() removes the keys between the steps.
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
     const std::int64_t position = this->position(shape, row);
     return {position - reach_, position + reach_ + 1};

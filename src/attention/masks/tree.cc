@@ -22,19 +22,19 @@ using detail::RowGroup;
 using detail::ScoreIndex;
 using kernels::Visibility;
 
-// Nodes numbered so that each comes after its parent.
+// A tree whose nodes are numbered so that each comes after its parent.
 class Ancestry {
  public:
   // parents[i] is −1 or a node before i.
   explicit Ancestry(std::vector<std::int64_t> parents)
       : parents_(std::move(parents)), first_(parents_.size()), last_(parents_.size()) {
-    // Nodes are put in an order in which all that descend from one follow it: descendants are
-    // counted from the last node on, then each takes so many places after its parent.
+    // Orders the nodes so that all descendants of a node follow it. Descendants are counted from
+    // the last node back; then each subtree takes its places after its parent.
     std::vector<std::int64_t> count(parents_.size(), 1);
     for (std::size_t i = parents_.size(); i-- > 0;) {
       if (parents_[i] >= 0) count[at(parents_[i])] += count[i];
     }
-    std::vector<std::int64_t> next(parents_.size());  // the place of a node's next child
+    std::vector<std::int64_t> next(parents_.size());  // the place of the next child of a node
     std::int64_t next_root = 0;
     for (std::size_t i = 0; i < parents_.size(); ++i) {
       std::int64_t& place = parents_[i] >= 0 ? next[at(parents_[i])] : next_root;
@@ -49,11 +49,11 @@ class Ancestry {
 
   const std::vector<std::int64_t>& parents() const { return parents_; }
 
-  // Whether node `above` is `node` or one of its ancestors.
+  // True if `above` is `node` or one of its ancestors.
   bool is_on_path(std::int64_t above, std::int64_t node) const {
     return first_[at(above)] <= first_[at(node)] && first_[at(node)] < last_[at(above)];
   }
-  // Whether any of the nodes in this range is.
+  // True if any node of `range` is `node` or one of its ancestors.
   bool is_on_path(RowRange range, std::int64_t node) const {
     while (node >= range.end) node = parents_[at(node)];
     return node >= range.begin && node >= 0;
@@ -63,8 +63,8 @@ class Ancestry {
   static std::size_t at(std::int64_t node) { return static_cast<std::size_t>(node); }
 
   std::vector<std::int64_t> parents_;
-  std::vector<std::int64_t> first_;  // its place in that order, which its descendants follow
-  std::vector<std::int64_t> last_;   // behind the last of them
+  std::vector<std::int64_t> first_;  // the place of a node in that order
+  std::vector<std::int64_t> last_;   // the end of the places of its descendants
 };
 
 class TreeMask final : public IrregularPart {
@@ -95,7 +95,7 @@ class TreeMask final : public IrregularPart {
   }
   const Alignment* alignment() const override { return &alignment_; }
 
-  // The keys up to the query's own, of which other branches are hidden.
+  // The keys up to the query's own; hide() removes those of other branches.
   RowRange range(const ScoreShape& shape, const AttentionRow& row) const override {
     return {0, row.query + alignment_.resolve(shape, row.batch) + 1};
   }
@@ -118,7 +118,7 @@ class TreeMask final : public IrregularPart {
   }
 
  private:
-  // Of node 0.
+  // The query of node 0.
   std::int64_t first_query(const ScoreShape& shape) const { return shape.q_len - nodes_.size(); }
   std::int64_t first_key(const ScoreShape& shape, std::int64_t batch) const {
     return first_query(shape) + alignment_.resolve(shape, batch);

@@ -1,4 +1,4 @@
-// One attention problem with its tensors: what callers of a backend make, and what it computes.
+// One attention problem with its tensors: the arguments of a backend.
 #pragma once
 
 #include <optional>
@@ -15,16 +15,16 @@ namespace heed { inline namespace v0 {
 template <class Real>
 class KeySource;
 
-// A request with its tensors, of any types of float.
+// A request with its tensors, which may be of any floating-point type.
 template <class Real>
 struct Call {
   const Request<Real>* request = nullptr;
   Rows query;
   Rows key;
-  Rows value;        // none where only weights are asked for
+  Rows value;        // empty where only weights are wanted
   RowRange batches;  // the batch entries to compute
-  // Unless null, this has the keys and values, and the request says so; there are no tensors then.
-  // The engine reads keys and values here alone.
+  // Unless null, keys and values come from here and there are no tensors of them; the request says
+  // so in has_key_source. In the engine this is the only source of keys and values.
   const KeySource<Real>* keys = nullptr;
 };
 
@@ -34,21 +34,22 @@ struct ForwardCall : Call<Real> {
   MutableRows out;
   TensorView<Real> lse;           // empty when not wanted
   TensorView<Real> lse_low = {};  // the rounding error of lse; empty when not wanted
-  MutableRows out_low = {};       // that of out, in its type; none when not wanted
-  // For backends whose schedule says has_plain_scores.
+  MutableRows out_low = {};       // the rounding error of out, in its type; empty when not wanted
+  // Only for backends whose schedule says has_plain_scores.
   Continuation<Real> continuation = {};
   Real* kept = nullptr;  // kept_size() numbers, for the weights; null when not wanted
 };
 
-// Where gradients are written: rows that have the batch entries of the problem, as do its tensors.
+// The memory of the gradients. Rows have the batch entries of the problem, and so do its tensors.
 template <class Real>
 struct GradientTargets {
   MutableRows query;
-  MutableRows key;    // 0 before; of a part, its keys alone
-  MutableRows value;  // the same
-  // Of the term that sums cells, broadcast to the scores, 0 before.
+  MutableRows key;    // 0 before the call; for a part of the problem, the keys of the part alone
+  MutableRows value;  // as key
+  // The gradient of the term that has one for each score (its bias), broadcast to the scores; 0
+  // before the call.
   std::optional<TensorView<Real>> cells = std::nullopt;
-  // [all heads, sums_per_head()], for each term in order; null for a term that has no such sums.
+  // [all heads, sums_per_head()] for each term in order; null for a term without sums over heads.
   std::vector<Real*> per_head;
   Real* sinks = nullptr;  // [all heads], where there are sinks
 };
@@ -57,35 +58,36 @@ struct GradientTargets {
 template <class Real>
 struct BackwardCall : Call<Real> {
   Rows grad_out;
-  Rows out;  // of the forward pass, as is lse
+  Rows out;  // of the forward pass, like lse
   TensorView<const Real> lse;
   GradientTargets<Real> gradients;
   TensorView<const Real> lse_low = {};  // the rounding error of lse; empty when not known
-  Rows out_low = {};                    // that of out; none when there is none, or not known
+  Rows out_low = {};                    // the rounding error of out; empty when not known
   const Real* kept = nullptr;           // the weights of the forward pass; null when not known
 
-  // Of several calls that have a part of the keys each, the first one sums the gradients of sinks.
+  // True if this call sums the gradients of sinks: of several calls with a part of the keys each,
+  // only the first one does.
   bool sums_sinks() const { return this->request->sinks && this->request->keys().begin == 0; }
 };
 
-// The type that tensors of T are computed in.
+// The type in which tensors of T are computed.
 template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// The rows of a tensor that may be missing.
+// The rows of a tensor that may be missing: empty then.
 template <class T>
 auto rows_or_none(const TensorView<T>& view) {
   return view.rank() == 4 ? rows_of(view) : decltype(rows_of(view)){};
 }
 
-// The numbers of a tensor that may be missing.
+// The data of a tensor that may be missing: null then.
 template <class T>
 T* data_or_null(const TensorView<T>& view) {
   return view.empty() ? nullptr : view.data();
 }
 
-// Whether the way back reads what an output of T lacks. It has twice the digits of out then, which
-// is not all that Precision::kExact asks for.
+// True if the backward pass reads out_low, the rounding error of an output of type T. With it the
+// output has twice the digits, which is less than all that Precision::kExact asks for.
 template <class T>
 bool reads_out_low(const Request<Computed<T>>& request) {
   return !std::is_same_v<T, Computed<T>> && request.precision == Precision::kFast;

@@ -1,4 +1,4 @@
-// The tensors that receive gradients, and where a backend writes into them.
+// The tensors of the gradients, and the targets by which a backend writes them.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace heed { inline namespace v0 {
 
-// Lets the targets be these gradients of the options of one request.
+// Makes the targets point to these gradients of the options of one request.
 template <class Real>
 void aim_at_options(const Request<Real>& request, OptionGradients<Real>& gradients,
                     GradientTargets<Real>& targets) {

@@ -22,7 +22,8 @@ TensorView<const Real> broadcast(const char* function, const char* name,
   }
 }
 
-// Whether there are more heads of values than of keys, each key belonging to as many.
+// True if there are more heads of values than of keys, a multiple of them: each key head then
+// belongs to as many value heads.
 template <class T>
 bool has_multiple_of_heads(TensorView<const T> key, TensorView<const T> value) {
   return key.rank() == 4 && value.rank() == 4 && key.extent(1) > 0 &&
@@ -34,7 +35,7 @@ bool has_multiple_of_heads(TensorView<const T> key, TensorView<const T> value) {
 template <class T>
 Sizes check_sizes(const char* function, TensorView<const T> query, TensorView<const T> key,
                   TensorView<const T> value) {
-  // All but the heads of values must fit as in attention.
+  // Everything but the number of value heads must fit as in attention.
   const bool shares_keys = has_multiple_of_heads(key, value);
   const AttentionShapes shapes =
       check_shapes(function, query, key, shares_keys ? value.slice(1, 0, key.extent(1)) : value);

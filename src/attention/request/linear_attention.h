@@ -1,4 +1,4 @@
-// The arguments of linear attention after they were checked.
+// The checked arguments of linear attention.
 #pragma once
 
 #include <cmath>
@@ -12,13 +12,14 @@ namespace heed { inline namespace v0 { namespace recurrent {
 
 struct Sizes {
   std::int64_t batch;
-  std::int64_t num_heads;     // of the output: those of the query, or of the value if more
-  std::int64_t num_kv_heads;  // of the value, each of which has a state
+  // of the output: those of the query, or those of the value if there are more
+  std::int64_t num_heads;
+  std::int64_t num_kv_heads;  // of the value; each of them has a state
   std::int64_t length;
   std::int64_t head_dim;
   std::int64_t value_dim;
   std::int64_t heads_per_kv_head;
-  // How many states a key, or a query, belongs to.
+  // The number of states that a key, or a query, belongs to.
   std::int64_t states_per_key = 1;
   std::int64_t states_per_query = 1;
 
@@ -46,8 +47,8 @@ struct Problem : Sizes, Terms<Real> {
   TensorView<const Real> value;  // [batch, num_kv_heads, length, value_dim]
 };
 
-// All of these throw InvalidArgument, with `function` in front, when anything does not fit.
-// T is float, double, Float16 or BFloat16.
+// All of these throw InvalidArgument, whose message begins with `function`, when an argument does
+// not fit. T is float, double, Float16 or BFloat16.
 template <class T>
 Sizes check_sizes(const char* function, TensorView<const T> query, TensorView<const T> key,
                   TensorView<const T> value);
@@ -56,7 +57,7 @@ template <class Real>
 Terms<Real> check_terms(const char* function, const Sizes& sizes,
                         const BasicLinearAttentionOptions<Real>& options);
 
-// The shapes of what feature_map_attention is given.
+// The shapes of the arguments of feature_map_attention.
 template <class Real>
 AttentionShapes check_feature_map(const char* function, TensorView<const Real> query,
                                   TensorView<const Real> key, TensorView<const Real> value,
@@ -76,7 +77,7 @@ Real feature_derivative(FeatureMap map, Real x) {
   return map == FeatureMap::kRelu ? Real{0} : std::exp(x);
 }
 
-// By plain loops.
+// The reference, in plain loops.
 template <class Real>
 LinearAttentionOutput<Real> attend_by_reference(const Problem<Real>& problem);
 

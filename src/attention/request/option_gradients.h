@@ -1,4 +1,4 @@
-// The gradients of what the options of a request hold.
+// The gradients of the tensors in the options of a request.
 #pragma once
 
 #include "attention/request/request.h"
@@ -6,7 +6,7 @@
 
 namespace heed { inline namespace v0 {
 
-// All 0: those of what terms learn, and of sinks.
+// The gradients of sinks and of the terms that have any, all 0.
 template <class Real>
 OptionGradients<Real> make_option_gradients(const Request<Real>& request) {
   OptionGradients<Real> gradients;

@@ -19,7 +19,7 @@ void check_equal(const char* function, const char* name, std::int64_t found, con
   }
 }
 
-// The lengths that each count something, and must not be negative.
+// Refuses negative lengths and sizes.
 void check_lengths(const char* function, const AttentionShapes& shapes) {
   const std::pair<const char*, std::int64_t> lengths[] = {{"batch", shapes.batch},
                                                           {"num_heads", shapes.num_heads},
@@ -121,8 +121,8 @@ void check_statistics(const char* function, const StatisticsOptions& statistics)
       fmt::format("{}: top_k is {}, expected at least 0", function, statistics.top_k));
 }
 
-// The position of query 0. ALiBi and relative positions measure from where queries stand, which
-// bottom_right says without a query_offset.
+// The position of query 0 among the keys. ALiBi and relative positions measure distances from
+// there; without a query_offset, bottom_right gives it.
 template <class Real>
 QueryOffset first_position(const AttentionShapes& shapes,
                            const BasicAttentionOptions<Real>& options) {
@@ -146,7 +146,7 @@ Request<Real> check_request(const char* function, const AttentionShapes& shapes,
   return {
       .shapes = shapes,
       .shape = shape,
-      // Without heads, key heads serve nobody and are as good as none.
+      // Without heads, key heads are not used, and the ratio does not matter.
       .heads_per_kv_head = shapes.num_heads == 0 ? 1 : shapes.num_heads / shapes.num_kv_heads,
       .scale = options.scale.value_or(default_scale<Real>(shapes.head_dim)),
       .terms = Terms<Real>({function, shapes, shape, options}),

@@ -1,4 +1,4 @@
-// Attention's arguments after they were checked, as every implementation takes them.
+// The checked arguments of attention, in the form that every implementation takes.
 #pragma once
 
 #include <algorithm>
@@ -19,30 +19,30 @@
 
 namespace heed { inline namespace v0 {
 
-// What is asked of attention, checked: everything but the tensors it is asked about.
+// The checked arguments of a call of attention, without its tensors.
 template <class Real>
 struct Request {
   AttentionShapes shapes;
   ScoreShape shape;  // with the position of query 0
   std::int64_t heads_per_kv_head;
   Real scale;
-  Terms<Real> terms;                            // what happens to scores
+  Terms<Real> terms;                            // what is done to scores
   std::optional<TensorView<const Real>> sinks;  // [num_heads]
   BoundMask mask;
   DropoutMask dropout;
   Precision precision = Precision::kFast;
-  // Keys and values come from a KeySource, which copies the tiles that it gives.
+  // True if keys and values come from a KeySource, which copies the tiles that it gives.
   bool has_key_source = false;
-  // How it stores these. What is quantised is multiplied as the whole numbers that are stored.
+  // How the KeySource stores them. Quantised keys and values are multiplied as the integers stored.
   KvStorage key_storage = KvStorage::kFloat32;
   KvStorage value_storage = KvStorage::kFloat32;
-  // What is computed of it, if not everything.
+  // The part of the scores to compute; all of them if empty.
   std::optional<ScorePart> part = std::nullopt;
 
   std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
   std::int64_t head_dim() const { return shapes.head_dim; }
   std::int64_t value_dim() const { return shapes.value_dim; }
-  // Of what is computed: how many queries and heads, which place each has among all, and the keys.
+  // The queries, heads and keys to compute: their number, and the place of each among all.
   std::int64_t num_queries() const { return part ? part->num_queries : shape.q_len; }
   std::int64_t query(std::int64_t i) const { return part ? part->query(i) : i; }
   std::int64_t num_heads() const { return part ? part->num_heads : shape.num_heads; }
@@ -50,25 +50,25 @@ struct Request {
   std::int64_t head(std::int64_t i) const { return part ? part->first_head + i : i; }
   RowRange keys() const { return part ? part->keys : RowRange{0, shape.kv_len}; }
   std::int64_t num_keys() const { return keys().end - keys().begin; }
-  // Rows of one key head of a batch entry.
+  // The number of rows of one key head of a batch entry.
   std::int64_t rows_per_kv_head() const { return num_queries() * heads_per_kv_head; }
-  // Queries so many apart see alike: 1 where neighbours do.
+  // The step between queries that see similar keys, as the mask says: 1 where neighbours do.
   std::int64_t query_step() const {
     return std::clamp<std::int64_t>(num_queries(), 1, mask.query_step());
   }
-  // Those of them whose queries are the `first` one and what follows in such steps.
+  // The number of rows whose queries are first, first + step, first + 2 · step, …
   std::int64_t rows_in_steps(std::int64_t step, std::int64_t first = 0) const {
     return (num_queries() - first + step - 1) / step * heads_per_kv_head;
   }
 };
 
-// Whether something happens to scores that the plain kernels do not know.
+// True if something is done to scores that the plain kernels do not have.
 template <class Real>
 bool changes_scores(const Request<Real>& request) {
   return !request.terms.empty() || !request.mask.is_structural();
 }
 
-// A request with its tensors, as the reference reads them.
+// A request with its tensors, in the form that the reference reads.
 template <class Real>
 struct Problem : Request<Real> {
   using View = TensorView<const Real>;
@@ -76,27 +76,27 @@ struct Problem : Request<Real> {
   View query;  // [batch, num_heads, q_len, head_dim]
   View key;    // [batch, num_kv_heads, kv_len, head_dim]
   View value;  // [batch, num_kv_heads, kv_len, value_dim]
-  // Weights, and gradients of scores, are rounded to bfloat16 before numbers are multiplied by
-  // them.
+  // True if weights and gradients of scores are rounded to bfloat16 before they are multiplied.
   bool rounds_factors = false;
 };
 
-// All of these throw InvalidArgument, with `function` in front, when anything does not fit.
+// All of these throw InvalidArgument, whose message begins with `function`, when an argument does
+// not fit.
 
-// num_heads is a multiple of num_kv_heads; without key heads there are no heads either.
+// Checks that num_heads is a multiple of num_kv_heads, and 0 if that is 0.
 void check_heads(const char* function, const AttentionShapes& shapes);
 
-// The shapes of three tensors that fit each other, of any types of float.
+// Returns the shapes of three tensors, of any floating-point types, that fit each other.
 template <class Q, class K, class V>
 AttentionShapes check_shapes(const char* function, TensorView<const Q> query,
                              TensorView<const K> key, TensorView<const V> value);
 
-// The same without values: value_dim is 0.
+// As above, without values: value_dim is 0.
 template <class T>
 AttentionShapes check_shapes(const char* function, TensorView<const T> query,
                              TensorView<const T> key);
 
-// The scale where none is given.
+// The default scale, 1 / √head_dim.
 template <class Real>
 Real default_scale(std::int64_t head_dim) {
   return head_dim == 0 ? Real{1} : 1 / std::sqrt(static_cast<Real>(head_dim));
@@ -106,7 +106,8 @@ template <class Real>
 Request<Real> check_request(const char* function, const AttentionShapes& shapes,
                             const BasicAttentionOptions<Real>& options);
 
-// What is asked of the weights before dropout. There are no values that a table could be added to.
+// Checks a request for weights before dropout. It may have no table that is added to values, as
+// there are none.
 template <class Real>
 Request<Real> check_weight_request(const char* function, const AttentionShapes& shapes,
                                    BasicAttentionOptions<Real> options) {
@@ -124,7 +125,7 @@ Problem<Real> check_attention(const char* function, TensorView<const Real> query
   return {{check_request(function, shapes, options)}, query, key, value};
 }
 
-// Weights before dropout, hence without values.
+// Checks a problem of weights before dropout, which has no values.
 template <class Real>
 Problem<Real> check_weights(const char* function, TensorView<const Real> query,
                             TensorView<const Real> key,
@@ -133,12 +134,12 @@ Problem<Real> check_weights(const char* function, TensorView<const Real> query,
   return {{check_weight_request(function, shapes, options)}, query, key, {}};
 }
 
-// Every row exists.
+// Checks that every row exists.
 void check_rows(const char* function, std::span<const AttentionRow> rows, const ScoreShape& shape);
 
 void check_statistics(const char* function, const StatisticsOptions& statistics);
 
-// Tensors of the right shapes, not written yet but for the key mass, which is 0.
+// Tensors of the right shapes, not initialised except for the key mass, which is 0.
 template <class Real>
 BasicAttentionStatistics<Real> make_statistics(const ScoreShape& shape, std::int64_t top_k) {
   const Shape rows{shape.batch, shape.num_heads, shape.q_len};

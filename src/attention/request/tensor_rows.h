@@ -1,4 +1,4 @@
-// Where the rows of a rank-4 tensor of any type of float lie.
+// Pointers to the rows of a tensor of rank 4, of any floating-point type.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace heed { inline namespace v0 {
 
-// Of a tensor [batch, heads, length, dim]; strides are in bytes.
+// The rows of a tensor [batch, heads, length, dim]; strides are in bytes.
 template <class Byte>
 struct BasicRows {
   Byte* data = nullptr;
