@@ -1,4 +1,4 @@
-// The gradients of attention: check, plan, run.
+// attention_backward(): check, plan, run.
 #include "heed/attention/backward.h"
 
 #include "attention/calls/run.h"

@@ -1,4 +1,4 @@
-// What heads do: check, plan, run.
+// attention_diagnostics() and weight_diagnostics(): check, plan, run.
 #include "heed/attention/diagnostics.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@ AttentionDiagnostics diagnose(TensorView<const T> query, TensorView<const T> key
   return plan.backend->diagnose(call_of(request, query, key), plan.schedule, diagnostics);
 }
 
-// The softmax in half precision is less exact than this, sums of its weights hardly.
+// The largest sum of weights that is accepted: that of a softmax in half precision, whose rounding
+// errors hardly add up in the sum.
 constexpr double kLargestSum = 1.01;
 
 template <class Real>

@@ -1,4 +1,4 @@
-// Attention of tensors: check, plan, run.
+// attention() of tensors: check, plan, run.
 #include "attention/engine/kept_weights.h"
 #include "attention/plan/plan.h"
 #include "attention/request/call.h"
@@ -9,7 +9,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// What is wanted of a call, each with what stands before it.
+// The results that are wanted; each value includes those before it.
 enum class Wanted { kOut, kLse, kKept };
 
 template <class Q, class K>

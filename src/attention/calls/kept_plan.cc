@@ -1,4 +1,4 @@
-// A plan that is kept: what attention() and attention_backward() decide for every call.
+// Kept plans: the checks and decisions of attention() and attention_backward(), made once.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -39,7 +39,7 @@ using AnyPlanned = std::variant<Planned<float>, Planned<double>>;
 struct AttentionPlan::Decision {
   detail::AnyPlanned planned;
 
-  // What `get` says of the plan in float or in double.
+  // Applies `get` to the plan, which is in float or in double.
   template <class Get>
   auto operator()(const Get& get) const {
     const auto* in_float = std::get_if<detail::Planned<float>>(&planned);
@@ -75,7 +75,7 @@ void check_planned(const char* function, const AttentionShapes& found,
   check_equal(function, "value_dim", found.value_dim, planned.value_dim);
 }
 
-// The plan, if it is one for these tensors.
+// Returns the plan if it fits these tensors; throws otherwise.
 template <class T>
 const detail::Planned<Computed<T>>& planned_for(const char* function,
                                                 const detail::AnyPlanned& planned,
@@ -92,7 +92,7 @@ void check_workspace(const char* function, std::span<std::byte> workspace, std::
                                     workspace.size(), needed));
 }
 
-// Kernels write whole vectors of what is kept.
+// Kernels write whole vectors into `kept`.
 void check_alignment(const void* kept) {
   constexpr std::size_t kAlignment = 64;
   const std::size_t rest = reinterpret_cast<std::uintptr_t>(kept) % kAlignment;
@@ -159,7 +159,7 @@ detail::AnyPlanned make_planned(const AttentionShapes& shapes,
   return detail::Planned<Real>{std::move(request), std::move(forward), std::move(backward)};
 }
 
-// Half precision is computed in float, and double in double alone.
+// Half precision is computed in float; doubles go with doubles only.
 void check_types(const AttentionShapes& shapes, bool options_are_double) {
   const std::pair<const char*, DataType> types[] = {{"dtype", shapes.dtype},
                                                     {"key_dtype", shapes.type_of_keys()},

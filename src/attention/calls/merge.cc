@@ -1,4 +1,5 @@
-// A row of a part is to the online softmax a key: its lse the score, its out the value.
+// Merges parts of attention over different keys by an online softmax, in which the lse of a row of
+// a part is a score and its out the value.
 #include "heed/attention/merge.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ void throw_value_dim(const char* function, std::size_t found, std::size_t expect
 
 namespace {
 
-// Elements of all parts that a thread merges before it looks for the next.
+// The number of elements, over all parts, that a thread merges at a time.
 constexpr std::int64_t kMergeGrain = 1 << 16;
 
 template <class T, class Lse>
@@ -70,8 +71,7 @@ void check_fit(Parts<T, Lse> parts) {
   }
 }
 
-// The first element of a row, of which `rows` says how many there are; they count in row-major
-// order.
+// The first element of a row of `view`. Rows are numbered in row-major order of the shape `rows`.
 template <class T>
 T* merged_row(const TensorView<T>& view, const Shape& rows, std::int64_t row) {
   T* data = view.data();
@@ -82,7 +82,7 @@ T* merged_row(const TensorView<T>& view, const Shape& rows, std::int64_t row) {
   return data;
 }
 
-// What an lse is, with what its rounding lost.
+// An lse with its rounding error added.
 template <class T, class Lse>
 double lse_of(const AttentionOutputView<T, Lse>& part, const Shape& rows, std::int64_t row) {
   const double lse = *merged_row(part.lse, rows, row);

@@ -1,4 +1,4 @@
-// Packed sequences: one call for each, on the plan of the largest.
+// Packed sequences: a call for each sequence, on the plan of the largest.
 #include "heed/attention/packed.h"
 
 #include <utility>

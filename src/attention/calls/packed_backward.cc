@@ -1,4 +1,4 @@
-// The backward pass of packed sequences: one call for each, on the plan of the largest.
+// The backward pass of packed sequences: a call for each sequence, on the plan of the largest.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -15,7 +15,7 @@ constexpr const char* kBackwardFunction = "attention_packed_backward";
 
 using Sequence = PackedSequence<float>;
 
-// What belongs to the output.
+// The output of the forward pass and its gradient.
 struct Outputs {
   FloatView grad_out;
   FloatView out;
@@ -40,7 +40,7 @@ void add(FloatView from, TensorView<float> to) {
   for_each_element(to, [&number](float& element) { element += *number++; });
 }
 
-// Sequence i has batch entry i of a gradient of cells that has several.
+// A gradient of cells with several batch entries has one for each sequence.
 TensorView<float> entry_of(const TensorView<float>& cells, const Sequence& sequence) {
   if (cells.rank() < 4 || cells.extent(0) == 1) return cells;
   return cells.slice(0, sequence.index, sequence.index + 1);
@@ -80,7 +80,8 @@ class PackedBackward {
     for (const OptionGradients<float>& one : own) add_to_totals(one);
   }
 
-  // Of what the sequences share. There is memory for one gradient of cells at a time.
+  // The gradients that sequences share, for one sequence, without the gradient of cells: of that
+  // there is memory for one sequence at a time.
   OptionGradients<float> make_own_gradients(const Sequence& one) {
     OptionGradients<float> own;
     for (const auto& term : one.request.terms) {
@@ -132,7 +133,7 @@ class PackedBackward {
 
   std::vector<Sequence> sequences_;
   Outputs outputs_;
-  Gradient cells_ = nullptr;  // the gradient that a term sums by cells
+  Gradient cells_ = nullptr;  // the gradient that consists of cells
   AttentionGradients<float> gradients_;
 };
 

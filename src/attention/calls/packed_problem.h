@@ -1,4 +1,4 @@
-// Packed sequences that were checked: what the forward and the backward pass have in common.
+// Checked packed sequences, for the forward and the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace heed { inline namespace v0 {
 
-// One of the sequences, as entry `index` of a batch of as many as there are.
+// One of the sequences, as entry `index` of a batch with an entry for each sequence.
 template <class T>
 struct PackedSequence {
   std::int64_t index;
-  std::int64_t count;  // of sequences
+  std::int64_t count;  // the number of sequences
   RowRange queries;
   RowRange keys;
   TensorView<const T> query;
@@ -25,8 +25,8 @@ struct PackedSequence {
 
   RowRange batches() const { return {index, index + 1}; }
 
-  // Some rows of a packed tensor as [batch, heads, length, dim], every batch entry the same: the
-  // one that is computed finds its rows there.
+  // Some rows of a packed tensor as [batch, heads, length, dim]. All batch entries have the same
+  // data, so the one that is computed finds its rows.
   template <class Element>
   static TensorView<Element> entries(const TensorView<Element>& packed, std::int64_t batch,
                                      RowRange rows) {
@@ -43,7 +43,7 @@ struct PackedSequence {
   TensorView<Element> of_keys(const TensorView<Element>& packed) const {
     return entries(packed, count, keys);
   }
-  // Its part of an lse [num_heads, total_q_len] as [batch, num_heads, q_len].
+  // The sequence's part of an lse [num_heads, total_q_len], as [batch, num_heads, q_len].
   template <class Element>
   TensorView<Element> of_lse(const TensorView<Element>& lse) const {
     return lse.slice(1, queries.begin, queries.end)
@@ -51,9 +51,9 @@ struct PackedSequence {
   }
 };
 
-// Both throw InvalidArgument, with `function` in front, when anything does not fit.
+// Both throw InvalidArgument, whose message begins with `function`, when an argument does not fit.
 
-// Boundaries of sequences in the tensor `name`, which has so many rows.
+// Checks boundaries of sequences in the tensor `name`, which has `length` rows.
 void check_boundaries(const char* function, const char* name,
                       std::span<const std::int64_t> boundaries, std::int64_t length);
 
@@ -63,7 +63,7 @@ std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<con
                                             const PackedSequences& where,
                                             const AttentionOptions& options);
 
-// Who computes at least one sequence, and how.
+// The plan for sequences, of which there is at least one.
 template <class T>
 Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass);
 

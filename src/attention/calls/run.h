@@ -1,5 +1,4 @@
-// Runs of a plan: with tensors that were checked, by what makes a plan for every call as by what
-// keeps one.
+// Runs a plan on checked tensors, for calls that make a plan each time and for kept plans.
 #pragma once
 
 #include <span>
@@ -11,8 +10,9 @@
 
 namespace heed { inline namespace v0 {
 
-// The output of the forward pass as the way back needs it. In half precision it is rounded, and
-// Σ grad_out · out would cost the gradients most of their digits: it is read with what it lacks, or
+// The output of the forward pass for the backward pass. Half precision rounds it, and with a
+// rounded output Σ grad_out · out would cost the gradients most of their digits. It is therefore
+// read together with its rounding error, or, where that is not given, computed again.
 // computed again.
 template <class T>
 class OutputOfForward {
@@ -52,8 +52,8 @@ struct BackwardTensors {
   AttentionOutputView<T, Computed<T>> forward;
 };
 
-// Checks what belongs to the output; the other tensors are those that were checked for the request.
-// The plan is for Pass::kBackward, and `workspace` has as much memory as it needs, or none.
+// Checks the tensors of the output; the others must have been checked for the request. The plan is
+// for Pass::kBackward, and `workspace` has the memory that it needs or is empty.
 template <class T>
 AttentionGradients<T, Computed<T>> run_backward(const char* function,
                                                 const Request<Computed<T>>& request,

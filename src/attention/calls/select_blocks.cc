@@ -39,7 +39,7 @@ void check_selection(const SelectBlocksOptions& options, const AttentionShapes& 
   }
 }
 
-// Whether block a comes before block b: NaN first, then the larger affinity, then the lower index.
+// True if block a comes before block b: NaN first, then the larger affinity, then the lower index.
 bool comes_before(std::span<const double> affinities, std::int32_t a, std::int32_t b) {
   const double left = affinities[static_cast<std::size_t>(a)];
   const double right = affinities[static_cast<std::size_t>(b)];
@@ -48,11 +48,11 @@ bool comes_before(std::span<const double> affinities, std::int32_t a, std::int32
   return a < b;
 }
 
-// The means of rows of tensors, and what is chosen by them.
+// The means of rows of tensors, and the blocks that they select.
 template <class T>
 class BlockSelector {
  public:
-  // The arguments have been checked.
+  // The arguments must have been checked.
   BlockSelector(TensorView<const T> query, TensorView<const T> key,
                 const SelectBlocksOptions& options)
       : query_(query),
@@ -85,11 +85,11 @@ class BlockSelector {
  private:
   static constexpr std::int64_t kRowsAtOnce = 64;
 
-  // The position of the last key that a row sees where causal; negative where it sees none.
+  // With causal: the position of the last key that a row sees, negative if it sees none.
   std::int64_t position(std::int64_t row) const {
     return key_.extent(2) - query_.extent(2) + row % rows_;
   }
-  // How many blocks a row chooses from: all, or where causal those in front of its own.
+  // The number of blocks that a row selects from: all, or with causal those before its own.
   std::int64_t candidates(std::int64_t row) const {
     return options_.causal ? std::max<std::int64_t>(position(row), 0) / options_.block : blocks_;
   }
@@ -99,7 +99,7 @@ class BlockSelector {
     return std::min(options_.top_k, candidates(row) + (has_own_block(row) ? 1 : 0));
   }
 
-  // How many query heads have a key head, where there are heads.
+  // The number of query heads per key head; 0 key heads count as one.
   static std::int64_t group_size(TensorView<const T> query, TensorView<const T> key) {
     return query.extent(1) / std::max<std::int64_t>(key.extent(1), 1);
   }
@@ -116,7 +116,7 @@ class BlockSelector {
     for (double& element : sum) element /= static_cast<double>(count);
   }
 
-  // Sets key_means_, [batch, num_kv_heads, dim, blocks].
+  // Computes key_means_, [batch, num_kv_heads, dim, blocks].
   void find_key_means() {
     const std::int64_t heads = key_.extent(1);
     const std::int64_t size = dim_ * blocks_;
@@ -142,7 +142,7 @@ class BlockSelector {
     });
   }
 
-  // A layout with the number of blocks of each row.
+  // A layout with the number of blocks of each row, and room for their columns.
   BlockLayout with_room() const {
     BlockLayout layout{.batch = query_.extent(0),
                        .num_heads = query_.extent(1),
@@ -174,7 +174,7 @@ class BlockSelector {
     }
   }
 
-  // The mean of a row's queries, in all heads that choose together.
+  // The mean of a row's queries, over all heads that choose together.
   void find_query_mean(std::int64_t row, std::span<double> mean) const {
     const std::int64_t first_head = row / rows_ % choosers_ * sharing_;
     const std::int64_t batch = row / rows_ / choosers_;
@@ -187,7 +187,8 @@ class BlockSelector {
     divide(mean, (end - begin) * sharing_);
   }
 
-  // Writes the columns of a row, for each of the heads that choose together. `order` is memory.
+  // Writes the columns of a row, for each of the heads that choose together. `order` is scratch
+  // memory.
   void choose(std::span<const double> affinities, std::vector<std::int32_t>& order,
               BlockLayout& layout, std::int64_t row) const {
     const std::int64_t own = has_own_block(row) ? 1 : 0;
@@ -207,7 +208,7 @@ class BlockSelector {
     }
   }
 
-  // Own blocks whose last keys stand behind the query.
+  // Marks the own blocks that have keys after the query as partial.
   void mark_partial(BlockLayout& layout) const {
     for (std::size_t row = 0; row + 1 < layout.row_begin.size(); ++row) {
       const std::int64_t last = position(static_cast<std::int64_t>(row));
@@ -222,8 +223,8 @@ class BlockSelector {
   TensorView<const T> query_;
   TensorView<const T> key_;
   SelectBlocksOptions options_;
-  std::int64_t sharing_;   // query heads that choose together
-  std::int64_t choosers_;  // how often one or more heads choose
+  std::int64_t sharing_;   // the number of query heads that choose together
+  std::int64_t choosers_;  // the number of groups of heads that choose
   std::int64_t dim_;
   std::int64_t blocks_;  // of keys
   std::int64_t rows_;    // of blocks of queries, in each head

@@ -1,4 +1,4 @@
-// Weights of chosen rows and statistics of all: check, plan, run.
+// attention_weights() and attention_statistics(): check, plan, run.
 #include "heed/attention/statistics.h"
 
 #include "attention/plan/plan.h"

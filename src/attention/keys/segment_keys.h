@@ -1,4 +1,4 @@
-// Some of all keys and values, which lie somewhere by themselves.
+// A range of the keys and values, in tensors of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace heed { inline namespace v0 {
 
-// The keys from `first` on as tensors of their own. No others may be asked for.
+// The keys from `first` on, as tensors of their own. No other keys may be read.
 template <class Real>
 class SegmentKeys final : public KeySource<Real> {
  public:

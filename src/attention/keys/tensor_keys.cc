@@ -7,10 +7,11 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// Rows this far apart, in bytes, fall on few cache sets and on a page each: from measurements.
+// Rows at least this many bytes apart are copied: they use few cache sets, and a page each.
+// Measured.
 constexpr std::int64_t kFarApart = 2048;
 
-// Queries of one key head for which a copy of its keys saves more than it costs.
+// The number of queries of one key head from which on a copy of its keys saves more than it costs.
 constexpr std::int64_t kQueriesThatPay = 64;
 
 KvStorage storage_of(DataType type) {
@@ -20,11 +21,11 @@ KvStorage storage_of(DataType type) {
     case DataType::kBFloat16:
       return KvStorage::kBFloat16;
     default:
-      return KvStorage::kFloat32;  // of doubles, too
+      return KvStorage::kFloat32;  // also for doubles
   }
 }
 
-// `count` rows from the first on.
+// Describes `count` rows, the first of which is at `first`.
 void describe_rows(const Rows& rows, const std::byte* first, std::int64_t count,
                    kernels::StoredNumbers& numbers) {
   numbers.storage = storage_of(rows.type);

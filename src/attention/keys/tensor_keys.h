@@ -1,4 +1,4 @@
-// Keys and values that are tensors of any strides and any type of float.
+// Keys and values in tensors of any strides and any floating-point type.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace heed { inline namespace v0 {
 
-// Which tiles are copied: those of another type than Real, and those whose rows lie so far apart
-// that many queries read them faster from a copy.
+// The tensors whose tiles are copied: those of another type than Real, and those whose rows are so
+// far apart that many queries read them faster from a copy.
 struct StagedTensors {
   bool key = false;
   bool value = false;
@@ -19,15 +19,15 @@ struct StagedTensors {
 template <class Real>
 StagedTensors staged_tensors(const AttentionShapes& shapes);
 
-// The same of rows of bfloat16 that are read as pairs of neighbours: those of which a pair would
-// lie in two rows are copied, too.
+// As staged_tensors(), for rows of bfloat16 that are read as pairs of neighbouring numbers: rows at
+// which a pair would begin in the one row and end in the next are copied too.
 StagedTensors staged_pairs(const AttentionShapes& shapes);
 
 template <class Real>
 class TensorKeys final : public KeySource<Real> {
  public:
   TensorKeys() = default;
-  // Of tensors that were checked; those of value may be missing where only weights are asked for.
+  // The tensors must have been checked; there may be no values where only weights are wanted.
   TensorKeys(const kernels::BasicKernelTable<Real>& table, const AttentionShapes& shapes,
              const Rows& key, const Rows& value)
       : table_(&table),
@@ -42,12 +42,12 @@ class TensorKeys final : public KeySource<Real> {
                 kernels::StoredTile& tile) const override;
 
  private:
-  // Rows of numbers, or of pairs, from the first one on; `stride` counts these.
+  // The first row of numbers or of pairs; `stride` is in numbers or pairs.
   struct ReadRows {
     const Real* first;
     std::int64_t stride;
   };
-  // Where they lie, or in `staged` unless that is null.
+  // The rows in place, or copied to `staged` unless that is null.
   ReadRows read(const Rows& rows, const std::byte* first, std::int64_t count, std::int64_t dim,
                 Real* staged) const;
   static ReadRows copy_pairs(const Rows& rows, const std::byte* first, std::int64_t count,

@@ -1,4 +1,4 @@
-// What can compute attention: the interface that every implementation has.
+// The interface of the implementations of attention.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace heed { inline namespace v0 {
 
 using engine::Pass;
 
-// The arguments of all functions are checked. Calls that are computed together have the same
-// options, and the schedule is that of the largest.
+// All arguments must have been checked. Calls that are computed together have the same options, and
+// their schedule is that of the largest.
 template <class Real>
 class Backend {
  public:
@@ -28,17 +28,19 @@ class Backend {
 
   // The instruction set of the kernels, or "reference".
   virtual std::string name() const = 0;
-  // Why it cannot compute a request; empty if it can.
+  // The reason why this backend cannot compute a request; empty if it can.
   virtual std::string refusal(const Request<Real>& request) const = 0;
 
-  // How it divides a request; `threads` may be used. Empty where it does not.
+  // The division of a request into tasks for up to `threads` threads; empty for a backend that does
+  // not divide it.
   virtual engine::Schedule<Real> schedule(const Request<Real>& request, Pass pass,
                                           int threads) const = 0;
-  // Memory that a pass takes beside its arguments and its result.
+  // The memory that a pass needs in addition to its arguments and its result.
   virtual std::size_t workspace_bytes(const Request<Real>& request,
                                       const engine::Schedule<Real>& schedule, Pass pass) const = 0;
 
-  // `workspace` is empty or has workspace_bytes() for the pass, which are those of a single call.
+  // `workspace` is empty or has the workspace_bytes() of the pass, which are those of a single
+  // call.
   virtual void forward(std::span<const ForwardCall<Real>> calls,
                        const engine::Schedule<Real>& schedule,
                        std::span<std::byte> workspace) const = 0;
@@ -56,11 +58,11 @@ class Backend {
                                         const DiagnosticsOptions& lengths) const = 0;
 };
 
-// The fused kernels of the instruction set whose table for float this is; of a null one, a backend
-// that refuses everything.
+// The fused kernels of one instruction set, given by its table for float. For a null table, a
+// backend that refuses everything.
 template <class Real>
 const Backend<Real>& fused_backend(const kernels::KernelTable* table);
-// Plain loops.
+// The plain loops.
 template <class Real>
 const Backend<Real>& reference_backend();
 

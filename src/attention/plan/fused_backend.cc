@@ -1,4 +1,4 @@
-// The engine as a backend: tiles of keys, panels of rows, kernels of one instruction set.
+// The backend of the engine: tiles of keys, panels of rows, kernels of one instruction set.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -88,7 +88,7 @@ class FusedBackend final : public Backend<Real> {
     return {*table_, call.request->shapes, call.key, call.value};
   }
 
-  // The call as the engine reads it, with its own keys or those of its tensors.
+  // The call with the keys that the engine reads: its own KeySource or that of its tensors.
   template <class SomeCall>
   static SomeCall reading(const SomeCall& call, const TensorKeys<Real>& keys) {
     SomeCall copy = call;
@@ -109,7 +109,8 @@ class FusedBackend final : public Backend<Real> {
     compute(std::span<const SomeCall>(all));
   }
 
-  // A backward pass into gradients without gaps that nobody has made yet: to be measured.
+  // A backward call without memory, into contiguous gradients, from which the workspace is
+  // computed.
   static BackwardCall<Real> imagined_call(const Request<Real>& request) {
     BackwardCall<Real> call;
     call.request = &request;

@@ -1,4 +1,4 @@
-// Who computes a request, and how: the only place where that is decided.
+// Plans: the backend and the schedule of a request. They are decided here and nowhere else.
 #pragma once
 
 #include <span>
@@ -12,16 +12,16 @@ template <class Real>
 struct Plan {
   const Backend<Real>* backend = nullptr;
   engine::Schedule<Real> schedule;
-  std::string reason;  // why the backends before this one were passed over; empty: none was
+  std::string reason;  // why earlier backends refuse the request; empty for the first
 };
 
-// For a request that was checked.
+// The plan of a checked request.
 template <class Real>
 Plan<Real> make_plan(const Request<Real>& request, Pass pass);
 
-// For requests with the same options that are computed together, at least one: packed sequences,
-// and those of a cache. A plan for the most queries and the most keys there are, and for the masks
-// of all.
+// The plan of one or more requests with the same options that are computed together, such as packed
+// sequences or the sequences of a cache. It is made for the largest numbers of queries and keys
+// among them, and for all their masks.
 template <class Real>
 Plan<Real> plan_together(std::span<const Request<Real>* const> requests, Pass pass);
 

@@ -8,14 +8,14 @@
 
 namespace heed { inline namespace v0 {
 
-// Bytes that the passes need.
+// The bytes of memory that the passes need.
 struct Workspaces {
   std::size_t forward;
   std::size_t backward;
   std::size_t weights;
 };
 
-// What is asked of attention and what will be done, in a few lines, with reasons.
+// The request and its plan in a few lines, with reasons.
 template <class Real>
 std::string to_text(const Request<Real>& request, const Plan<Real>& plan,
                     const Workspaces& workspaces);

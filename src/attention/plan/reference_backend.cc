@@ -1,4 +1,4 @@
-// The reference as a backend: plain loops over numbers of one type.
+// The backend of the reference: plain loops over numbers of one type.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// Calls use(T{}) with the type of float that `type` names.
+// Calls use(T{}) with the floating-point type T that `type` names.
 template <class Use>
 void with_type(DataType type, const Use& use) {
   switch (type) {
@@ -30,11 +30,12 @@ void with_type(DataType type, const Use& use) {
   }
 }
 
-// Rows of a tensor of any type of float as numbers: all batch entries that are computed.
+// Rows of a tensor of any floating-point type, converted to Real: those of the batch entries that
+// are computed.
 template <class Real>
 class Numbers {
  public:
-  // [batch, heads, length, dim], of which the entries in `batches` are read.
+  // From a tensor [batch, heads, length, dim], of which the batch entries `batches` are read.
   Numbers(const Rows& rows, const Shape& shape, RowRange batches)
       : copy_(Tensor<Real>::uninitialized(
             {batches.end - batches.begin, shape[1], shape[2], shape[3]})),
@@ -50,12 +51,13 @@ class Numbers {
           }
     });
   }
-  // The same of numbers [batches, heads, length, dim] that were read already.
+  // From numbers [batches, heads, length, dim] that have been read already.
   Numbers(Tensor<Real>&& read, const Shape& shape) : copy_(std::move(read)), shape_(shape) {}
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
 
-  // As the tensor was: one entry stands for all, or they begin with the first.
+  // The numbers as a tensor of the original shape: a single entry is broadcast, others start with
+  // the first of `batches`.
   TensorView<const Real> view() const { return copy_.view().broadcast_to(shape_); }
 
  private:
@@ -63,7 +65,8 @@ class Numbers {
   Shape shape_;
 };
 
-// The keys (values) of some batch entries, tile by tile, as [batches, num_kv_heads, kv_len, dim].
+// The keys or values of some batch entries, read tile by tile, as [batches, num_kv_heads, kv_len,
+// dim].
 enum class Side { kKey, kValue };
 template <class Real>
 Tensor<Real> read_all(const KeySource<Real>& source, const Request<Real>& request, RowRange batches,
@@ -90,7 +93,7 @@ Tensor<Real> read_all(const KeySource<Real>& source, const Request<Real>& reques
   return all;
 }
 
-// The tensors of a call. Without values, those of the problem are empty.
+// The tensors of a call. A call without values has empty ones.
 template <class Real>
 class Operands {
  public:
@@ -137,7 +140,7 @@ void write(const Tensor<Real>& from, RowRange batches, const MutableRows& to) {
   });
 }
 
-// The same of what these numbers lack in the type of the rows; none where that is not wanted.
+// Writes the rounding errors of these numbers in the type of the rows; nothing if `to` has no data.
 template <class Real>
 void write_rest(const Tensor<Real>& of, RowRange batches, const MutableRows& to) {
   if (to.data == nullptr) return;
@@ -171,7 +174,8 @@ class ReferenceBackend final : public Backend<Real> {
       write(result.out, call.batches, call.out);
       write_rest(result.out, call.batches, call.out_low);
       if (!call.lse_low.empty()) {
-        // The backward pass computes weights anew and asks no lse.
+        // lse_low is 0: the backward pass of the reference computes weights anew and does not read
+        // lse.
         const auto low = call.lse_low.slice(0, call.batches.begin, call.batches.end);
         for_each_element(low, [](Real& element) { element = 0; });
       }
@@ -235,7 +239,7 @@ class ReferenceBackend final : public Backend<Real> {
     }
   }
 
-  // The target repeats what the gradient does.
+  // Writes the gradient of cells; the target is broadcast in the same dimensions.
   static void write_cells(const BackwardCall<Real>& call, const Tensor<Real>& found) {
     const TensorView<Real>& target = *call.gradients.cells;
     const auto from = found.view().broadcast_to(target.shape());

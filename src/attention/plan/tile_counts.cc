@@ -9,12 +9,12 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// Tiles with a key before `key`.
+// The number of tiles that have a key before `key`.
 std::int64_t tiles_before(std::int64_t key) {
   return (key + kernels::kTileKeys - 1) / kernels::kTileKeys;
 }
 
-// Counts the tiles of panels, one after the other.
+// Counts the tiles of panels, one panel at a time.
 template <class Real>
 class PanelTiles {
  public:
@@ -39,7 +39,7 @@ class PanelTiles {
   }
 
  private:
-  // How many of these tiles have no key that some row does not see.
+  // The number of tiles from `begin` to `end` in which every row sees every key.
   std::int64_t whole_tiles(std::int64_t begin, std::int64_t end) const {
     // The last tile may be shorter.
     const std::int64_t kv_len = request_.shape.kv_len;

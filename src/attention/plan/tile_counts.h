@@ -1,4 +1,4 @@
-// How many tiles of scores a request computes.
+// The number of tiles of scores that a request computes.
 #pragma once
 
 #include <cstdint>

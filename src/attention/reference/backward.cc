@@ -14,8 +14,7 @@ namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
-// The gradients of attention, summed query by query: those of the forward pass's steps, the last
-// one first.
+// The gradients of attention, summed query by query: the steps of the forward pass in reverse.
 template <class Real>
 class Backward {
  public:
@@ -53,14 +52,14 @@ class Backward {
     of_rounded_weights_ = 0;
     for_each_seen_key([&](std::int64_t k) { add_value_and_weight(k); });
     const Real sum = through_softmax();
-    // The sink is one more logit, whose weight reaches no value: its grad_weight is 0.
+    // The sink is one more logit. It has no value, so its grad_weight is 0.
     if (problem_.sinks) gradients_.sinks(at_.head) -= std::exp(*row_.sink() - row_.lse) * sum;
     for_each_seen_key([&](std::int64_t k) { add_score(k); });
     if (problem_.terms.read_query()) add_scaled_query();
   }
 
-  // Returns Σ weights · grad_weights, which is grad_out · out: of an out that was summed of rounded
-  // weights, that.
+  // The backward pass of the softmax. Returns Σ weights · grad_weights, which equals grad_out ·
+  // out; if `out` was summed from rounded weights, returns grad_out · out of that `out`.
   Real through_softmax() {
     if (!problem_.rounds_factors) {
       return softmax_backward_row<Real>(grad_weights_, row_.weights, grad_masked_);
@@ -87,7 +86,7 @@ class Backward {
     of_rounded_weights_ += weight * grad_weight;
   }
 
-  // masked = terms(scale · query · key). What terms add does not change the derivative of a score.
+  // masked = terms(scale · query · key). Numbers that terms add do not change the derivative.
   void add_score(std::int64_t k) {
     const Real grad_masked = grad_masked_[static_cast<std::size_t>(k)];
     if (grad_masked == 0) return;
@@ -110,7 +109,7 @@ class Backward {
     }
   }
 
-  // A tile of one score.
+  // Gives the term the gradient as a tile of one score.
   void read_gradient(const ScoreTerm<Real>& term, Real grad_masked,
                      const detail::ScoreIndex& at) const {
     const ScorePosition position = detail::position(problem_.shape, at);
@@ -128,7 +127,7 @@ class Backward {
                        &grad_masked);
   }
 
-  // What terms that read scale · query added to its gradient.
+  // Adds the gradient that terms contributed to scale · query to that of the query.
   void add_scaled_query() {
     Real* grad_query = gradient_row(gradients_.query, at_.head, at_.q);
     for (std::size_t d = 0; d < grad_scaled_.size(); ++d) {
@@ -148,9 +147,9 @@ class Backward {
   RowRange batches_;
   Row<Real> row_;
   std::vector<Real> grad_weights_;
-  Real of_rounded_weights_ = 0;  // grad_out · out
+  Real of_rounded_weights_ = 0;  // grad_out · out, with out summed from rounded weights
   std::vector<Real> grad_masked_;
-  std::vector<Real> grad_scaled_;  // of scale · query, through terms
+  std::vector<Real> grad_scaled_;  // of scale · query, from terms
   Gradients<Real> gradients_;
   detail::ScoreIndex at_{};
 };

@@ -1,4 +1,4 @@
-// The reference's backward pass on checked arguments.
+// The backward pass of the reference, on checked arguments.
 #pragma once
 
 #include "attention/request/request.h"
@@ -6,8 +6,8 @@
 
 namespace heed { inline namespace v0 { namespace reference {
 
-// The gradients of the batch entries in `batches` only, those of query, key and value counted from
-// the first of them.
+// The gradients of the batch entries in `batches`; those of query, key and value have entries for
+// these alone.
 template <class Real>
 Gradients<Real> backward(const Problem<Real>& problem, TensorView<const Real> grad_out,
                          RowRange batches);

@@ -1,4 +1,4 @@
-// Tensors of bfloat16 for plain loops.
+// Conversion of bfloat16 tensors for the plain loops.
 #pragma once
 
 #include "attention/request/request.h"

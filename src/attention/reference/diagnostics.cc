@@ -17,7 +17,7 @@ double product(const SeenWeights& a, const SeenWeights& b) {
   return sum;
 }
 
-// Adds what one row says on its own, and returns how it counts.
+// Adds the sums of one row, and returns its kind.
 RowKind add_row(const SeenWeights& row, std::int64_t head, std::int64_t q, PatternSums& sums) {
   std::int64_t keys_seen = 0;
   bool is_finite = true;

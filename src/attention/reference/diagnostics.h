@@ -1,4 +1,4 @@
-// What heads do, by plain loops over rows of weights that anybody may have computed.
+// Diagnostics of heads, by plain loops over rows of weights from any source.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace heed { inline namespace v0 { namespace reference {
 
-// The weights of a query in one head; keys that it does not see have 0.
+// The weights of a query in one head; 0 for keys that it does not see.
 struct SeenWeights {
   std::vector<double> weights;  // [kv_len]
   std::vector<bool> seen;       // [kv_len]
 };
 
-// Fills in the row of a query.
+// Sets the row of a query.
 using WeightsOf =
     FunctionRef<void(std::int64_t batch, std::int64_t head, std::int64_t q, SeenWeights& row)>;
 
-// The lengths are checked.
+// The lengths must have been checked.
 AttentionDiagnostics diagnose_rows(const ScoreShape& shape, const DiagnosticsOptions& lengths,
                                    WeightsOf weights_of);
 

@@ -1,4 +1,4 @@
-// A product of two vectors as the plain loops compute it, from the first element to the last.
+// The dot product of the plain loops, summed from the first element to the last.
 #pragma once
 
 #include <cstdint>

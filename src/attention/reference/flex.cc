@@ -1,4 +1,4 @@
-// Attention whose scores and weights pass through functions of whole matrices.
+// Attention with user's functions of whole matrices of scores and weights.
 #include "attention/reference/row.h"
 #include "attention/request/request.h"
 #include "heed/attention/reference.h"

@@ -10,7 +10,7 @@ namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
-// The tensors of the steps that were asked for, and the row's place in them.
+// The tensors of the intermediate steps that are wanted, and the place of a row in them.
 template <class Real>
 class KeptSteps {
  public:
@@ -20,7 +20,7 @@ class KeptSteps {
     visit([&](Tensor<Real>& tensor, auto) { tensor = Tensor<Real>(scores); });
   }
 
-  // Every step before the mask shows hidden cells too.
+  // True if a step before the mask is wanted, which has hidden cells too.
   bool wants_hidden_cells() const {
     return has(keep_, Keep::kScores | Keep::kCapped | Keep::kModified);
   }

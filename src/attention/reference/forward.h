@@ -1,4 +1,4 @@
-// The reference on checked arguments.
+// The forward pass of the reference, on checked arguments.
 #pragma once
 
 #include "attention/request/request.h"
@@ -6,7 +6,7 @@
 
 namespace heed { inline namespace v0 { namespace reference {
 
-// The result for the batch entries in `batches` only, counted from the first of them.
+// The result for the batch entries in `batches`; it has entries for these alone.
 template <class Real>
 Result<Real> forward(const Problem<Real>& problem, RowRange batches, Keep keep = Keep::kNothing);
 

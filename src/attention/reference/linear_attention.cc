@@ -18,7 +18,7 @@ class Head {
        TensorView<Real> state)
       : problem_(problem), batch_(batch), kv_head_(kv_head), state_(state) {}
 
-  // S becomes the state after token t.
+  // Makes S the state after token t.
   void update(std::int64_t t) {
     check_cancelled();
     if (problem_.decay) {
@@ -38,7 +38,7 @@ class Head {
     }
   }
 
-  // scale · Sᵀ q
+  // out = scale · Sᵀ q
   void read(std::int64_t head, std::int64_t t, TensorView<Real> out) const {
     for (std::int64_t j = 0; j < problem_.value_dim; ++j) {
       Real sum = 0;

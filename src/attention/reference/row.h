@@ -1,4 +1,4 @@
-// The steps of attention for one query, as the forward and the backward pass take them.
+// The steps of attention for one query, for the forward and the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class Row {
     }
   }
 
-  // Computes every step for query (batch, head, q). Cells that are not visible are skipped, unless
-  // `hidden_too` asks for their scores.
+  // Computes every step for query (batch, head, q). Keys that are not visible are skipped, unless
+  // hidden_too is true: then their scores are computed as well.
   void compute(std::int64_t batch, std::int64_t head, std::int64_t q, bool hidden_too = false) {
     check_cancelled();
     at_ = {{batch, head, q, 0}};
@@ -63,21 +63,22 @@ class Row {
     }
   }
 
-  // d(score after all terms) / d(score), by running them on a dual number.
+  // d(score after all terms) / d(score), computed with a dual number.
   Real score_derivative(std::int64_t k) const {
     Dual<Real> score(scores[static_cast<std::size_t>(k)], 1);
     for (const auto& term : problem_.terms) score = term->apply(score, at(k));
     return score.derivative;
   }
 
-  // The score of this query for key k.
+  // The indices of this query's score for key k.
   ScoreAt<Real> at(std::int64_t k) const {
     ScoreAt<Real> score = at_;
     score.k = k;
     return score;
   }
 
-  // What numbers of query, key or value are multiplied by, instead of `factor`.
+  // The factor by which elements of query, key or value are multiplied, rounded where the problem
+  // says so.
   Real rounded(Real factor) const {
     return problem_.rounds_factors ? Real{BFloat16(static_cast<float>(factor))} : factor;
   }
@@ -102,7 +103,7 @@ class Row {
   ScorePosition position_of(std::int64_t k) const {
     return detail::position(problem_.shape, at(k));
   }
-  // For terms that read it.
+  // Computes scale · query for terms that read it.
   void scale_query() {
     scaled_query_.resize(static_cast<std::size_t>(problem_.head_dim()));
     for (std::size_t d = 0; d < scaled_query_.size(); ++d) {

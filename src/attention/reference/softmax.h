@@ -1,4 +1,4 @@
-// Softmax of one row, as attention needs it: with keys that are not seen, and a sink.
+// The softmax of one row for attention: with keys that are not seen, and a sink.
 #pragma once
 
 #include <cmath>
@@ -10,14 +10,14 @@
 
 namespace heed { inline namespace v0 { namespace reference {
 
-// Whether a masked score takes part at all. NaN does: it must show.
+// True if a masked score takes part in the softmax. NaN does, so that it reaches the result.
 template <class Real>
 bool is_seen(Real masked_score) {
   return masked_score != -std::numeric_limits<Real>::infinity();
 }
 
-// weights[k] = exp(scores[k] − lse), where lse = log(Σ exp(scores) + exp(sink)) is returned. A
-// score of −infinity gets weight 0; a row that sees nothing returns −infinity, or the sink.
+// weights[k] = exp(scores[k] − lse), with lse = log(Σ exp(scores) + exp(sink)), which is returned.
+// A score of −infinity has weight 0; for a row that sees no key lse is −infinity, or the sink.
 template <class Real>
 Real softmax_row(std::span<const Real> scores, std::optional<Real> sink, std::span<Real> weights) {
   constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
@@ -38,7 +38,7 @@ Real softmax_row(std::span<const Real> scores, std::optional<Real> sink, std::sp
   return largest + std::log(sum);
 }
 
-// grad_scores[k] = weights[k] · (grad_weights[k] − sum). A weight of 0 passes nothing back.
+// grad_scores[k] = weights[k] · (grad_weights[k] − sum), and 0 for a weight of 0.
 template <class Real>
 void softmax_backward_row(std::span<const Real> grad_weights, std::span<const Real> weights,
                           Real sum, std::span<Real> grad_scores) {
@@ -47,7 +47,7 @@ void softmax_backward_row(std::span<const Real> grad_weights, std::span<const Re
   }
 }
 
-// The same with sum = Σ weights · grad_weights, which it returns.
+// As above with sum = Σ weights · grad_weights, which is returned.
 template <class Real>
 Real softmax_backward_row(std::span<const Real> grad_weights, std::span<const Real> weights,
                           std::span<Real> grad_scores) {

@@ -14,14 +14,14 @@ namespace heed { inline namespace v0 { namespace reference {
 
 namespace {
 
-// The weight of a key: of those that are not seen 0 even in a row that is not finite.
+// The weight of a key; 0 for keys that are not seen, even in a row that is not finite.
 template <class Real>
 Real weight_of(const Row<Real>& row, std::int64_t k) {
   const auto i = static_cast<std::size_t>(k);
   return is_seen(row.masked[i]) ? row.weights[i] : 0;
 }
 
-// Whether the row sees NaN or infinity.
+// True if the row sees NaN or infinity.
 template <class Real>
 bool is_broken(const Row<Real>& row) {
   return std::isnan(row.lse) || row.lse == std::numeric_limits<Real>::infinity();
@@ -37,7 +37,7 @@ Real entropy_of(const Row<Real>& row, std::int64_t kv_len) {
   return 0 - sum;
 }
 
-// The keys with the largest weights above 0, at most `count`, the largest first.
+// The keys with the largest weights above 0, at most `count`, in falling order.
 template <class Real>
 std::vector<std::int64_t> largest_of(const Row<Real>& row, std::int64_t kv_len,
                                      std::int64_t count) {
@@ -56,7 +56,7 @@ std::vector<std::int64_t> largest_of(const Row<Real>& row, std::int64_t kv_len,
   return keys;
 }
 
-// Statistics of one row, at the row's place in the result.
+// Writes the statistics of one row at its place in the result.
 template <class Real>
 void describe(const Row<Real>& row, std::int64_t row_index, std::int64_t kv_len,
               BasicAttentionStatistics<Real>& result) {

@@ -1,4 +1,4 @@
-// Weights of chosen rows, and statistics of all, by plain loops over checked arguments.
+// Weights of chosen rows, and statistics of all rows, by plain loops over checked arguments.
 #pragma once
 
 #include <span>

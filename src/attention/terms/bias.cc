@@ -16,7 +16,7 @@ namespace {
 template <class Real>
 class Bias final : public FormulaTerm<Bias<Real>, Real> {
  public:
-  // `scores` are [batch, num_heads, q_len, kv_len]. Throws what broadcast_to() does.
+  // `scores` is [batch, num_heads, q_len, kv_len]. Throws what broadcast_to() throws.
   Bias(TensorView<const Real> bias, const Shape& scores, const QueryOffset& query_offset)
       : bias_(bias.broadcast_to(scores)), shape_(bias.shape()), query_offset_(query_offset) {}
 
@@ -39,7 +39,7 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
     table.add_rows(tile, {rows.data(), bias_.stride(3)});
   }
 
-  // The gradient of the bias is that of the scores, summed where the bias is repeated.
+  // The gradient of the bias is that of the scores, summed over the dimensions that were broadcast.
   typename ScoreTerm<Real>::Gradient gradient() const override {
     return &OptionGradients<Real>::bias;
   }
@@ -71,7 +71,7 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
 
  private:
   TensorView<const Real> bias_;  // broadcast to the scores
-  Shape shape_;                  // as it was given
+  Shape shape_;                  // before broadcasting
   QueryOffset query_offset_;
 };
 

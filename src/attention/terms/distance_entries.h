@@ -1,4 +1,4 @@
-// Which entries of a table of relative positions the scores of a tile meet.
+// The entries of a table of relative positions that the scores of a tile use.
 #pragma once
 
 #include <algorithm>
@@ -11,22 +11,22 @@
 
 namespace heed { inline namespace v0 {
 
-// Rows of a tile whose distances lie close together.
+// Rows of a tile whose queries lie close together.
 struct CloseRows {
-  // So many distances at most, as of neighbouring rows.
+  // The largest number of different distances of these rows to the keys of the tile.
   static constexpr std::int64_t kMostDistances = kernels::kTileKeys + kernels::kMaxPanelWidth;
 
   std::int32_t count = 0;
   std::array<std::int32_t, kernels::kMaxPanelWidth> rows;
   std::int64_t least_distance = 0;
   std::int64_t greatest_distance = 0;
-  bool are_all = false;  // that exist
+  bool are_all = false;  // true if these are all rows of the tile
 
   std::int32_t first() const { return rows[0]; }
 };
 
-// Divides the rows of a tile into such, in order; `may_join(r, s)` says whether rows r and s may be
-// together at all. Calls visit(rows).
+// Divides the rows of a tile into groups of close rows, in order, and calls visit(group) for each.
+// Rows r and s may be in one group only if may_join(r, s).
 template <class Real, class MayJoin, class Visit>
 void for_each_close_rows(const kernels::BasicScoreTile<Real>& tile, const MayJoin& may_join,
                          const Visit& visit) {
@@ -53,8 +53,8 @@ void for_each_close_rows(const kernels::BasicScoreTile<Real>& tile, const MayJoi
   }
 }
 
-// The entries of their distances from the least to the greatest, numbered in this order: distances
-// that share an entry follow each other.
+// The table entries for the distances of a group of rows, from the least to the greatest. Entries
+// are numbered in this order; distances that share an entry must be neighbours.
 class DistanceEntries {
  public:
   DistanceEntries(const RelativeBuckets& buckets, const CloseRows& close)
@@ -70,13 +70,13 @@ class DistanceEntries {
     }
   }
 
-  // Whether all scores have the same entry.
+  // True if all scores have the same entry.
   bool are_one() const { return count_ == 1; }
   std::int64_t count() const { return static_cast<std::int64_t>(count_); }
   std::int64_t operator[](std::int64_t number) const {
     return entries_[static_cast<std::size_t>(number)];
   }
-  // The number of the entry of a distance that occurs.
+  // The number of the entry of a distance that lies between the least and the greatest.
   std::int64_t number_of(std::int64_t distance) const {
     return are_one() ? 0 : numbers_[static_cast<std::size_t>(distance - least_)];
   }

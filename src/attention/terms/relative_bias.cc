@@ -1,5 +1,4 @@
-// score += an element of a table of the head, by the distance from the query's position to the
-// key's.
+// score += table[head][entry of the distance from the query's position to the key's].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +16,8 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// Tiles are given a run of neighbouring numbers for a key: neighbouring rows of a panel are heads
-// of one query that share a key head, then those of the next query. So the table is expanded to
+// For each key, tiles read consecutive numbers for the rows of a panel, which are the heads of one
+// query that share a key head, then those of the next query. The table is therefore expanded to
 // [key head][q_idx − kv_idx][heads that share it].
 template <class Real>
 class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> {
@@ -66,7 +65,7 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
     table.add_rows(tile, {rows.data(), -group_});
   }
 
-  // The gradient of an entry is the sum of the gradients of its scores.
+  // The gradient of an entry is the sum of the gradients of the scores that use it.
   typename ScoreTerm<Real>::Gradient gradient() const override {
     return &OptionGradients<Real>::relative_bias;
   }
@@ -91,10 +90,10 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
   }
 
  private:
-  // Queries of more heads are added to the table one by one.
+  // With more heads per key head than this, gradients are added to the table one by one.
   static constexpr std::int32_t kMostSummed = 16;
 
-  // The largest distance there is between a query and a key.
+  // A bound on the distance between a query and a key.
   static std::int64_t furthest(const ScoreShape& scores) {
     std::int64_t found = 0;
     for (const std::int64_t offset : scores.query_offset.values()) {
@@ -103,9 +102,9 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
     return found;
   }
 
-  // Beyond ±reach_ nothing changes: the table ends so much further out that a tile has room there.
+  // Distances beyond ±reach_ share an entry. The table has room for one more tile and panel there.
   std::int64_t half_span() const { return reach_ + kernels::kTileKeys + kernels::kMaxPanelWidth; }
-  // Elements of a head.
+  // The number of elements of a head.
   std::int64_t span() const { return 2 * half_span() + 1; }
 
   std::int64_t entry_of(const detail::ScoreIndex& at) const {
@@ -115,7 +114,7 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
     return static_cast<std::size_t>(entries_[static_cast<std::size_t>(index)]);
   }
 
-  // Whether the rows that exist are neighbours in the order of panels.
+  // True if the rows are consecutive in the order of a panel.
   bool are_neighbours(const kernels::BasicScoreTile<Real>& tile) const {
     const auto place = [&](std::int32_t r) {
       return std::int64_t{tile.q_idx[r]} * group_ + tile.heads[r];
@@ -126,8 +125,9 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
     return true;
   }
 
-  // The index, among the distances of the table, of row r and key 0 of the tile. Where no distance
-  // of the rows r to last_r is within reach, that of others beyond it, for which there is room.
+  // The index in the expanded table, within a head, of the distance of row r to key 0 of the tile.
+  // If all distances of the rows r to last_r lie beyond reach_, the index is moved to distances
+  // just beyond it, which have the same entry and for which the table has room.
   std::int64_t index_of(const kernels::BasicScoreTile<Real>& tile, std::int32_t r,
                         std::int32_t last_r) const {
     const std::int64_t behind = std::int64_t{tile.q_idx[r]} - tile.first_key;
@@ -169,8 +169,8 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
 
   RelativeBias<Real> bias_;
   QueryOffset query_offset_;
-  std::int32_t group_;  // heads that share a key head
-  std::int32_t reach_;  // of distances that occur
+  std::int32_t group_;  // the number of heads that share a key head
+  std::int32_t reach_;  // the largest distance with an entry of its own
   std::vector<std::int32_t> entries_;
   std::vector<Real> expanded_;
 };

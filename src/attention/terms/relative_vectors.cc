@@ -1,6 +1,6 @@
-// Vectors that are added to keys and to values, by the distance from the query's position to the
-// key's. A tile meets few entries of the table, so products are taken with these and not key by
-// key.
+// Vectors added to keys and to values, from a table by the distance from the query's position to
+// the key's. As a tile uses few entries of the table, products are computed for entries and not for
+// each key.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// The vectors, and what a tile does with them.
+// The table of vectors, and its products for a tile.
 template <class Real>
 class VectorTable {
  public:
@@ -42,23 +42,23 @@ class VectorTable {
   const Real* vector(const detail::ScoreIndex& at) const {
     return vectors_of(at.head) + entry_of(at) * table_.stride(1);
   }
-  // What belongs to that vector in a gradient of the table.
+  // The place of that vector in the gradient of the table.
   Real* gradient_of(const detail::ScoreIndex& at, Real* gradient) const {
     return gradient + (given_.rank() == 2 ? 0 : at.head) * size() + entry_of(at) * dim();
   }
 
-  // Rows of a tile that share vectors, and the entries that these meet.
+  // Rows of a tile that share vectors, and the entries that they use.
   struct Part {
     const Tile& tile;
     CloseRows close;
     DistanceEntries entries;
-    const Real* vectors;  // of the head: [entries][entry_stride]
+    const Real* vectors;  // of the head, [entries][entry_stride]
     std::int64_t entry_stride;
 
-    // Whether one row of numbers stands for all keys and all rows of the tile.
+    // True if all scores of the tile use one entry.
     bool is_uniform() const { return close.are_all && entries.are_one(); }
 
-    // visit(index of the score, index of its row's number for its entry)
+    // Calls visit(index of the score, index of the score's entry and row in EntryRows).
     template <class Visit>
     void for_each_score(const Visit& visit) const {
       for (std::int32_t j = tile.begin; j < tile.end; ++j) {
@@ -70,7 +70,8 @@ class VectorTable {
       }
     }
 
-    // use(number of the first entry, vectors) for entries that stand evenly apart in the table.
+    // Calls use(number of the first entry, vectors) for runs of entries at equal distances in the
+    // table.
     template <class Use>
     void for_each_run(std::int64_t dim, const Use& use) const {
       for (std::int64_t first = 0, last = 1; first < entries.count(); first = last++) {
@@ -93,7 +94,7 @@ class VectorTable {
     });
   }
 
-  // A row of the tile's width for each entry of a part.
+  // [entry of a part][width of the tile]
   using EntryRows = std::array<Real, CloseRows::kMostDistances * kernels::kMaxPanelWidth>;
 
   // products[n][r] = Σ_d vector of entry n · of[d][r]
@@ -106,7 +107,7 @@ class VectorTable {
     });
   }
 
-  // out[d][r] += Σ_j numbers[j][r] · the vector of score j, r
+  // out[d][r] += Σ_j numbers[j][r] · (vector of score j, r)[d]
   void add_weighted(const Tile& tile, const Real* numbers, const Kernels& kernels,
                     Real* out) const {
     alignas(64) EntryRows sums;
@@ -120,8 +121,8 @@ class VectorTable {
     });
   }
 
-  // The gradient of every vector gains Σ numbers[j][r] · of[…][r] over the scores that have it,
-  // with `of` [dim][width].
+  // Adds Σ numbers[j][r] · of[d][r], over the scores (j, r) that use a vector, to the gradient of
+  // its element d, for each vector; `of` is [dim][width].
   void add_gradients(const Tile& tile, const Real* numbers, const Real* of,
                      const TermSums<Real>& gradients, const Kernels& kernels) const {
     alignas(64) EntryRows sums;
@@ -136,7 +137,7 @@ class VectorTable {
   }
 
  private:
-  // sums[n][r] = Σ_j numbers[j][r] over the keys j of entry n; 0 for rows of other parts
+  // sums[n][r] = Σ_j numbers[j][r] over the keys j that use entry n; 0 for rows of other parts.
   static void sum(const Part& part, const Real* numbers, const Kernels& kernels, EntryRows& sums) {
     std::fill_n(sums.begin(), part.entries.count() * part.tile.width, Real{0});
     if (part.is_uniform()) return kernels.sum_keys(part.tile, numbers, sums.data());
@@ -245,7 +246,7 @@ class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
     return fmt::format("relative_values[{}]", table_.description());
   }
 
-  // Scores stay as they are.
+  // Does not change scores.
   template <class Score>
   Score of(Score score, const ScoreAt<Real>&) const {
     return score;
@@ -289,7 +290,7 @@ class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
   Table table_;
 };
 
-// Throws InvalidArgument unless the table is of one of the shapes it may have.
+// Throws InvalidArgument unless the table has one of the permitted shapes.
 template <class Real>
 VectorTable<Real> check_table(const TermInput<Real>& input, const char* name,
                               TensorView<const Real> table, std::int64_t dim) {

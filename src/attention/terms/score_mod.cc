@@ -1,4 +1,4 @@
-// A user's function of a score and where it stands.
+// A user's function of a score and its position.
 #include <cstdint>
 #include <memory>
 #include <utility>

@@ -27,7 +27,7 @@ class Softcap final : public FormulaTerm<Softcap<Real>, Real> {
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
                 const kernels::BasicKernelTable<Real>& table) const override {
     table.cap(tile, softcap_);
-    // The softcap comes first: there is nothing to multiply yet.
+    // The softcap is the first term: it sets the derivatives instead of multiplying them.
     if (tile.derivatives != nullptr) table.backward->start_derivatives(tile, softcap_);
   }
   bool has_derivative() const override { return true; }

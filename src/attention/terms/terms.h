@@ -14,16 +14,16 @@
 
 namespace heed { inline namespace v0 {
 
-// What terms are made of: options, and what these must fit.
+// The arguments of the functions that make terms: the options, and what they must fit.
 template <class Real>
 struct TermInput {
-  const char* function;  // stands in front of errors
+  const char* function;  // the beginning of error messages
   const AttentionShapes& shapes;
   const ScoreShape& scores;
   const BasicAttentionOptions<Real>& options;
 };
 
-// A value: copies share the terms.
+// A value type; copies share the terms.
 template <class Real>
 class Terms {
  public:
@@ -31,25 +31,25 @@ class Terms {
 
   Terms() = default;
 
-  // Throws InvalidArgument when an option does not fit the scores.
+  // Throws InvalidArgument if an option does not fit the scores.
   explicit Terms(const TermInput<Real>& input);
 
-  // One more, after all others.
+  // Adds a term after all others.
   void add(Pointer term) { terms_.push_back(std::move(term)); }
 
   auto begin() const { return terms_.begin(); }
   auto end() const { return terms_.end(); }
   bool empty() const { return terms_.empty(); }
 
-  // How many of the terms are softcaps, which come first.
+  // The number of softcaps, which are the first terms.
   std::size_t num_caps() const { return num_caps_; }
-  // Whether some term's derivative may be anything but 1.
+  // True if some term's derivative may be anything but 1.
   bool have_derivative() const;
-  // Whether some term reads the query.
+  // True if some term reads the query.
   bool read_query() const;
-  // Whether some term adds to values.
+  // True if some term adds to values.
   bool add_to_values() const;
-  // E.g. "softcap(30), bias[1, 8, 64, 64]"; "none".
+  // E.g. "softcap(30), bias[1, 8, 64, 64]", or "none".
   std::string description() const;
 
  private:
@@ -57,8 +57,8 @@ class Terms {
   std::size_t num_caps_ = 0;
 };
 
-// Each file of this folder makes one kind of term, or null where the options ask for none. They
-// throw InvalidArgument when an option does not fit.
+// The functions that make terms, one for each file of this folder. They return null if the options
+// do not ask for the term and throw InvalidArgument if an option does not fit.
 template <class Real>
 struct TermFactory {
   using Pointer = std::shared_ptr<const ScoreTerm<Real>>;
@@ -72,7 +72,7 @@ struct TermFactory {
   static Pointer relative_keys(const Input& input);
   static Pointer relative_values(const Input& input);
 
-  // The order of the contract, docs/semantics.md; the mask follows.
+  // The order of docs/semantics.md. The mask is applied after the terms.
   static constexpr std::array kInOrder{softcap,       score_mod,     alibi,          bias,
                                        relative_bias, relative_keys, relative_values};
 };

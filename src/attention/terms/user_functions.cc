@@ -1,4 +1,4 @@
-// What becomes of a tile of doubles where a user's function knows only tiles of floats.
+// Tiles of doubles for user's functions that take tiles of floats only.
 #include <cstdint>
 
 #include "heed/attention/score_mod.h"
@@ -7,7 +7,7 @@ namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
-// Calls use(i, position) for every score of the tile that is asked about; i is its index.
+// Calls use(i, position) for every score of the tile that is to be computed; i is its index.
 template <class Use>
 void for_each_score(const BasicScoreTile<double>& tile, Use use) {
   for (std::int32_t j = tile.begin; j < tile.end; ++j) {
