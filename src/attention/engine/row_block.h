@@ -12,9 +12,9 @@ namespace heed { inline namespace v0 { namespace engine {
 template <class Real>
 inline constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
 
-// Rows of one key head of one batch entry that are computed together. Row r of these is query
-// first_query + r / group · query_step of head kv_head · group + r % group, where group is the
-// number of heads that share the key head: neighbours see almost the same keys.
+// Rows of one key head of one batch entry that are computed together. Row r is query first_query +
+// r / group · query_step of head kv_head · group + r % group, where group is the number of heads
+// that share the key head, so that neighbours see almost the same keys.
 struct RowBlock {
   std::int64_t batch = 0;
   std::int64_t kv_head = 0;
@@ -26,7 +26,7 @@ struct RowBlock {
 // A row within one batch entry.
 struct RowIndex {
   std::int32_t head;
-  std::int32_t query;  // index within the call
+  std::int32_t query;  // counted from the first query of the call
 };
 
 }}}  // namespace heed::v0::engine

@@ -7,36 +7,37 @@ namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
-// Blocks a thread should find, so that none waits long for another at the end.
+// The number of blocks for each thread, so that none waits long for another at the end.
 constexpr std::int64_t kBlocksPerThread = 4;
 
-// Panels that use a tile while it is in the cache. Where a block copies its tiles or turns them
-// into pairs: more of them, but in all blocks together not many more than this many bytes, so that
-// a call's memory is kept for the next one. Where it reads them in place, what more panels would
-// save their own memory takes from the cache.
+// The number of panels of a block, which use a tile while it is in the cache. If a block copies its
+// tiles or turns them into pairs it has up to kMostPanelsPerBlock, as long as the panels of all
+// blocks together take at most about kBytesOfPanels, so that the memory of a call is reused by the
+// next. If tiles are read in place, the memory of more panels would take more from the cache than
+// they save.
 constexpr std::int32_t kPanelsPerBlock = 8;
 constexpr std::int32_t kMostPanelsPerBlock = 32;
 constexpr std::int64_t kBytesOfPanels = 2 * 1024 * 1024;
 
-// The same on the way back, where panels keep more; in place, those of a block take a part of a
-// second-level cache.
+// The same for the backward pass, whose panels take more memory. If tiles are read in place, the
+// panels of a block take a part of a second-level cache.
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 constexpr std::int32_t kMostPanelsPerBackwardBlock = 12;
 constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;
 
-// Work for which waking another thread pays, some ten microseconds: in multiply-adds, and in
-// numbers of keys and values that few rows read, which take longer than what is done with them.
+// The work for which it pays to wake another thread, some ten microseconds: in multiply-adds, and
+// for decode in numbers of keys and values, as reading those takes longer than computing with them.
 constexpr double kWorkPerThread = 1e6;
 constexpr double kNumbersPerThread = 125e3;
 
-// Parts that queries are divided into where something is added up over them, and queries that a
-// part has at least, if there are as many.
+// The largest number of parts into which queries are divided where something is summed over them,
+// and the smallest number of queries of a part.
 constexpr std::int64_t kMaxParts = 8;
 constexpr std::int64_t kPartQueries = 192;
 
-// The most rows of a key head that are a panel of few rows. What is not plain takes panels of up to
-// kPanelVectors. For whole vectors of rows a tile of pages is copied first, which pays where there
-// are more than two of them; of quantised pages it never is.
+// The largest number of rows of a key head that form a decode panel; others are computed in panels
+// of up to kPanelVectors. Panels of whole vectors need a copy of each tile of pages, which pays for
+// more than two vectors of rows; quantised pages are never copied.
 template <class Real>
 std::int64_t most_few_rows(const Request<Real>& request, std::int32_t lanes) {
   if (kernels::is_quantised(request.key_storage) || kernels::is_quantised(request.value_storage)) {
@@ -47,7 +48,7 @@ std::int64_t most_few_rows(const Request<Real>& request, std::int32_t lanes) {
                   kernels::kPanelVectors * lanes);
 }
 
-// As many of `threads` as the work is worth, at least one.
+// The number of threads, up to `threads`, for which there is work enough; at least one.
 template <class Real>
 int useful_threads(const Request<Real>& request, bool has_few_rows, int threads) {
   const double numbers = static_cast<double>(request.shape.batch * request.num_kv_heads()) *
@@ -59,8 +60,8 @@ int useful_threads(const Request<Real>& request, bool has_few_rows, int threads)
   return std::clamp(static_cast<int>(std::min<double>(work, threads)), 1, std::max(threads, 1));
 }
 
-// Whether the tensors of a call take more memory than the caches that are near hold: then to fetch
-// their rows pays. Where they are in a cache, it is a few per cent of the time of a short call.
+// True if the tensors of a call take more memory than nearby caches hold. Fetching their rows pays
+// then; where they are in a cache it costs a few per cent of the time of a short call.
 template <class Real>
 bool has_large_tensors(const Request<Real>& request, Pass pass) {
   constexpr double kLargeBytes = 8 << 20;
@@ -69,13 +70,13 @@ bool has_large_tensors(const Request<Real>& request, Pass pass) {
                       static_cast<double>(request.rows_per_kv_head() + request.num_keys());
   const double bytes = rows * static_cast<double>(request.head_dim() + request.value_dim()) *
                        static_cast<double>(size_of(request.shapes.dtype));
-  // Every tensor has a gradient.
+  // Every tensor has a gradient of its size.
   return (pass == Pass::kBackward ? 2 * bytes : bytes) > kLargeBytes;
 }
 
-// Whether the weights of a call take no more memory than query, key, value and out, so that what is
-// kept for the way back stays linear in the lengths, and little at all: beyond, memory takes as
-// long as what it saves, and above 32 MiB each call gets fresh pages.
+// True if the weights of a call take no more memory than query, key, value and out, so that kept
+// weights are linear in the lengths, and at most kMostBytes: more memory takes as long as the
+// computation that it saves, and above 32 MiB each call gets new pages.
 template <class Real>
 bool has_small_weights(const Request<Real>& request) {
   constexpr double kMostBytes = 16 << 20;
@@ -87,9 +88,9 @@ bool has_small_weights(const Request<Real>& request) {
          heads * queries * keys * sizeof(Real) <= kMostBytes;
 }
 
-// Whether a forward pass leaves weights that the way back can use: those of plain kernels, in the
-// panels and tiles of both, before anything happens to them. Of one chunk of keys, which no threads
-// share: whether weights are kept does not depend on how many there are.
+// True if the forward pass has weights that the backward pass can use: those of plain kernels, in
+// panels and tiles that both passes have, with nothing applied to them, and of one chunk of keys,
+// which threads do not share. The answer therefore does not depend on the number of threads.
 template <class Real>
 bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request, bool has_few_rows,
                    Pass pass) {
@@ -100,8 +101,8 @@ bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request,
          has_small_weights(request);
 }
 
-// Whether tiles take it: how many tokens there are does not tell, so that one alone has the bits
-// that it has among others.
+// True if AMX tiles can multiply the request. This depends on its dimensions and not on its
+// lengths, so that a token has the same bits alone as among others.
 template <class Real>
 bool takes_tiles(const Request<Real>& request) {
   constexpr std::int64_t kDims = 32;
@@ -111,8 +112,8 @@ bool takes_tiles(const Request<Real>& request) {
   return fits(request.head_dim()) && fits(request.value_dim());
 }
 
-// Whether products are of bfloat16 in pairs. Weights are not computed so, for they are not rounded
-// when nothing is multiplied by them. Learned vectors read the query as numbers.
+// True if products are of bfloat16 in pairs. Weights alone are not computed so, as they are rounded
+// only when they are multiplied. Learned vectors read the query as numbers.
 template <class Real>
 bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
                  Pass pass) {
@@ -125,7 +126,7 @@ bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Rea
          (!table.in_pairs->multiplies_tiles() || takes_tiles(request));
 }
 
-// What is known of the problem whatever is computed of it.
+// The members of a schedule that do not depend on how the problem is divided.
 template <class Real>
 Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
                         Pass pass) {
@@ -154,15 +155,15 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   return schedule;
 }
 
-// Whether keys that no row sees may be left out of what is multiplied.
+// True if keys that no row sees may be left out of products.
 template <class Real>
 bool may_leave_out_keys(const Schedule<Real>& schedule, const Request<Real>& request) {
   return request.terms.empty() && !schedule.has_dropout && !request.mask.adds() &&
          !schedule.table->multiplies_tiles();
 }
 
-// How far apart the keys stand that a row sees, as the last query sees them in the first tile that
-// it visits: a guess about what pays, not more.
+// The step between the keys that a row sees, taken from the last query and the first tile that it
+// visits. It only affects speed.
 template <class Real>
 std::int64_t step_of_keys(const Request<Real>& request) {
   const BoundMask& mask = request.mask;
@@ -184,11 +185,11 @@ std::int64_t step_of_keys(const Request<Real>& request) {
   return seen.is_empty() ? 1 : steps_of(seen).step;
 }
 
-// AMX multiplies a panel by a tile of keys so fast that loading the panel's query and sums anew for
-// each tile takes a noticeable part of the time: a panel takes several in a row. So it does of
-// tiles that rows see few keys in steps of, until these are as many as a tile has. Not where
-// tiles are copied, for which there is memory for one, nor, of AMX, where functions of a user's
-// run, between which calls can be cancelled.
+// AMX multiplies a panel by a tile of keys so fast that loading the panel's query and sums for each
+// tile takes a noticeable part of the time, so that a panel computes several tiles in a row. Other
+// instruction sets do so for tiles of which rows see few keys in steps, until these are as many as
+// a tile has. Not where tiles are copied, as there is memory for one only; nor, with AMX, where
+// user's functions run, between which calls can be cancelled.
 template <class Real>
 std::int32_t tiles_together(const Schedule<Real>& schedule, const Request<Real>& request,
                             Pass pass) {
@@ -207,7 +208,8 @@ std::int32_t tiles_together(const Schedule<Real>& schedule, const Request<Real>&
       std::clamp<std::int64_t>(std::min(tiles, wanted), 1, kMostTilesTogether));
 }
 
-// What is moved for a row is little only beside its products with the keys of a tile.
+// True if rows may be gathered: moving a row costs little only compared with its products with many
+// keys.
 template <class Real>
 bool gathers_rows(const Schedule<Real>& schedule, const Request<Real>& request, Pass pass) {
   return pass == Pass::kForward && !schedule.has_few_rows && schedule.panels_per_block > 1 &&
@@ -215,14 +217,15 @@ bool gathers_rows(const Schedule<Real>& schedule, const Request<Real>& request, 
          schedule.has_irregular_mask && may_leave_out_keys(schedule, request);
 }
 
-// As many as there are in whole vectors, up to the most.
+// The number of rows in whole vectors, up to the largest panel.
 std::int32_t rows_of_panel(std::int64_t rows, std::int32_t lanes) {
   const std::int64_t vectors =
       std::clamp<std::int64_t>((rows + lanes - 1) / lanes, 1, kernels::kPanelVectors);
   return static_cast<std::int32_t>(vectors) * lanes;
 }
 
-// The most that divide blocks of rows that see alike, if any do.
+// The largest number of rows of a panel, in whole vectors, that divides blocks of rows with similar
+// keys; `most` if none does.
 std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int32_t lanes) {
   for (std::int32_t rows = most; rows > 0; rows -= lanes) {
     if (block_rows % rows == 0) return rows;
@@ -230,11 +233,11 @@ std::int32_t rows_of_blocks(std::int64_t block_rows, std::int32_t most, std::int
   return most;
 }
 
-// The most panels of a forward block.
+// The largest number of panels of a forward block.
 template <class Real>
 std::int64_t most_panels(const Schedule<Real>& schedule, Pass pass) {
   if (pass != Pass::kForward || !schedule.makes_tiles()) return kPanelsPerBlock;
-  // A query and two states.
+  // A panel has a query and two states.
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) *
                                    (schedule.packed_query_size() + 2 * schedule.out_size());
   return std::clamp<std::int64_t>(
@@ -242,7 +245,7 @@ std::int64_t most_panels(const Schedule<Real>& schedule, Pass pass) {
       kMostPanelsPerBlock);
 }
 
-// The most panels of a block on the way back. More were not measured with tiles of AMX.
+// The largest number of panels of a backward block. Larger ones were not measured with AMX tiles.
 template <class Real>
 std::int64_t most_backward_panels(const Schedule<Real>& schedule) {
   const std::int64_t panel_bytes = static_cast<std::int64_t>(sizeof(Real)) * schedule.panel_rows *
@@ -254,12 +257,12 @@ std::int64_t most_backward_panels(const Schedule<Real>& schedule) {
                                   kMostPanelsPerBackwardBlock);
 }
 
-// Panels of a block, of `panels` that a key head has.
+// The number of panels of a block, of the `panels` of a key head.
 template <class Real>
 std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int64_t panels,
                              std::int64_t all_panels) {
-  // Where several threads take part, forward blocks are small; on the way back a thread has a head
-  // to itself.
+  // With several threads, forward blocks are small. In the backward pass a thread has a head to
+  // itself.
   if (pass == Pass::kBackward) return std::min(panels, most_backward_panels(schedule));
   const std::int64_t most = std::min(panels, most_panels(schedule, pass));
   if (schedule.workers == 1) return most;
@@ -267,11 +270,11 @@ std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int
   return std::clamp<std::int64_t>(fair, 1, most);
 }
 
-// The most rows of a block that has them in two orders.
+// The largest number of rows of a block that has them in two orders.
 constexpr std::int64_t kMostRowsInTwoOrders = 2048;
 
-// The distance of the rows that some tiles take together; 1 where no tile does. In backward no sum
-// may depend on which rows are neighbours.
+// The step between rows that some tiles have in one panel; 1 if no tile does. In the backward pass
+// no sum may depend on which rows are neighbours.
 template <class Real>
 std::int64_t step_of_tiles(const Schedule<Real>& schedule, const Request<Real>& request,
                            Pass pass) {
@@ -286,7 +289,8 @@ std::int64_t step_of_tiles(const Schedule<Real>& schedule, const Request<Real>& 
   return step * request.heads_per_kv_head <= kMostRowsInTwoOrders ? step : 1;
 }
 
-// Makes blocks ones of rows in two orders: of as many rows as panels and threads want of each step.
+// Gives blocks their rows in two orders, with as many rows of each offset as panels and threads
+// need.
 template <class Real>
 void take_two_orders(Schedule<Real>& schedule, const Request<Real>& request, std::int64_t step) {
   const std::int64_t group = request.heads_per_kv_head;
@@ -297,7 +301,7 @@ void take_two_orders(Schedule<Real>& schedule, const Request<Real>& request, std
   const std::int64_t most =
       std::clamp<std::int64_t>(std::min(fair, kMostRowsInTwoOrders) / step, 1, schedule.panel_rows);
   const std::int64_t rows = std::max<std::int64_t>(most / group, 1) * group;
-  // Lanes that stay empty cost what the others do.
+  // Empty lanes cost as much as others.
   if (2 * rows < schedule.table->lanes) return;
   schedule.tile_step = step;
   schedule.rows_per_step = rows;

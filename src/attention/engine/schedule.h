@@ -1,4 +1,4 @@
-// How problems of one shape are divided: decided before a number is looked at.
+// The division of problems of one shape into tasks, decided from shapes, types and options alone.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// The most tiles of keys that are computed together.
+// The largest number of tiles of keys that are computed together.
 inline constexpr std::int32_t kMostTilesTogether =
     static_cast<std::int32_t>(kernels::kChunkKeys / kernels::kTileKeys);
 
-// What a schedule is for.
+// The passes for which schedules are made.
 enum class Pass {
   kForward,
   kBackward,
@@ -26,66 +26,69 @@ struct Schedule {
   const kernels::BasicKernelTable<Real>* table = nullptr;
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
-  std::int64_t kv_len = 0;  // at most
+  std::int64_t kv_len = 0;  // an upper bound
   bool has_irregular_mask = false;
   bool has_dropout = false;
-  bool has_derivatives = false;  // of terms, other than 1
-  // Nothing but the interval of keys that each row sees decides its weights: what several calls may
-  // compute together.
+  bool has_derivatives = false;  // of terms; others than 1
+  // True if the weights of a row depend on its scores and its interval of keys alone, so that
+  // several calls can share its computation.
   bool has_plain_scores = false;
-  bool runs_kernels_alone = false;  // nothing of a user's between the panels of a tile
-  // Of panels that are not of few rows: these copy no tile.
+  bool runs_kernels_alone = false;  // no user's function runs between the panels of a tile
+  // True if the tensors are copied or converted to tiles of Real; decode reads them as they are
+  // stored.
   bool stages_key = false;
   bool stages_value = false;
-  // What is quantised is multiplied as the whole numbers that are stored.
+  // Quantised keys and values are multiplied as the integers stored.
   KvStorage key_storage = KvStorage::kFloat32;
   KvStorage value_storage = KvStorage::kFloat32;
-  bool stages_pairs = false;    // pairs of keys are put together, for kernels that multiply these
+  // rows of keys are put together in pairs, for kernels of pairs of bfloat16
+  bool stages_pairs = false;
   bool converts_query = false;  // the query is of another type than Real
-  bool converts_out = false;    // what is written is
-  // Scores are written in natural units even where no term changes them: for two passes, which must
-  // find the same scores.
+  bool converts_out = false;    // the output is of another type than Real
+  // True if scores are in natural units even where no term changes them: for two passes, which must
+  // compute the same scores.
   bool keeps_scores = false;
 
-  // What the forward pass makes of weights may be kept for the way back, which then does not
-  // compute them again.
+  // True if the weights of the forward pass may be kept, so that the backward pass need not compute
+  // them again.
   bool keeps_weights = false;
 
-  // Tensors are so large that their rows are fetched before they are read and written, by the
-  // products of numbers or pairs with vectors.
+  // True if tensors are so large that their rows are fetched before they are read and written, next
+  // to the products of numbers or pairs with vectors.
   bool fetches_rows = false;
-  // The rows of a key head are a panel of few rows, which reads keys and values as they are stored.
+  // True if the rows of a key head are a decode panel, which reads keys and values as they are
+  // stored.
   bool has_few_rows = false;
-  // Queries that see alike are taken together, even where they are not neighbours, and without
-  // others.
+  // True if queries that the mask says see similar keys are computed together, even where they are
+  // not neighbours, and without other queries.
   bool groups_queries = false;
-  // The rows that see a tile are taken alone where these are few (gathered_rows.h).
+  // True if the rows that see a tile are gathered into a panel when they are few (gathered_rows.h).
   bool gathers_rows = false;
-  // Where that holds of some tiles alone, blocks have their rows in two orders (row_orders.h): this
-  // far apart, and as they follow each other. 1 elsewhere.
+  // The step between queries that see similar keys in some tiles only. If it is more than 1, blocks
+  // have their rows in two orders (row_orders.h): in such steps, and one after the other.
   std::int64_t tile_step = 1;
-  std::int64_t rows_per_step = 0;  // of a block, in the first of these orders
+  std::int64_t rows_per_step = 0;  // the rows of a block for each offset of the first order
   std::int32_t panel_rows = 0;
   std::int32_t panels_per_block = 0;  // in each order
-  // Tiles of keys that a panel computes one after the other, before the next panel does: those that
-  // follow each other, of one chunk or of two.
+  // The number of tiles of keys that a panel computes before the next panel does. They are
+  // neighbours, of one chunk or of two.
   std::int32_t tiles_together = 1;
-  // Where there are fewer blocks than threads, these share the keys of a block: every chunk of keys
-  // gets a state of its own, which are merged in order. 1 where they do not.
+  // The number of chunks into which the keys of a block are divided, if there are fewer blocks than
+  // threads: each chunk has a state of its own, and states are merged in order. Otherwise 1.
   std::int64_t key_chunks = 1;
   int workers = 1;
 
-  // Rows of a panel where a key head has many.
+  // The number of rows of a panel of a key head with many rows.
   std::int64_t full_panel_rows() const {
     return std::int64_t{kernels::kPanelVectors} * table->lanes;
   }
-  // The rows of a panel, filled up to whole vectors.
+  // panel_rows, rounded up to whole vectors.
   std::int64_t whole_vectors() const {
     return (panel_rows + table->lanes - 1) / table->lanes * std::int64_t{table->lanes};
   }
-  // One panel has its rows in one order.
+  // False for a block of one panel, whose rows have one order.
   bool has_two_orders() const { return tile_step > 1 && panels_per_block > 1; }
-  // Of a worker.
+  // The number of panels of a worker.
   std::int64_t num_panels() const {
     return std::int64_t{panels_per_block} * (has_two_orders() ? 2 : 1) + (gathers_rows ? 1 : 0);
   }
@@ -96,16 +99,18 @@ struct Schedule {
   std::int64_t query_step(const Request<Real>& request) const {
     return groups_queries ? request.query_step() : 1;
   }
-  // Blocks of queries that are query_step() apart; the last one of some may have no rows.
+  // The number of blocks for each offset of query_step(). The last block of some offsets may have
+  // no rows.
   std::int64_t blocks_in_steps(const Request<Real>& request) const {
     const std::int64_t rows = request.rows_in_steps(query_step(request));
     return (rows + block_rows() - 1) / block_rows();
   }
-  // Blocks of a key head.
+  // The number of blocks of a key head.
   std::int64_t blocks(const Request<Real>& request) const {
     return query_step(request) * blocks_in_steps(request);
   }
-  // Keys of the longest tile there is, filled up to what is multiplied together.
+  // The number of keys of the longest tile, rounded up to a multiple of the keys that kernels
+  // multiply together.
   std::int64_t tile_keys() const {
     const std::int64_t together = table->keys_together;
     return (std::min<std::int64_t>(kernels::kTileKeys, kv_len) + together - 1) / together *
@@ -115,46 +120,47 @@ struct Schedule {
   bool has_quantised_values() const { return kernels::is_quantised(value_storage); }
   bool copies_key() const { return stages_key && !has_few_rows && !has_quantised_keys(); }
   bool copies_value() const { return stages_value && !has_few_rows && !has_quantised_values(); }
-  // Whether a block makes its tiles before it multiplies them.
+  // True if a block copies or converts its tiles before it multiplies them.
   bool makes_tiles() const { return copies_key() || copies_value() || stages_pairs; }
-  // Whether a panel's query becomes numbers before it is packed.
+  // True if a panel's query is converted to Real before it is packed.
   bool widens_query() const { return converts_query && !stages_pairs; }
-  // Numbers of a panel's query, or pairs.
+  // The size of a panel's packed query, in numbers or pairs.
   std::int64_t packed_query_size() const {
     return panel_rows * (stages_pairs ? (head_dim + 1) / 2 : head_dim);
   }
-  // Whether the numbers that are multiplied are those of the tensors, where these are.
+  // True if the numbers multiplied are those in the tensors themselves.
   bool reads_in_place() const { return !stages_key && !stages_value && !stages_pairs; }
-  // Pairs of the keys of a tile, of what is summed over keys.
+  // The number of pairs of rows of a tile, for sums over keys: ⌈keys / 2⌉ · dim.
   std::int64_t pair_cells() const {
     if (!stages_pairs || has_few_rows) return 0;
     return (tile_keys() + 1) / 2 * std::max(head_dim, value_dim);
   }
-  // Whether the keys that a mask leaves of several tiles may be computed as those of one.
+  // True if the keys that a mask leaves of several tiles may be computed like those of one tile.
   bool joins_tiles() const { return tiles_together > 1 && has_irregular_mask && !stages_pairs; }
-  // Numbers of an output whose rows are those of a panel, as a state has it.
+  // The size of the output in the state of a panel, in numbers.
   std::int64_t out_size() const {
     if (!has_few_rows) return panel_rows * value_dim;
     return panel_rows * ((value_dim + table->lanes - 1) / table->lanes * table->lanes);
   }
 };
 
-// `threads` may be used. The request must be the largest that is computed with it.
+// Makes the schedule for up to `threads` threads. The request must be the largest that is computed
+// with it.
 template <class Real>
 Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
                              const Request<Real>& request, Pass pass, int threads);
 
-// As `schedule`, in panels of whole vectors of rows, however few rows there are.
+// `schedule` with panels of whole vectors of rows, for any number of rows.
 template <class Real>
 Schedule<Real> in_whole_vectors(const Schedule<Real>& schedule);
 
-// The same for one panel of rows whose scores are kept.
+// `schedule` for one panel of rows whose scores are kept, in whole vectors.
 template <class Real>
 Schedule<Real> exact_schedule(const Schedule<Real>& schedule);
 
-// How many queries of a head are taken together where something is added up over queries: whole
-// panels, but for the last. What such parts have summed is added in order, so that threads may
-// share a head and no bit depends on how, for memory for a few sums.
+// The number of queries of a head that are computed together where something is summed over
+// queries: a multiple of panel_rows. The sums of these parts are added in order, so that threads
+// may share a head without a change of any bit, and the memory is that of a few sums.
 std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows);
 
 }}}  // namespace heed::v0::engine

@@ -1,4 +1,4 @@
-// A tile as an irregular mask shows it to the rows of a panel.
+// The keys of a tile that an irregular mask shows to the rows of a panel.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Keys of a tile that stand `step` apart: first, first + step, …
+// Every step-th key of a tile: first, first + step, …
 struct KeySteps {
   std::int32_t first = 0;
   std::int32_t step = 1;
@@ -23,7 +23,7 @@ struct KeySteps {
   friend bool operator==(const KeySteps&, const KeySteps&) = default;
 };
 
-// The fewest keys in steps that are all these, which are some.
+// The largest step, and the fewest keys in it, that contain all of `keys`, which must not be empty.
 inline KeySteps steps_of(const detail::KeyBits& keys) {
   const std::int32_t first = keys.first();
   const std::int32_t last = keys.last();
@@ -35,8 +35,8 @@ inline KeySteps steps_of(const detail::KeyBits& keys) {
   return {first, std::max(step, 1), step == 0 ? 1 : (last - first) / step + 1};
 }
 
-// Keys in steps, all these among them, so that two of these are a pair where they are one in the
-// tile, and nowhere else: otherwise the other key of a pair is none of these.
+// Keys in steps that contain `keys`, such that two of `keys` are multiplied as a pair exactly if
+// they are a pair in the tile; any other key is paired with one that is not among `keys`.
 inline KeySteps in_pairs_of_tile(const KeySteps& keys) {
   const std::int32_t last = keys.first + (keys.count - 1) * keys.step;
   if (keys.step % 2 == 0) return {keys.first, keys.step / 2, 2 * keys.count - 1};
@@ -44,11 +44,11 @@ inline KeySteps in_pairs_of_tile(const KeySteps& keys) {
   return {first, 1, last - first + 1};
 }
 
-// What becomes of keys that no row sees.
+// The treatment of keys that no row sees.
 enum class Unseen { kLeftOut, kKept };
 
-// Which keys of a tile the rows of a panel see, and what follows from that. Nothing is worked out
-// again for a tile that is seen like the one before it, as most are by a mask in steps.
+// The keys of a tile that the rows of a panel see. A tile that is seen like the one before it, as
+// most are by a mask in steps, is not analysed again.
 template <class Real>
 class SeenKeys {
  public:
@@ -58,7 +58,7 @@ class SeenKeys {
     std::int32_t end = 0;
   };
 
-  // Of a tile that the rows visit, and of which the mask may hide keys.
+  // Analyses a tile that the rows visit and in which the mask may hide keys.
   void find(const kernels::BasicTile<Real>& tile, const PanelRows<Real>& rows, bool leaves_out) {
     detail::RowBits seen;
     rows.see(tile, seen);
@@ -80,9 +80,9 @@ class SeenKeys {
     if (leaves_out) find_ranges(rows);
   }
 
-  // How many of these tiles, of which find() knows the first, show every row the same keys in steps
-  // that go on from tile to tile, so that they are as good as one: at most as many as have a tile's
-  // keys together, of one chunk.
+  // The number of these tiles that can be computed as one: find() was called for the first, and
+  // each shows every row the same keys, in steps that continue from tile to tile. Together they
+  // have at most the keys of one tile and are of one chunk.
   std::int32_t tiles_alike(std::span<const kernels::BasicTile<Real>> tiles,
                            const PanelRows<Real>& rows) const {
     if (is_empty_ || hides_ || steps_.step * steps_.count != kernels::kTileKeys) return 1;
@@ -102,15 +102,15 @@ class SeenKeys {
     return count;
   }
 
-  // Whether no row sees a key.
+  // True if no row sees a key.
   bool is_empty() const { return is_empty_; }
   const KeySteps& steps() const { return steps_; }
-  // Whether some row does not see some key of those that are left.
+  // True if some row does not see some of the remaining keys.
   bool hides() const { return hides_; }
-  // Bit r of the i-th number: row r sees the i-th key that is left. Only where hides().
+  // Bit r of number i is set if row r sees the i-th remaining key. Only where hides().
   const std::uint64_t* rows_of_keys() const { return rows_of_keys_.data(); }
-  // What some row of each vector may see of the keys that are left, and what some row of every
-  // vector may. Only where keys are left out.
+  // The remaining keys that some row of a vector may see, and those that every vector has a row
+  // for. Only where keys are left out.
   const Range& range_of_vector(std::size_t vector) const { return range_of_vector_[vector]; }
   const Range& range_of_all() const { return range_of_all_; }
 
@@ -124,7 +124,7 @@ class SeenKeys {
            std::equal(seen.begin(), seen.begin() + num_rows_, seen_.begin());
   }
 
-  // Turns what each row sees into the rows that see each of the keys that are left.
+  // Computes the rows that see each remaining key from the keys that each row sees.
   void find_rows_of_keys() {
     for (int half = 0; half < 2; ++half) {
       std::uint64_t* const bits = rows_of_keys_.data() + std::ptrdiff_t{64} * half;
@@ -138,8 +138,8 @@ class SeenKeys {
     }
   }
 
-  // Exchanges bit j of word i and bit i of word j, of 64 words: quarters of a square at first, then
-  // quarters of these.
+  // Exchanges bit j of word i and bit i of word j of 64 words, first in quarters of the square,
+  // then in quarters of these.
   static void transpose(std::uint64_t* words) {
     std::uint64_t low_half = 0xFFFFFFFF;
     for (int size = 32; size > 0; size /= 2, low_half ^= low_half << size) {
@@ -170,7 +170,7 @@ class SeenKeys {
     }
   }
 
-  // What these answers are to.
+  // The arguments of the last analysis.
   detail::RowBits seen_;
   std::int32_t num_rows_ = -1;
   std::int32_t num_keys_ = 0;
@@ -184,8 +184,8 @@ class SeenKeys {
   Range range_of_all_;
 };
 
-// How many of these tiles a panel, which visits the first, computes as one. Not by pairs, which are
-// put together for one tile.
+// The number of these tiles that a panel, which visits the first, computes as one. Not with pairs,
+// which are put together for one tile.
 template <class Real>
 std::int32_t tiles_alike(std::span<const kernels::BasicTile<Real>> tiles,
                          const PanelRows<Real>& rows, SeenKeys<Real>& keys) {
@@ -197,12 +197,13 @@ std::int32_t tiles_alike(std::span<const kernels::BasicTile<Real>> tiles,
   return keys.tiles_alike(tiles, rows);
 }
 
-// Keys are left out where those that stay stand in steps. What kernels sum over the rest has the
-// bits of the whole tile, where what is missing weighs 0.
+// A tile from which keys that no row sees are left out, where the remaining keys are in steps. The
+// sums of kernels over these have the same bits as over the whole tile, in which the others have
+// weight 0.
 template <class Real>
 class SeenTile {
  public:
-  // Of a tile that the rows visit. `keys` is what was known of the last one, if there was one.
+  // The rows must visit the tile. `keys` has the analysis of the last tile, if there was one.
   SeenTile(const kernels::BasicTile<Real>& whole, const PanelRows<Real>& rows, SeenKeys<Real>& keys,
            Unseen unseen = Unseen::kLeftOut)
       : tile_(whole), panel_(rows.panel()) {
@@ -226,23 +227,23 @@ class SeenTile {
   SeenTile(const SeenTile&) = delete;
   SeenTile& operator=(const SeenTile&) = delete;
 
-  // Becomes the keys that are left of so many tiles: see SeenKeys::tiles_alike().
+  // Makes this tile the remaining keys of `count` tiles: see SeenKeys::tiles_alike().
   void take_tiles(std::int32_t count) {
     tile_.num_keys *= count;
     panel_.any_end = panel_.all_end = tile_.first_key + tile_.num_keys;
   }
 
-  // Whether pairs of neighbouring keys are others than those of the whole tile.
+  // True if its pairs of neighbouring keys are not those of the whole tile.
   bool has_other_pairs() const { return steps_.step != 1 || steps_.first % 2 != 0; }
-  // The keys that are left, and the rows' ranges counted in these.
+  // The remaining keys, and the panel with the ranges of rows counted in these.
   kernels::BasicTile<Real>& tile() { return tile_; }
   const kernels::BasicTile<Real>& tile() const { return tile_; }
   const kernels::BasicPanel<Real>& panel() const { return panel_; }
   const KeySteps& steps() const { return steps_; }
-  // Whether no row sees a key.
+  // True if no row sees a key.
   bool is_empty() const { return keys_ != nullptr && keys_->is_empty(); }
 
-  // Makes scores of hidden keys −infinity.
+  // Sets the scores of hidden keys to −infinity.
   void hide(const kernels::BasicKernelTable<Real>& table,
             kernels::BasicScoreTile<Real> scores) const {
     if (keys_ == nullptr || !keys_->hides()) return;
@@ -252,7 +253,7 @@ class SeenTile {
   }
 
  private:
-  // Every row may see what any row of its vector sees; hide() does the rest.
+  // Gives every row the range of its vector; hide() hides the rest.
   void put_ranges(const PanelRows<Real>& rows) {
     const std::int32_t first_key = tile_.first_key;
     panel_.any_begin = first_key;

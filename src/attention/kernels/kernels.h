@@ -1,10 +1,11 @@
-// What a panel kernel works on, and the tables of kernels each instruction set exports: one for
-// float and one for double, with half as many lanes.
+// The arguments of the kernels for panels, and the table of kernels of an instruction set: one for
+// float, and one for double with half as many lanes.
 //
-// A panel is a set of rows, one a vector lane: a row is a query of one head of a key head's group.
-// Panel arrays are [index][width], so that a vector holds the same index of several rows. Rows that
-// are too few to fill vectors are a panel of few rows, in other lanes; only attend_rows, is_finite,
-// merge, pack and unpack know it. docs/kernels.md explains the arithmetic and its order.
+// A panel is a set of rows, one for each lane of its vectors; a row is a query of one of the heads
+// that share a key head. Arrays of a panel are [index][width], so that a vector holds the same
+// index of several rows. Rows that are too few to fill vectors are a *decode panel*, which has
+// another layout; only attend_rows, is_finite, merge, pack and unpack_rows take it. docs/kernels.md
+// explains the arithmetic and its order.
 #pragma once
 
 #include <array>
@@ -23,59 +24,59 @@
 
 namespace heed { inline namespace v0 { namespace kernels {
 
-// Keys are taken in tiles of this many, whose boundaries are absolute key indices: a part of the
-// canonical order of reduction.
+// The number of keys of a tile. Tiles begin at multiples of it in the sequence, which is part of
+// the order of summation.
 inline constexpr std::int32_t kTileKeys = 128;
 
-// Keys after which a row's state is merged into its total and started anew, so that long sequences
-// can be divided: a part of the canonical order of reduction, too.
+// The number of keys after which the state of a row is merged into its total and started anew, so
+// that the work on long sequences can be divided. It is part of the order of summation.
 inline constexpr std::int64_t kChunkKeys = 1024;
 
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
 
-// In units of log 2: an offset below leaves what is measured from it fewer than six bits behind the
-// point, and weights that are off by more than 1 %. A row does not begin with such scores, to
-// floats what a mask of −1e9 leaves, but with the first that is larger. −2¹⁸ for float, −2⁴⁷ for
-// double.
+// The lowest score, in units of log 2, with which a row begins: −2¹⁸ for float, −2⁴⁷ for double.
+// Relative to a lower offset m, a score would have fewer than six fractional bits and its weight an
+// error of more than 1 %. Rows skip such scores, as a mask of −1e9 makes them, and begin with the
+// first larger one.
 template <class Real>
 inline constexpr Real kLowestStartOf =
     -static_cast<Real>(std::int64_t{1} << (std::numeric_limits<Real>::digits - 6));
 inline constexpr float kLowestStart = kLowestStartOf<float>;
 
-// The threshold of a row that has seen finite scores, but none it could begin with.
+// The threshold of a row that has seen finite scores, but none with which it begins.
 template <class Real>
 inline constexpr Real kBeyondRangeOf = -std::numeric_limits<Real>::max();
 inline constexpr float kBeyondRange = kBeyondRangeOf<float>;
 
-// Scores between the two products, [keys][width].
+// The scores between the two products, [keys][width].
 using detail::BasicScoreTile;
 using detail::ScoreTile;
 
-// A tensor of something about every score, as seen by a tile of them: what belongs to row r and key
-// j of the tile is at data[r] + j · key_stride.
+// The elements of a tensor that broadcasts to the scores, for a tile of scores: that of row r and
+// key j of the tile is at data[r] + j · key_stride.
 template <class T>
 struct ScoreRows {
   const T* const* data = nullptr;  // [width]
   std::int64_t key_stride = 0;
 };
 
-// What a byte that stands for a bool says: somebody else may have written any number, and a bool
-// that is neither 0 nor 1 cannot be read as one.
+// The value of a bool of the caller, read as a byte: reading a bool whose byte is neither 0 nor 1
+// is undefined.
 inline bool is_set(const bool& element) {
   return *reinterpret_cast<const unsigned char*>(&element) != 0;
 }
 
-// Which keys of a tile the irregular parts of a mask let through.
+// The part of a tile that the irregular parts of a mask show.
 enum class Visibility { kNone, kMixed, kAll };
 
 struct StoredTile;    // in stored_tile.h
 struct IntegerTable;  // in integers.h
 
-// Rows of memory that will be wanted soon, of at most so many bytes each: they are fetched into the
-// second-level cache beside the products.
+// Rows of memory, of at most `bytes` bytes each, that are read soon: kernels fetch them into the
+// second-level cache between products.
 struct FetchedRows {
-  static constexpr std::int32_t kLine = 64;  // bytes that are fetched at a time
+  static constexpr std::int32_t kLine = 64;  // the number of bytes fetched at a time
   const std::byte* const* rows = nullptr;
   std::int32_t count = 0;
   std::int32_t bytes = 0;
@@ -88,92 +89,96 @@ struct BasicTile {
   std::int64_t key_stride = 0;
   const Real* value = nullptr;
   std::int64_t value_stride = 0;
-  std::int32_t first_key = 0;  // where row 0 stands in the sequence
+  std::int32_t first_key = 0;  // the position of row 0 in the sequence
   std::int32_t num_keys = 0;
-  // Of bfloat16 in pairs, rows above are of pairs of neighbours, the last one filled up with 0, and
-  // these are the pairs of rows 2i and 2i + 1 of what is summed over keys, values on the way
-  // forward and keys on the way back: a pair for each of their numbers.
+  // With products of bfloat16 in pairs, the rows above consist of pairs of neighbouring numbers,
+  // the last one padded with 0. `pairs` are then the pairs of rows 2i and 2i + 1 of the tensor that
+  // is summed over keys, number by number: of values in the forward pass, of keys in the backward
+  // pass.
   const Real* pairs = nullptr;
   std::int64_t pair_stride = 0;
-  // The same tile as a cache stores it, where a side is quantised: that side is read here. Null
-  // elsewhere.
+  // The same tile as a cache stores it, if keys or values are quantised: these are then read from
+  // here. Otherwise null.
   const StoredTile* stored = nullptr;
   FetchedRows fetched = {};
 };
 
-// Which weights of a panel fall: core/philox.h says how that is decided.
+// The weights of a panel that dropout drops; core/philox.h has the random numbers.
 template <class Real>
 struct BasicDropoutRows {
   std::array<std::array<std::uint64_t, 2>, 10> round_keys{};
   std::uint32_t threshold = 0;  // of 2¹⁶
   Real kept_factor = 1;
   std::uint32_t batch = 0;
-  const std::int32_t* heads = nullptr;  // [width], of each row
+  const std::int32_t* heads = nullptr;  // [width], the head of each row
   const std::int32_t* q_idx = nullptr;  // [width], positions
 };
 
-// What stands for the vectors of a panel of few rows: its query is [head_dim][num_rows], and the
-// output of its state [num_rows][value_dim, filled up to whole vectors]. What else there is for
-// each row is [num_rows], and of a state filled up to whole vectors.
+// The value of `vectors` for a decode panel. Its query is [head_dim][num_rows], and the output of
+// its state [num_rows][value_dim, rounded up to whole vectors]. Its other arrays are [num_rows],
+// and those of its state are rounded up to whole vectors.
 inline constexpr std::int32_t kFewRows = 0;
 
-// The most of them that read tensors. Pages of a cache are read by more.
+// The largest number of rows of a decode panel that reads tensors. Panels that read the pages of a
+// cache may have more.
 inline constexpr std::int32_t kMostFewRows = 12;
 
-// The rows of a panel: their queries and the keys they see.
+// The rows of a panel: their queries, and the keys that they see.
 template <class Real>
 struct BasicPanel {
   std::int32_t vectors = kFewRows;  // 1, 2 or 3: width / lanes of a vector; or kFewRows
-  std::int32_t num_rows = 0;        // of these, where it matters: of few rows, or quantised keys
+  std::int32_t num_rows = 0;  // the number of rows, where it is used: decode, or quantised keys
   std::int32_t head_dim = 0;
   std::int32_t value_dim = 0;
   const Real* query = nullptr;  // [head_dim][width]; in pairs [⌈head_dim / 2⌉][width]
-  Real scale = 1;               // of query · key, where the query is in pairs
-  // What multiplies quantised keys and values, in float alone, and the query as it does so:
-  // QueryDigits, null where keys are not quantised.
+  Real scale = 1;               // of query · key, if the query is in pairs
+  // The kernels for quantised keys and values, in float only, and the query in the form that they
+  // read, QueryDigits; null if keys are not quantised.
   const IntegerTable* integers = nullptr;
   std::byte* digits = nullptr;
-  // Row r sees no key outside begin[r] ≤ k < end[r]; a row that does not exist has an empty range.
+  // Row r sees no key outside begin[r] ≤ k < end[r]; the range of a row that does not exist is
+  // empty.
   const std::int32_t* begin = nullptr;
   const std::int32_t* end = nullptr;
-  // The union and the intersection of these ranges over the rows that exist.
+  // The union and the intersection of the ranges of the rows that exist.
   std::int32_t any_begin = 0, any_end = 0;
   std::int32_t all_begin = 0, all_end = 0;
-  // The union over the rows of each vector.
+  // The union of the ranges of the rows of each vector.
   std::int32_t vector_begin[kPanelVectors] = {};
   std::int32_t vector_end[kPanelVectors] = {};
 
   bool has_few_rows() const { return vectors == kFewRows; }
 };
 
-// How a panel is computed.
+// The options of the computation of a panel.
 template <class Real>
 struct BasicPanelOptions {
-  // Values are multiplied only by weights of keys that are seen: slower, and needed only where a
-  // hidden value is not finite.
+  // True if values are multiplied only by the weights of keys that are seen. This is slower, and
+  // needed only if a hidden value is not finite.
   bool guarded = false;
-  // Known to a panel of few rows alone: how keys and values that lie behind each other are read.
+  // For decode only: the way of reading consecutive keys and values in memory.
   Stretches stretches = Stretches::kGroupsInTurn;
-  // Null where every weight is kept.
+  // Null if no weight is dropped.
   const BasicDropoutRows<Real>* dropout = nullptr;
-  // Known to a panel of few rows alone, which takes the place of score(), add_mask() and absorb()
-  // then: the query is multiplied by scale, and this is added to the scores of the tile,
-  // [key][rows, filled up to whole vectors], unless it is null; tiles are given one by one then.
+  // For decode only, instead of score(), add_mask() and absorb(): the query is multiplied by scale,
+  // and unless `mask` is null it is added to the scores of the tile, [key][rows, rounded up to
+  // whole vectors]. Tiles are then given one at a time.
   bool has_mask = false;
   const Real* mask = nullptr;
 };
 
-// The softmax of a panel's rows over some keys, with scores s in units of log 2:
-// sum = Σ 2^(s − m) and out = Σ 2^(s − m) · value. A state over no key has a threshold of
-// −infinity, one over no score that counts kBeyondRange, and both 0 elsewhere.
+// The softmax of a panel's rows over some keys, with scores s in units of log 2: sum = Σ 2^(s − m)
+// and out = Σ 2^(s − m) · value. The threshold is −infinity for a row without keys, and
+// kBeyondRange for one without a score with which it could begin; its other numbers are 0 in both
+// cases.
 template <class Real>
 struct BasicPanelState {
   Real* minus_m = nullptr;    // [width]
-  Real* threshold = nullptr;  // [width]: m moves when an exponent s − m exceeds it
+  Real* threshold = nullptr;  // [width]: m is moved when an exponent s − m exceeds it
   Real* sum = nullptr;        // [width]
   Real* out = nullptr;        // [value_dim][width]
-  // The last tile moved some m that was set before: expect the next one to do so too. A guess about
-  // speed only.
+  // True if the last tile moved an m that was set before. The next tile is then expected to do so
+  // too, which affects speed only.
   bool moving = false;
 };
 
@@ -181,38 +186,38 @@ struct BasicPanelState {
 template <class Real>
 struct BasicWeightTile {
   std::int32_t vectors = 0;
-  std::int32_t first_key = 0;  // where key 0 of the tile stands in the sequence
-  // The keys that some row sees, counted from first_key; only these have weights.
+  std::int32_t first_key = 0;  // the position of key 0 of the tile in the sequence
+  // The range of keys that some row sees, counted from first_key; only these have weights.
   std::int32_t begin = 0, end = 0;
   Real* weights = nullptr;       // 0 where the row does not see the key
-  Real* log2_weights = nullptr;  // −infinity there
+  Real* log2_weights = nullptr;  // −infinity where the row does not see the key
 };
 
-// The denominators of a panel's rows over the keys so far: Σ exp(score − largest). A row that has
-// seen nothing has −infinity and 0.
+// The denominators of a panel's rows over the keys so far, Σ exp(score − largest). A row that has
+// seen no key has largest = −infinity and sum = 0.
 template <class Real>
 struct BasicPanelSums {
   Real* largest = nullptr;  // [width]
   Real* sum = nullptr;      // [width]
 };
 
-// The logarithms of the denominators of a panel's rows, in two parts: a number close to it, and
-// what it lacks, in units of log 2. −infinity for a row that sees nothing.
+// The logarithms of the denominators of a panel's rows in units of log 2, as a number and its
+// rounding error. −infinity for a row that sees no key.
 template <class Real>
 struct BasicPanelLogSums {
   const Real* high = nullptr;       // [width]
   const Real* minus_low = nullptr;  // [width], negated
 };
 
-// The largest weights of each row so far, in falling order, and where they are.
+// The largest weights of each row so far, in falling order, and their keys.
 template <class Real>
 struct BasicPanelLargest {
   std::int32_t count = 0;
-  Real* weights = nullptr;       // [count][width]: 0 where there is none yet
-  std::int32_t* keys = nullptr;  // [count][width]: −1 there
+  Real* weights = nullptr;       // [count][width]; 0 in places not used yet
+  std::int32_t* keys = nullptr;  // [count][width]; −1 in places not used yet
 };
 
-// A matrix of any strides.
+// A matrix with any strides.
 template <class Real>
 struct BasicMatrix {
   const Real* data = nullptr;
@@ -240,115 +245,117 @@ struct BasicKernelTable {
   using PanelLargest = BasicPanelLargest<Real>;
 
   const char* name;
-  const char* vectors;  // what vectors are compiled for: the name without what only pairs take
+  const char* vectors;  // the instruction set of the vectors: the name without the one for pairs
   std::int32_t lanes;
-  // For the loops that call a user's function: they are compiled elsewhere.
+  // The instruction set for loops that call a user's function, which are compiled elsewhere.
   detail::TileTarget tile_target;
   // The kernels of the backward pass: backward.h.
   const BasicBackwardTable<Real>* backward;
-  // Those of quantised keys and values: integers.h. In float alone.
+  // The kernels for quantised keys and values: integers.h. In float only.
   const IntegerTable* integers;
-  // Those of linear attention: recurrence.h. In float alone.
+  // The kernels of linear attention: recurrence.h. In float only.
   const RecurrenceTable* recurrence;
   // The same kernels for double; null in their own table.
   const BasicKernelTable<double>* in_double;
-  // The same with products of bfloat16 in pairs, if the processor has them, and in that table the
-  // way back; null otherwise.
+  // The kernels with products of bfloat16 in pairs, or null if the processor has none. In that
+  // table `in_numbers` is this table; otherwise it is null.
   const BasicKernelTable<Real>* in_pairs;
   const BasicKernelTable<Real>* in_numbers;
-  // Keys whose products are added to each other before they are added to a sum, so that its bits
-  // tell where they stood: 1 where none are, 2 for some pairs, more for tiles.
+  // The number of keys whose products are added to each other before they are added to a sum, so
+  // that bits depend on the positions of keys: 1 if there is no such sum, 2 for some pairs, more
+  // for AMX tiles.
   std::int32_t keys_together;
 
   bool multiplies_pairs() const { return in_numbers != nullptr; }
   bool multiplies_tiles() const { return keys_together > 2; }
 
-  // What kernels need is set up when one begins and given up when it ends; between these two, which
-  // are of the calling thread, once for all. Null where nothing is.
+  // Sets up and releases the state that kernels need. Each kernel does so by itself, unless the
+  // calling thread has called begin() and not yet end(). Null if there is no such state.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
 
-  // Adds one tile of keys to the state. The query is multiplied by scale · log2 e.
+  // Adds one tile of keys to the state. The query must be multiplied by scale · log2 e.
   void (*attend)(const Tile& tile, const Panel& panel, const PanelOptions& options,
                  PanelState& state, Real* weights);
 
-  // The same for a panel of few rows without dropout, of several tiles of a chunk, whose keys and
-  // values are read as they are stored; in the table for double KvStorage::kFloat32 stands for
-  // doubles, and there is no other. `next` is the tile that will follow, whose keys are fetched
-  // meanwhile, or null. `weights` is [num_rows][kTileKeys].
+  // Adds several tiles of a chunk to the state of a decode panel without dropout; keys and values
+  // are read as they are stored. In the table for double, KvStorage::kFloat32 stands for doubles
+  // and is the only storage. `next` is the tile that follows, whose keys are fetched in the
+  // meantime, or null. `weights` is [num_rows][kTileKeys].
   void (*attend_rows)(std::span<const StoredTile> tiles, const StoredTile* next, const Panel& panel,
                       const PanelOptions& options, PanelState& state, Real* weights);
 
-  // attend() in two halves, for scores that somebody modifies in between. Here the query is
-  // multiplied by scale alone. After score(), scores[j][r] holds query · key, or anything where row
-  // r does not see key j; before absorb() it must be −infinity where an irregular mask hides it.
+  // The two halves of attend(), for scores that are modified in between. The query must be
+  // multiplied by scale alone. score() sets scores[j][r] to query · key, or to any number if row r
+  // does not see key j; before absorb(), scores that an irregular mask hides must be −infinity.
   void (*score)(const Tile& tile, const Panel& panel, Real* scores);
   void (*absorb)(const Tile& tile, const Panel& panel, const PanelOptions& options,
                  PanelState& state, Real* scores);
 
-  // Between the two, for the keys of the tile that are asked about:
+  // Between the two, for the keys of the tile from its `begin` to its `end`:
   // score = softcap · tanh(score / softcap)
   void (*cap)(const ScoreTile& tile, Real softcap);
   // score −= slopes[r] · |position of row r − key|
   void (*add_alibi)(const ScoreTile& tile, const Real* slopes);
   // score += element
   void (*add_rows)(const ScoreTile& tile, const ScoreRows<Real>& rows);
-  // score of row r and key j += first[r − j · key_step], of all rows of the tile's width
+  // score of row r and key j += first[r − j · key_step], for all rows of the tile's width
   void (*add_diagonals)(const ScoreTile& tile, const Real* first, std::int32_t key_step);
 
-  // sums[r] += Σ_j numbers[j][r] over the keys of the tile that are asked about
+  // sums[r] += Σ_j numbers[j][r] over the keys from the tile's `begin` to its `end`
   void (*sum_keys)(const ScoreTile& tile, const Real* numbers, Real* sums);
-  // out[i][r] += Σ_s a(i, s) · b[s][r], of `width` columns; where b is 0 nothing is added.
+  // out[i][r] += Σ_s a(i, s) · b[s][r], for `width` columns; nothing is added where b is 0.
   void (*multiply_rows)(const BasicMatrix<Real>& a, const Real* b, std::int32_t width, Real* out);
-  // Weights that absorb() left become 0 where row r does not see key j.
+  // Sets the weights that absorb() computed to 0 where row r does not see key j.
   void (*clear_unseen)(const Tile& tile, const Panel& panel, Real* weights);
 
-  // Scores of key j become −infinity in the rows r whose bit r of seen[j] is 0.
+  // Sets the score of key j and row r to −infinity where bit r of seen[j] is 0.
   void (*hide)(const ScoreTile& tile, const std::uint64_t* seen);
 
-  // An additive mask is a tile of what is added to scores, −infinity for keys that are hidden. This
-  // puts more into it.
+  // Adds rows to an additive mask, which is a tile of numbers to add to scores, −infinity for
+  // hidden keys.
   void (*add_mask_rows)(const ScoreTile& mask, const ScoreRows<float>& rows);
-  // Scores of hidden keys become −infinity whatever they were.
+  // Adds the mask to scores. Scores of hidden keys become −infinity whatever they were.
   void (*add_mask)(const ScoreTile& tile, const Real* mask);
 
-  // Adds a tile of scores, as score() leaves them, to the denominators. Those of keys that a row
-  // does not see become −infinity.
+  // Adds a tile of scores computed by score() to the denominators, and sets those of keys that a
+  // row does not see to −infinity.
   void (*add_to_sums)(const Tile& tile, const Panel& panel, Real* scores, const PanelSums& sums);
 
-  // Turns the scores that out.log2_weights holds into weights, at most 1, below 2⁻¹⁰⁰ exactly 0,
-  // and their logarithms.
+  // Turns the scores in out.log2_weights into weights, which are at most 1, and exactly 0 if below
+  // 2⁻¹⁰⁰, and their logarithms.
   void (*weigh)(const Tile& tile, const Panel& panel, const PanelLogSums& sums,
                 const WeightTile& out);
 
   // sums[r] += Σ weight · log2 weight over the tile.
   void (*add_entropy)(const WeightTile& tile, Real* sums);
 
-  // Puts the tile's weights among the largest. Of equals the first stays before the others; NaN is
-  // never one.
+  // Merges the weights of the tile into the largest. Equal weights stay in the order of keys; NaN
+  // is never among the largest.
   void (*keep_largest)(const WeightTile& tile, const PanelLargest& largest);
 
   // mass[j] += Σ_r weights[j][r] over the rows first ≤ r < last.
   void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, Real* mass);
 
-  // counts[r] += how many scores of the tile are not −infinity.
+  // counts[r] += the number of scores of the tile that are not −infinity.
   void (*count_seen)(const ScoreTile& tile, Real* counts);
 
-  // sums[r] += Σ a · b over the keys that both tiles have; they are of the same keys and as wide.
+  // sums[r] += Σ a · b over the keys of both tiles, which have the same keys and width.
   void (*add_products)(const WeightTile& a, const WeightTile& b, Real* sums);
 
-  // query[d][r] = factor · rows[r][d]; the columns of rows that do not exist (null) become 0.
+  // query[d][r] = factor · rows[r][d]; 0 for rows that do not exist (null).
   void (*pack)(const Real* const* rows, std::int32_t width, std::int32_t head_dim, Real factor,
                Real* query);
 
-  // Where bfloat16 are multiplied in pairs; null elsewhere. query[i][r] = the numbers 2i and 2i + 1
-  // of rows[r], of head_dim bfloat16; 0 where there are none, or no row (null).
+  // For products of bfloat16 in pairs; null otherwise. query[i][r] = the numbers 2i and 2i + 1 of
+  // rows[r], which has head_dim bfloat16; 0 beyond its end, and for rows that do not exist (null).
   void (*pack_pairs)(const Real* const* rows, std::int32_t width, std::int32_t head_dim,
                      Real* query);
-  // Numbers of a panel of whole vectors, [dim][width], which are bfloat16, become the same pairs.
+  // Turns numbers of a panel of whole vectors, [dim][width], which are bfloat16, into such pairs.
   void (*pair_panel)(Real* numbers, std::int32_t dim, std::int32_t width);
-  // pairs[i][d] = the numbers d of rows 2i and 2i + 1, of `count` rows of bfloat16; what lacks is
-  // 0. For tiles pairs[d][i], filled up to whole ones. Returns the stride of the first index.
+  // pairs[i][d] = the numbers d of rows 2i and 2i + 1, for `count` rows of bfloat16; a missing row
+  // is 0. For AMX tiles it is pairs[d][i], padded to whole tiles. Returns the stride of the first
+  // index.
   std::int64_t (*pair_keys)(const Real* rows, std::int64_t stride, std::int32_t count,
                             std::int32_t dim, Real* pairs);
 
@@ -356,29 +363,30 @@ struct BasicKernelTable {
   void (*unpack)(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,
                  Real* const* rows);
 
-  // The same for a panel of few rows, as its state has the output.
+  // The same for a decode panel, in the layout of its state.
   void (*unpack_rows)(const Real* out, std::int32_t num_rows, std::int32_t value_dim,
                       const Real* factors, Real* const* rows);
 
-  // Whether the sum and the output of every row are finite numbers.
+  // True if the sum and the output of every row are finite.
   bool (*is_finite)(const Panel& panel, const PanelState& state);
 
-  // Puts `part`, over later keys, into `total`. A state over no key changes nothing.
+  // Merges `part`, a state over later keys, into `total`. A state without keys changes nothing.
   void (*merge)(const Panel& panel, const PanelState& part, const PanelState& total);
 
-  // numbers[i] = source[i] for count numbers of type Real, or of one of at most 16 bits where that
-  // is float.
+  // numbers[i] = source[i] for `count` numbers of type Real, or, where that is float, of a 16-bit
+  // type.
   void (*widen)(DataType type, const std::byte* source, std::int64_t count, Real* numbers);
 
   // target[i] = numbers[i], rounded to nearest even, for the same types.
   void (*narrow)(DataType type, const Real* numbers, std::int64_t count, std::byte* target);
 
-  // target[i] = what numbers[i] lacks when it was narrowed, narrowed too; 0 where that is not
+  // target[i] = the rounding error of narrow() for numbers[i], rounded too; 0 where it is not
   // finite.
   void (*narrow_rest)(DataType type, const Real* numbers, std::int64_t count, std::byte* target);
 
-  // Does nothing but independent multiply-adds, in `steps` rounds, and returns how many operations
-  // that was: two for each lane. *sink gets a number that depends on every one of them.
+  // Runs `steps` rounds of independent multiply-adds and nothing else, and returns the number of
+  // operations, which is two for each multiply-add and lane. *sink gets a number that depends on
+  // all of them.
   std::int64_t (*fma_burst)(std::int64_t steps, Real* sink);
 };
 
@@ -403,7 +411,7 @@ const BasicKernelTable<Real>& kernels_in(const KernelTable& table) {
   }
 }
 
-// The tables this processor can run, the best first; empty where only the reference can.
+// The tables that this processor can run, the best first; empty if it can run the reference only.
 const std::vector<const KernelTable*>& supported_kernels();
 
 }}}  // namespace heed::v0::kernels
