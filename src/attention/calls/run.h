@@ -13,7 +13,6 @@ namespace heed { inline namespace v0 {
 // The output of the forward pass for the backward pass. Half precision rounds it, and with a
 // rounded output Σ grad_out · out would cost the gradients most of their digits. It is therefore
 // read together with its rounding error, or, where that is not given, computed again.
-// computed again.
 template <class T>
 class OutputOfForward {
  public:

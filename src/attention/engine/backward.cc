@@ -20,7 +20,7 @@ namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
-// Some rows whose weights take two passes.
+// Memory for rows whose weights need two passes.
 template <class Real>
 struct ExactPanelMemory {
   Layout layout;
@@ -52,7 +52,7 @@ struct BackwardWorkerMemory {
         panels(schedule, schedule.num_panels(), layout) {}
 };
 
-// What one thread works with.
+// The memory and the computation of one thread.
 template <class Real>
 class BackwardWorker {
  public:
@@ -88,8 +88,9 @@ class BackwardWorker {
   }
 
  private:
-  // Queries that see alike are taken together where nothing but keys sums over them: a key that is
-  // seen by queries in steps sums over these in their order, whatever comes between.
+  // The step between queries that are computed together. With steps, only the sums over queries of
+  // each key stay in the same order, as the queries that see a key are in steps; terms and sinks
+  // sum over all queries.
   static std::int64_t query_step(const Request<Real>& request) {
     return request.terms.empty() && !request.sinks ? request.query_step() : 1;
   }
@@ -119,7 +120,8 @@ class BackwardWorker {
     panels_in_steps_ = {panels, count};
   }
 
-  // How many tiles a panel takes in a row: one where it may see all of their keys.
+  // The number of tiles that a panel takes in a row. It is 1 in the order of rows, in which a panel
+  // may see all keys of a tile.
   std::int32_t tiles_together(const Schedule<Real>& schedule,
                               std::span<const PanelGradients<Real>> panels) const {
     const bool are_in_order = panels.data() != panels_in_steps_.data();
@@ -130,21 +132,21 @@ class BackwardWorker {
     return !panels_in_steps_.empty() && orders_->suits_steps(keys);
   }
 
-  // What the rows' queries have summed goes on in panels of the other order.
+  // Moves the sums of the rows' queries to the panels of the other order.
   void move_sums(const PanelTask<Real>& task, std::span<PanelGradients<Real>> from,
                  std::span<PanelGradients<Real>> to) {
     start(task, to);
     orders_->move_sums(from, to, to.data() == panels_in_steps_.data());
   }
 
-  // In the order of rows, which is that of the sums of sinks.
+  // In the order of rows, in which the sums of sinks are made.
   void start(const PanelTask<Real>& task, std::span<PanelGradients<Real>> panels) {
     for (PanelGradients<Real>& some : panels) {
       if (!some.is_started()) some.start(task, scratch_);
     }
   }
 
-  // Adds rows that panels could not take.
+  // Adds the gradients of rows that a panel could not compute.
   void compute_exactly(const PanelTask<Real>& task, std::span<const RowIndex> indices) {
     if (indices.empty()) return;
     const Schedule<Real> schedule = exact_schedule(schedule_);
@@ -189,7 +191,7 @@ class BackwardWorker {
     if (taken.data() != panels.data()) move_sums(task, taken, panels);
   }
 
-  // Adds so many tiles that were read.
+  // Adds `count` tiles that have been read.
   void add_read(const PanelTask<Real>& task, const Schedule<Real>& schedule,
                 std::span<PanelGradients<Real>> panels, std::int32_t count) {
     const auto all = std::span(tiles_).first(static_cast<std::size_t>(count));
@@ -215,8 +217,8 @@ class BackwardWorker {
     }
   }
 
-  // What panel p is to fetch while it computes a tile, as on the way forward, but beside one
-  // product alone.
+  // The rows that panel p fetches while it computes a tile: as in the forward pass, but during one
+  // product only.
   kernels::FetchedRows rows_ahead(const PanelTask<Real>& task,
                                   std::span<const PanelGradients<Real>> panels, std::size_t p,
                                   const kernels::BasicTile<Real>& tile) {
@@ -245,15 +247,16 @@ class BackwardWorker {
   Staging<Real> staging_;
   GradientScratch<Real> scratch_;
   KeysTogether<Real> together_;
-  std::vector<PanelGradients<Real>> panels_;  // [num_panels()]: those in order come first
-  // Where a block is taken in two orders: the rows a step apart.
+  // [num_panels()]; those in the order of rows come first
+  std::vector<PanelGradients<Real>> panels_;
+  // For a block with its rows in two orders: the panels of rows in steps.
   std::optional<RowOrders<Real>> orders_;
   std::span<PanelGradients<Real>> panels_in_steps_;
   std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
   RowsAhead ahead_;
 };
 
-// The tasks of all jobs, where they add, and the memory of that.
+// The tasks of all jobs, their sums, and the memory of both.
 template <class Real>
 class BackwardWork {
  public:
@@ -282,7 +285,7 @@ class BackwardWork {
   }
 
  private:
-  // The groups of all jobs are numbered through.
+  // Groups are numbered across all jobs.
   void compute(std::int64_t group, BackwardWorker<Real>& worker) const {
     const auto job = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), group) -
                                               ends_.begin());
@@ -298,7 +301,7 @@ class BackwardWork {
   const Schedule<Real>& schedule_;
   Layout layout_;
   std::vector<BackwardSums<Real>> sums_;
-  std::vector<std::int64_t> ends_;  // the number after each job's last group
+  std::vector<std::int64_t> ends_;  // the number of groups up to the end of each job
   std::int64_t num_groups_ = 0;
   Repeated<BackwardWorkerMemory<Real>> workers_;
 };

@@ -6,14 +6,15 @@ namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
-// Groups that are aimed at, so that several threads find work: more cost memory, and time to add
-// their sums.
+// The number of groups to aim at, so that several threads have work. More would take memory, and
+// time to add their sums.
 constexpr std::int64_t kGroups = 8;
 
-// Rows for which a part's sums pay.
+// The number of rows of a part for which it pays to have sums of its own.
 constexpr std::int64_t kRowsPerPart = 512;
 
-// Of batch entries, or of heads: those that add to the same cells are one group.
+// The number of groups of batch entries, or of heads. Those that add to the same cells are one
+// group.
 std::int64_t groups_of(std::int64_t count, bool shares_cells, std::int64_t stride) {
   return shares_cells && stride == 0 ? std::min<std::int64_t>(count, 1) : count;
 }
@@ -34,7 +35,7 @@ BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, std::int3
   const std::int64_t most = q_len_ * rows.group_size / kRowsPerPart;
   const std::int64_t wanted =
       std::max<std::int64_t>(std::min((kGroups + groups - 1) / groups, most), 1);
-  // Whole panels, but for the last.
+  // A multiple of panel_rows.
   const std::int64_t queries = (q_len_ + wanted - 1) / wanted;
   queries_per_part_ =
       std::max<std::int64_t>((queries + panel_rows - 1) / panel_rows * panel_rows, 1);

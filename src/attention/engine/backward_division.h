@@ -1,4 +1,4 @@
-// How the backward pass of one problem is divided.
+// The division of the backward pass of one problem into tasks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Some queries of all the heads that share a key head.
+// A range of the queries of all heads that share a key head.
 struct BackwardTask {
   std::int64_t batch;
   std::int64_t kv_head;
@@ -15,12 +15,13 @@ struct BackwardTask {
   RowRange queries;
 };
 
-// How the work is divided: by shapes and options alone, so that no sum depends on the threads.
+// The division of the work. It depends on shapes and options alone, so that no sum depends on the
+// number of threads.
 //
-// A task is a part of the queries of one key head of a batch entry that is computed. There are
-// several parts only where there are few key heads; each sums the gradients of its keys for itself,
-// and these sums are added in order. The tasks of a group may add to the same element of the
-// gradient of cells: they are done one after the other.
+// A task is a part of the queries of one key head of a batch entry. There are several parts only
+// where there are few key heads; each has its own sums of the gradients of keys and values, which
+// are added in order. The tasks of a group may add to the same cell of a gradient of cells
+// (score_term.h) and are computed one after the other.
 class BackwardDivision {
  public:
   template <class Real>
@@ -34,11 +35,11 @@ class BackwardDivision {
   std::int64_t num_groups() const { return groups_of_batch_ * groups_of_heads_ * parts_; }
   std::int64_t parts() const { return parts_; }
   std::int64_t queries_per_part() const { return queries_per_part_; }
-  // Key heads in all batch entries that are computed.
+  // The number of key heads in all batch entries of the call.
   std::int64_t num_heads() const { return batch_ * kv_heads_; }
 
-  // Whether the gradient of cells has an element of its own for every query and key. Then tasks add
-  // to it right away; otherwise each has sums of its own, which are no longer than a head.
+  // True if the gradient of cells has an element for each query and key. Tasks then add to the
+  // gradient itself; otherwise each task has sums of its own, no longer than a head.
   bool shares_cells() const { return shares_cells_; }
 
   // Calls visit(task) for the tasks of a group, in their order. The first groups have the last
@@ -55,23 +56,24 @@ class BackwardDivision {
     }
   }
 
-  // `head` counts the key heads of all batch entries that are computed.
+  // `head` is the number of a key head among those of all batch entries of the call.
   BackwardTask task(std::int64_t head, std::int64_t part) const;
   std::int64_t head(const BackwardTask& task) const {
     return (task.batch - first_batch_) * kv_heads_ + task.kv_head;
   }
-  // Tasks of a key head are numbered in the order of their parts.
+  // The number of a task. Tasks of a key head are numbered in the order of their parts.
   std::int64_t index(const BackwardTask& task) const { return head(task) * parts_ + task.part; }
 
  private:
   struct Rows {
     std::int64_t queries;
-    std::int64_t group_size;  // heads that share a key head
+    std::int64_t group_size;  // the number of heads that share a key head
     std::int64_t kv_heads;
-    std::int64_t all_kv_heads;  // those of other parts too: each part is divided as in the whole
+    // including those of other ranks, so that a part is divided like the whole problem
+    std::int64_t all_kv_heads;
   };
 
-  // The strides are those of the gradient of cells; 0 where there is none.
+  // `cells` are the strides of the gradient of cells, 0 if there is none.
   BackwardDivision(const Rows& rows, RowRange batches, std::int32_t panel_rows,
                    const Strides& cells);
 

@@ -35,7 +35,7 @@ void BackwardSums<Real>::add_cells(Layout& layout) {
   cells_ = layout.add<Real>(division_.num_tasks() * cell_heads_ * cell_queries_ * cell_keys_);
 }
 
-// Of the tasks.
+// The largest number of places among the tasks.
 template <class Real>
 std::int64_t BackwardSums<Real>::most_places() const {
   std::int64_t most = 0;
@@ -62,7 +62,7 @@ typename BackwardSums<Real>::KeyRows BackwardSums<Real>::make_rows(const Mutable
   return rows;
 }
 
-// `head` counts the key heads of all batch entries that are computed.
+// `head` is the number of a key head among those of all batch entries of the call.
 template <class Real>
 std::byte* BackwardSums<Real>::gradient_of(const KeyRows& rows, std::int64_t head) const {
   const BackwardTask task = division_.task(head, 0);
@@ -114,7 +114,8 @@ double* BackwardSums<Real>::start_heads(const Piece<double>& sums, std::int64_t 
   return started;
 }
 
-// Terms count queries by their places, which lie apart where others have those between.
+// Terms number queries by their places in the whole problem, between which there may be queries of
+// other ranks.
 template <class Real>
 RowRange BackwardSums<Real>::places_of(const BackwardTask& task) const {
   const RowRange& queries = task.queries;
@@ -190,7 +191,7 @@ void BackwardSums<Real>::write(const KeyRows& rows) const {
   });
 }
 
-// The first part is not added to 0, which would lose the sign of a zero.
+// The first part is not added to 0, which would lose the sign of a negative zero.
 template <class Real>
 void BackwardSums<Real>::write_head(const KeyRows& rows, std::int64_t head) const {
   Real* const total = part_of(rows, head, 0);

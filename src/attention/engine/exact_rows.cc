@@ -8,7 +8,7 @@ namespace heed { inline namespace v0 { namespace engine {
 
 namespace {
 
-// out[r] += Σ weight · dropout · (value + what terms add to it) over the keys of the tile that row
+// out[r] += Σ weight · dropout · (value + what terms add to it), over the keys of the tile that row
 // r sees.
 template <class Real>
 void add_values(const Request<Real>& request, const PanelRows<Real>& rows,

@@ -27,7 +27,7 @@ namespace {
 
 using kernels::kChunkKeys;
 
-// The blocks of all jobs, numbered through.
+// The blocks of all jobs, numbered consecutively.
 template <class Real>
 class Blocks {
  public:
@@ -61,7 +61,7 @@ class Blocks {
     const std::int64_t block = item % (step * in_steps);
     const std::int64_t first_query = block % step;
     const std::int64_t rows = request.rows_in_steps(step, first_query);
-    // The last rows of a causal mask see the most keys: they go first.
+    // Blocks with the last rows come first: under a causal mask these see the most keys.
     const std::int64_t first = (in_steps - 1 - block / step) * schedule_.block_rows();
     return {*job,
             {job->batches.begin + head / heads,
@@ -79,7 +79,8 @@ class Blocks {
 
   std::span<const ForwardCall<Real>> jobs_;
   const Schedule<Real>& schedule_;
-  std::vector<std::int64_t> ends_;  // the number after each job's last block, for several jobs
+  // the number of blocks up to the end of each job, if there are several
+  std::vector<std::int64_t> ends_;
   std::int64_t count_ = 0;
 };
 
@@ -88,7 +89,7 @@ struct WorkerMemory {
   StagingMemory<Real> staging;
   ScoreMemory<Real> scores;
   KeysTogetherMemory<Real> together;
-  // [panel_rows][head_dim or value_dim], where tensors are of another type and become numbers.
+  // [panel_rows][head_dim or value_dim], for the conversion of tensors of another type.
   Piece<Real> rows;
   Piece<RunningSoftmax<Real>> panels;
   Repeated<SoftmaxMemory<Real>> panel_memory;
@@ -105,7 +106,7 @@ struct WorkerMemory {
         panel_memory(schedule, schedule.num_panels(), layout) {}
 };
 
-// What one thread does: one block of panels at a time.
+// The computation of one thread, one block of panels at a time.
 template <class Real>
 class Worker {
  public:
@@ -139,8 +140,8 @@ class Worker {
     finish(item, panels);
   }
 
-  // The same in two steps, for a block of one panel: first each chunk of keys, counted from 0, then
-  // what these left behind, in order.
+  // compute() in two steps, for a block of one panel: compute_chunk() for each chunk of keys,
+  // numbered from 0, then merge_chunks(), which merges their states in order.
   void compute_chunk(const Item& item, std::int64_t chunk, const SavedChunk<Real>& saved) {
     const auto panels = start(item);
     *saved.is_seen = false;
@@ -163,7 +164,7 @@ class Worker {
   }
 
  private:
-  // The keys that are not in the states it begins with.
+  // The keys that the states of the continuation do not have.
   static RowRange own_keys(const Item& item) {
     const RowRange keys = item.job.request->keys();
     return {std::max(item.job.continuation.first_key, keys.begin), keys.end};
@@ -216,7 +217,8 @@ class Worker {
     if (taken.data() != panels.data()) move_sums(taken, panels, {keys.end, keys.end});
   }
 
-  // How many tiles a panel takes in a row: one where it may see all of their keys.
+  // The number of tiles that a panel takes in a row. It is 1 in the order of rows, in which a panel
+  // may see all keys of a tile.
   std::int32_t tiles_together(std::span<const RunningSoftmax<Real>> panels) const {
     const bool are_in_order = panels.data() != panels_in_steps_.data();
     return schedule_.has_two_orders() && are_in_order ? 1 : schedule_.tiles_together;
@@ -226,14 +228,14 @@ class Worker {
     return !panels_in_steps_.empty() && orders_->suits_steps(keys);
   }
 
-  // What rows have summed goes on in panels of the other order, with the next one of these keys.
+  // Moves the sums of rows to the panels of the other order, which continue with the keys `next`.
   void move_sums(std::span<RunningSoftmax<Real>> from, std::span<RunningSoftmax<Real>> to,
                  RowRange next) {
     RunningSoftmax<Real>::begin_moved(from, to, next.begin);
     orders_->move_sums(from, to, to.data() == panels_in_steps_.data());
   }
 
-  // Makes some keys and values tile i of those that are computed together.
+  // Reads keys and values into tile i of those that are computed together.
   void read_tile(const Item& item, RowRange keys, std::int32_t i) {
     auto& tile = tiles_[static_cast<std::size_t>(i)];
     tile = item.job.keys->tile(item.block.batch, item.block.kv_head, keys, staging_);
@@ -247,7 +249,7 @@ class Worker {
               staging_.pairs + i * schedule_.pair_cells());
   }
 
-  // Computes so many tiles.
+  // Computes the first `count` tiles.
   void add_tiles(const Item& item, std::span<RunningSoftmax<Real>> panels, std::int32_t count) {
     const KernelScope<Real> scope(*schedule_.table, schedule_.runs_kernels_alone);
     if (gathered_ && gathered_->add(item.job, panels, tiles_.front(), scratch_, staged_rows_)) {
@@ -269,9 +271,9 @@ class Worker {
     }
   }
 
-  // What panel p is to fetch while it computes a tile, a few lines at a time: its results' memory,
-  // where it is the last tile; the queries of the next panel, where these were not read yet; of the
-  // keys that follow, the next that panels before it were not given.
+  // The rows that panel p fetches while it computes a tile, a few lines at a time: the memory of
+  // its results if it is the last tile; the queries of the next panel if they have not been read;
+  // and of the keys that follow, the next ones that earlier panels have not fetched.
   kernels::FetchedRows rows_ahead(const Item& item, std::span<const RunningSoftmax<Real>> panels,
                                   std::size_t p, const kernels::BasicTile<Real>& tile) {
     const PanelRows<Real>& rows = panels[p].rows();
@@ -282,15 +284,16 @@ class Worker {
     if (p + 1 < panels.size() && !panels[p + 1].rows().is_packed()) {
       ahead_.add_rows(panels[p + 1].rows(), item.job.query, schedule_.head_dim);
     }
-    // Where scores are kept, only what multiplies keys fetches.
+    // If scores are kept, only products with keys fetch.
     const std::int64_t numbers_per_key =
         schedule_.head_dim + (rows.keeps_scores() ? 0 : schedule_.value_dim);
     ahead_.add_following(rows, tile, numbers_per_key, panels.size() - p);
     return ahead_.rows();
   }
 
-  // The same for few rows. The tiles of a chunk are computed together, when the one that follows is
-  // known, which is fetched meanwhile: between them there is nothing to do but read memory.
+  // walk() for decode. The tiles of a chunk are computed together once the tile that follows is
+  // known. That is fetched in the meantime: between the tiles there is nothing to compute, only
+  // memory to read.
   void walk_stored(const Item& item, std::span<RunningSoftmax<Real>> panels, RowRange keys) {
     std::size_t count = 0;
     const auto add = [&](const kernels::StoredTile* next) {
@@ -319,8 +322,8 @@ class Worker {
         panel.leave(item.job.continuation.states);
         continue;
       }
-      // A row that read NaN has it now. If the NaN was hidden, it was multiplied by a weight of 0
-      // and must go.
+      // NaN in a row's keys or values is now in its sums. If the NaN was hidden, it came from a
+      // product with a weight of 0 and must be removed.
       if (!panel.is_finite()) {
         if (asks_for_all_keys(item)) continue;
         panel.restart_guarded();
@@ -337,7 +340,8 @@ class Worker {
     }
   }
 
-  // Rows that have to look at every key again cannot, where a job has only some: it says so.
+  // Rows that need all keys again cannot have them in a job with a part of the keys; the job
+  // reports it.
   static bool asks_for_all_keys(const Item& item) {
     std::atomic<bool>* asks = item.job.continuation.asks_for_all_keys;
     if (asks == nullptr) return false;
@@ -350,13 +354,13 @@ class Worker {
   ScoreScratch<Real> scratch_;
   KeysTogether<Real> together_;
   Real* staged_rows_;
-  RunningSoftmax<Real>* panels_;  // [num_panels()]: those in order come first
-  // Where the block is taken in two orders: the rows a step apart.
+  RunningSoftmax<Real>* panels_;  // [num_panels()]; those in the order of rows come first
+  // For a block with its rows in two orders: the panels of rows in steps.
   std::optional<RowOrders<Real>> orders_;
   std::span<RunningSoftmax<Real>> panels_in_steps_;
   std::optional<GatheredRows<Real>> gathered_;
   std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
-  // Of a chunk of keys, and the one that follows.
+  // The tiles of a chunk, and the one that follows.
   std::array<kernels::StoredTile, kChunkKeys / kernels::kTileKeys + 1> stored_tiles_;
   RowsAhead ahead_;
 };
@@ -365,7 +369,7 @@ template <class Real>
 struct ForwardMemory {
   Layout layout;
   Repeated<WorkerMemory<Real>> workers;
-  Repeated<SavedChunkMemory<Real>> chunks;  // of all blocks, where threads share their keys
+  Repeated<SavedChunkMemory<Real>> chunks;  // for all blocks, if threads share their keys
 
   ForwardMemory(const Schedule<Real>& schedule, std::int64_t blocks)
       : workers(schedule, schedule.workers, layout) {

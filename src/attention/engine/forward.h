@@ -1,4 +1,4 @@
-// Attention by tiles: memory linear in the lengths, hidden tiles never touched.
+// The forward pass by tiles: memory linear in the lengths, hidden tiles never read.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Memory that forward() needs for a request that is computed alone.
+// The memory that forward() needs for a single request.
 template <class Real>
 std::size_t forward_bytes(const Request<Real>& request, const Schedule<Real>& schedule);
 
-// Computes the jobs, all of the shape that was scheduled or smaller in length. `workspace` is empty
-// or has what forward_bytes() says; without one, memory is allocated before anything is written. A
-// row's bits depend on nothing but the row, its options and the instruction set.
+// Computes the jobs, whose shapes are that of the schedule or have smaller lengths. `workspace` is
+// empty or has forward_bytes(); if it is empty, memory is allocated before anything is written. The
+// bits of a row depend only on the row, its options and the instruction set.
 template <class Real>
 void forward(std::span<const ForwardCall<Real>> jobs, const Schedule<Real>& schedule,
              std::span<std::byte> workspace = {});

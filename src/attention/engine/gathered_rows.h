@@ -1,4 +1,4 @@
-// Of a tile that few rows of a block see, these rows alone.
+// Panels of the rows that see a tile, where these are few.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,11 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Where neighbouring queries see other tiles, as those that choose blocks do, most panels have some
-// row that sees a tile, and few rows do. Then these are taken together, with what they have summed,
-// for this tile: what is moved for a row is little beside its products with a tile of keys. To find
-// out which rows do takes time, too: where it was in vain, the next tiles are not asked about.
+// Where neighbouring queries see different tiles, as with masks that select blocks, most panels
+// have some row that sees a given tile, but few such rows. These rows are then gathered, with their
+// states, into panels of their own for this tile: moving a row costs little compared with its
+// products with a tile of keys. As finding these rows takes time too, it is skipped for the next
+// tiles after a tile for which it did not pay.
 template <class Real>
 class GatheredRows {
  public:
@@ -25,12 +26,12 @@ class GatheredRows {
     rows_.reserve(static_cast<std::size_t>(schedule.block_rows()));
   }
 
-  // Adds a tile to the rows of these panels that see some key of it, if these are at most 3 in 4 of
-  // those of the panels that visit it, and see many of its keys; otherwise returns false.
+  // Adds a tile to the rows of these panels that see any of its keys, if they are at most 3 in 4 of
+  // the rows of the panels that visit it and see many of its keys. Otherwise returns false.
   bool add(const ForwardCall<Real>& job, std::span<RunningSoftmax<Real>> panels,
            const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch,
            Real* staged_rows) {
-    // Rows that are computed again with guarded values are one panel.
+    // Rows that are computed again with guarded values form a single panel.
     if (panels.size() == 1) return false;
     if (tiles_to_wait_ > 0) {
       --tiles_to_wait_;
@@ -52,12 +53,12 @@ class GatheredRows {
 
  private:
   static constexpr int kLongestWait = 31;
-  // Of a tile, that a row sees on average: products with fewer are worth no more than what is
-  // moved.
+  // The number of keys of a tile that a row must see on average. Products with fewer keys take no
+  // longer than moving the row.
   static constexpr std::size_t kFewestKeys = 48;
 
-  // Finds the rows that see some key of the tile, how many keys these are, and how many rows the
-  // panels have that visit it.
+  // Finds the rows that see some key of the tile, the number of keys they see, and the number of
+  // rows of the panels that visit it.
   void find_rows(std::span<const RunningSoftmax<Real>> panels,
                  const kernels::BasicTile<Real>& tile) {
     rows_.clear();
@@ -105,7 +106,7 @@ class GatheredRows {
   std::vector<PanelRow> rows_;
   std::size_t num_visiting_ = 0;
   std::size_t num_seen_ = 0;
-  // For how many tiles nothing is asked after the last one in vain, and how many of these are left.
+  // The number of tiles to skip after the last failure, and the number of these that remain.
   int wait_ = 0;
   int tiles_to_wait_ = 0;
 };

@@ -35,7 +35,7 @@ struct HeadMemory {
         squares(layout.add<Real>(schedule.panel_rows)) {}
 };
 
-// What is known of a head's rows.
+// The weights and sums of the rows of one head.
 template <class Real>
 struct Head {
   Head(const Schedule<Real>& schedule, const HeadMemory<Real>& parts, std::byte* memory)
@@ -48,7 +48,7 @@ struct Head {
   const PanelRows<Real>& rows() const { return panel.panel_rows; }
 
   WeightPanel<Real> panel;
-  Real* weights;       // [kTileKeys][width]: of the tile at hand
+  Real* weights;       // [kTileKeys][width], of the current tile
   Real* keys_seen;     // [width]
   Real* entropy_sums;  // [width]: Σ weight · log2 weight
   Real* squares;       // [width]
@@ -74,8 +74,8 @@ struct PatternsMemory {
         heads(schedule, num_heads, layout) {}
 };
 
-// A panel of queries for each head, so that the same lane is the same query in all of them. Passes
-// over the keys twice: first for the denominators, then for the weights.
+// A panel of the same queries for each head, so that a lane is the same query in all of them. Goes
+// over the keys twice: for the denominators, then for the weights.
 template <class Real>
 class HeadPatterns {
  public:
@@ -110,7 +110,7 @@ class HeadPatterns {
   void finish(PatternSums& sums) const;
   void add_cosine(std::size_t i, std::size_t j, PatternSums& sums) const;
 
-  // Of heads i < j.
+  // The products of heads i < j.
   Real* products(std::size_t i, std::size_t j) const {
     return products_ + static_cast<std::int64_t>(j * (j - 1) / 2 + i) * width_;
   }
@@ -125,7 +125,7 @@ class HeadPatterns {
   std::int32_t width_ = 0;
   Staging<Real> staging_;
   Real* staged_query_;  // [panel_rows][head_dim]
-  Real* products_;      // [pairs][panel_rows]: Σ a · b of two heads
+  Real* products_;      // [pairs of heads][panel_rows]: Σ a · b
   WeightScratch<Real> scratch_;
   std::vector<Head<Real>> heads_;
 };
@@ -154,7 +154,7 @@ void HeadPatterns<Real>::start(const Call<Real>& job, std::int64_t batch, RowRan
   std::fill_n(products_, static_cast<std::int64_t>(pairs) * width_, Real{0});
 }
 
-// The first pass.
+// The first pass: the denominators.
 template <class Real>
 void HeadPatterns<Real>::find_denominators(Head<Real>& head, std::int64_t index) {
   walk_tiles(std::span(&head, 1), all_keys(), [&](RowRange keys) {
@@ -170,7 +170,7 @@ void HeadPatterns<Real>::find_denominators(Head<Real>& head, std::int64_t index)
   }
 }
 
-// The second pass, over the tiles that any head visits.
+// The second pass: the weights, over the tiles that any head visits.
 template <class Real>
 void HeadPatterns<Real>::add_weights(PatternSums& sums) {
   walk_tiles(std::span(heads_), all_keys(), [&](RowRange keys) {
@@ -195,7 +195,7 @@ void HeadPatterns<Real>::weigh(Head<Real>& head, std::int64_t index, RowRange ke
   table_.add_products(head.tile, head.tile, head.squares);
 }
 
-// Neighbouring rows that count alike are added together.
+// Adds consecutive rows of the same kind together.
 template <class Real>
 void HeadPatterns<Real>::add_masses(const Head<Real>& head, std::int64_t index,
                                     PatternSums& sums) const {
@@ -218,7 +218,7 @@ void HeadPatterns<Real>::add_masses(const Head<Real>& head, std::int64_t index,
 template <class Real>
 void HeadPatterns<Real>::add_offsets(const Head<Real>& head, std::int64_t index,
                                      PatternSums& sums) const {
-  // The distances of a tile's keys from a panel's queries, counted from the least there may be.
+  // The mass at each distance of a tile's keys from a panel's queries, from the least distance on.
   std::array<Real, kTileKeys + kernels::kMaxPanelWidth> by_distance{};
   const auto num_rows = static_cast<std::int32_t>(head.kinds.size());
   for (std::int32_t r = 0; r < num_rows; ++r) {
@@ -289,7 +289,7 @@ struct DiagnosticsMemory {
             schedule.workers, static_cast<std::int64_t>(worker_layout.bytes())))) {}
 };
 
-// Parts of the queries of all sequences, which threads share.
+// Divides the queries of all sequences into parts, which threads share.
 template <class Real>
 class AllSequences {
  public:
@@ -319,7 +319,7 @@ class AllSequences {
     if (shape_.num_heads > 0) {
       deal_out(shape_.batch * parts_, schedule_.workers, start,
                [&](HeadPatterns<Real>& patterns, std::int64_t i) {
-                 // The last queries of a causal mask see the most keys: they go first.
+                 // The last queries come first: under a causal mask they see the most keys.
                  add_part(patterns, i % shape_.batch, parts_ - 1 - i / shape_.batch);
                });
     }

@@ -1,5 +1,5 @@
-// The weights of some queries in all heads at once, a tile of keys at a time, and what is added up
-// over them.
+// Statistics of heads: sums over the weights of some queries in all heads at once, a tile of keys
+// at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Memory that diagnose() needs beside its result.
+// The memory that diagnose() needs in addition to its result.
 template <class Real>
 std::size_t diagnostics_bytes(const Request<Real>& request, const Schedule<Real>& schedule);
 
-// What the heads do. The schedule is for Pass::kWeights; lengths are checked.
+// Computes the diagnostics of all heads. The schedule is for Pass::kWeights; the lengths must have
+// been checked.
 template <class Real>
 AttentionDiagnostics diagnose(const Call<Real>& job, const Schedule<Real>& schedule,
                               const DiagnosticsOptions& lengths);

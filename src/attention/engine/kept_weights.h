@@ -1,5 +1,5 @@
-// The weights of a forward pass, where they are kept for the way back: one product and all
-// exponentials less to compute there.
+// The weights of a forward pass, kept for the backward pass, which then has one product and all
+// exponentials less to compute.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Where the weights of one panel lie. Number is Real, or const Real where they are only read.
+// The kept weights of one panel. Number is Real, or const Real where they are only read.
 template <class Number>
 class KeptPanel {
  public:
@@ -24,18 +24,18 @@ class KeptPanel {
 
   bool exists() const { return data_ != nullptr; }
 
-  // How wide the panel's rows of weights are; 0 where its weights are not there.
+  // The width of the panel's rows of weights; 0 if no weights have been kept.
   void set_width(std::int32_t width) const { data_[0] = static_cast<Real>(width); }
   bool has_width(std::int32_t width) const { return data_[0] == static_cast<Real>(width); }
 
-  // Of the tile that begins with a key: [keys][width], as attend() leaves them, and what −m of each
-  // row was then.
+  // The weights of the tile that begins with a key, [keys][width], as attend() leaves them; −m of
+  // each row at that time follows them.
   Number* weights(std::int64_t first_key) const {
     return data_ + kHead + first_key / kernels::kTileKeys * (cells_ + rows_);
   }
   Number* minus_m(std::int64_t first_key) const { return weights(first_key) + cells_; }
 
-  // Numbers in front of the tiles: a cache line of them or two.
+  // The numbers before the first tile, which are one or two cache lines.
   static constexpr std::int64_t kHead = 16;
 
  private:
@@ -44,7 +44,7 @@ class KeptPanel {
   std::int64_t rows_ = 0;   // of a panel
 };
 
-// How the panels of a call lie, whose schedule keeps weights: one behind the other, head by head.
+// The layout of the kept weights of a call: panel after panel, head after head.
 template <class Real>
 class KeptLayout {
  public:
@@ -58,7 +58,7 @@ class KeptLayout {
     panel_size_ = KeptPanel<Real>::kHead + checked_multiply(tiles, cells_ + rows_);
   }
 
-  // The panel of `data` that begins with the first row of a block.
+  // The panel in `data` that begins with the first row of a block.
   template <class Number>
   KeptPanel<Number> panel(Number* data, const RowBlock& block) const {
     const std::int64_t row = block.first_query * group_ + block.rows.begin;
@@ -66,7 +66,7 @@ class KeptLayout {
     return {data + (head * panels_ + row / rows_) * panel_size_, cells_, rows_};
   }
 
-  // How many numbers the panels of so many batch entries take.
+  // The size of the panels of `batch` batch entries, in numbers.
   std::int64_t size(std::int64_t batch) const {
     return checked_multiply(checked_multiply(batch, kv_heads_),
                             checked_multiply(panels_, panel_size_));
@@ -81,7 +81,7 @@ class KeptLayout {
   std::int64_t panel_size_;  // in numbers
 };
 
-// How many numbers the weights of a call take: 0 where they are not kept.
+// The size of the kept weights of a call, in numbers; 0 if they are not kept.
 template <class Real>
 std::int64_t kept_size(const Request<Real>& request, const Schedule<Real>& schedule) {
   return schedule.keeps_weights ? KeptLayout<Real>(request, schedule).size(request.shape.batch) : 0;

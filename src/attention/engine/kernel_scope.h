@@ -1,12 +1,12 @@
-// What kernels set up once for several panels.
+// Setup of kernels that several panels share.
 #pragma once
 
 #include "attention/kernels/kernels.h"
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// While it lives, this thread runs nothing but kernels of a table: no function of a user's, which
-// may use the same registers. Not one within another.
+// During its lifetime this thread runs only kernels of one table, and no user's functions, which
+// may use the same registers. Scopes are not nested.
 template <class Real>
 class KernelScope {
  public:

@@ -1,4 +1,4 @@
-// Rows of neighbouring keys side by side, for kernels that multiply bfloat16 in pairs.
+// Pairs of rows of neighbouring keys, for kernels that multiply bfloat16 in pairs.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace heed { inline namespace v0 { namespace engine {
 
 enum class SummedOverKeys {
-  kValues,  // on the way forward
-  kKeys,    // on the way back
+  kValues,  // in the forward pass
+  kKeys,    // in the backward pass
 };
 
-// Puts the pairs of a tile into `pairs`, which is memory for pair_cells().
+// Writes the pairs of a tile to `pairs`, which has room for pair_cells().
 template <class Real>
 void put_pairs(const Schedule<Real>& schedule, SummedOverKeys what, kernels::BasicTile<Real>& tile,
                Real* pairs) {

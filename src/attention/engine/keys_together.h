@@ -1,4 +1,4 @@
-// The keys that a mask leaves of several tiles, computed as those of one.
+// The keys that a mask leaves of several tiles, computed like those of one tile.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,16 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// The rows of keys and values that a mask leaves of some tiles, copied side by side: rows far apart
-// share few places of a cache. Panels that see the same keys share the copies.
+// Copies of the rows of keys and values that a mask leaves of some tiles, side by side, as rows far
+// apart use few cache sets. Panels that see the same keys share the copies.
 template <class Real>
 class KeysTogether {
  public:
-  // Both are memory for a tile, or null where no tiles are computed as one.
+  // Both have room for a tile, or are null where tiles are not joined.
   KeysTogether(Real* key, Real* value) : key_(key), value_(value) {}
 
-  // Makes the copies those of a tile's rows, unless they are, and has the tile read them.
+  // Copies the rows of a tile, unless they have been copied before, and makes the tile point to the
+  // copies.
   void put(kernels::BasicTile<Real>& tile, std::int32_t head_dim, std::int32_t value_dim) {
     if (tile.key != copied_.key || tile.value != copied_.value ||
         tile.key_stride != copied_.key_stride || tile.num_keys > copied_.num_keys) {
@@ -42,7 +43,7 @@ class KeysTogether {
 
   Real* key_;
   Real* value_;
-  kernels::BasicTile<Real> copied_;  // whose rows they are
+  kernels::BasicTile<Real> copied_;  // the tile whose rows are copied
 };
 
 template <class Real>
@@ -59,7 +60,7 @@ struct KeysTogetherMemory {
   KeysTogether<Real> in(std::byte* memory) const { return {key.in(memory), value.in(memory)}; }
 };
 
-// What a tile changes of a state beside its output.
+// The members of a state, apart from its output, that a tile changes.
 template <class Real>
 class OffsetsAndSums {
  public:
@@ -80,7 +81,7 @@ class OffsetsAndSums {
   std::array<Real, kernels::kMaxPanelWidth> sum_;
 };
 
-// So many tiles of keys in steps, after some others, of which `first` is the first.
+// The next `count` tiles of keys in steps after `others` tiles, the first of which is `first`.
 template <class Real>
 kernels::BasicTile<Real> tiles_after(const kernels::BasicTile<Real>& first, std::size_t others,
                                      std::size_t count) {

@@ -10,7 +10,6 @@ namespace heed { inline namespace v0 {
 // Some of the queries, heads and keys of a problem. Masks, terms, sinks and dropout use their
 // places in the whole problem. The tensors have the heads of the part alone, and those of queries
 // only its queries, in order.
-// its queries alone, one behind the other.
 struct ScorePart {
   std::int64_t num_queries = 0;
   // Queries come in ranges of `stretch` queries each, except that the last may be shorter. Range i
