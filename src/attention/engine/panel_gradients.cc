@@ -104,7 +104,7 @@ void PanelGradients<Real>::find_lost_rows(const PanelTask<Real>& task) {
   }
 }
 
-// What is known of the rows before a key is seen.
+// Reads everything about the rows that does not depend on keys.
 template <class Real>
 void PanelGradients<Real>::start_rows(const BackwardCall<Real>& job,
                                       const GradientScratch<Real>& scratch) {
@@ -139,8 +139,8 @@ void PanelGradients<Real>::read_lse(const BackwardCall<Real>& job) {
   }
 }
 
-// A tensor's rows as numbers; null for a row that sees nothing, for what that holds must not reach
-// a key.
+// The rows of a tensor as numbers; null for a row that sees no key, as its numbers must not reach
+// one.
 template <class Real>
 typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_rows(
     const Rows& tensor, std::int32_t dim, const GradientScratch<Real>& scratch) const {
@@ -153,7 +153,8 @@ typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_rows(
   return rows;
 }
 
-// What was numbers becomes pairs. Scale multiplies the gradients of scores instead of the query.
+// Turns numbers into pairs. With pairs, the gradients of scores are multiplied by scale instead of
+// the query.
 template <class Real>
 void PanelGradients<Real>::pair_rows() {
   query_vectors_.scale = request_->scale;
@@ -162,25 +163,26 @@ void PanelGradients<Real>::pair_rows() {
   schedule_.table->pair_panel(grad_out_, rows_.panel().value_dim, rows_.width());
 }
 
-// A lost row is here like one that sees nothing.
+// The lse of a row; −infinity, as for a row that sees no key, if the row is lost.
 template <class Real>
 Real PanelGradients<Real>::lse_of(const BackwardCall<Real>& job, std::int32_t r) const {
   const Real lse = job.lse(task_.batch, rows_.head(r), rows_.query(r));
   return exact_ == nullptr && is_lost_lse(lse) ? -kInfinity<Real> : lse;
 }
 
-// What all weights of a row, computed from its lse, are to be multiplied by: exp(lse − exact lse).
-// Every gradient is a sum of products of a weight and a number linear in grad_out, delta among
-// these, so grad_out is multiplied instead.
+// The factor that corrects all weights of a row, computed from its lse: exp(lse − exact lse). Every
+// gradient is a sum of products of a weight and a number linear in grad_out, including delta, so
+// that grad_out can be multiplied by it instead.
 template <class Real>
 Real PanelGradients<Real>::weight_factor(const BackwardCall<Real>& job, std::int32_t r) const {
   if (lse_low_ != nullptr) return 1;
-  // At most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms do.
+  // low| is at most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms
+  // of the series are enough.
   const double low = low_part(job, r);
   return static_cast<Real>(1 - low + low * low / 2);
 }
 
-// What is known of what a row's lse lacks.
+// The rounding error of a row's lse; 0 if it is not known.
 template <class Real>
 Real PanelGradients<Real>::low_part(const BackwardCall<Real>& job, std::int32_t r) const {
   if (job.lse_low.empty() || exact_ != nullptr) return 0;
@@ -202,7 +204,7 @@ void PanelGradients<Real>::find_delta(const BackwardCall<Real>& job,
   }
 }
 
-// The output of the rows as numbers, with what it lacks where that is known.
+// The output of the rows as numbers, with its rounding error added where it is known.
 template <class Real>
 typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_out(
     const BackwardCall<Real>& job, const GradientScratch<Real>& scratch) const {
@@ -220,7 +222,7 @@ typename PanelGradients<Real>::RowPointers PanelGradients<Real>::read_out(
   return rows;
 }
 
-// What the numbers of these rows lack in pairs, which are of bfloat16.
+// The rounding errors of the numbers of these rows in bfloat16, of which pairs consist.
 template <class Real>
 typename PanelGradients<Real>::RowPointers PanelGradients<Real>::rest_of_pairs(
     RowPointers rows, const GradientScratch<Real>& scratch) const {
@@ -236,7 +238,7 @@ typename PanelGradients<Real>::RowPointers PanelGradients<Real>::rest_of_pairs(
   return rows;
 }
 
-// A sink is one more logit, whose weight reaches no value.
+// A sink is one more logit, with a weight but without a value.
 template <class Real>
 void PanelGradients<Real>::add_sinks(const BackwardCall<Real>& job) const {
   const std::int64_t first_head = task_.kv_head * request_->heads_per_kv_head;
@@ -287,7 +289,7 @@ void PanelGradients<Real>::add(std::span<const kernels::BasicTile<Real>> tiles,
   add_weighed({seen.tile(), seen.panel(), sums_of(tile, seen.steps())}, has_finite_keys, scratch);
 }
 
-// What these keys of a tile gain.
+// The sums of the gradients of these keys of a tile.
 template <class Real>
 typename PanelGradients<Real>::TileSums PanelGradients<Real>::sums_of(
     const kernels::BasicTile<Real>& tile, const KeySteps& seen) const {
@@ -296,7 +298,7 @@ typename PanelGradients<Real>::TileSums PanelGradients<Real>::sums_of(
           {sums_->value + first * sums_->value_stride, seen.step * sums_->value_stride}};
 }
 
-// Adds a tile whose weights are there.
+// Adds a tile whose weights have been computed.
 template <class Real>
 void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_keys,
                                        const GradientScratch<Real>& scratch) {
@@ -315,7 +317,7 @@ void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_k
     add_values();
   }
   const Real* factors = dropout != nullptr ? scratch.dropout : nullptr;
-  // Terms read the gradients of all scores, not only of those that some row of a vector sees.
+  // Terms read the gradients of all scores; otherwise those that some row of a vector sees suffice.
   const bool whole = !request_->terms.empty();
   table_.grad_scores(tile, panel, {grad_out_, weights, delta_, factors, whole, kept_.exists()},
                      grads);
@@ -331,7 +333,7 @@ void PanelGradients<Real>::add_weighed(const Weighed& weighed, bool has_finite_k
   table_.add_to_keys(tile, panel, grads, query_vectors_, !has_finite_rows_, weighed.sums.key);
 }
 
-// The weights of scores that nothing changes, or of rows that are computed exactly.
+// Computes the weights of scores without terms, or of rows that are computed exactly.
 template <class Real>
 void PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
                                  const GradientScratch<Real>& scratch) {
@@ -351,7 +353,7 @@ void PanelGradients<Real>::weigh(const kernels::BasicTile<Real>& tile,
   table_.weigh(tile, rows_.panel(), offsets_, {lse_, lse_low_}, scratch.scores.scores);
 }
 
-// The offsets of the forward pass begin anew with every chunk of keys.
+// The offsets of the forward pass start anew with every chunk of keys.
 template <class Real>
 void PanelGradients<Real>::begin_chunk(std::int64_t chunk) {
   if (chunk == chunk_) return;

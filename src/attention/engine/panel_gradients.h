@@ -1,4 +1,4 @@
-// The gradients of one panel's rows, and what they add to those of the keys they see.
+// The gradients of one panel's rows, and their contributions to those of the keys that they see.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// What the panels of a worker share: memory for one tile, [kTileKeys][panel_rows] each, and for
+// Memory that the panels of a worker share: for one tile, [kTileKeys][panel_rows] each, and for
 // some rows of tensors.
 template <class Real>
 struct GradientScratch {
-  ScoreScratch<Real> scores;  // which become weights
+  ScoreScratch<Real> scores;  // become weights
   Real* grad_scores = nullptr;
-  Real* dropout = nullptr;       // where weights are dropped
-  Real* pairs_of_out = nullptr;  // [value_dim][panel_rows], where numbers are paired
-  // Where tensors are of another type:
+  Real* dropout = nullptr;       // null without dropout
+  Real* pairs_of_out = nullptr;  // [value_dim][panel_rows], for pairs only
+  // Where tensors are of another type than Real:
   Real* rows = nullptr;  // [panel_rows][head_dim or value_dim]
   Real* row = nullptr;   // [head_dim or value_dim]
 };
@@ -58,7 +58,7 @@ struct GradientScratchMemory {
   }
 };
 
-// What a panel's rows belong to, and where they add.
+// The call and the task of a panel's rows, and the sums to which they add.
 template <class Real>
 struct PanelTask {
   const BackwardCall<Real>& job;
@@ -71,8 +71,8 @@ struct GradientsMemory {
   RowsMemory<Real> rows;
   Piece<Real> grad_out;    // [value_dim][width]
   Piece<Real> grad_query;  // [head_dim][width]
-  Piece<Real> lse;         // [width]: infinite for rows that weigh nothing
-  Piece<Real> lse_low;     // [width]: what that lacks, where grad_out is not multiplied instead
+  Piece<Real> lse;         // [width]: infinite for rows whose weights are 0
+  Piece<Real> lse_low;     // [width]: its rounding error, unless grad_out is corrected instead
   Piece<Real> minus_m;     // [width]: the offsets of the scores, as in the forward pass
   Piece<Real> threshold;   // [width]
   Piece<Real> delta;       // [width]
@@ -89,29 +89,30 @@ class PanelGradients {
   PanelGradients(const Schedule<Real>& schedule, const GradientsMemory<Real>& parts,
                  std::byte* memory);
 
-  // Becomes some rows of a task. Those whose lse says too little get no gradient here: they are
-  // listed in lost_rows().
+  // Sets the panel to some rows of a task. Rows whose weights cannot be computed from their lse get
+  // no gradient here and are listed in lost_rows().
   void place(const PanelTask<Real>& task, const RowBlock& rows);
-  // Reads the rows, and adds their gradient to that of the sinks: before the first tile is added.
+  // Reads the rows, and adds their gradients to those of the sinks. To be called before the first
+  // tile is added.
   void start(const PanelTask<Real>& task, const GradientScratch<Real>& scratch);
   bool is_started() const { return rows_.is_packed(); }
   std::span<const RowIndex> lost_rows() const {
     return {lost_rows_.data(), static_cast<std::size_t>(num_lost_)};
   }
 
-  // Both for such rows, with what is known of their weights. The schedule keeps scores.
+  // Both in one, for lost rows, whose denominators are in `weights`. The schedule keeps scores.
   void start(const PanelTask<Real>& task, std::span<const RowIndex> rows,
              const PanelWeights<Real>& weights, const GradientScratch<Real>& scratch);
 
-  // Row r goes on with what a row of another panel has summed for its query: both have started, or
-  // the other one has summed nothing.
+  // Makes row r continue with the sums of a row of another panel, which has the same query. Both
+  // panels have started, or the other one has no sums yet.
   void take_row(std::int32_t r, const PanelGradients& from, std::int32_t from_r);
 
-  // How many of these tiles, of which the rows visit the first, are added together.
+  // The number of these tiles, the first of which the rows visit, that are added together.
   std::int32_t tiles_together(std::span<const kernels::BasicTile<Real>> tiles) {
     return exact_ != nullptr ? 1 : tiles_alike(tiles, rows_, keys_);
   }
-  // Adds so many tiles of keys, all finite or not.
+  // Adds tiles of keys. has_finite_keys is true if all of these are finite.
   void add(std::span<const kernels::BasicTile<Real>> tiles, bool has_finite_keys,
            const GradientScratch<Real>& scratch);
 
@@ -138,7 +139,7 @@ class PanelGradients {
   double sink_weight(const BackwardCall<Real>& job, std::int32_t r) const;
   void weigh(const kernels::BasicTile<Real>& tile, const GradientScratch<Real>& scratch);
   void begin_chunk(std::int64_t chunk);
-  // What a tile's keys and values gain.
+  // The sums of the gradients of a tile's keys and values.
   struct TileSums {
     kernels::BasicKeySums<Real> key;
     kernels::BasicKeySums<Real> value;
@@ -163,20 +164,20 @@ class PanelGradients {
   BackwardTask task_ = {};
   bool changes_scores_ = false;
   bool has_finite_rows_ = true;
-  KeptPanel<const Real> kept_;                 // of the forward pass, if it left any
-  std::int64_t chunk_ = -1;                    // the one whose offsets these are
-  const PanelWeights<Real>* exact_ = nullptr;  // of rows whose lse is not enough
+  KeptPanel<const Real> kept_;                 // of the forward pass, if it kept any
+  std::int64_t chunk_ = -1;                    // the chunk of the offsets
+  const PanelWeights<Real>* exact_ = nullptr;  // for lost rows
   std::array<RowIndex, kernels::kMaxPanelWidth> lost_rows_;
   std::int32_t num_lost_ = 0;
 
   Real* grad_out_;
   Real* grad_query_;
   Real* lse_;
-  Real* lse_low_;  // null where grad_out is multiplied instead
+  Real* lse_low_;  // null if grad_out is corrected instead
   Real* delta_;
   Real* query_rows_;
   Real* grad_out_rows_;
-  kernels::BasicPanelState<Real> offsets_;  // of the scores, as in the forward pass; no sums
+  kernels::BasicPanelState<Real> offsets_;  // of the scores, as in the forward pass; it has no sums
   kernels::BasicRowVectors<Real> query_vectors_;
   kernels::BasicRowVectors<Real> grad_out_vectors_;
 };

@@ -91,10 +91,10 @@ void PanelRows<Real>::place_row(std::int32_t r, std::int64_t head, std::int64_t 
       static_cast<std::int32_t>(request_->query(query) + request_->shape.query_offset[batch_]);
 }
 
-// What follows from the rows, once each has its place.
+// Computes what depends on the places of all rows.
 template <class Real>
 void PanelRows<Real>::finish(RowRange keys) {
-  // Terms and masks are asked about whole vectors of rows, but may know only those that exist.
+  // Terms and masks take whole vectors of rows; the rest of the last vector repeats the last row.
   const std::size_t last = index(num_rows_ - 1);
   const std::int32_t end = whole_vectors(num_rows_);
   std::fill(head_places_.begin() + num_rows_, head_places_.begin() + end, head_places_[last]);
@@ -146,7 +146,7 @@ void PanelRows<Real>::pack(Real* scratch) {
   }
 }
 
-// What query · key is multiplied by.
+// The factor of query · key.
 template <class Real>
 Real PanelRows<Real>::factor() const {
   return keeps_scores_ ? request_->scale : request_->scale * std::numbers::log2e_v<Real>;
@@ -169,7 +169,7 @@ void PanelRows<Real>::find_ranges() {
   find_vector_ranges();
 }
 
-// The keys that some row of each vector sees, and of all.
+// The ranges of keys that some row of each vector sees, and that all rows see.
 template <class Real>
 void PanelRows<Real>::find_vector_ranges() {
   constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();

@@ -1,4 +1,4 @@
-// The rows of one panel: where they come from, what they see, and what happens to their scores.
+// The rows of one panel: their queries, the keys they see, and the terms and masks of their scores.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,9 @@ class KeysTogether;
 template <class Real>
 struct ScoreScratch {
   Real* scores = nullptr;  // [keys][panel_rows]
-  Real* mask = nullptr;    // in whole vectors of rows, where a mask is irregular
-  // Unless null, score() leaves here what it multiplied small changes of query · key by.
+  Real* mask = nullptr;    // in whole vectors of rows, for irregular masks
+  // Unless null, score() writes the derivatives of the scores with respect to scale · query · key
+  // here.
   Real* derivatives = nullptr;
   Real* pairs = nullptr;                   // of the keys that an irregular mask leaves of a tile
   KeysTogether<Real>* together = nullptr;  // where several tiles are computed as one
@@ -40,16 +41,16 @@ struct ScoreMemory {
   ScoreMemory() = default;
   ScoreMemory(const Schedule<Real>& schedule, Layout& layout, bool with_derivatives = false);
 
-  // Cells of one such tile.
+  // The number of scores of one tile.
   static std::int64_t cells(const Schedule<Real>& schedule) {
     if (schedule.has_few_rows) {
-      // Weights in pairs come behind the weights.
+      // Weights in pairs follow the weights.
       const std::int64_t keys = kernels::kTileKeys * (schedule.stages_pairs ? 3 : 2) / 2;
       return keys * schedule.panel_rows;
     }
     return cells_in_vectors(schedule);
   }
-  // The same in whole vectors of rows. Dropout is decided for eight keys at a time.
+  // The number of scores in whole vectors of rows. Dropout is computed for eight keys at a time.
   static std::int64_t cells_in_vectors(const Schedule<Real>& schedule) {
     return (schedule.tile_keys() + 7) / 8 * 8 * schedule.whole_vectors();
   }
@@ -62,7 +63,7 @@ struct ScoreMemory {
   }
 };
 
-// Memory for a tile of keys and values, where these are copied, and for pairs of keys.
+// Memory for a copy of a tile of keys and values, and for pairs of keys, where they are needed.
 template <class Real>
 struct StagingMemory {
   Piece<Real> key;
@@ -85,7 +86,7 @@ struct StagingMemory {
 template <class Real>
 struct RowsMemory {
   Piece<Real> query;        // [head_dim][panel_rows], in pairs [⌈head_dim / 2⌉][panel_rows]
-  Piece<std::byte> digits;  // of the rows, where keys are quantised
+  Piece<std::byte> digits;  // of the queries, if keys are quantised
   Piece<TileRun> runs;
 
   RowsMemory() = default;
@@ -109,21 +110,21 @@ class PanelRows {
  public:
   PanelRows(const Schedule<Real>& schedule, const RowsMemory<Real>& parts, std::byte* memory);
 
-  // Becomes the rows of a block, at most as many as a panel holds, or these rows, which share a key
-  // head.
+  // Sets the panel to the rows of a block, which are at most as many as a panel holds, or to the
+  // given rows, which share a key head.
   void place(const Call<Real>& job, const RowBlock& block);
   void place(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows) {
     place(job, batch, rows, job.request->keys());
   }
-  // The same for some keys alone, which begin at a tile.
+  // As above with a range of the keys, which begins at a tile.
   void place(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
              RowRange keys);
-  // Reads their queries, for what is asked about scores. `scratch` is memory for the rows as
-  // numbers, where the schedule widens the query.
+  // Reads the queries, which scores need. `scratch` has room for the rows as numbers, if the
+  // schedule widens the query.
   void pack(Real* scratch);
   bool is_packed() const { return is_packed_; }
 
-  // Describes a tile's scores, [keys][width]; empty when no row sees any of its keys.
+  // The scores of a tile, [keys][width]; its range of keys is empty if no row sees any.
   kernels::BasicScoreTile<Real> score_tile(const auto& tile, Real* scores) const {
     return {.scores = scores,
             .width = width_,
@@ -138,10 +139,10 @@ class PanelRows {
             .query = packed_query_,
             .head_dim = panel_.head_dim};
   }
-  // Whether irregular parts of the mask may hide keys of a tile that the rows visit, or add to its
+  // True if irregular parts of the mask may hide keys of a tile that the rows visit, or add to its
   // scores.
   bool has_mask(const auto& tile) const { return tiles_.has_mask(tile.first_key); }
-  // What each row sees of a tile.
+  // Sets `seen` to the keys of a tile that each row sees.
   void see(const auto& tile, detail::RowBits& seen) const {
     const std::int64_t first = tile.first_key;
     const RowRange keys{std::max(panel_.any_begin, tile.first_key),
@@ -157,44 +158,44 @@ class PanelRows {
     }
     request_->mask.hide(group(), keys, seen.data());
   }
-  // Whether nothing but the mask asks which keys these are, or where they stand.
+  // True if only the mask depends on the positions of keys, so that keys may be left out of a tile.
   bool may_leave_out_keys() const {
     return request_->terms.empty() && dropout() == nullptr && !request_->mask.adds() &&
            !table_.multiplies_tiles();
   }
-  // Whether keys that are left must be pairs with those that they are pairs with in the tile.
+  // True if the remaining keys must form the same pairs as in the whole tile.
   bool keeps_pairs() const { return table_.keys_together == 2; }
-  // Fills `mask`, [keys][width filled up to whole vectors], with what is added to the scores of a
-  // tile, −infinity for hidden keys. Returns kAll, with nothing in it, where that is 0.
+  // Fills `mask`, [keys][width rounded up to whole vectors], with the numbers to add to the scores
+  // of a tile, −infinity for hidden keys. Returns kAll, without writing, if all of them are 0.
   kernels::Visibility fill_mask(const kernels::StoredTile& tile, Real* mask) const;
-  // Fills a tile that the rows visit with scores in natural units, after all terms and the mask.
-  // Returns false, with nothing computed, where no row sees any of its keys.
+  // Computes the scores of a tile that the rows visit in natural units, after all terms and the
+  // mask. Returns false, with nothing computed, if no row sees any of its keys.
   bool score(const SeenTile<Real>& seen, const ScoreScratch<Real>& scratch) const;
 
-  // Adds what terms add to values to the output, [value_dim][width]: from the weights that absorb()
-  // leaves, which then are 0 for keys that a row does not see.
+  // Adds the vectors that terms add to values to the output, [value_dim][width], with the weights
+  // that absorb() left; then sets the weights of keys that a row does not see to 0.
   void add_to_out(const kernels::BasicTile<Real>& tile, Real* weights, Real* out) const;
 
-  // Whether scores are written between the two products. If so, the query is multiplied by scale,
+  // True if scores are kept between the two products. The query is then multiplied by scale,
   // otherwise by scale · log2 e.
   bool keeps_scores() const { return keeps_scores_; }
-  // The rows for the kernels.
+  // The panel in the form that kernels take.
   const kernels::BasicPanel<Real>& panel() const { return panel_; }
-  // Null where every weight is kept.
+  // Null if no weight is dropped.
   const kernels::BasicDropoutRows<Real>* dropout() const {
     return request_->dropout.keeps_everything() ? nullptr : &dropout_;
   }
   const TileMap& tiles() const { return tiles_; }
   bool sees(const auto& tile) const { return tiles_.visits(tile.first_key); }
-  // Makes the offsets of a state those of rows that have seen nothing yet, in whole vectors.
+  // Sets the offsets of a state, in whole vectors, to those of rows that have seen no key.
   void reset_offsets(const kernels::BasicPanelState<Real>& state) const;
-  // Whether row r may see a key.
+  // True if row r may see a key.
   bool sees_any(std::int32_t r) const { return begin_[index(r)] < end_[index(r)]; }
 
   std::int32_t num_rows() const { return num_rows_; }
   std::int32_t width() const { return width_; }
   std::int32_t lanes() const { return table_.lanes; }
-  // So many rows, counted up to whole vectors, whose lanes are a power of two.
+  // `rows` rounded up to whole vectors; the number of lanes is a power of two.
   std::int32_t whole_vectors(std::int32_t rows) const {
     return (rows + table_.lanes - 1) & -table_.lanes;
   }
@@ -202,7 +203,7 @@ class PanelRows {
   std::int64_t head(std::int32_t r) const { return heads_[index(r)]; }
   std::int64_t query(std::int32_t r) const { return queries_[index(r)]; }
   RowIndex row(std::int32_t r) const { return {heads_[index(r)], queries_[index(r)]}; }
-  // Where masks, terms and sinks have the row.
+  // The place of the row's head and its position, as masks, terms and sinks use them.
   std::int32_t head_place(std::int32_t r) const { return head_places_[index(r)]; }
   std::int32_t position(std::int32_t r) const { return positions_[index(r)]; }
 
@@ -231,7 +232,7 @@ class PanelRows {
   Rows query_;
   bool is_packed_ = false;
   Real* packed_query_;
-  std::byte* digits_;  // null where keys are not quantised
+  std::byte* digits_;  // null if keys are not quantised
   bool keeps_scores_ = false;
   kernels::BasicPanel<Real> panel_;
   TileMap tiles_;
@@ -239,15 +240,15 @@ class PanelRows {
   std::int64_t batch_ = 0;
   std::int32_t num_rows_ = 0;
   std::int32_t width_ = 0;
-  PerRow heads_;  // index within the call, as is that of the query
+  PerRow heads_;  // indices within the call, like those of queries
   PerRow queries_;
-  PerRow head_places_;  // among all heads
-  PerRow positions_;    // among all queries, which count query_offset
+  PerRow head_places_;  // among all heads of the problem
+  PerRow positions_;    // among all queries of the problem, with query_offset
   PerRow begin_;
   PerRow end_;
 };
 
-// A row of a tensor as numbers: where it lies, or in `scratch` if it is of another type.
+// A row of a tensor as numbers: in place, or converted to `scratch` if it is of another type.
 template <class Real>
 const Real* read_row(const kernels::BasicKernelTable<Real>& table, const Rows& rows,
                      std::int64_t batch, const RowIndex& at, std::int64_t dim, Real* scratch) {
@@ -257,7 +258,8 @@ const Real* read_row(const kernels::BasicKernelTable<Real>& table, const Rows& r
   return scratch;
 }
 
-// Numbers as a row of the output, which is of another type, and what they lack as such.
+// Writes numbers to a row of the output, which is of another type, and their rounding errors to
+// out_low.
 template <class Real>
 void write_narrow_row(const kernels::BasicKernelTable<Real>& table, const ForwardCall<Real>& job,
                       std::int64_t batch, const RowIndex& at, const Real* numbers) {

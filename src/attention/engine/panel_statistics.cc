@@ -45,7 +45,7 @@ template <class Real>
 void PanelStatistics<Real>::write_row(std::int32_t r, Real lse, std::int64_t row,
                                       BasicAttentionStatistics<Real>& statistics) const {
   constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
-  // Whether the row sees nothing that is not a finite number.
+  // True if all scores that the row sees are finite.
   const bool is_sound = lse < kInfinity<Real>;
   const auto weight_at = [&](std::int64_t i) {
     if (!is_sound) return kNaN;

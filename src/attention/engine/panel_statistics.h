@@ -1,4 +1,4 @@
-// What is known of the weights of a panel's rows: one number or a few for each row.
+// Statistics of the weights of a panel's rows, one number or a few for each row.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct StatisticsMemory {
   Piece<std::int32_t> largest_keys;
 
   StatisticsMemory() = default;
-  // `kept` are the largest weights that are kept of each row.
+  // `kept` is the number of largest weights to keep for each row.
   StatisticsMemory(const Schedule<Real>& schedule, std::int64_t kept, Layout& layout)
       : entropy_sums(layout.add<Real>(schedule.panel_rows)),
         largest_weights(layout.add<Real>(checked_multiply(kept, schedule.panel_rows))),
@@ -29,13 +29,14 @@ class PanelStatistics {
   PanelStatistics(const Schedule<Real>& schedule, const StatisticsMemory<Real>& parts,
                   std::byte* memory);
 
-  // Prepares for a panel of this width, with nothing seen yet.
+  // Starts with a panel of this width and no keys.
   void start(std::int32_t width);
 
-  // Adds a tile: tiles come in the order of their keys.
+  // Adds a tile. Tiles must come in the order of their keys.
   void add(const kernels::BasicWeightTile<Real>& tile);
 
-  // Writes the statistics of a panel of the block whose weights were added: all but the key mass.
+  // Writes the statistics of a panel of the block, except the key mass, after all weights were
+  // added.
   void write(const WeightBlock<Real>& block, std::size_t panel,
              BasicAttentionStatistics<Real>& statistics) const;
 

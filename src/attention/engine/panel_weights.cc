@@ -61,8 +61,8 @@ Real PanelWeights<Real>::lse_low(std::int32_t r) const {
   return std::isfinite(low) ? static_cast<Real>(low) : Real{0};
 }
 
-// Makes rows that see nothing, and those that do not exist, weigh nothing; and rows whose
-// denominator is not finite NaN.
+// Makes the weights of rows that see no key, and of rows that do not exist, 0, and those of rows
+// whose denominator is not finite NaN.
 template <class Real>
 void PanelWeights<Real>::mark_rows_without_weights() {
   for (std::int32_t r = 0; r < rows_->width(); ++r) {

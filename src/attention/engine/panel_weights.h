@@ -8,7 +8,7 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Memory for one tile, which panels share. The scores become logarithms of weights.
+// Memory for one tile, which panels share. Scores become logarithms of weights.
 template <class Real>
 struct WeightScratch : ScoreScratch<Real> {
   Real* weights = nullptr;  // [keys][panel_rows]
@@ -43,31 +43,31 @@ struct WeightsMemory {
         lse(layout.add<Real>(schedule.panel_rows)) {}
 };
 
-// Its schedule keeps scores. Weights are those before dropout.
+// The weights before dropout of a panel whose schedule keeps scores.
 template <class Real>
 class PanelWeights {
  public:
   PanelWeights(const Schedule<Real>& schedule, const WeightsMemory<Real>& parts, std::byte* memory);
 
-  // Prepares for rows whose denominators are known, by the natural logarithm of each: −infinity for
-  // one that sees nothing. `rows` must outlive what is asked of them.
+  // Starts with rows whose denominators are known, as their natural logarithms, −infinity for a row
+  // that sees no key. `rows` must outlive the use of this object.
   void start(const PanelRows<Real>& rows, std::span<const Real> lse);
 
-  // Prepares for rows whose denominators are not known: every tile that a row sees is to be added,
-  // in the order of keys, before finish().
+  // Starts with rows whose denominators are not known. Every tile that a row sees must be added, in
+  // the order of keys, before finish().
   void start(const PanelRows<Real>& rows, const Request<Real>& request);
   void add(const kernels::BasicTile<Real>& tile, const WeightScratch<Real>& scratch);
   void finish();
 
   // The natural logarithm of the denominator of row r.
   Real lse(std::int32_t r) const { return lse_[r]; }
-  // What that lacks, rounded, of rows that were added; 0 where it is not finite.
+  // Its rounding error, rounded, after add() and finish(); 0 if it is not finite.
   Real lse_low(std::int32_t r) const;
 
-  // What a score weighs in row r, which sees something.
+  // The weight of a score in row r, which sees some key.
   double weight_of(double score, std::int32_t r) const;
 
-  // The weights for a tile of keys that the rows visit, in the scratch memory.
+  // The weights of a tile of keys that the rows visit, in the scratch memory.
   kernels::BasicWeightTile<Real> weigh(const kernels::BasicTile<Real>& tile,
                                        const WeightScratch<Real>& scratch) const;
 
@@ -79,8 +79,8 @@ class PanelWeights {
 
   const kernels::BasicKernelTable<Real>& table_;
   const PanelRows<Real>* rows_ = nullptr;
-  // [width]. The largest score of a row is close to the logarithm of its denominator, and so is the
-  // rounded logarithm.
+  // [width], with the parts of BasicPanelLogSums. The largest score of a row is close to the
+  // logarithm of its denominator, and so is the rounded logarithm.
   Real* high_;
   Real* minus_low_;
   Real* sum_;

@@ -1,4 +1,4 @@
-// The rows of a block in two orders: as they follow each other, and a step apart.
+// The rows of a block in two orders: one after the other, and in steps.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,17 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// One of some panels, and a row of it.
+// A row of one of several panels.
 struct PanelRow {
   std::int32_t panel;
   std::int32_t row;
 };
 
-// A mask may show neighbouring queries the same keys in some tiles, as a window does, and queries
-// a step apart in others, as a stride does. Then a block has its rows in both orders, each divided
-// into panels, and every tile takes the one that suits it. Sums of a row go on in the other order
-// where they were (PanelRow), so that each has its keys one after the other as ever.
+// A mask may show similar keys to neighbouring queries in some tiles, as a window does, and to
+// queries in steps in others, as a stride does. A block then has its rows in both orders, each
+// divided into panels, and every tile is computed in the order that suits it. When the order
+// changes, the sums of a row move to its place in the other order (PanelRow), so that each row has
+// its keys in order.
 template <class Real>
 class RowOrders {
  public:
@@ -33,14 +34,14 @@ class RowOrders {
         first_query_(block.first_query + block.rows.begin / group_),
         num_queries_((block.rows.end - block.rows.begin) / group_) {}
 
-  // Whether rows a step apart suit a tile of these keys: rows of other steps see none of the keys
-  // that these see, so that the sums over rows of a key find theirs in order, too.
+  // True if rows in steps suit a tile of these keys: rows of different offsets see different keys
+  // of it, so that the sums over rows of each key are in the order of rows as well.
   bool suits_steps(RowRange keys) const {
     if (num_queries_ <= 1) return false;
     const std::int64_t last_query = first_query_ + num_queries_ - 1;
     const std::int64_t first = request_.query(first_query_);
     const std::int64_t last = request_.query(last_query);
-    // Of a part that has gaps, places are not in steps where queries are.
+    // With gaps between the queries of a part, the places of queries in steps are not in steps.
     if (last - first != last_query - first_query_) return false;
     const std::int64_t offset = request_.shape.query_offset[block_.batch];
     return request_.mask.key_step({block_.batch, {first + offset, last + offset + 1}}, keys) %
@@ -48,7 +49,8 @@ class RowOrders {
            0;
   }
 
-  // Calls visit(rows of a panel) for the panels a step apart, in which rows are counted anew.
+  // Calls visit(rows of a panel) for the panels of rows in steps. Rows are numbered from 0 for each
+  // offset.
   template <class Visit>
   void for_each_panel(const Visit& visit) const {
     for (std::int64_t first = 0; first < step_; ++first) {
@@ -65,7 +67,8 @@ class RowOrders {
     }
   }
 
-  // Panels of one order, which are in steps or not, take over what those of the other have summed.
+  // Moves the sums of all rows from the panels of one order to those of the other, which are those
+  // in steps if to_steps is true.
   template <class Panel>
   void move_sums(std::span<Panel> from, std::span<Panel> to, bool to_steps) const {
     for_each_row([&](const PanelRow& in_order, const PanelRow& in_steps) {
@@ -77,7 +80,7 @@ class RowOrders {
   }
 
  private:
-  // Calls visit(row in order, row in steps) for every row of the block.
+  // Calls visit(place in order, place in steps) for every row of the block.
   template <class Visit>
   void for_each_row(const Visit& visit) const {
     std::int32_t panel = 0;
@@ -91,7 +94,7 @@ class RowOrders {
     }
   }
 
-  // How many rows stand in steps from this query of the block on.
+  // The number of rows in steps from query `first` of the block on.
   std::int64_t rows_from(std::int64_t first) const {
     return std::max<std::int64_t>((num_queries_ - first + step_ - 1) / step_, 0) * group_;
   }

@@ -1,4 +1,4 @@
-// Which tiles some rows of a request visit, found out without their tensors.
+// The tiles that some rows of a request visit, computed without its tensors.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Rows of one batch entry, at most kMaxPanelWidth, in the order in which a panel has them.
+// At most kMaxPanelWidth rows of one batch entry, in the order of a panel.
 template <class Real>
 class RowTiles {
  public:
@@ -29,7 +29,7 @@ class RowTiles {
     seen_by_any_ = {request_.shape.kv_len, 0};
     seen_by_all_ = {0, request_.shape.kv_len};
   }
-  // Head and query are counted as the request's tensors have them.
+  // Adds a row; head and query are indices within the call.
   void add(std::int64_t head, std::int64_t query) {
     const std::int64_t place = request_.query(query);
     head = request_.head(head);
@@ -47,7 +47,7 @@ class RowTiles {
                 seen_by_any_);
     return tiles_.runs();
   }
-  // The keys that every row sees but for irregular parts of the mask.
+  // The keys that every row sees, before irregular parts of the mask.
   const RowRange& seen_by_all() const { return seen_by_all_; }
 
  private:
@@ -61,8 +61,8 @@ class RowTiles {
   RowRange seen_by_all_;
 };
 
-// How many heads, or key heads, there are to look at: where a mask shows the same in all of them,
-// one stands for all.
+// The number of heads, or key heads, for which the tiles may differ: 1 if a mask is the same for
+// all.
 template <class Real>
 std::int64_t different_heads(const Request<Real>& request, std::int64_t heads) {
   const bool is_per_head = !request.mask.is_structural() || request.mask.depends_on_head();

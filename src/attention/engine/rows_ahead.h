@@ -1,4 +1,4 @@
-// Rows of memory that are fetched while a panel computes a tile, for what comes next.
+// Rows of memory that panels fetch while they compute a tile, because they are read next.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// How many of the keys that follow a tile, up to a tile of them, one of the panels will read where
-// they are.
+// The number of keys after a tile, up to one tile of them, that one of the panels will read in
+// place.
 template <class Real, class Visitor>
 std::int64_t following_keys(const Schedule<Real>& schedule, std::span<const Visitor> panels,
                             RowRange rest) {
@@ -27,19 +27,19 @@ std::int64_t following_keys(const Schedule<Real>& schedule, std::span<const Visi
 
 class RowsAhead {
  public:
-  // Begins with a tile that so many keys and values follow in memory.
+  // Starts with a tile, after which there are `following` keys and values in memory.
   void start_tile(std::int64_t following) {
     following_ = following;
     next_ = 0;
   }
 
-  // Begins with what a panel is to fetch while it computes the tile.
+  // Starts with the rows for a panel to fetch while it computes the tile.
   void start_panel() {
     count_ = 0;
     bytes_ = 0;
   }
 
-  // What a tensor of queries or results has for the rows of a panel.
+  // Adds the rows of a tensor of queries or results for the rows of a panel.
   template <class Real, class Byte>
   void add_rows(const PanelRows<Real>& panel, const BasicRows<Byte>& tensor, std::int64_t dim) {
     for (std::int32_t r = 0; r < panel.num_rows(); ++r) {
@@ -48,9 +48,9 @@ class RowsAhead {
     bytes_ = std::max(bytes_, static_cast<std::int32_t>(dim * size_of(tensor.type)));
   }
 
-  // The next of the keys and values that follow, as many as come beside a panel's products with the
-  // tile, which are of so many numbers for each key; or else, of a tile all of whose keys it sees,
-  // an equal share with the panels that are left.
+  // Adds the next of the following keys and values: as many as fit beside the panel's products with
+  // the tile, which have numbers_per_key numbers for each key, but at least an equal share among
+  // the panels that are left, in proportion to the keys of the tile that it sees.
   template <class Real>
   void add_following(const PanelRows<Real>& rows, const kernels::BasicTile<Real>& tile,
                      std::int64_t numbers_per_key, std::size_t panels_left) {
@@ -77,19 +77,19 @@ class RowsAhead {
   kernels::FetchedRows rows() const { return {rows_.data(), count_, bytes_}; }
 
  private:
-  // How many numbers a panel multiplies, where it has three vectors of rows in some 70 cycles, for
-  // each line that is fetched meanwhile: a processor that has some 16 lines under way waits for
-  // them before it goes on.
+  // The numbers that a panel multiplies for each line that it fetches, which takes some 70 cycles
+  // with three vectors of rows. A processor with some 16 lines in flight waits for them before it
+  // goes on.
   static constexpr std::int64_t kNumbersPerLine = 48;
 
   void put(const std::byte* row) { rows_[static_cast<std::size_t>(count_++)] = row; }
 
-  // A tile's keys and values, the results of one panel, and of another the queries and, on the way
-  // back, two rows more.
+  // Room for a tile's keys and values, the results of one panel, and the queries of another with
+  // two rows more for each in the backward pass.
   std::array<const std::byte*, 2 * kernels::kTileKeys + 4 * kernels::kMaxPanelWidth> rows_;
   std::int32_t count_ = 0;
   std::int32_t bytes_ = 0;
-  // Keys that follow the tile, and how many of them panels were given.
+  // The keys after the tile, and the number of them that panels fetch already.
   std::int64_t following_ = 0;
   std::int64_t next_ = 0;
 };

@@ -62,7 +62,7 @@ void RunningSoftmax<Real>::begin_chunk() {
   reset(part_);
 }
 
-// Makes `state` that of rows that have seen nothing yet, in whole vectors.
+// Sets `state` to that of rows that have seen no key, in whole vectors.
 template <class Real>
 void RunningSoftmax<Real>::reset(const kernels::BasicPanelState<Real>& state) const {
   rows_.reset_offsets(state);
@@ -99,9 +99,9 @@ void RunningSoftmax<Real>::add(std::span<const kernels::BasicTile<Real>> tiles,
   add_alike(tiles, scratch);
 }
 
-// Both products go over the keys of all tiles at once. Between them each tile has its turn, for an
-// offset moves with the keys of a tile: where one moves that was set, what was summed must be there
-// before.
+// Both products go over the keys of all tiles at once. Between them tiles are absorbed one by one,
+// as the keys of a tile may move an offset. Where a tile moves an offset that was set before, the
+// values of earlier tiles must be added first.
 template <class Real>
 void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> tiles,
                                      const ScoreScratch<Real>& scratch) {
@@ -118,7 +118,7 @@ void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> t
   };
   kernels::BasicPanel<Real> without_values = panel;
   without_values.value_dim = 0;
-  std::size_t added = 0;  // of how many tiles the values are
+  std::size_t added = 0;  // the number of tiles whose values have been added
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const OffsetsAndSums<Real> before(part_, rows_.width());
     const kernels::BasicTile<Real> tile = tiles_after(first, i, 1);
@@ -133,7 +133,7 @@ void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> t
   add_values(tiles_after(first, added, tiles.size() - added), panel, scores_of(added));
 }
 
-// In backward the product that goes over keys is the one of outputs.
+// The backward kernel whose product sums over keys computes outputs here.
 template <class Real>
 void RunningSoftmax<Real>::add_values(const kernels::BasicTile<Real>& tile,
                                       kernels::BasicPanel<Real> panel, Real* weights) {
@@ -152,7 +152,7 @@ void RunningSoftmax<Real>::add(std::span<const kernels::StoredTile> tiles,
   for (std::size_t i = 0; i < tiles.size();) {
     const std::size_t first = i++;
     if (!rows_.sees(tiles[first])) continue;
-    // With masks one by one: there is memory for the mask of one tile.
+    // With a mask one tile at a time, as there is memory for the mask of one.
     while (!options_.has_mask && i < tiles.size() && rows_.sees(tiles[i])) ++i;
     add_seen(tiles.subspan(first, i - first), i < tiles.size() ? &tiles[i] : next, scratch);
   }
@@ -200,7 +200,7 @@ void RunningSoftmax<Real>::begin_moved(std::span<RunningSoftmax> from, std::span
   for (RunningSoftmax& panel : to) {
     panel.has_part_ = panel.has_total_ = false;
     panel.chunk_ = key / kernels::kChunkKeys;
-    // One state serves where there is no other.
+    // A row that has no state yet takes an empty one.
     if (has_total) {
       panel.begin_chunk();
       panel.end_chunk();
@@ -291,7 +291,7 @@ void RunningSoftmax<Real>::leave(const RowStates<Real>& states) {
   }
 }
 
-// Row r of the output of a panel of few rows.
+// Row r of the output of a decode panel.
 template <class Real>
 Real* RunningSoftmax<Real>::out_of(const kernels::BasicPanelState<Real>& state,
                                    std::int32_t r) const {
@@ -347,7 +347,7 @@ template <class Real>
 std::int32_t RunningSoftmax<Real>::lost_rows(const Request<Real>& request,
                                              const Normalisers& normalisers,
                                              std::span<RowIndex> rows) const {
-  // Of most panels no row needs a closer look.
+  // In most panels this quick check finds that no row is lost.
   bool may_be_lost = false;
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     const auto i = static_cast<std::size_t>(r);
@@ -363,7 +363,7 @@ std::int32_t RunningSoftmax<Real>::lost_rows(const Request<Real>& request,
   return count;
 }
 
-// A plain kernel does not know whether a score is −infinity or only its exponent.
+// If the sum is 0, plain kernels cannot tell a score of −infinity from one whose exponent is.
 template <class Real>
 bool RunningSoftmax<Real>::is_lost(const Request<Real>& request, const Normalisers& normalisers,
                                    std::int32_t r) const {
@@ -418,7 +418,7 @@ void RunningSoftmax<Real>::add_sinks(TensorView<const Real> sinks, Normalisers& 
     const auto i = static_cast<std::size_t>(r);
     const Real sink = sinks(rows_.head_place(r)) * std::numbers::log2e_v<Real>;
     if (sink == -kInfinity<Real>) continue;
-    // Both in units of 2^largest.
+    // Brings both to units of 2^largest.
     Real& m = normalisers.m[i];
     Real& sum = normalisers.sum[i];
     const Real largest = std::max(m, sink);

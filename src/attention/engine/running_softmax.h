@@ -1,4 +1,4 @@
-// The attention of one panel's rows over the keys seen so far.
+// The running softmax and output of one panel's rows over the keys seen so far.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct StateMemory {
   Piece<Real> out;
 
   StateMemory() = default;
-  // Each piece is of whole vectors, as all pieces are.
+  // All pieces consist of whole vectors.
   StateMemory(const Schedule<Real>& schedule, Layout& layout)
       : minus_m(layout.add<Real>(schedule.panel_rows)),
         threshold(layout.add<Real>(schedule.panel_rows)),
@@ -31,10 +31,10 @@ struct StateMemory {
   }
 };
 
-// The state of a panel over one chunk of keys, kept until all are there.
+// The state of a panel over one chunk of keys, kept until all chunks have been computed.
 template <class Real>
 struct SavedChunk {
-  bool* is_seen = nullptr;  // whether some row saw a key; if not, the state means nothing
+  bool* is_seen = nullptr;  // true if some row saw a key; otherwise the state is meaningless
   kernels::BasicPanelState<Real> state;
 };
 
@@ -52,7 +52,7 @@ struct SavedChunkMemory {
 template <class Real>
 struct SoftmaxMemory {
   RowsMemory<Real> rows;
-  // The first chunk's state becomes the total, so that one chunk needs one.
+  // The state of the first chunk becomes the total, so that a single chunk needs one state only.
   StateMemory<Real> first;
   StateMemory<Real> second;
   bool has_second = false;
@@ -66,80 +66,80 @@ struct SoftmaxMemory {
   }
 };
 
-// Tiles come in the order of keys.
+// The attention of a panel's rows. Tiles must come in the order of keys.
 template <class Real>
 class RunningSoftmax {
  public:
   RunningSoftmax(const Schedule<Real>& schedule, const SoftmaxMemory<Real>& parts,
                  std::byte* memory);
 
-  // Prepares for the rows of a block, with nothing seen yet: their queries are packed with the
-  // first tile. `staged_rows` is memory for a panel's rows, [panel_rows][head_dim or value_dim],
-  // where tensors are of another type.
+  // Starts with the rows of a block and no keys; their queries are packed when the first tile
+  // comes. `staged_rows` has room for a panel's rows, [panel_rows][head_dim or value_dim], if
+  // tensors are of another type.
   void start(const ForwardCall<Real>& job, const RowBlock& block, Real* staged_rows);
 
-  // The same for some rows of a batch entry that share a key head, and one tile of keys.
+  // As above for some rows of a batch entry, which share a key head, and one tile of keys.
   void start(const ForwardCall<Real>& job, std::int64_t batch, std::span<const RowIndex> rows,
              RowRange keys, Real* staged_rows);
 
-  // How many of these tiles, of which the rows visit the first, are added together.
+  // The number of these tiles, the first of which the rows visit, that are added together.
   std::int32_t tiles_together(std::span<const kernels::BasicTile<Real>> tiles) {
     return options_.guarded ? 1 : tiles_alike(tiles, rows_, keys_);
   }
-  // Adds so many tiles of keys.
+  // Adds tiles of keys.
   void add(std::span<const kernels::BasicTile<Real>> tiles, const ScoreScratch<Real>& scratch);
-  // The same of one, which the rows visit.
+  // Adds a tile of keys that the rows visit.
   void add(const kernels::BasicTile<Real>& tile, const ScoreScratch<Real>& scratch);
-  // The same for few rows: tiles of a chunk as they are stored, and the one that will follow or
+  // For decode: adds tiles of one chunk as they are stored. `next` is the tile that follows, or
   // null.
   void add(std::span<const kernels::StoredTile> tiles, const kernels::StoredTile* next,
            const ScoreScratch<Real>& scratch);
 
-  // Puts what was seen since the last chunk of keys ended into the total. After the last tile.
+  // Merges the state of the current chunk into the total. To be called after the last tile as well.
   void end_chunk();
 
-  // Uses this memory for the chunk that comes, or takes over what is in it already.
+  // compute_in() uses this memory for the next chunk; take_over() merges the state that is in it.
   void compute_in(const SavedChunk<Real>& chunk) { part_ = chunk.state; }
   void take_over(const SavedChunk<Real>& chunk);
   bool has_seen_chunk() const { return has_part_; }
 
-  // Before rows of some panels go on in others: ends the chunks of keys before the one that this
-  // key is in, and forgets what the other panels have summed.
+  // Prepares to move rows between panels: ends the chunks of keys before that of `key`, and clears
+  // the sums of the panels `to`.
   static void begin_moved(std::span<RunningSoftmax> from, std::span<RunningSoftmax> to,
                           std::int64_t key);
-  // Goes on with the chunk of keys that this one is in.
+  // Continues with the chunk of `key`.
   void enter_chunk_of(std::int64_t key);
-  // After either of these, for both panels: row r goes on with what a row of another panel has
-  // summed.
+  // After one of these two functions for both panels: makes row r continue with the sums of a row
+  // of another panel.
   void take_row(std::int32_t r, const RunningSoftmax& from, std::int32_t from_r);
 
-  // Begins with what the rows summed over earlier keys; leaves there what they have summed since.
+  // resume() starts with the sums of the rows over earlier keys; leave() writes their sums.
   void resume(const RowStates<Real>& states);
   void leave(const RowStates<Real>& states);
 
-  // What turns the output of each row into its result, and the denominator of its softmax:
-  // sum · exp(m · unit).
+  // The factors that turn outputs into results, and the denominators of the softmax, sum · exp(m ·
+  // unit).
   struct Normalisers {
     using PerRow = std::array<Real, kernels::kMaxPanelWidth>;
 
     alignas(64) PerRow factor;
     PerRow m;
     PerRow sum;
-    double unit;  // the natural logarithm of what m counts: 2
+    double unit;  // the natural logarithm of the base of 2 in which m counts
 
     double lse(std::int32_t r) const;
   };
   Normalisers normalisers(const Request<Real>& request) const;
 
-  // Whether every row's result is a finite number.
+  // True if the results of all rows are finite.
   bool is_finite() const;
-  // Starts again, multiplying only by values that are seen.
+  // Starts again, with products only with values that are seen.
   void restart_guarded();
 
   void write(const ForwardCall<Real>& job, const Normalisers& normalisers) const;
 
-  // Puts the rows whose results say too little, because their scores are too large, into `rows` and
-  // returns how many these are.
+  // Writes the rows whose scores are too large for their results to be meaningful to `rows`, and
+  // returns their number.
   std::int32_t lost_rows(const Request<Real>& request, const Normalisers& normalisers,
                          std::span<RowIndex> rows) const;
 
@@ -171,7 +171,7 @@ class RunningSoftmax {
   kernels::BasicPanelState<Real> second_state_;
   kernels::BasicPanelState<Real> part_;   // of the current chunk of keys
   kernels::BasicPanelState<Real> total_;  // of the chunks before
-  std::int64_t chunk_ = -1;               // the one that tiles came from last
+  std::int64_t chunk_ = -1;               // the chunk of the last tile
   bool has_part_ = false;
   bool has_total_ = false;
 };

@@ -14,12 +14,12 @@ namespace {
 template <class Real>
 struct StatisticsWorkerMemory {
   WeightBlockMemory<Real> block;
-  // Of each panel of a block.
+  // For each panel of a block.
   std::vector<StatisticsMemory<Real>> panels;
 
   StatisticsWorkerMemory(const Schedule<Real>& schedule, std::int64_t top_k, Layout& layout)
       : block(schedule, layout) {
-    // The largest weight is the first of the largest, so one is always kept.
+    // At least one is kept: the largest weight of a row is the first of the largest.
     const std::int64_t kept = std::max<std::int64_t>(std::min(top_k, schedule.kv_len), 1);
     for (std::int32_t i = 0; i < schedule.panels_per_block; ++i) {
       panels.emplace_back(schedule, kept, layout);
@@ -27,7 +27,7 @@ struct StatisticsWorkerMemory {
   }
 };
 
-// What a thread works with.
+// The memory and the computation of one thread.
 template <class Real>
 class StatisticsWorker {
  public:
@@ -51,7 +51,7 @@ class StatisticsWorker {
   }
 
  private:
-  // Rows of one head lie side by side.
+  // Rows of one head are neighbours.
   void add_mass(const kernels::BasicWeightTile<Real>& tile, const PanelRows<Real>& rows,
                 TensorView<Real> masses) const {
     std::int32_t last = 0;
@@ -118,7 +118,7 @@ class AllRows {
     };
     deal_out(heads * parts_.parts, schedule_.workers, start,
              [&](StatisticsWorker<Real>& worker, std::int64_t i) {
-               // The last queries of a causal mask see the most keys: they go first.
+               // The last queries come first: under a causal mask they see the most keys.
                const std::int64_t part = parts_.parts - 1 - i / heads;
                compute_part(worker, part, i % heads / kv_heads, i % kv_heads);
              });

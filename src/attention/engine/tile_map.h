@@ -1,4 +1,4 @@
-// Which tiles of keys some rows visit.
+// The tiles of keys that some rows visit.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,32 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Neighbouring tiles that are visited alike: the keys begin ≤ k < end, where begin is a multiple of
-// kTileKeys.
+// Consecutive tiles that are visited with or without a mask: the keys begin ≤ k < end, where begin
+// is a multiple of kTileKeys.
 struct TileRun {
   std::int32_t begin;
   std::int32_t end;
   bool has_mask;  // irregular parts of the mask may hide or add to some of these scores
 };
 
-// The tiles that some rows visit, found once for these rows: those of which no row sees a key are
-// left out. What each row sees of a tile is the matter of its range and of the irregular parts.
+// The tiles that some rows visit, computed once for these rows: tiles of which no row sees a key
+// are left out. The keys that a row sees within a tile depend on its range and on the irregular
+// parts.
 class TileMap {
  public:
-  // How many runs there may be at most.
+  // The largest number of runs.
   static std::int64_t capacity(bool has_irregular_mask, std::int64_t kv_len) {
     return has_irregular_mask ? (kv_len + kernels::kTileKeys - 1) / kernels::kTileKeys : 1;
   }
 
   TileMap() = default;
-  // `runs` is memory for capacity() of them, at least one.
+  // `runs` has room for capacity() of them, and for at least one.
   explicit TileMap(TileRun* runs) : runs_(runs) {}
 
-  // Finds the tiles with some of these keys, all that the rows' ranges leave.
+  // Finds the tiles with some of these keys, which contain the ranges of all rows.
   void find(const BoundMask& mask, const detail::RowGroup& rows, RowRange keys);
 
-  // The first key from `key` on that begins a tile to visit; kNone where there is none.
+  // The first key ≥ `key` that begins a tile to visit, or kNone.
   static constexpr std::int64_t kNone = std::int64_t{1} << 40;
   std::int64_t next(std::int64_t key) const {
     const TileRun* run = run_at(key);
@@ -44,13 +45,13 @@ class TileMap {
 
   std::span<const TileRun> runs() const { return {runs_, static_cast<std::size_t>(count_)}; }
   bool visits(std::int64_t key) const { return next(key) == key; }
-  // Of a tile to visit, by its first key: whether it is the last one.
+  // True if the tile to visit that begins with `key` is the last one.
   bool ends_with(std::int64_t key) const { return next(key + kernels::kTileKeys) == kNone; }
-  // Of such a tile.
+  // The has_mask of the run of a tile to visit that begins with `key`.
   bool has_mask(std::int64_t key) const { return run_at(key)->has_mask; }
 
  private:
-  // The first run that does not end before this tile.
+  // The first run that ends after the beginning of this tile.
   const TileRun* run_at(std::int64_t key) const;
 
   TileRun* runs_ = nullptr;

@@ -1,4 +1,4 @@
-// The loop over tiles of keys: every pass over keys is this one.
+// The loop over tiles of keys, which every pass over keys uses.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace heed { inline namespace v0 { namespace engine {
 
 // Calls visit(keys of a tile) for the tiles within `keys` that any of the visitors visits, in the
-// order of keys, and asks between them whether the call was cancelled. A visitor has
-// rows().tiles(), its TileMap. `keys` begins at a tile and ends at one or at the last key.
+// order of keys, and checks for cancellation between them. A visitor has rows().tiles(), its
+// TileMap. `keys` begins at a tile, and ends at one or at the last key.
 template <class Visitor, class Visit>
 void walk_tiles(std::span<Visitor> visitors, RowRange keys, const Visit& visit) {
   const auto next = [&](std::int64_t key) {

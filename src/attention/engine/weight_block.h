@@ -21,7 +21,7 @@ struct WeightPanelMemory {
       : rows(schedule, layout), weights(schedule, layout) {}
 };
 
-// Some rows, and their weights.
+// Some rows and their weights.
 template <class Real>
 struct WeightPanel {
   PanelRows<Real> panel_rows;
@@ -38,7 +38,7 @@ template <class Real>
 struct WeightBlockMemory {
   StagingMemory<Real> staging;
   WeightScratchMemory<Real> scratch;
-  Piece<Real> query;  // [panel_rows][head_dim], where the query is of another type
+  Piece<Real> query;  // [panel_rows][head_dim], for queries of another type
   Repeated<WeightPanelMemory<Real>> panels;
 
   WeightBlockMemory() = default;
@@ -50,14 +50,14 @@ struct WeightBlockMemory {
         panels(schedule, schedule.panels_per_block, layout) {}
 };
 
-// Passes over the keys twice: first for the rows' denominators, then for their weights.
+// Goes over the keys twice: first for the rows' denominators, then for their weights.
 template <class Real>
 class WeightBlock {
  public:
   WeightBlock(const Schedule<Real>& schedule, const WeightBlockMemory<Real>& parts,
               std::byte* memory);
 
-  // The first pass, over rows that share a key head, at most schedule.block_rows().
+  // The first pass. The rows share a key head and are at most schedule.block_rows().
   void start(const Call<Real>& job, std::int64_t batch, std::span<const RowIndex> rows);
 
   std::size_t num_panels() const { return num_panels_; }
@@ -66,7 +66,7 @@ class WeightBlock {
   const PanelWeights<Real>& weights(std::size_t panel) const { return panels_[panel].weights; }
 
   // The second pass: calls use(panel, its weights for a tile, the tile) for every tile that the
-  // panel visits, tiles in the order of their keys.
+  // panel visits, in the order of keys.
   template <class Use>
   void visit(const Use& use) {
     walk([&](const kernels::BasicTile<Real>& tile) {

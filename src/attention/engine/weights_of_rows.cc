@@ -30,7 +30,7 @@ class ChosenRows {
              std::span<const AttentionRow> rows, TensorView<Real> weights)
       : job_(job), schedule_(schedule), rows_(rows), weights_(weights), order_(rows.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    // Neighbours share a key head and see almost the same keys.
+    // Neighbours in this order share a key head and see almost the same keys.
     std::sort(order_.begin(), order_.end(), [this](std::size_t a, std::size_t b) {
       const auto place = [this](const AttentionRow& row) {
         return std::tuple(row.batch, kv_head(row), row.query, row.head);
@@ -56,7 +56,7 @@ class ChosenRows {
   }
 
  private:
-  // Rows of one key head: the places begin ≤ i < end of order_.
+  // Rows of one key head: indices begin ≤ i < end of order_.
   struct Group {
     std::size_t begin;
     std::size_t end;
@@ -84,7 +84,7 @@ class ChosenRows {
     });
   }
 
-  // Writes a tile of the rows that stand at `first` of order_ and after it.
+  // Writes a tile of the rows from index `first` of order_ on.
   void write(const kernels::BasicWeightTile<Real>& tile, std::size_t first,
              std::int32_t num_rows) const {
     alignas(64) std::array<Real, kernels::kMaxPanelWidth> ones;

@@ -1,4 +1,4 @@
-// Pieces of work for several threads.
+// The distribution of work among threads.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Calls compute(worker, item) for the items 0 to count − 1, each in its turn by whichever of
-// `workers` threads is free, with worker = start(number of the worker). Longer items come first, so
-// that no thread is left alone with a long one at the end.
+// Calls compute(worker, item) for the items 0 to count − 1, in this order, each on whichever of
+// `workers` threads is free; worker = start(number of the worker). Longer items must come first, so
+// that no thread works alone on a long one at the end.
 template <class Start, class Compute>
 void deal_out(std::int64_t count, std::int64_t workers, const Start& start,
               const Compute& compute) {
