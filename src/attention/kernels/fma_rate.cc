@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// The same for the reference, in whatever vectors the baseline processor has.
+// fma_burst() for the reference, with the vectors of the baseline processor.
 std::int64_t plain_fma_burst(std::int64_t steps, float* sink) {
   constexpr int kSums = 64;
   float sums[kSums];
@@ -33,7 +33,8 @@ double measure_fma_rate(double seconds) {
     throw InvalidArgument(
         fmt::format("measure_fma_rate: seconds is {}, expected a positive number", seconds));
   }
-  // A round takes some microseconds: long against reading the clock, short against a millisecond.
+  // A round takes some microseconds: long compared with reading the clock, short compared with a
+  // millisecond.
   constexpr std::int64_t kStepsPerRound = 1000;
   const kernels::KernelTable* const table = kernels_in_use();
   const auto burst = table == nullptr ? plain_fma_burst : table->fma_burst;

@@ -1,9 +1,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/kernels.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target.h must come before other headers: it includes this file once for each target.
 #include "attention/kernels/amx/tiles.h"
 #include "attention/kernels/bfloat16/bfloat16.h"
 #include "attention/kernels/integers/quads.h"
@@ -52,8 +52,8 @@ namespace {
 
 constexpr Compiled<KernelTable> kCompiledTables[] = HEED_COMPILED(kernel_table);
 
-// A table of AVX-512 or NEON and those with what only some processors have, the best first. Tiles
-// come with quads: a processor has the former only with the latter.
+// The table of AVX-512 or NEON, and the tables that add what only some processors have, the best
+// first. Processors with AMX tiles also have products of quads.
 std::vector<const KernelTable*> extended(const KernelTable* table) {
   std::vector<const KernelTable*> tables{table};
   if (has_quad_products()) tables.insert(tables.begin(), with_quad_products(*table));

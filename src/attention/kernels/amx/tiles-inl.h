@@ -1,6 +1,5 @@
-// The tiles of AMX: eight registers of 16 rows of 64 bytes, which are 16 floats or 16 pairs of
-// bfloat16. Where HEED_EMULATE_AMX asks for it, vectors compute the same bits, for tests on
-// processors without tiles.
+// AMX tiles: eight registers of 16 rows of 64 bytes, which are 16 floats or 16 pairs of bfloat16.
+// With HEED_EMULATE_AMX, vectors compute the same bits, for tests on processors without AMX.
 #if defined(HEED_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_TILES_INL_H_
 #undef HEED_TILES_INL_H_
@@ -21,10 +20,11 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_RE
 constexpr int kTileRows = 16;
 static_assert(kTileRows == kLanes);
 
-// Pairs whose products one instruction adds up: a row of one operand, the rows of the other.
+// The number of pairs whose products one instruction sums: a row of one operand, the rows of the
+// other.
 constexpr int kTilePairs = 16;
 
-// The numbers that are the upper and the lower halves of pairs.
+// The upper halves of pairs as floats; lower_of(), the lower halves.
 HWY_INLINE Vec upper_of(Vec pairs) {
   return hn::BitCast(kReals, hn::And(hn::BitCast(kBits, pairs), hn::Set(kBits, 0xFFFF0000U)));
 }
@@ -32,8 +32,9 @@ HWY_INLINE Vec lower_of(Vec pairs) {
   return hn::BitCast(kReals, hn::ShiftLeft<16>(hn::BitCast(kBits, pairs)));
 }
 
-// What vectors add up as a tile does, kTilePairs pairs of products: those of the upper halves one
-// after the other, those of the lower ones beside them. total() adds both, and that to a sum.
+// The sums of kTilePairs pairs of products in the order of an AMX tile: the products of upper
+// halves one after the other, and likewise those of lower halves. total() adds both, and the result
+// to a sum.
 struct TileChain {
   Vec upper;
   Vec lower;
@@ -47,7 +48,7 @@ HWY_INLINE TileChain add_product(Vec a, Vec b, const TileChain& chain) {
           hn::MulAdd(lower_of(a), lower_of(b), chain.lower)};
 }
 
-// Without those of a that are 0.
+// add_product() that leaves out elements of a that are 0.
 HWY_INLINE TileChain add_nonzero_product(Vec a, Vec b, const TileChain& chain) {
   const TileChain added = add_product(a, b, chain);
   const Vec zero = hn::Zero(kReals);
@@ -55,7 +56,7 @@ HWY_INLINE TileChain add_nonzero_product(Vec a, Vec b, const TileChain& chain) {
           hn::IfThenElse(hn::Eq(lower_of(a), zero), chain.lower, added.lower)};
 }
 
-// Without weights that are kUnseen.
+// add_product() that leaves out weights that are kUnseen.
 HWY_INLINE TileChain add_seen_product(Vec value, Vec weight, const TileChain& chain) {
   const TileChain added = add_product(value, weight, chain);
   const Vec unseen = hn::Set(kReals, kUnseen);
@@ -63,7 +64,7 @@ HWY_INLINE TileChain add_seen_product(Vec value, Vec weight, const TileChain& ch
           hn::IfThenElse(hn::Eq(lower_of(weight), unseen), chain.lower, added.lower)};
 }
 
-// The products that count.
+// The products that a sum includes.
 enum class Counted { kAll, kOfSeen, kOfNonzeroA, kOfNonzeroB };
 
 template <Counted kCounted>
@@ -74,7 +75,7 @@ HWY_INLINE TileChain add_counted_product(Vec a, Vec b, const TileChain& chain) {
   return add_product(a, b, chain);
 }
 
-// sum + Σ_i a[i] · b[i], of kTilePairs pairs of a in all lanes and rows of b.
+// sum + Σ_i a[i] · b[i], for kTilePairs pairs of a in all lanes and rows of b.
 template <Counted kCounted>
 HWY_INLINE Vec add_tile_row(const Real* a, const Real* b, std::int64_t b_stride, Vec sum) {
   TileChain chain = TileChain::empty();
@@ -87,8 +88,8 @@ HWY_INLINE Vec add_tile_row(const Real* a, const Real* b, std::int64_t b_stride,
 
 #ifdef HEED_EMULATE_AMX
 
-// Nothing but a kernel between set_up_tiles() and give_up_tiles() may touch them: the processor
-// would refuse to.
+// Only kernels between set_up_tiles() and give_up_tiles() may use these; a processor would raise an
+// exception otherwise.
 struct TileRegisters {
   alignas(64) Real rows[8][kTileRows][kLanes] = {};
   bool are_set_up = false;
@@ -141,7 +142,7 @@ HWY_INLINE void tile_multiply() {
 
 #else
 
-// All tiles get their whole size, and zeros.
+// Sets all tiles to their full size and to zero.
 inline void set_up_tiles() {
   struct alignas(64) Configuration {
     std::uint8_t palette = 1;
@@ -160,12 +161,12 @@ template <int kTile>
 HWY_INLINE void tile_zero() {
   asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
 }
-// `stride` counts floats.
+// Loads a tile; `stride` is in floats.
 template <int kTile>
 HWY_INLINE void tile_load(const Real* rows, std::int64_t stride) {
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(rows), "r"(stride * 4), "i"(kTile) : "memory");
 }
-// The same of rows that are not read again soon: they leave the nearest cache to others.
+// Loads a tile whose rows are not read again soon, and leaves the nearest cache to other data.
 template <int kTile>
 HWY_INLINE void tile_load_once(const Real* rows, std::int64_t stride) {
   asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(rows), "r"(stride * 4), "i"(kTile)
@@ -176,8 +177,8 @@ HWY_INLINE void tile_store(Real* rows, std::int64_t stride) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(rows), "r"(stride * 4), "i"(kTile)
                : "memory");
 }
-// sum[i][j] += Σ_p a[i][p] · b[p][j], of pairs, in the order of TileChain. Numbers below 2⁻¹²⁶
-// count as 0, before and after.
+// sum[i][j] += Σ_p a[i][p] · b[p][j] over pairs, in the order of TileChain. Operands and results
+// below 2⁻¹²⁶ count as 0.
 template <int kSum, int kA, int kB>
 HWY_INLINE void tile_multiply() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kA), "i"(kB));
@@ -185,7 +186,7 @@ HWY_INLINE void tile_multiply() {
 
 #endif
 
-// Tiles are set up while this lives.
+// Tiles are set up during the lifetime of this object.
 class TileScope {
  public:
   TileScope() { set_up_tiles(); }

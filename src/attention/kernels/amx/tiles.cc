@@ -1,14 +1,15 @@
-// The kernels whose products are of bfloat16 in tiles: those of AVX-512, compiled once more with
-// AVX512_BF16 and AMX_BF16. Highway knows neither.
+// The kernels that multiply bfloat16 in AMX tiles: those of AVX-512, compiled once more with
+// AVX512_BF16 and AMX_BF16. Highway has targets for neither.
 #define HEED_OF_BFLOAT16
 #define HEED_OF_TILES
 #define HEED_TARGETS HWY_AVX3
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/amx/tiles.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
+// foreach_target.h must come before other headers: it includes this file once for AVX-512, its only
+// target.
 #include "attention/kernels/amx/tiles.h"
 #include "attention/kernels/bfloat16/bfloat16.h"
 #include "attention/kernels/kernels.h"
@@ -33,7 +34,7 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::tiles {
 
 namespace {
 
-// Whether this thread's tiles are set up for several kernels.
+// True if the tiles of this thread are set up for several kernels.
 thread_local bool are_set_up = false;
 
 void begin() {
@@ -45,7 +46,7 @@ void end() {
   are_set_up = false;
 }
 
-// The same kernel with tiles set up.
+// A kernel with tiles set up.
 template <auto kKernel>
 struct InTiles;
 template <class... Arguments, void (*kKernel)(Arguments...)>
@@ -69,7 +70,7 @@ const BackwardTable* backward_in_tiles() {
   return &table;
 }
 
-// Squares of kTilePairs pairs of keys and as many dimensions.
+// Transposes pairs of keys, in squares of kTilePairs pairs and as many dimensions.
 std::int64_t turn_pairs(const Real* rows, std::int64_t stride, std::int32_t count, std::int32_t dim,
                         Real* pairs) {
   const std::int64_t pair_stride =
@@ -94,7 +95,7 @@ std::int64_t turn_pairs(const Real* rows, std::int64_t stride, std::int32_t coun
 
 }  // namespace
 
-// Few rows are computed by vectors, in the order of tiles.
+// Decode panels are computed with vectors, in the order of AMX tiles.
 KernelTable table_of(const KernelTable& numbers) {
   KernelTable table = numbers;
   table.in_numbers = &numbers;
@@ -123,7 +124,7 @@ namespace {
 #ifdef HEED_EMULATE_AMX
 bool has_tiles() { return true; }
 #else
-// Linux gives a process the memory for tiles when it asks.
+// Linux gives a process the memory for tiles on request.
 bool has_tiles() {
   unsigned eax = 0;
   unsigned ebx = 0;

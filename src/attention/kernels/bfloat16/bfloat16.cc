@@ -1,20 +1,20 @@
-// The kernels whose products are of bfloat16 in pairs: those of AVX-512, compiled once more with
-// AVX512_BF16, and those of NEON with FEAT_BF16. Highway knows neither.
+// The kernels that multiply bfloat16 in pairs: those of AVX-512, compiled once more with
+// AVX512_BF16, and those of NEON with FEAT_BF16. Highway has targets for neither.
 #define HEED_OF_BFLOAT16
 #define HEED_TARGETS (HWY_AVX3 | HEED_NEON)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/bfloat16/bfloat16.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for AVX-512 or for NEON, of which there is
-// one at most.
+// foreach_target.h must come before other headers: it includes this file once for AVX-512 or for
+// NEON, whichever there is.
 #include "attention/kernels/bfloat16/bfloat16.h"
 #include "attention/kernels/kernels.h"
 #include "hwy/highway.h"
 
-// On ARM it is GCC that compiles some functions for more than the baseline processor, and Linux
-// that says what there is.
+// On ARM, only GCC can compile some functions for more than the baseline processor, and only Linux
+// can be asked about the processor.
 #if HWY_ARCH_ARM_A64 && HWY_HAVE_RUNTIME_DISPATCH
 #include <sys/auxv.h>
 #define HEED_HAS_NEON_PAIRS 1

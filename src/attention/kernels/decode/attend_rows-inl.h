@@ -1,4 +1,4 @@
-// Panels of few rows: which kernels take them, and how these read memory.
+// Decode panels: the choice of a kernel and of its way of reading memory.
 #if defined(HEED_ATTEND_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTEND_ROWS_INL_H_
 #undef HEED_ATTEND_ROWS_INL_H_
@@ -29,7 +29,7 @@ inline void unpack_rows(const Real* out, std::int32_t num_rows, std::int32_t val
   }
 }
 
-// Calls RowsKernel<kRows> for a number of rows that is known as the program runs.
+// Calls RowsKernel<kRows> for a number of rows known at run time.
 template <Reading kReading, int kRows>
 HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next, const Panel& panel,
                                  const PanelOptions& options, PanelState& state, Real* weights,
@@ -44,8 +44,8 @@ HWY_INLINE void attend_some_rows(const StoredTile& tile, const StoredTile* next,
   }
 }
 
-// Most rows for which a tile may be read in order, which needs a whole row of values in one pass:
-// beside the sums of all rows its vectors, four or eight, must fit the registers.
+// The largest number of rows for which a tile may be read in order. That needs a whole row of
+// values in one pass: the sums of all rows and its four or eight vectors must fit the registers.
 constexpr int kMostRowsInOrder =
     HEED_REAL_BITS == 32 && !kInPairs && HWY_TARGET <= HWY_AVX3 ? 4 : 0;
 inline int most_rows_in_order(const Panel& panel) {
@@ -53,15 +53,15 @@ inline int most_rows_in_order(const Panel& panel) {
   return panel.value_dim == 8 * kLanes ? kMostRowsOfEightVectors : 0;
 }
 
-// Whether the keys and the values of a tile each lie behind each other.
+// True if the keys of a tile are contiguous in memory, and so are its values.
 inline bool is_of_stretches(const StoredTile& tile, const Panel& panel) {
   return TileSide(tile.key, tile.num_keys, panel.head_dim, sizeof(Real)).is_one_stretch() &&
          TileSide(tile.value, tile.num_keys, panel.value_dim, sizeof(Real)).is_one_stretch();
 }
 
-// Whether a tile of stretches whose keys are columns is read in order: what is not float32 only for
-// one row, for beside conversions several chains of additions over one group of keys take longer
-// than memory; int4 never, which has columns of values in blocks.
+// True if a contiguous tile whose keys are columns is read in order: any storage but float32 only
+// for one row, as with conversions, several chains of additions over one group of keys take longer
+// than memory; int4 never, as its columns of values are in blocks.
 inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
   const KvStorage key = tile.key.storage;
   const KvStorage value = tile.value.storage;
@@ -69,8 +69,8 @@ inline bool can_be_read_in_order(const StoredTile& tile, const Panel& panel) {
   return panel.num_rows == 1 || (key == KvStorage::kFloat32 && value == KvStorage::kFloat32);
 }
 
-// In parts of about equal size, where there are more rows than are taken at once. Guarded, which is
-// rare, one by one.
+// Divides the rows into parts of about equal size where they are too many for one kernel. Guarded
+// rows, which are rare, are computed one by one.
 HWY_INLINE void attend_tile(const StoredTile& tile, const StoredTile* next, const Panel& panel,
                             const PanelOptions& options, PanelState& state, Real* weights) {
   if (options.guarded) {
@@ -101,7 +101,7 @@ HWY_INLINE void attend_tile(const StoredTile& tile, const StoredTile* next, cons
   }
 }
 
-// Whatever else is done between two tiles, memory waits for.
+// Does as little as possible between two tiles, as memory waits in the meantime.
 inline void attend_rows(std::span<const StoredTile> tiles, const StoredTile* next,
                         const Panel& panel, const PanelOptions& options, PanelState& state,
                         Real* weights) {

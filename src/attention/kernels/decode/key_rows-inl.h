@@ -1,4 +1,4 @@
-// Keys that are rows as vectors of one dimension: they become the columns that a cache has.
+// Keys in rows, as those of tensors, transposed to the columns that a cache has.
 #if defined(HEED_KEY_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KEY_ROWS_INL_H_
 #undef HEED_KEY_ROWS_INL_H_
@@ -19,12 +19,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Rows of kLanes keys become columns, [dimension][kLanes], kRowDims at a time: so few that a
-// processor turns the next ones while it multiplies these.
+// The number of dimensions that are transposed at a time, from rows of kLanes keys to columns
+// [dimension][kLanes]: so few that a processor can transpose the next ones while it multiplies
+// these.
 constexpr std::int32_t kRowDims = 16;
 
-// Of `dims` numbers as large as Real, a multiple of kBlockLanes, in each row; row i is at
-// row_at(i).
+// Transposes `dims` numbers of the size of Real from each row; `dims` is a multiple of kBlockLanes,
+// and row i is at row_at(i).
 template <class RowAt>
 HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, Real* columns) {
   for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
@@ -42,7 +43,7 @@ HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, Real* columns
 }
 
 #if HEED_REAL_BITS == 32 && HWY_TARGET <= HWY_AVX2
-// Of 16-bit numbers, as they are; `dims` is a multiple of 16.
+// Transposes 16-bit numbers; `dims` is a multiple of 16.
 template <class RowAt>
 HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, std::uint16_t* columns) {
   const hn::Repartition<std::uint16_t, Reals> words;
@@ -59,7 +60,7 @@ HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, std::uint16_t
       square[i] = hn::LoadU(words, reinterpret_cast<const std::uint16_t*>(row));
 #endif
     }
-    // In each block two rows side by side, then four, then eight.
+    // Interleaves two rows of each block, then four, then eight.
     BitVec two[8];
     for (int i = 0; i < 8; i += 2) {
       two[i] = hn::BitCast(kBits, hn::InterleaveLower(words, square[i], square[i + 1]));
@@ -87,17 +88,18 @@ HWY_INLINE void to_columns(const RowAt& row_at, std::int32_t dims, std::uint16_t
 }
 #endif
 
-// A vector of keys that are rows, of which there are `count` from `lane` on. Lanes of those that
-// there are not have the numbers of the last one, or of the group's first.
+// A vector of keys in rows, from `lane` on. If there are fewer than kLanes, the other lanes repeat
+// the last of them; if there is none, all lanes have the group's first key.
 template <class Numbers>
 struct KeyRows {
-  // As many as share a group: more would be too many rows of memory side by side.
+  // The vectors of one group: with more, too many rows of memory would be read side by side.
   static constexpr int kMostVectors = kGroupKeys / kLanes;
-  // Narrow numbers are widened before, where a vector has too few lanes for a square of them.
+  // True if narrow numbers are widened before they are transposed, as a vector has too few lanes
+  // for a square of them.
   static constexpr bool kIsWidened = Numbers::kBytes < static_cast<int>(sizeof(Real)) && kLanes < 8;
   using Column = std::conditional_t<kIsWidened, Real, typename Numbers::Element>;
   static constexpr std::int32_t kDims = kRowDims;
-  // to_columns() takes a multiple of this many.
+  // The unit of dimensions of to_columns().
   static constexpr std::int32_t kStep = sizeof(Column) == 2 ? 16 : kBlockLanes;
 
   const std::byte* first;
@@ -124,7 +126,7 @@ struct KeyRows {
     }
   }
 
-  // As many bytes of keys that are read in their order as start_dims(d) turns.
+  // Fetches as many bytes, further on in keys that are read in order, as start_dims(d) transposes.
   HWY_INLINE void fetch_ahead(std::int32_t d) const {
     constexpr std::int32_t kBytes = kLanes * Numbers::kBytes;
     kernels::fetch_ahead(first + std::int64_t{d} * kBytes, kRowDims * kBytes);
@@ -140,7 +142,7 @@ struct KeyRows {
   }
 
  private:
-  // Of fewer keys, or fewer dimensions: the last key stands for those that there are not.
+  // Transposes fewer keys or dimensions; the last key stands for the missing ones.
   HWY_NOINLINE void some_to_columns(const std::byte* rows, std::int32_t dims) {
     if (!kIsWidened && count == 1) return one_to_columns(rows, dims);
     const std::byte* at[kLanes];

@@ -1,4 +1,5 @@
-// How the kernels of few rows read memory, and how much they take at once.
+// The ways in which the decode kernels read memory, and the number of rows that they compute at
+// once.
 #if defined(HEED_READING_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_READING_INL_H_
 #undef HEED_READING_INL_H_
@@ -16,25 +17,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// From one row of out to the next, of a panel of few rows: whole vectors.
+// The distance between rows of `out` in the state of a decode panel, in whole vectors.
 HWY_INLINE std::int32_t out_stride(const Panel& panel) {
   return (panel.value_dim + kLanes - 1) / kLanes * kLanes;
 }
 
 constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON;
 
-// Rows whose sums fit the registers, each of them two where they are those of tiles.
+// The largest number of rows whose sums fit the registers. With AMX tiles each row has two sums.
 constexpr int kMostRowsAtOnce = kInTiles ? 4 : kHasManyRegisters ? 8 : 6;
 
-// Rows beside whose sums eight vectors of values do.
+// The largest number of rows whose sums fit the registers together with eight vectors of values.
 constexpr int kMostRowsOfEightVectors = 3;
 
-// How keys and values are read. Whatever the way, the bits are the same.
+// The ways of reading keys and values. The bits of results are the same for all.
 enum class Reading {
-  kAhead,        // several groups side by side; what comes next is fetched meanwhile
+  kAhead,        // several groups side by side; the next data is fetched in the meantime
   kInOrder,      // each side of a tile from its first byte to its last
-  kRowsInOrder,  // the same of keys that are rows, which are fetched a little ahead
-  kGuarded,      // as kAhead, but keys that a row does not see are left out
+  kRowsInOrder,  // the same for keys in rows, which are fetched a little ahead
+  kGuarded,      // like kAhead, but leaves out keys that a row does not see
 };
 
 }}}  // namespace heed::v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE

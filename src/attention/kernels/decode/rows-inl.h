@@ -1,5 +1,5 @@
-// The kernel of a few rows, whose keys and values are read as they are stored: lanes are keys, then
-// columns, for rows are too few to fill vectors.
+// The decode kernel, for rows that are too few to fill vectors: lanes are keys in the first product
+// and columns of values in the second. Keys and values are read as they are stored.
 #if defined(HEED_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ROWS_INL_H_
 #undef HEED_ROWS_INL_H_
@@ -30,32 +30,33 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// kRows rows of a panel of few rows. Every chain is that of PanelKernel, step by step, and so is
-// every bit; a tile is always taken in two passes. In pairs, rows of keys are elements as large as
-// a float; columns of keys, and values, are put together as they are read.
+// kRows rows of a decode panel. Every sum has the order of PanelKernel, step by step, and so the
+// same bits; a tile is always computed in two passes. With pairs, the elements of rows of keys are
+// pairs, of the size of a float; columns of keys, and values, are paired as they are read.
 template <int kRows, Reading kReading>
 struct RowsKernel {
   const StoredTile& tile;
-  const StoredTile* next;  // null where there is none, or it is not to be fetched
+  const StoredTile* next;  // null if there is none, or it is not to be fetched
   const Panel& panel;
   const PanelOptions& options;
   PanelState& state;
   Real* HWY_RESTRICT weights;  // [kRows][kTileKeys]
   std::int32_t first_row;
-  std::int32_t begin;  // the keys of the tile that some row of the panel sees
+  std::int32_t begin;  // the range of keys of the tile that some row of the panel sees
   std::int32_t end;
 
-  // Vectors of keys, or of columns, beside all rows: their sums are chains that do not wait for
-  // each other, and what is broadcast of a row serves all of them.
+  // The number of vectors of keys, or of columns, that all rows are multiplied by at once. Their
+  // sums are independent chains, and a broadcast element of a row serves all of them.
   static constexpr int kVectors = kRows <= (kHasManyRegisters && !kInTiles ? 6 : 2) ? 4 : 2;
   static constexpr bool kRowsInOrder = kReading == Reading::kRowsInOrder;
   static constexpr bool kInOrder = kReading == Reading::kInOrder || kRowsInOrder;
   static constexpr bool kGuarded = kReading == Reading::kGuarded;
-  // Rows of keys never are, and what is read in order only for one row.
+  // True if numbers may be quantised: rows of keys never are, and numbers read in order only for
+  // one row.
   static constexpr bool kMayBeQuantised = !kInOrder || (kRows == 1 && !kRowsInOrder);
   using LoadedReals =
       std::conditional_t<kReading == Reading::kInOrder, RealNumbersInHalves, RealNumbers>;
-  // Groups whose values are added up together.
+  // The number of groups whose values are summed together.
   static constexpr std::int32_t kTogether = std::max(kKeysTogether / kGroupKeys, 1);
   static constexpr int kKeyVectors = kInOrder ? kGroupKeys / kLanes : kVectors;
   static constexpr int kMostValueVectors =
@@ -75,7 +76,7 @@ struct RowsKernel {
     return {t.value, t.num_keys, panel.value_dim, sizeof(Real)};
   }
 
-  // What is fetched while keys are multiplied, and while values are added, in so many steps.
+  // The prefetches during the product with keys and during that with values, in `steps` steps.
   HWY_INLINE Prefetch fetch_beside_keys(std::int64_t steps) const {
     if (kRowsInOrder) return Prefetch();
     return Prefetch::beside<kInOrder>(keys_of(tile), values_of(tile), options.stretches, steps);
@@ -94,7 +95,7 @@ struct RowsKernel {
     add_values();
   }
 
-  // sums[row][v] += query · key for the dimension d of these vectors of keys.
+  // sums[row][v] += query · key for dimension d of these vectors of keys.
   template <class Columns, class Sum, int kCount>
   HWY_INLINE void add_column(const Columns (&columns)[kCount], std::int32_t d,
                              const Real* HWY_RESTRICT query, Sum (&sums)[kRows][kCount]) const {
@@ -121,7 +122,7 @@ struct RowsKernel {
       }
     }
   }
-  // Of a product with a query that could not be multiplied before.
+  // The product times scale, where the query could not be multiplied by it before.
   HWY_INLINE Vec scaled(int r, Vec product) const {
     if (!kInPairs) return product;
     const Vec scale = hn::Set(kReals, panel.scale);
@@ -129,13 +130,13 @@ struct RowsKernel {
     return hn::MulAdd(product, scale, hn::Set(kReals, state.minus_m[first_row + r]));
   }
 
-  // Exponents of the vectors of keys in which some row sees one, or scores where there is a mask.
-  // Columns is PlainColumns, PairColumns or KeyRows.
+  // Computes the exponents, or with a mask the scores, of the vectors of keys in which some row
+  // sees one. Columns is PlainColumns, PairColumns or KeyRows.
   template <class Columns>
   HWY_INLINE void find_exponents() const {
     constexpr int kCount = std::min(kKeyVectors, Columns::kMostVectors);
     constexpr int kStep = kCount * kLanes;
-    // Beyond the last group it is repeated.
+    // Vectors beyond the last group repeat it.
     const std::int32_t last_group = (tile.num_keys - 1) / kGroupKeys;
     const std::int32_t first_key = begin / kStep * kStep;
     const std::int32_t dims = elements_of(panel.head_dim);
@@ -172,7 +173,7 @@ struct RowsKernel {
     }
   }
 #if HEED_HAS_TILES
-  // What kTilePairs pairs of dimensions add, in the order of a tile.
+  // Adds the products of kTilePairs pairs of dimensions, in the order of an AMX tile.
   template <class Columns, int kCount>
   HWY_INLINE void add_tile(const Columns (&columns)[kCount], const Real* HWY_RESTRICT query,
                            Vec (&sums)[kRows][kCount], Prefetch& fetched) const {
@@ -198,7 +199,7 @@ struct RowsKernel {
     }
   }
 #if HEED_REAL_BITS == 32 && !HEED_HAS_PAIRS
-  // The same of quantised keys.
+  // Does the same for quantised keys.
   HWY_INLINE void find_quantised_exponents() const {
     const TileSide keys = keys_of(tile);
     const TileSide values = values_of(tile);
@@ -239,7 +240,8 @@ struct RowsKernel {
 #endif
   }
 
-  // The largest one of row r. Those of keys that it does not see become −infinity.
+  // Returns the largest exponent of row r, and sets those of keys that the row does not see to
+  // −infinity.
   HWY_INLINE Real largest_exponent(int r) const {
     const std::int32_t from = std::max(panel.begin[first_row + r] - tile.first_key, begin);
     const std::int32_t to = std::min(panel.end[first_row + r] - tile.first_key, end);
@@ -259,8 +261,8 @@ struct RowsKernel {
     return hn::GetLane(hn::MaxOfLanes(kReals, largest));
   }
 
-  // The same where there are scores, which become exponents. A row that has seen nothing yet but
-  // scores it cannot begin with is marked.
+  // Does the same with scores, which it turns into exponents. Marks a row that has so far seen only
+  // scores with which it cannot begin.
   HWY_INLINE Real largest_of_scores(int r) const {
     const std::int32_t row = first_row + r;
     if (options.mask != nullptr) add_mask(r);
@@ -281,7 +283,8 @@ struct RowsKernel {
     return hn::MulAdd(score, hn::Set(kReals, Constants<Real>::kLog2E), hn::Set(kReals, minus_m));
   }
 
-  // Scores of hidden keys become −infinity whatever they were.
+  // Adds the mask to the scores of row r. Scores of hidden keys become −infinity whatever they
+  // were.
   HWY_INLINE void add_mask(int r) const {
     const std::int32_t width = (panel.num_rows + kLanes - 1) / kLanes * kLanes;
     const Real* HWY_RESTRICT added = options.mask + first_row + r;
@@ -292,7 +295,7 @@ struct RowsKernel {
     }
   }
 
-  // Moves m of row r by `largest` where that exceeds the threshold, and returns by how much.
+  // Moves m of row r by `largest` if that exceeds the threshold, and returns the distance moved.
   HWY_INLINE Real move(int r, Real largest) const {
     const std::int32_t row = first_row + r;
     const bool is_empty = state.threshold[row] < 0;
@@ -309,7 +312,8 @@ struct RowsKernel {
     return largest;
   }
 
-  // Weights, and in pairs those of neighbouring keys behind all of them.
+  // Turns exponents into weights, and with pairs also stores pairs of the weights of neighbouring
+  // keys after all of them.
   HWY_INLINE void weigh(int r, Real shift) const {
     for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
       Real* at = weights + r * kTileKeys + key;
@@ -329,7 +333,7 @@ struct RowsKernel {
     return weights + kRows * kTileKeys + r * (kTileKeys / 2);
   }
 
-  // Positions of a group that some row sees, pairs of keys undivided.
+  // The positions of a group that some row sees, without dividing pairs of keys.
   struct Positions {
     std::int32_t from;
     std::int32_t to;
@@ -339,8 +343,8 @@ struct RowsKernel {
             std::min(end - group * kGroupKeys, kGroupKeys)};
   }
 
-  // sums[row] += the weights of positions of a group, in their order: a chain of additions that
-  // the processor works on while it adds the group's values.
+  // sums[row] += the weights of positions of a group, in order: a chain of additions that the
+  // processor computes while it adds the group's values.
   HWY_INLINE void add_weights(std::int32_t group, Positions some, Real (&sums)[kRows]) const {
     const Real* HWY_RESTRICT weight = weights + group * kGroupKeys;
     for (std::int32_t j = some.from; j < some.to; ++j) {
@@ -351,8 +355,8 @@ struct RowsKernel {
     }
   }
 
-  // sums[row][v] += Σ weight · value over some positions of a group, for kCount vectors of columns,
-  // of which the last may lack some.
+  // sums[row][v] += Σ weight · value over some positions of a group, for kCount vectors of columns.
+  // A single vector may have fewer columns than lanes.
   template <class Values, class Sum, int kCount>
   HWY_INLINE void add_group(std::int32_t group, Positions some, std::int32_t column,
                             Prefetch& fetched, Sum (&sums)[kRows][kCount]) const {
@@ -381,7 +385,7 @@ struct RowsKernel {
     }
   }
 
-  // out[row][column …] += what keys from the first one of a group on add, kTogether groups of them.
+  // Adds the products with the values of kTogether groups, from `group` on, to out[row][column …].
   template <class Values, int kCount>
   HWY_INLINE void add_columns(std::int32_t group, std::int32_t column, Prefetch& fetched) const {
     Real* out = state.out + first_row * out_stride(panel) + column;
@@ -415,7 +419,7 @@ struct RowsKernel {
     ((value[kVector] = values.template load<kVector>()), ...);
   }
 
-  // How many vectors of columns are added at once from `column` on.
+  // The number of vectors of columns that are added at once from `column` on.
   HWY_INLINE std::int32_t vectors_at(std::int32_t column) const {
     const std::int32_t left = (panel.value_dim - column) / kLanes;
     return left >= kMostValueVectors ? kMostValueVectors : left >= kVectors ? kVectors : 1;
@@ -428,8 +432,8 @@ struct RowsKernel {
     return count;
   }
 
-  // A group at a time, so that its values are read in about the order in which they lie and come
-  // from the nearest cache where one pass over them is not enough.
+  // Adds the values group by group, so that they are read nearly in the order of memory, and come
+  // from the nearest cache where they need more than one pass.
   template <class Values>
   HWY_INLINE void add_groups() const {
     Prefetch fetched = fetch_beside_values(std::int64_t{elements_of(end - begin)} * passes());
@@ -455,7 +459,7 @@ struct RowsKernel {
   }
 
 #if HEED_REAL_BITS == 32 && !HEED_HAS_PAIRS
-  // The same of quantised values.
+  // Does the same for quantised values.
   HWY_INLINE void add_quantised_values() const {
     const TileSide values = values_of(tile);
     const bool fetches = !kInOrder && next != nullptr;

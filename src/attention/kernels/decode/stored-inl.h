@@ -1,5 +1,5 @@
-// The numbers of a stored tile as vectors: of keys that are columns, one of whose dimensions fills
-// the lanes, and of values, whose lanes are columns. Those that are quantised are not: integers.h.
+// The numbers of a stored tile as vectors: of keys in columns, with a dimension of several keys in
+// the lanes, and of values, with columns in the lanes. For quantised numbers see integers.h.
 #if defined(HEED_STORED_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_STORED_INL_H_
 #undef HEED_STORED_INL_H_
@@ -24,7 +24,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Numbers that need no scale, kLanes of them from any address.
+// Numbers without scales: load() reads kLanes of them from any address.
 
 struct RealNumbers {
   using Element = Real;
@@ -34,8 +34,8 @@ struct RealNumbers {
   }
 };
 
-// The same in two loads. Where memory is read in its order, a processor's own streams keep farther
-// ahead of a loop that asks for less at a time.
+// Loads in two halves. Where memory is read in order, a processor's own prefetching stays further
+// ahead of a loop with smaller loads.
 struct RealNumbersInHalves {
   using Element = Real;
   static constexpr int kBytes = sizeof(Element);
@@ -60,11 +60,11 @@ struct HalfNumbers {
 };
 #endif
 
-// A vector of keys that are columns: the dimensions of kLanes neighbouring keys of one group, from
-// its lane on. start_dims(d) comes before the kDims dimensions from d on, the first of which is
-// load(0).
+// A vector of keys in columns: the dimensions of kLanes neighbouring keys of one group, from `lane`
+// on. start_dims(d) must be called before the kDims dimensions from d on are loaded, the first of
+// which is load(0).
 
-// Where none has to be made ready.
+// The kDims of a type that loads any dimension.
 constexpr std::int32_t kAllDims = std::numeric_limits<std::int32_t>::max() / 2;
 
 template <class Numbers>
@@ -85,9 +85,9 @@ struct PlainColumns {
   static constexpr int kColumn = kGroupKeys * Numbers::kBytes;
 };
 
-// Neighbouring columns of the values of one group, from a position on: next() goes to the next one.
-// load<v>() is the v-th vector that begins at `column`; load_some() is the first of which there are
-// only so many columns: the others are 0.
+// Neighbouring columns of the values of one group, from a position on, which next() moves by one.
+// load<v>() is vector v, counted from `column`; load_some(columns) is the first vector if it has
+// fewer columns, with 0 for the others.
 
 template <class Numbers>
 struct PlainValues {
@@ -115,7 +115,7 @@ struct PlainValues {
 };
 
 #if HEED_HAS_PAIRS
-// Keys that are columns: two neighbouring dimensions side by side, of an even number of them.
+// Keys in columns, in pairs of two neighbouring dimensions, of which there is an even number.
 struct PairColumns {
   static constexpr int kMostVectors = 8;
   static constexpr std::int32_t kDims = kInTiles ? kKeysTogether / 2 : kAllDims;
@@ -137,11 +137,11 @@ struct PairColumns {
   static constexpr int kColumn = kBytes * kGroupKeys;
 };
 
-// Columns of two neighbouring values of one group side by side, as PlainValues gives those of one.
+// Columns of two neighbouring values of one group in pairs, with the functions of PlainValues.
 struct PairValues {
   const std::byte* at;
   std::int64_t stride;
-  std::int32_t count = 0;  // values there are from here on
+  std::int32_t count = 0;  // the number of values from here on
 
   HWY_INLINE PairValues(const StoredNumbers& values, std::size_t group, std::int32_t key,
                         std::int32_t column)
@@ -164,7 +164,7 @@ struct PairValues {
 
  private:
   static constexpr int kBytes = 2;
-  // The last one of an odd number stands for the next one, which weighs nothing.
+  // If the number of values is odd, the last one is read in place of the next, which has weight 0.
   HWY_INLINE const std::byte* second() const { return count > 1 ? at + stride : at; }
 };
 #endif

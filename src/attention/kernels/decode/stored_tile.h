@@ -1,4 +1,4 @@
-// A tile of keys and values as a cache stores them, which the kernel of few rows reads as they are.
+// A tile of keys and values as a cache stores them, in the form that the decode kernels read.
 #pragma once
 
 #include <array>
@@ -10,64 +10,65 @@
 
 namespace heed { inline namespace v0 { namespace kernels {
 
-// Positions are stored in groups of this many, whatever the instruction set.
+// The number of positions of a group, for every instruction set. Caches store groups.
 inline constexpr std::int32_t kGroupKeys = 16;
 
-// Dimensions that share a scale in int4.
+// The number of dimensions that share a scale in int4.
 inline constexpr std::int32_t kScaleDims = 32;
 
-// Positions, or dimensions, whose numbers lie side by side where they are quantised.
+// The number of positions, or dimensions, that are neighbours in memory where they are quantised.
 inline constexpr std::int32_t kQuad = 4;
 
-// Dimensions that rows of int8 are counted up to a multiple of: those of a vector of quads.
+// The unit to which dimensions of rows of int8 are rounded up: those of a vector of quads.
 inline constexpr std::int32_t kQuadColumns = 16;
 
 inline bool is_quantised(KvStorage storage) {
   return storage == KvStorage::kInt8 || storage == KvStorage::kInt4;
 }
 
-// What is added to quantised numbers so that they are stored without a sign.
+// The number added to quantised numbers so that they can be stored unsigned.
 constexpr std::int32_t stored_offset(KvStorage storage) {
   return storage == KvStorage::kInt4 ? 8 : 128;
 }
 
-// Bytes of a position of `dim` quantised numbers.
+// The number of bytes of a position of `dim` quantised numbers.
 inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std::int64_t dim) {
   const auto rounded_up = [dim](std::int64_t unit) { return (dim + unit - 1) / unit * unit; };
   if (storage == KvStorage::kInt4) return rounded_up(kScaleDims) / 2;
   return rounded_up(is_columns ? kQuad : kQuadColumns);
 }
 
-// The keys or the values of a tile, group by group: group g holds the positions first_key + 16 g …
+// The keys or the values of a tile, in groups: group g has the positions from first_key + 16 g on.
 //
-// As rows, values always and keys of tensors: position j of a group is at j · row_stride bytes.
-// As columns, keys of a cache: element [d][j] of [dim][16].
+// In rows, as values and keys of tensors are: position j of a group is at j · row_stride bytes. In
+// columns, as keys of a cache are: element [d][j] of [dim][16].
 //
-// int8 and int4 are whole numbers times a scale. They are stored without a sign, as number +
-// stored_offset(), in quads: four neighbours of what a product sums over, dimensions of keys and
-// positions of values, lie side by side. row_stride is how many bytes a position has.
-//   int8, columns: byte [d / 4][j][d % 4], dim counted up to a multiple of 4; scales[g] is [16].
-//         rows:    byte [j / 4][d][j % 4], dim counted up to a multiple of 16; scales[g] is [16].
+// int8 and int4 are integers times a scale. They are stored unsigned, as number + stored_offset(),
+// in quads: the four neighbours in the dimension that products sum over, which is dimensions for
+// keys and positions for values, are neighbours in memory. row_stride is the number of bytes of a
+// position.
+//   int8, columns: byte [d / 4][j][d % 4], dim rounded up to a multiple of 4; scales[g] is [16].
+//         rows:    byte [j / 4][d][j % 4], dim rounded up to a multiple of 16; scales[g] is [16].
 //   int4, columns: byte [d / 8][j][d % 4] has in its low half dimension d, where d % 8 < 4, and in
 //                  its high half d + 4; scales[g] is [dim / 32][16].
 //         rows:    byte [j / 4][d / 32][d % 16][j % 4] has in its low half dimension d, where
 //                  d % 32 < 16, and in its high half d + 16; scales[g] is [dim / 32][16].
-//         dim is counted up to a multiple of 32, and what exceeds it stored as 0.
+//         dim is rounded up to a multiple of 32; the dimensions beyond it are stored as 0.
 struct StoredNumbers {
   KvStorage storage = KvStorage::kFloat32;
   bool is_columns = false;
   std::int64_t row_stride = 0;  // in bytes
   std::array<const std::byte*, kTileKeys / kGroupKeys> groups;
-  std::array<const float*, kTileKeys / kGroupKeys> scales;  // where they are quantised
+  std::array<const float*, kTileKeys / kGroupKeys> scales;  // of quantised numbers
 
   bool is_quantised() const { return kernels::is_quantised(storage); }
 };
 
-// All memory of a group may be read, also where num_keys ends within it.
+// All memory of a group must be readable, even if num_keys ends within it.
 struct StoredTile {
   StoredNumbers key;
   StoredNumbers value;
-  std::int32_t first_key = 0;  // where the first position stands in the sequence
+  std::int32_t first_key = 0;  // the place of the first position in the sequence
   std::int32_t num_keys = 0;
 };
 

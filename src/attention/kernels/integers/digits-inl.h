@@ -1,5 +1,5 @@
-// What the factors of quantised numbers become: whole numbers, divided into the digits that an
-// instruction set multiplies.
+// The factors of quantised numbers as integers, divided into digits of the size that an instruction
+// set multiplies.
 #if defined(HEED_DIGITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_DIGITS_INL_H_
 #undef HEED_DIGITS_INL_H_
@@ -20,13 +20,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// As many bytes as a vector of floats has.
+// A vector of bytes of the size of a vector of floats.
 using Bytes = hn::Repartition<std::uint8_t, Reals>;
 using ByteVec = hn::Vec<Bytes>;
 
-// Numbers without a sign, kLanes quads of them, as instructions multiply them; and the digits that
-// they are multiplied by, the same quad in all lanes. kPlanes digits of kDigitBits bits each are a
-// factor, the lowest first.
+// kLanes quads of unsigned bytes in the form that instructions multiply, and Factor, the digits
+// that they are multiplied by, one quad in all lanes. A factor consists of kPlanes digits of
+// kDigitBits bits, the lowest first.
 #ifdef HEED_OF_QUADS
 
 struct Products {
@@ -62,7 +62,7 @@ struct Products {
   using Words = hn::Repartition<std::int16_t, Reals>;
   using WordVec = hn::Vec<Words>;
 
-  // A quad of digits in all lanes: pairs of those that `even` and `odd` are multiplied by.
+  // A quad of digits in all lanes: one pair for `even` and one for `odd`.
   struct Factor {
     IndexVec even;
     IndexVec odd;
@@ -74,7 +74,7 @@ struct Products {
       odd = hn::Set(Indices(), digits[1]);
     }
   };
-  // The first and the third of each quad, and the second and the fourth.
+  // Bytes 0 and 2 of each quad, and bytes 1 and 3.
   WordVec even;
   WordVec odd;
 
@@ -87,7 +87,7 @@ struct Products {
   }
 
  private:
-  // The products of both halves of each lane, added.
+  // The sums of the products of both halves of each lane.
   static HWY_INLINE IndexVec sums_of_pairs(WordVec a, IndexVec b) {
 #if HWY_TARGET <= HWY_AVX3
     return IndexVec{_mm512_madd_epi16(a.raw, b.raw)};
@@ -108,21 +108,21 @@ struct Products {
 using Digit = Products::Digit;
 constexpr int kPlanes = Products::kPlanes;
 
-// Where a quad has its digits: of 16 bits, those that are multiplied together are neighbours.
+// The places of the digits of a quad: 16-bit digits that are multiplied together are neighbours.
 constexpr int kDigitPlaces[kQuad] = {0, 2, 1, 3};
 
-// What floats are multiplied by to become whole numbers, and what these are multiplied by to be the
-// floats again: powers of two, or 0 and NaN where one of the floats is not finite.
+// The factor that turns floats into integers, and the one that turns these into the floats again:
+// powers of two, or 0 and NaN if one of the floats is not finite.
 struct Unit {
   float inverse;
   float unit;
 
-  // Of floats whose largest magnitude has these bits.
+  // The unit of floats whose largest magnitude has these bits.
   static HWY_INLINE Unit of(std::int32_t bits) {
     constexpr std::int32_t kFraction = 23;
     constexpr std::int32_t kInfinity = 0xff << kFraction;
     if (bits >= kInfinity) return {0, std::numeric_limits<float>::quiet_NaN()};
-    // The largest becomes less than 2²³ − 2¹⁷: its digits have room for a carry.
+    // The largest integer is less than 2²³ − 2¹⁷, so that its digits have room for a carry.
     const std::int32_t exponent = std::max((bits + (1 << (kFraction - 6))) >> kFraction, kFraction);
     return {power(276 - exponent), power(exponent - 22)};
   }
@@ -142,12 +142,12 @@ HWY_INLINE IndexVec magnitude_bits(Vec numbers) {
 }
 
 #ifdef HEED_OF_QUADS
-// Writes the digits of kLanes factors, of whole quads, plane by plane, and adds `offset` times each
-// to `sums`.
+// Writes the digits of kLanes factors, in whole quads, plane by plane, and adds `offset` times each
+// digit to `sums`.
 HWY_INLINE void put_digits(Vec numbers, const Unit& unit, std::int32_t offset, Digit* digits,
                            std::int64_t plane_stride, IndexVec (&sums)[kPlanes]) {
   const IndexVec whole = hn::NearestInt(hn::Mul(numbers, hn::Set(kReals, unit.inverse)));
-  // Half of a digit's range is added to each of the three, and taken from each without a carry.
+  // Adds half of a digit's range to each of the three digits, and subtracts it again without carry.
   const IndexVec halves = hn::Set(Indices(), 0x808080);
   const IndexVec all = hn::Xor(hn::Add(whole, halves), halves);
   for (int plane = 0; plane < kPlanes; ++plane) {
@@ -182,7 +182,7 @@ HWY_INLINE void clear(IndexVec (&sums)[kPlanes]) {
   for (IndexVec& sum : sums) sum = hn::Zero(Indices());
 }
 
-// A whole number from the sums of its planes.
+// The integers of the sums of their planes, as floats.
 HWY_INLINE Vec from_planes(const IndexVec (&sums)[kPlanes]) {
   const Vec base = hn::Set(kReals, static_cast<float>(1 << Products::kDigitBits));
   Vec result = hn::ConvertTo(kReals, sums[kPlanes - 1]);
@@ -192,20 +192,20 @@ HWY_INLINE Vec from_planes(const IndexVec (&sums)[kPlanes]) {
   return result;
 }
 
-// A row of a query: where its parts are.
+// The parts of a row of a query.
 struct QueryRow {
   std::byte* at;
   std::int32_t head_dim;
 
   HWY_INLINE float* unit() const { return reinterpret_cast<float*>(at); }
-  // What the sums of block b of dimensions begin with.
+  // The initial values of the sums of block b of dimensions.
   HWY_INLINE std::int32_t* starts(std::int32_t b) const {
     return reinterpret_cast<std::int32_t*>(at + 16 + 16 * std::int64_t{b});
   }
   HWY_INLINE Digit* digits() const {
     return reinterpret_cast<Digit*>(at + QueryDigits::start_bytes(head_dim));
   }
-  // From one plane of digits to the next.
+  // The distance between planes of digits.
   HWY_INLINE std::int64_t plane_stride() const {
     return (head_dim + kScaleDims - 1) / kScaleDims * kScaleDims;
   }
@@ -214,7 +214,8 @@ HWY_INLINE QueryRow row_of(const QueryDigits& query, std::int32_t r) {
   return {query.from(r).rows, query.head_dim};
 }
 
-// Some dimensions of a row of a query, filled up with 0.
+// The number of dimensions of a query that gather() reads at once, with 0 for those that do not
+// exist.
 constexpr std::int32_t kQueryDims = kScaleDims;
 HWY_INLINE void gather(const float* query, std::int32_t width, std::int32_t count,
                        float (&numbers)[kQueryDims]) {
@@ -258,20 +259,21 @@ void take_query(KvStorage storage, const float* query, std::int32_t width, std::
   }
 }
 
-// The digits of the weights of a row, times the scales that values have.
+// The digits of the weights of a row, multiplied by the scales of values.
 struct WeightDigits {
   float unit;
   std::int32_t starts[kPlanes];
   HWY_ALIGN Digit digits[kPlanes][kTileKeys];
 
-  // Of block b of columns, for keys from begin to end. Weights that are 0 or less become 0.
+  // Makes the digits for block b of columns and the keys from in.begin to in.end. Weights ≤ 0
+  // become 0.
   HWY_INLINE void take(const IntegerSide& in, float* weights, std::int32_t b) {
     const std::int32_t first = in.begin / kLanes * kLanes;
     const auto number_at = [&](std::int32_t key) HWY_ATTR {
       const float* scales = in.side.numbers.scales[static_cast<std::size_t>(key / kGroupKeys)] +
                             b * kGroupKeys + key % kGroupKeys;
       const Vec weight = hn::LoadU(kReals, weights + key);
-      // NaN is kept; scales of positions that do not exist may be anything.
+      // Keeps NaN. Scales of positions that do not exist may be anything, as their weights are 0.
       return hn::IfThenZeroElse(hn::Le(weight, hn::Zero(kReals)),
                                 hn::Mul(weight, hn::LoadU(kReals, scales)));
     };

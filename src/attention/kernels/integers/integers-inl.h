@@ -1,4 +1,4 @@
-// Products with numbers of eight and four bits, compiled once for each instruction set.
+// Products with 8-bit and 4-bit numbers, compiled once for each instruction set.
 #if defined(HEED_INTEGERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_INTEGERS_INL_H_
 #undef HEED_INTEGERS_INL_H_
@@ -19,12 +19,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Rows whose sums fit the registers, and sums that do.
+// The largest numbers of rows and of sums that fit the registers.
 constexpr bool kHas32Registers = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON;
 constexpr int kMostIntegerRows = 4;
 constexpr int kMostSums = kHas32Registers ? 24 : 8;
 
-// Vectors of quads of a group of keys.
+// The number of vectors of quads of a group of keys.
 constexpr int kGroupVectors = kGroupKeys / kLanes;
 
 HWY_INLINE ByteVec load_bytes(const std::byte* at) {
@@ -36,7 +36,8 @@ HWY_INLINE ByteVec high_halves(ByteVec bytes) {
   return low_halves(hn::BitCast(Bytes(), hn::ShiftRight<4>(hn::BitCast(words, bytes))));
 }
 
-// use(0), … use(kCount − 1), without a loop: arrays of vectors that these index stay in registers.
+// Calls use(0), … use(kCount − 1) without a loop, so that arrays of vectors with these indices stay
+// in registers.
 template <class Use, int... kNumber>
 HWY_INLINE void for_each_of(const Use& use, std::integer_sequence<int, kNumber...>) {
   (use(kNumber), ...);
@@ -46,20 +47,20 @@ HWY_INLINE void for_each_number(const Use& use) {
   for_each_of(use, std::make_integer_sequence<int, kCount>());
 }
 
-// One of some passes over memory, which are about equally long.
+// One of several passes over memory, which are of about equal length.
 struct Pass {
   std::int32_t index = 0;
   std::int32_t count = 1;
 
-  // One of several parts of it.
+  // One of several equal parts of this pass.
   HWY_INLINE Pass part(std::int32_t i, std::int32_t parts) const {
     return {index * parts + i, count * parts};
   }
 };
 
-// What a pass fetches while it is busy with a group, a line in each of so many steps, in their
-// order: the group of the same number of a side that will be read; or, where one pass reads all of
-// a stretch, a line in each step, the lines kStretchAhead farther on.
+// The lines that a pass fetches while it computes a group, one in each of `steps` steps and in
+// order: of the group with the same number of the side that is read next, or, where one pass reads
+// all of a contiguous side, the lines kStretchAhead further on.
 class LinesAhead {
  public:
   HWY_INLINE LinesAhead(const IntegerSide& in, const Pass& pass, std::int32_t steps)
@@ -69,7 +70,7 @@ class LinesAhead {
     first_ = bytes * pass.index;
     bytes_of_step_ = bytes / steps;
   }
-  // Where there is nothing to be fetched, steps fetch what is there already.
+  // Where nothing is to be fetched, step() fetches a line that is there already.
   HWY_INLINE void begin(std::int32_t group, const std::byte* there) {
     start_ = there;
     offset_ = 0;
@@ -108,14 +109,14 @@ struct KeyProducts {
   float* products;  // [kRows][kTileKeys]
   Pass pass;
 
-  // Sums of the two halves of bytes are kept apart, so that one need not wait for the other.
+  // The two halves of bytes have sums of their own, so that one need not wait for the other.
   static constexpr int kHalves = kIsInt4 && kRows <= 2 && kHas32Registers ? 2 : 1;
   using Sums = IndexVec[kRows][kHalves][kPlanes];
   static constexpr std::int32_t kLoadDims = kIsInt4 ? 2 * kQuad : kQuad;
 
   HWY_INLINE void run() const {
     if (in.ahead == nullptr) fetch_scales();
-    // Vectors of a group take turns.
+    // Goes over the vectors of a group in turn.
     LinesAhead lines(in, pass, kGroupVectors * ((in.dim - 1) / kLoadDims + 1));
     for (std::int32_t g = in.begin / kGroupKeys; g * kGroupKeys < in.end; ++g) {
       lines.begin(g, in.side.numbers.groups[static_cast<std::size_t>(g)]);
@@ -124,15 +125,15 @@ struct KeyProducts {
   }
 
  private:
-  // Where keys are read in their order, all scales come first, for they lie before them: going back
-  // for those of each group would interrupt the stream that the processor foresees.
+  // Where keys are read in order, all scales are fetched first. They are stored before the keys,
+  // and reading those of each group in turn would interrupt the stream that the processor predicts.
   HWY_INLINE void fetch_scales() const {
     for (std::int32_t g = in.begin / kGroupKeys; g * kGroupKeys < in.end; ++g) {
       in.side.fetch_scales<1>(g);
     }
   }
 
-  // The keys of one vector.
+  // Multiplies the keys of one vector.
   HWY_INLINE void multiply(std::int32_t group, int v, LinesAhead& lines) const {
     const StoredNumbers& keys = in.side.numbers;
     const auto g = static_cast<std::size_t>(group);
@@ -170,7 +171,8 @@ struct KeyProducts {
     }
   }
 
-  // Adds the products of a vector of bytes from dimension d on, and returns the one after them.
+  // Adds the products of a vector of bytes from dimension d on, and returns the dimension after
+  // them.
   HWY_INLINE std::int32_t add(const std::byte* at, std::int32_t d, Sums& sums) const {
     const ByteVec bytes = load_bytes(at);
     if constexpr (kIsInt4) {
@@ -202,8 +204,8 @@ struct KeyProducts {
   }
 };
 
-// Values of some rows. A vector of bytes has those of kLanes columns; of int4 its high halves are
-// those 16 columns farther.
+// The products with values of some rows. A vector of bytes has kLanes columns; with int4 its high
+// halves are the columns 16 further on.
 template <int kRows, bool kIsInt4>
 struct ValueProducts {
   const IntegerSide& in;
@@ -212,12 +214,13 @@ struct ValueProducts {
   Pass pass;
 
   static constexpr int kHalves = kIsInt4 ? 2 : 1;
-  // Vectors of bytes whose sums fit the registers.
+  // The number of vectors of bytes whose sums fit the registers.
   static constexpr int kLoads = std::clamp(kMostSums / (kRows * kPlanes * kHalves), 1, 8);
 
   HWY_INLINE void run() const {
     WeightDigits digits[kRows];
-    // Columns of a block, which share the digits of a weight, and vectors of bytes that it has.
+    // The columns of a block, which share the digits of a weight, and its number of vectors of
+    // bytes.
     const std::int32_t columns = kIsInt4 ? kScaleDims : (in.dim + kLanes - 1) / kLanes * kLanes;
     const std::int32_t loads = columns / kLanes / kHalves;
     const std::int32_t passes = (loads - 1) / kLoads + 1;
@@ -238,7 +241,7 @@ struct ValueProducts {
   template <int kCount>
   using Sums = IndexVec[kRows][kCount][kHalves][kPlanes];
 
-  // Vectors of bytes from one on, of the block that begins with column `first`.
+  // Vectors of bytes from number `load` on, of the block that begins with column `first`.
   struct Columns {
     std::int32_t first;
     std::int32_t load;
@@ -252,7 +255,8 @@ struct ValueProducts {
     if constexpr (kMost > 1) add_some<kMost - 1>(digits, columns, count);
   }
 
-  // Beside the first part, weights are added up: a chain of additions that nothing else waits for.
+  // Sums the weights as well, in the first part: a chain of additions on which nothing else
+  // depends.
   template <int kCount>
   HWY_INLINE void add(const WeightDigits (&digits)[kRows], const Columns& columns) const {
     const bool adds_weights = columns.first == 0 && columns.load == 0;
@@ -299,7 +303,7 @@ struct ValueProducts {
     }
   }
 
-  // use(row, vector of bytes, half)
+  // Calls use(row, vector of bytes, half).
   template <int kCount, class Use>
   static HWY_INLINE void for_each_sum(const Use& use) {
     for (int r = 0; r < kRows; ++r) {
@@ -383,7 +387,7 @@ void multiply_keys(const IntegerSide& keys, const QueryDigits& query, std::int32
 
 void add_values(const IntegerSide& values, float* weights, std::int32_t rows,
                 const WeightedSums& sums) {
-  // Both halves of bytes have sums.
+  // With int4, both halves of bytes have sums.
   constexpr int kMostRowsOfHalves = kMostIntegerRows / 2;
   if (values.side.numbers.storage == KvStorage::kInt4) {
     in_parts<kMostRowsOfHalves>(rows, AddValues<true>{values, weights, sums});

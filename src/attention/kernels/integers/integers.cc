@@ -1,10 +1,10 @@
-// Products with numbers of eight and four bits, for every instruction set.
+// Products with 8-bit and 4-bit numbers, for every instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/integers/integers.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target.h must come before other headers: it includes this file once for each target.
 #include "attention/kernels/integers/integers.h"
 #include "hwy/highway.h"
 

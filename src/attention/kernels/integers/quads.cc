@@ -1,13 +1,14 @@
-// Products with numbers of eight and four bits, compiled for AVX-512 once more with AVX512_VNNI,
-// which multiplies quads of bytes. Highway knows it only with much more.
+// Products with 8-bit and 4-bit numbers, compiled once more for AVX-512 with AVX512_VNNI, which
+// multiplies quads of bytes. Highway's targets have it only together with much more.
 #define HEED_OF_QUADS
 #define HEED_TARGETS HWY_AVX3
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/integers/quads.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for AVX-512, the only target of this file.
+// foreach_target.h must come before other headers: it includes this file once for AVX-512, its only
+// target.
 #include "attention/kernels/integers/integers.h"
 #include "attention/kernels/integers/quads.h"
 #include "hwy/highway.h"

@@ -1,5 +1,5 @@
-// Quantised keys and values for panels of whole vectors: their rows are taken as few rows are, and
-// turned.
+// Quantised keys and values for panels of whole vectors: rows are computed as in decode, and
+// transposed.
 #if defined(HEED_QUANTISED_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_QUANTISED_PANEL_INL_H_
 #undef HEED_QUANTISED_PANEL_INL_H_
@@ -20,11 +20,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Rows that are turned at a time.
+// The number of rows that are transposed at a time.
 constexpr std::int32_t kTurnedRows = 4;
 
-// products[key][row] = query · key for the keys of the tile from begin to end, of so many rows in
-// whole vectors; 0 for those that do not exist.
+// products[key][row] = query · key for the keys of the tile from begin to end and `width` rows, in
+// whole vectors; 0 for rows that do not exist.
 inline void multiply_quantised_keys(const Tile& tile, const Panel& panel, std::int32_t begin,
                                     std::int32_t end, std::int32_t width, Real* products) {
   HWY_ALIGN Real turned[kTurnedRows * kTileKeys];
@@ -46,7 +46,7 @@ inline void multiply_quantised_keys(const Tile& tile, const Panel& panel, std::i
   }
 }
 
-// Turned rows of weights, and the sums that their products with values are added to.
+// Transposed rows of weights, and the sums to which their products with values are added.
 class TurnedSums {
  public:
   TurnedSums(const Panel& panel, std::int32_t width)
@@ -55,7 +55,8 @@ class TurnedSums {
         stride_((panel.value_dim + kLanes - 1) / kLanes * kLanes),
         sums_(static_cast<std::size_t>(kTurnedRows * stride_)) {}
 
-  // [kTurnedRows][kTileKeys]: weights[key][row] of the keys that each row sees, and 0.
+  // Sets weights(), [kTurnedRows][kTileKeys], to weights[key][row] for keys that the row sees,
+  // otherwise to 0.
   void take_weights(const Tile& tile, std::int32_t first, std::int32_t rows, const Real* weights) {
     std::fill_n(weights_, kTurnedRows * kTileKeys, Real{0});
     for (std::int32_t r = 0; r < rows; ++r) {
@@ -74,11 +75,11 @@ class TurnedSums {
   }
 
   Real* weights() { return weights_; }
-  // The panel adds up weights by itself.
+  // The sums of weights are not used, as the panel has its own.
   WeightedSums sums() { return {weight_sums_, sums_.data(), stride_}; }
 
  private:
-  // use(sum, where a panel has it)
+  // Calls use(sum, its place in the panel).
   template <class Use>
   void for_each(std::int32_t first, std::int32_t rows, const Use& use) {
     for (std::int64_t d = 0; d < panel_.value_dim; ++d) {

@@ -1,9 +1,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/recurrence/recurrence.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target.h must come before other headers: it includes this file once for each target.
 #include <cstring>
 
 #include "attention/kernels/recurrence/recurrence.h"
@@ -42,8 +42,8 @@ class State {
  private:
   struct Row {
     Vec part[kVectors];
-    // An implicit constructor would be of the baseline's instruction set, and NEON's vectors have
-    // one that must be inlined.
+    // An implicit constructor would be compiled for the baseline, while the constructor of NEON's
+    // vectors must be inlined.
     HWY_INLINE Row() {}  // NOLINT(modernize-use-equals-default)
   };
 
@@ -57,7 +57,7 @@ class State {
     for (int v = 0; v < kVectors; ++v) hn::StoreU(row.part[v], kReals, at + v * kLanes);
   }
 
-  // The columns of a row that exist, and 0.
+  // Loads the columns of a row that exist, and 0 for the others.
   HWY_INLINE Row load_columns(const float* at) const {
     if (in_.columns == kWidth) return load(at);
     HWY_ALIGN float padded[kWidth] = {};
@@ -97,7 +97,7 @@ class State {
     }
   }
 
-  // What row i of the state keeps for the next token.
+  // Row i of the state after forgetting, for the next token.
   template <bool kForgets>
   HWY_INLINE Row kept(std::int32_t i) const {
     Row row = load(in_.state + i * kWidth);
@@ -125,7 +125,7 @@ class State {
     write_row<false>(key, value);
   }
 
-  // Sᵀk, of the state that is kept and stored as such.
+  // Sᵀk of the state after forgetting, which is stored as well.
   template <bool kForgets>
   HWY_INLINE Row stored_for(const float* key) const {
     Row sum;
@@ -150,7 +150,7 @@ class State {
     write_row<false>(key, written);
   }
 
-  // out = scale · Sᵀq. Two sums for even and odd rows, so that additions need not wait.
+  // out = scale · Sᵀq. Even and odd rows have sums of their own, so that additions need not wait.
   HWY_INLINE void read(std::int64_t t, std::int32_t head) const {
     const float* query = in_.query + t * in_.query_stride + head * in_.query_head_stride;
     Row even, odd;

@@ -1,4 +1,4 @@
-// The kernels of linear attention: what they work on, and their table.
+// The kernels of linear attention: their arguments, and their table.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +7,26 @@
 
 namespace heed { inline namespace v0 { namespace kernels {
 
-// The most vectors of the state's columns that one call works on.
+// The largest number of vectors of columns of the state that one call computes.
 inline constexpr std::int32_t kStateVectors = 4;
 
-// One key head of one batch entry and some columns of its state, [head_dim][vectors · lanes], over
-// a number of tokens. Rows are contiguous floats; strides lead from one token to the next.
+// Some tokens of one key head of one batch entry, and some columns of its state, [head_dim][vectors
+// · lanes]. Rows are contiguous floats; strides are from one token to the next.
 struct Recurrence {
   std::int64_t length = 0;
   std::int32_t head_dim = 0;
-  std::int32_t columns = 0;    // of value, out and state that exist, at most vectors · lanes
-  const float* key = nullptr;  // null: tokens only read
+  // the number of columns of value, out and state, at most vectors · lanes
+  std::int32_t columns = 0;
+  const float* key = nullptr;  // null if tokens only read
   std::int64_t key_stride = 0;
   const float* value = nullptr;
   std::int64_t value_stride = 0;
-  const float* decay = nullptr;  // logarithms; null: nothing is forgotten
+  const float* decay = nullptr;  // logarithms; null if the state does not decay
   std::int64_t decay_stride = 0;
   bool decay_is_scalar = false;  // one number for all of head_dim
-  const float* beta = nullptr;   // null: no delta rule
+  const float* beta = nullptr;   // null without the delta rule
   std::int64_t beta_stride = 0;
-  // What a token reads, scale · Sᵀq for each of num_heads queries.
+  // The outputs of a token, scale · Sᵀq for each of num_heads queries.
   std::int32_t num_heads = 0;
   float scale = 1;
   const float* query = nullptr;
