@@ -1,4 +1,4 @@
-// The running softmax of panels of any width: the kernels of the table that multiply.
+// The running softmax of panels of any width: the kernels of the table that compute products.
 #if defined(HEED_ATTEND_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTEND_INL_H_
 #undef HEED_ATTEND_INL_H_

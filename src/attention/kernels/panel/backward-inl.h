@@ -21,16 +21,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// A register block of the products that sum over rows: keys × vectors of dimensions. With a vector
-// of each dimension and a broadcast, the sums just fit the registers; four vectors divide the usual
-// dimensions, three would not.
+// The register block of products that sum over rows: keys × vectors of dimensions. The sums, a
+// vector of each dimension and a broadcast element just fit the registers. Four vectors divide the
+// usual dimensions; three would not.
 constexpr int kKeyRegisterRows = 6;
 constexpr int kColumnVectors = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON ? 4 : 2;
 
-// What is less is exactly 0, as exp2() is below −100.
+// Smaller weights become exactly 0, as those of exp2() below −100.
 constexpr Real kSmallestWeight = 0x1p-100F;
 
-// The tile without keys that nobody sees and the segments they are cut into.
+// Calls use(key, v, place of the key) for all keys that some row sees and all vectors, without
+// segments.
 template <int kVectors, class Use>
 HWY_INLINE void for_each_cell(const PanelKernel<kVectors>& kernel, const Use& use) {
   for (std::int32_t key = kernel.begin; key < kernel.end; ++key) {
@@ -45,11 +46,12 @@ HWY_INLINE Vec minus_log2_of(Vec m, Vec lse) {
   const Vec difference = hn::NegMulAdd(lse, hn::Set(kReals, Numbers::kLog2E), m);
   return hn::NegMulAdd(lse, hn::Set(kReals, Numbers::kLog2ERest), difference);
 #else
-  // A product is rounded before it is subtracted: those of halves are exact.
+  // The product is rounded before it is subtracted, so lse is divided into two halves, whose
+  // products are exact.
   const auto high_bits =
       hn::Set(kBits, ~((hn::TFromD<Bits>{1} << (Numbers::kFractionBits / 2 + 1)) - 1));
   const Vec high = hn::BitCast(kReals, hn::And(hn::BitCast(kBits, lse), high_bits));
-  const Vec low = hn::IfThenZeroElse(hn::Eq(high, lse), hn::Sub(lse, high));  // of infinity: 0
+  const Vec low = hn::IfThenZeroElse(hn::Eq(high, lse), hn::Sub(lse, high));  // 0 for infinity
   const Vec factor = hn::Set(kReals, Numbers::kLog2EHigh);
   const Vec difference = hn::Sub(hn::Sub(m, hn::Mul(high, factor)), hn::Mul(low, factor));
   constexpr Real kFactorRest = Numbers::kLog2E - Numbers::kLog2EHigh + Numbers::kLog2ERest;
@@ -57,13 +59,13 @@ HWY_INLINE Vec minus_log2_of(Vec m, Vec lse) {
 #endif
 }
 
-// The exponents of the forward pass, from the same offsets moved at the same keys, to the last bit:
-// the lse knows how their scores were rounded.
+// The exponents of the forward pass to the last bit, with the same offsets, moved at the same keys:
+// the lse includes the rounding errors of these scores.
 template <int kVectors>
 struct Recompute {
   using Kernel = PanelKernel<kVectors>;
 
-  // In the hope that no m must move, as in SoftmaxKernel.
+  // Computes weights on the assumption that no m moves, as in SoftmaxKernel.
   struct Use {
     static constexpr bool kFinishes = true;
     static constexpr bool kMakesPairs = false;
@@ -84,7 +86,7 @@ struct Recompute {
     return kernel.is_mixed ? hn::IfThenElseZero(kernel.sees(v, key), weight) : weight;
   }
 
-  // What an exponent lacks to that of the weight: m − lse · log2 e.
+  // The difference between an exponent and that of the weight: m − lse · log2 e.
   static HWY_INLINE void find_offset(const Real* minus_m, const RowLse& lse,
                                      Vec (&offset)[kVectors]) {
     for (int v = 0; v < kVectors; ++v) {
@@ -144,7 +146,7 @@ struct WeighKept {
     for (int v = 0; v < kVectors; ++v) factor[v] = exp2(factor[v]);
     kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
       Vec weight = hn::Mul(hn::LoadU(kReals, kept.weights + (at - weights)), factor[v]);
-      // kUnseen is negative.
+      // kUnseen is negative, so it becomes 0 as well.
       weight = hn::IfThenZeroElse(hn::Lt(weight, hn::Set(kReals, kSmallestWeight)), weight);
       if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       hn::Store(weight, kReals, at);
@@ -197,7 +199,7 @@ struct GradScores {
 
   static void run(const Tile& tile, const Panel& panel, const BackwardTable::GradScores& terms,
                   Real* grad_scores) {
-    // To the kernel of scores, values are keys and grad_out is the query.
+    // Arguments for the kernel of scores, with values as keys and grad_out as the query.
     Tile values = tile;
     values.key = tile.value;
     values.key_stride = tile.value_stride;
@@ -248,7 +250,7 @@ struct AddToQuery {
 
   static void run(const Tile& tile, const Panel& panel, bool guarded, Real* grad_scores,
                   Real* sums) {
-    // To the kernel of outputs, keys are values.
+    // Arguments for the kernel of outputs, with keys as values.
     Tile keys = tile;
     keys.value = tile.key;
     keys.value_stride = tile.key_stride;
@@ -281,17 +283,17 @@ struct AddToQuery {
   }
 };
 
-// What the rows of a panel add to keys.
+// The products of rows of a panel that are summed for keys.
 template <int kVectors>
 struct RowSums {
   using Kernel = PanelKernel<kVectors>;
 
-  // What is summed over rows, in elements of rows: numbers of each key.
+  // The operands of the sums over rows, in elements of rows: the numbers of each key.
   static constexpr int kRowElements = Kernel::kWidth / kPerElement;
   using Numbers = const Real*;  // [kTileKeys][kRowElements]
 
 #if HEED_HAS_PAIRS
-  // The numbers of neighbouring rows times `scale`, in pairs.
+  // Pairs the numbers of neighbouring rows, multiplied by `scale`.
   static HWY_INLINE void pair_numbers(const Kernel& kernel, Real scale, Real* pairs) {
     const Vec factor = hn::Set(kReals, scale);
     kernel.visit([&](int v, std::int32_t key, const Real* at) HWY_ATTR {
@@ -301,7 +303,7 @@ struct RowSums {
   }
 #endif
 
-  // Some neighbouring vectors of every row, and what keys have summed of them.
+  // Some neighbouring vectors of every row, and their sums for keys.
   template <int kColumns>
   struct Columns {
     Numbers numbers;
@@ -332,7 +334,7 @@ struct RowSums {
       if (key < end) run<1>(key);
     }
 
-    // 0 times a row is nothing, whatever the row is.
+    // Leaves out products with 0, as a row may be NaN or infinite.
     HWY_INLINE void run_guarded(std::int32_t begin, std::int32_t end) const {
       for (std::int32_t key = begin; key < end; ++key) {
         for (std::int32_t r = first_row; r < first_row + num_rows; ++r) {

@@ -1,4 +1,4 @@
-// The kernels of the backward pass: what they work on beside panels and tiles, and their table.
+// The kernels of the backward pass: their arguments besides panels and tiles, and their table.
 #pragma once
 
 #include <cstdint>
@@ -7,61 +7,61 @@
 
 namespace heed { inline namespace v0 { namespace kernels {
 
-// Rows of a panel as rows of vectors, for the products that sum over rows. Dimensions are padded
-// with 0 to whole vectors and cut into strips of BackwardTable::column_vectors of them, the last
-// one perhaps narrower; each strip holds all rows, one behind the other. In pairs a strip holds
-// those of rows 2i and 2i + 1, then what fills up a tile with 0, where there are tiles, and nothing
-// in the rest of its room; and what is multiplied by the rows is multiplied by `scale` before it is
-// rounded.
+// Rows of a panel as rows of vectors, for products that sum over rows. Dimensions are padded with 0
+// to whole vectors and divided into strips of BackwardTable::column_vectors vectors, of which the
+// last may be narrower; each strip has all rows, one after the other. With pairs, a strip has the
+// pairs of rows 2i and 2i + 1, then zeros up to a whole AMX tile where there are tiles, and the
+// rest of its room is not used. Numbers that are multiplied by these rows are multiplied by `scale`
+// before they are rounded.
 template <class Real>
 struct BasicRowVectors {
   const Real* data = nullptr;
   std::int32_t num_rows = 0;  // rows that exist
-  std::int32_t capacity = 0;  // rows a strip has room for
+  std::int32_t capacity = 0;  // rows for which a strip has room
   std::int32_t vectors = 0;   // of a row
   Real scale = 1;
 };
 
-// Rows of tensors, and what each is multiplied by. Null stands for a row of zeros.
+// Rows of tensors and a factor for each. A null row stands for zeros.
 template <class Real>
 struct BasicFactoredRows {
   const Real* const* data = nullptr;  // [width]
   const Real* factors = nullptr;      // [width]
 };
 
-// The logarithms of the denominators of a panel's rows, and what these lack: null where the rows of
-// grad_out are multiplied by what follows from it.
+// The logarithms of the denominators of a panel's rows and their rounding errors; `low` is null if
+// the rows of grad_out have been corrected instead.
 template <class Real>
 struct BasicRowLse {
-  const Real* lse = nullptr;  // [width]: infinite for rows that weigh nothing
+  const Real* lse = nullptr;  // [width]: infinite for rows whose weights are 0
   const Real* low = nullptr;  // [width]
 };
 
-// What attend() left of a tile: weights, [kTileKeys][width], in units of 2^m, or kUnseen, and −m,
-// [width].
+// The state of a tile after attend(): weights, [kTileKeys][width], in units of 2^m, or kUnseen, and
+// −m, [width].
 template <class Real>
 struct BasicKeptTile {
   const Real* weights = nullptr;
   const Real* minus_m = nullptr;
 };
 
-// What one tile's keys gain: row j of [num_keys] at data + j · stride, in whole vectors.
+// Sums for the keys of a tile: row j of [num_keys] is at data + j · stride, in whole vectors.
 template <class Real>
 struct BasicKeySums {
   Real* data = nullptr;
   std::int64_t stride = 0;
 };
 
-// What one tile's scores are added to: that of row r and key j at data[r] + j · key_stride. Rows
-// may share what they add to.
+// Sums for the scores of a tile: that of row r and key j is at data[r] + j · key_stride. Rows may
+// share their sums.
 template <class Real>
 struct BasicSumRows {
   Real* const* data = nullptr;  // [num_rows]
   std::int64_t key_stride = 0;
 };
 
-// A panel's weights are those before dropout. Arrays called weights, grad_scores, factors and
-// numbers are [kTileKeys][width]; 0 stands for every cell that is hidden.
+// The kernels of the backward pass. Weights are those before dropout. Arrays called weights,
+// grad_scores, factors and numbers are [kTileKeys][width], and 0 where a row does not see a key.
 template <class Real>
 struct BasicBackwardTable {
   using Tile = BasicTile<Real>;
@@ -78,42 +78,41 @@ struct BasicBackwardTable {
 
   std::int32_t column_vectors;
 
-  // weights = 2^(exponent + m − lse · log2 e), below 2⁻¹⁰⁰ exactly 0, with the exponents and the m
-  // of attend(): tiles must come in the same order, and the state begin with every chunk of keys;
-  // its sum and out are not touched. Rows whose lse is infinite weigh nothing. Cells outside the
-  // panel's segments are not written.
+  // weights = 2^(exponent + m − lse · log2 e), exactly 0 if below 2⁻¹⁰⁰, with the exponents and the
+  // m of attend(): tiles must come in the same order, and the state must be reset for every chunk
+  // of keys; its sum and out are not used. Weights of rows whose lse is infinite are 0. Cells
+  // outside the panel's segments are not written.
   void (*weigh)(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
                 Real* weights);
 
-  // The same, without their exponents, from weights that attend() left of the same panel and tile:
-  // weights = kept · 2^(m − lse · log2 e).
+  // weights = kept · 2^(m − lse · log2 e), without computing exponents, from the weights that
+  // attend() computed for the same panel and tile.
   void (*weigh_kept)(const Tile& tile, const Panel& panel, const KeptTile& kept, const RowLse& lse,
                      Real* weights);
 
   // weights = 2^((score − lse) · log2 e), in place and for every cell, from scores in natural units
-  // that somebody modified.
+  // that terms have changed.
   void (*weigh_scores)(const Tile& tile, const Panel& panel, const RowLse& lse, Real* scores);
 
-  // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where delta[r] is
-  // Σ_d grad_out · out. Cells outside the panel's
-  // segments are not written, unless `whole` is asked for.
+  // grad_scores = weights ∘ (dropout ∘ (value · grad_out) − delta), where delta[r] = Σ_d grad_out ·
+  // out. Cells outside the panel's segments are not written, unless `whole` is true.
   struct GradScores {
     const Real* grad_out = nullptr;  // [value_dim][width]; in pairs [⌈value_dim / 2⌉][width]
     const Real* weights = nullptr;
     const Real* delta = nullptr;
-    const Real* dropout = nullptr;  // null where every weight is kept
+    const Real* dropout = nullptr;  // null if no weight is dropped
     bool whole = false;
-    bool fetches = false;  // what the tile is to fetch, which no kernel of weights has
+    // true if the rows to fetch are fetched here, as no kernel of weights has done so
+    bool fetches = false;
   };
   void (*grad_scores)(const Tile& tile, const Panel& panel, const GradScores& terms,
                       Real* grad_scores);
 
-  // What dropout multiplies weights by.
+  // Sets factors to the factors of dropout for weights.
   void (*fill_dropout)(const Tile& tile, const Panel& panel, const DropoutRows& dropout,
                        Real* factors);
 
-  // The derivatives of scores that were capped: 1 − tanh², from softcap · tanh; 1 where softcap is
-  // 0.
+  // The derivatives of softcap: 1 − tanh², from scores softcap · tanh; 1 where softcap is 0.
   void (*start_derivatives)(const ScoreTile& tile, Real softcap);
 
   // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
@@ -122,51 +121,52 @@ struct BasicBackwardTable {
   // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
   void (*add_to_rows)(const ScoreTile& tile, const Real* numbers, const SumRows& rows);
 
-  // products[i] = Σ_r numbers[r] · rows[i][r] for `count` rows of `width` each; where a number is 0
-  // nothing is added.
+  // products[i] = Σ_r numbers[r] · rows[i][r] for `count` rows of `width` each; nothing is added
+  // where a number is 0.
   void (*dot_rows)(const Real* numbers, const Real* rows, std::int64_t count, std::int32_t width,
                    Real* products);
 
   // sums[j][r] += tile.scores[j][r] · factors[r], where that score is not 0.
   void (*add_scaled)(const ScoreTile& tile, const Real* factors, Real* sums);
 
-  // sums of r − j · key_step, counted from the tile's begin and first row: sums[r + (end − 1 − j) ·
-  // key_step] += numbers[j][r], for the rows that exist.
+  // Sums over equal r − j · key_step, counted from the last key and the first row of the tile:
+  // sums[r + (end − 1 − j) · key_step] += numbers[j][r], for the rows that exist.
   void (*sum_diagonals)(const ScoreTile& tile, const Real* numbers, std::int32_t key_step,
                         Real* sums);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
   void (*multiply)(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers);
 
-  // sums[d][r] += Σ_j key[j][d] · grad_scores[j][r]. With `guarded`, 0 times anything is
-  // nothing: slower, and needed only where a key is not finite.
+  // sums[d][r] += Σ_j key[j][d] · grad_scores[j][r]. With `guarded`, products with 0 are left out,
+  // which is slower and needed only if a key is not finite.
   void (*add_to_query)(const Tile& tile, const Panel& panel, bool guarded, Real* grad_scores,
                        Real* sums);
 
-  // sums[j] += Σ_r numbers[j][r] · rows[r], in the order of rows. `guarded` as above, for rows.
+  // sums[j] += Σ_r numbers[j][r] · rows[r], in the order of rows. `guarded` as above, for rows that
+  // are not finite.
   void (*add_to_keys)(const Tile& tile, const Panel& panel, Real* numbers, const RowVectors& rows,
                       bool guarded, const KeySums& sums);
 
-  // The rows of a panel, numbers that are bfloat16, become pairs where these are multiplied. Null
-  // elsewhere.
+  // Turns the rows of a panel, numbers that are bfloat16, into pairs, where pairs are multiplied.
+  // Null otherwise.
   void (*pair_rows)(const RowVectors& rows, Real* data);
 
-  // delta[r] = Σ_d grad_out[d][r] · out[r][d] over value_dim numbers, in the order in which
-  // grad_scores sums: so a row with one weight of 1 gets exactly 0. Where out is 0 nothing is
-  // added: the grad_out of a row that sees nothing may be NaN. A row of `out` that is null stands
-  // for zeros. `pairs` is memory for [value_dim][width] numbers, null where no pairs are
+  // delta[r] = Σ_d grad_out[d][r] · out[r][d] over value_dim numbers, in the order of the sums of
+  // grad_scores, so that a row with a single weight of 1 gets exactly 0. Nothing is added where out
+  // is 0, as the grad_out of a row that sees no key may be NaN. A null row of `out` stands for
+  // zeros. `pairs` has room for [value_dim][width] numbers, and is null where no pairs are
   // multiplied.
   void (*find_delta)(const Panel& panel, const Real* grad_out, const Real* const* out, Real* pairs,
                      Real* delta);
 
-  // Writes a panel's rows of `dim` numbers, each times its factor, as rows of vectors, and returns
-  // whether all are finite.
+  // Writes a panel's rows of `dim` numbers, each multiplied by its factor, as rows of vectors, and
+  // returns true if all are finite.
   bool (*fill_rows)(const FactoredRows& rows, std::int32_t dim, const RowVectors& place,
                     Real* data);
   // packed[d][r] = factors[r] · rows[r][d] for `dim` numbers of `width` rows.
   void (*pack_rows)(const FactoredRows& rows, std::int32_t width, std::int32_t dim, Real* packed);
 
-  // Whether the keys of a tile are finite.
+  // True if the keys of a tile are finite.
   bool (*has_finite_keys)(const Tile& tile, std::int32_t head_dim);
 };
 

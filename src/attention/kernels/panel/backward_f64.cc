@@ -3,9 +3,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/panel/backward_f64.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first: it sets the targets of foreach_target.h.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target.h must come before other headers: it includes this file once for each target.
 #include "hwy/highway.h"
 
 #if HEED_HAS_VECTORS

@@ -68,7 +68,7 @@ void sum_distances(const ScoreTile& tile, const Real* grad_scores, Real* sums) {
   }
 }
 
-// A square of lanes is turned, so that neighbouring keys are added to at once.
+// Transposes squares of lanes, so that neighbouring keys are added at once.
 void add_to_rows(const ScoreTile& tile, const Real* numbers, const SumRows& rows) {
   const auto number_at = [&](std::int32_t j, std::int32_t r) {
     return numbers + j * tile.width + r;
@@ -93,9 +93,10 @@ void add_to_rows(const ScoreTile& tile, const Real* numbers, const SumRows& rows
   }
 }
 
-// A processor that reads what it has just written waits where the pieces are not the same, and the
-// sums of neighbouring keys overlap. So there are several sums, in turn for neighbouring keys, so
-// many that neighbours of one sum are kLanes apart or some time.
+// The sums of neighbouring keys overlap, and a processor that loads what it has just stored waits
+// if the two ranges overlap but differ. Therefore there are several copies of the sums, used in
+// turn for neighbouring keys, so many that successive uses of one copy are kLanes elements or some
+// time apart.
 void sum_diagonals(const ScoreTile& tile, const Real* numbers, std::int32_t key_step, Real* sums) {
   constexpr std::int32_t kApart = 8;
   HWY_ALIGN Real copies[kApart * (kTileKeys + kMaxPanelWidth)];
@@ -205,7 +206,7 @@ void find_delta(const Panel& panel, const Real* grad_out, const Real* const* out
 }
 #endif
 
-// Numbers of a row from `first` on, and 0 behind its last one.
+// The numbers of a row from `first` on, and 0 after its last one.
 HWY_INLINE Vec load_some(const Real* row, std::int32_t first, std::int32_t dim) {
   if (first + kLanes <= dim) return hn::LoadU(kReals, row + first);
   HWY_ALIGN Real numbers[kLanes] = {};

@@ -1,4 +1,4 @@
-// From a panel's width, known as the program runs, to a kernel that is compiled for it.
+// Calls a kernel compiled for a panel's width, which is known at run time.
 #if defined(HEED_BY_WIDTH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_BY_WIDTH_INL_H_
 #undef HEED_BY_WIDTH_INL_H_

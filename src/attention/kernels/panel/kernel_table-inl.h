@@ -73,7 +73,7 @@ void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, Rea
   by_width<AddMass>(tile.vectors, tile, first, last, mass);
 }
 
-// How far minus_m, threshold and sum reach.
+// The number of elements of minus_m, threshold and sum.
 HWY_INLINE std::int32_t state_width(const Panel& panel) {
   return panel.has_few_rows() ? (panel.num_rows + kLanes - 1) / kLanes * kLanes
                               : panel.vectors * kLanes;
@@ -84,7 +84,8 @@ bool is_finite(const Panel& panel, const PanelState& state) {
   const std::int64_t out_size = panel.has_few_rows()
                                     ? std::int64_t{panel.num_rows} * out_stride(panel)
                                     : std::int64_t{panel.value_dim} * width;
-  // 0 · x is 0 unless x is infinite or NaN. Several sums, for one has to wait for itself.
+  // 0 · x is 0 unless x is infinite or NaN. There are several sums, as one would have to wait for
+  // itself.
   constexpr std::int64_t kSums = 4;
   Vec products[kSums];
   for (Vec& sum : products) sum = hn::Zero(kReals);
@@ -106,7 +107,8 @@ HWY_INLINE void combine(Real* total, Vec total_factor, const Real* part, Vec par
   hn::Store(hn::MulAdd(hn::Load(kReals, part), part_factor, scaled), kReals, total);
 }
 
-// Both states become sums over the same m, the larger one; the one over no key counts for nothing.
+// Converts both states to sums over the larger of their offsets m. A state without keys does not
+// count.
 void merge(const Panel& panel, const PanelState& part, const PanelState& total) {
   const std::int32_t width = state_width(panel);
   for (std::int32_t r = 0; r < width; r += kLanes) {
@@ -149,8 +151,8 @@ void merge(const Panel& panel, const PanelState& part, const PanelState& total) 
 }
 
 std::int64_t fma_burst(std::int64_t steps, Real* sink) {
-  // Enough chains to hide the latency of a multiply-add on two ports; with their factor they fit
-  // the registers.
+  // Enough independent chains to hide the latency of a multiply-add on two ports; with their factor
+  // they fit the registers.
   constexpr int kChains = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON ? 16 : 12;
   const Vec factor = hn::Set(kReals, 0.999F);
   Vec sums[kChains];
@@ -208,7 +210,7 @@ detail::TileTarget tile_target() {
   return HWY_TARGET == HWY_AVX2 ? detail::TileTarget::kAvx2 : detail::TileTarget::kBaseline;
 }
 
-// In the tables for double, all are null.
+// For the tables for double, all arguments are null.
 KernelTable make_kernel_table(const IntegerTable* integers, const RecurrenceTable* recurrence,
                               const BasicKernelTable<double>* in_double) {
   return {.name = name_of_target(HWY_TARGET),

@@ -24,14 +24,14 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_RE
 
 constexpr Real kMinusInfinity = -std::numeric_limits<Real>::infinity();
 
-// What keys are cut into where rows do not see alike.
+// The number of keys to whose multiples segments are rounded where rows see different keys.
 constexpr std::int32_t kSegmentKeys = kInTiles ? kKeysTogether : kRegisterRows;
 
 template <int kVectors>
 struct PanelKernel;
 
 #if HEED_HAS_TILES
-// In tile_products-inl.h.
+// These are in tile_products-inl.h.
 template <int kVectors, class Use>
 struct TileScores;
 template <int kVectors>
@@ -51,20 +51,22 @@ struct PanelKernel {
   const Tile& tile;
   const Panel& panel;
   Real* HWY_RESTRICT weights;  // [kTileKeys][kWidth]
-  // The keys of the tile that any row sees, and whether some row does not see all of these.
-  // kKeysTogether are not divided: the first ones may be seen by none.
+  // The range of keys of the tile that any row sees, and true if some row does not see all of
+  // these. As kKeysTogether keys are not divided, the first keys of the range may not be seen by
+  // any row.
   std::int32_t begin;
   std::int32_t end;
   bool is_mixed;
-  // These keys in parts, each seen by other vectors of rows: no more than their begins and ends.
+  // These keys in segments, each seen by different vectors of rows. There are no more segments than
+  // beginnings and ends of the ranges of vectors.
   std::int32_t num_segments = 1;
   Segment segments[2 * kVectors + 1];
-  // How many of the rows that are to be fetched come beside scores, the others beside values, and
-  // how many of each to a register block.
+  // The number of rows to fetch that are fetched during the product of scores; the others are
+  // fetched during that of values. Then the number for each register block of either.
   std::int32_t fetched_with_scores;
   std::int32_t fetched_per_scores = 0;
   std::int32_t fetched_per_values = 0;
-  // The rows' ranges, counted from the tile's first key; only of interest where it is mixed.
+  // The rows' ranges, counted from the tile's first key; used only if is_mixed.
   Vec row_begin[kVectors];
   Vec row_end[kVectors];
 
@@ -92,7 +94,7 @@ struct PanelKernel {
     }
   }
 
-  // Cuts the keys where a vector of rows begins or ends to see, in steps of kSegmentKeys.
+  // Divides the keys where the range of a vector of rows begins or ends, rounded to kSegmentKeys.
   HWY_INLINE void find_segments() {
     std::int32_t vector_begin[kVectors];
     std::int32_t vector_end[kVectors];
@@ -121,8 +123,8 @@ struct PanelKernel {
     }
   }
 
-  // Positions as floats relative to the tile, in which form they compare fastest. Clamping keeps
-  // them exact.
+  // Positions relative to the tile as floats, whose comparison is fastest. Clamping keeps them
+  // exact.
   HWY_INLINE Vec relative(const std::int32_t* positions) const {
     const Indices integers;
     const auto difference =
@@ -136,7 +138,8 @@ struct PanelKernel {
     return hn::And(hn::Ge(at, row_begin[v]), hn::Lt(at, row_end[v]));
   }
 
-  // Replaces what is in the tile for the keys first ≤ key < last by what use.finish() makes of it.
+  // Replaces the numbers of the tile for the keys first ≤ key < last by the results of
+  // use.finish().
   template <int kFirst, int kCount, class Use>
   HWY_INLINE void finish(std::int32_t first, std::int32_t last, Use& use) const {
     if (is_mixed) {
@@ -157,7 +160,7 @@ struct PanelKernel {
     }
   };
 
-  // The same for all that some row sees.
+  // Does so for all keys that some row sees.
   template <class Use>
   HWY_INLINE void finish(Use& use) const {
     for (std::int32_t i = 0; i < num_segments; ++i) {
@@ -165,7 +168,7 @@ struct PanelKernel {
     }
   }
 
-  // Not inlined, and with a copy of `use`, so that what it needs stays in registers.
+  // Not inlined, and with a copy of `use`, so that its members stay in registers.
   template <bool kMixed, int kFirst, int kCount, class Use>
   HWY_NOINLINE void finish_rows(std::int32_t first, std::int32_t last, Use& use) const {
     Use finisher = use;
@@ -179,8 +182,8 @@ struct PanelKernel {
   }
 
 #if HEED_HAS_TILES
-  // The same of the keys whose numbers lie at `numbers`, in pairs: that of keys 2i and 2i + 1 comes
-  // to row i of the tile. First is even.
+  // Does so for the keys whose numbers are at `numbers`, in pairs: the pair of keys 2i and 2i + 1
+  // goes to row i of the tile. `first` is even.
   template <int kFirst, int kCount, class Use>
   HWY_INLINE void finish_pairs(const Real* numbers, std::int32_t first, std::int32_t last,
                                Use& use) const {
@@ -225,7 +228,7 @@ struct PanelKernel {
     }
   };
 
-  // The same for all that some row sees, in place.
+  // Does so for all keys that some row sees, in place.
   template <class Use>
   HWY_INLINE void finish_in_pairs(Use& use) const {
     for (std::int32_t i = 0; i < num_segments; ++i) {
@@ -237,8 +240,8 @@ struct PanelKernel {
   static HWY_INLINE void finish_in_pairs(Use&) {}
 #endif
 
-  // Fetches as many of the rows that are to be fetched as fall to the register block of scores that
-  // begins with a key, or to that of values that begins with a column.
+  // Fetch the rows that belong to the register block of scores that begins with a key, or to that
+  // of values that begins with a column.
   HWY_INLINE void fetch_with_scores(std::int32_t key) const {
     if (fetched_per_scores == 0 || (key - begin) % kRegisterRows != 0) return;
     const std::int32_t first = (key - begin) / kRegisterRows * fetched_per_scores;
@@ -268,7 +271,7 @@ struct PanelKernel {
     const PanelKernel& kernel;
     Use& use;
 
-    // Scores of kRows keys from `key` on, on top of what use.start() gives.
+    // Computes the scores of kRows keys from `key` on; sums start with use.start().
     template <int kRows>
     HWY_INLINE void run(std::int32_t key) const {
       const Operand keys{kernel.tile.key + key * kernel.tile.key_stride, kernel.tile.key_stride, 1};
@@ -303,7 +306,7 @@ struct PanelKernel {
     }
   }
 
-  // The same for all rows and all keys that any row sees.
+  // Computes the scores of all rows for all keys that any row sees.
   template <class Use>
   HWY_INLINE void score_whole(Use& use) const {
     ScoreSegment<Use>{*this, use}.template run<0, kVectors>({begin, end, 0, kVectors});
@@ -316,7 +319,8 @@ struct PanelKernel {
     hn::Store(x, kReals, array + v * kLanes);
   }
 
-  // use(v, key, at) for the tile's vectors in which some row sees the key; `at` points to it.
+  // Calls use(v, key, at) for the vectors of the tile in which some row sees the key; `at` points
+  // to the vector.
   template <class Use>
   struct VisitSegment {
     const PanelKernel& kernel;
@@ -338,7 +342,7 @@ struct PanelKernel {
     }
   }
 
-  // Replaces what is in the tile where the row does not see the key.
+  // Replaces the numbers of the tile where the row does not see the key.
   HWY_INLINE void replace_unseen(Real replacement) const {
     visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
       const Vec seen = hn::Load(kReals, at);
@@ -346,15 +350,16 @@ struct PanelKernel {
     });
   }
 
-  // What is summed over keys, in elements of keys.
+  // The operands of sums over keys, in elements of keys.
   struct OverKeys {
     const Real* values;  // [elements][stride]
     std::int64_t stride;
     const Real* weights;  // [elements][kWidth]
   };
 
-  // `pairs` is memory for weights in pairs, [kTileKeys / 2][kWidth], which may be their own;
-  // `missing` is the weight of a key that lacks for the last pair. They may be pairs already.
+  // `pairs` has room for the weights in pairs, [kTileKeys / 2][kWidth], and may be the array of
+  // weights itself. `missing` is the weight that completes the last pair. are_pairs is true if the
+  // weights are pairs already.
   HWY_INLINE OverKeys over_keys([[maybe_unused]] Real missing, [[maybe_unused]] Real* pairs,
                                 [[maybe_unused]] bool are_pairs = false) const {
 #if HEED_HAS_PAIRS
@@ -362,7 +367,7 @@ struct PanelKernel {
     if (!are_pairs) {
       pair_rows<First::kUpper>(weights + 2 * first, end - begin, kWidth, missing, pairs + first);
     }
-    // Whole tiles.
+    // Fills the last AMX tile.
     for (std::int32_t pair = (end + 1) / 2; pair % (kKeysTogether / 2) != 0; ++pair) {
       const Vec nothing = hn::Set(kReals, missing);
       for (int v = 0; v < kVectors; ++v) store(pair_of(nothing, nothing), pairs + pair * kWidth, v);
@@ -376,7 +381,7 @@ struct PanelKernel {
   template <bool kGuarded, int kRows>
   struct ValueSegment {
     const OverKeys& operands;
-    std::int32_t column;  // the register block's first
+    std::int32_t column;  // the first column of the register block
     Real* sums;           // of the register block
 
     template <int kFirst, int kCount>
@@ -405,7 +410,7 @@ struct PanelKernel {
     }
   };
 
-  // sums[column][row] += Σ_key weight · value[key][column] for so many columns.
+  // sums[column][row] += Σ_key weight · value[key][column] for `columns` columns.
   template <bool kGuarded>
   HWY_INLINE void add_values(const OverKeys& operands, std::int32_t columns, Real* sums) const {
 #if HEED_HAS_TILES
@@ -424,7 +429,7 @@ struct PanelKernel {
     return tile.stored != nullptr && tile.stored->value.is_quantised();
   }
 
-  // As score(), of quantised keys: the same products as those of few rows.
+  // score() for quantised keys, with the same products as in decode.
   template <class Use>
   HWY_INLINE void score_quantised(Use& use) const {
     multiply_quantised_keys(tile, panel, begin, end, kWidth, weights);
@@ -437,7 +442,7 @@ struct PanelKernel {
     });
   }
 
-  // As add_values(), of quantised values.
+  // add_values() for quantised values.
   HWY_INLINE void add_quantised_values(Real* sums) const {
     kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE::add_quantised_values(tile, panel, begin, end,
                                                                       weights, sums);
@@ -467,8 +472,8 @@ struct PanelKernel {
     if (begin < end) score(use);
   }
 
-  // How a product of query and key becomes an exponent x = s − m: it is what the sum starts with,
-  // unless the query could not be multiplied by its scale before.
+  // Turns a product of query and key into an exponent x = s − m: −m is the start of the sum, or is
+  // added afterwards if the query could not be multiplied by its scale before.
   static const Real* start_of_exponent(const Real* minus_m) { return kInPairs ? kZeros : minus_m; }
   HWY_INLINE Vec exponent_of(Vec product, const Real* minus_m, int v) const {
     if (!kInPairs) return product;

@@ -1,4 +1,4 @@
-// Dropout by counters, a vector of rows at a time: what core/philox.h says of one.
+// Dropout by counters for a vector of rows at a time; core/philox.h has it for one number.
 #if defined(HEED_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_PHILOX_INL_H_
 #undef HEED_PHILOX_INL_H_
@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// A word in the low half of each 64-bit lane, where the high half means nothing: of every row of
-// doubles, of every second row of floats.
+// A word in the low half of each 64-bit lane, whose high half is not used: of every row for
+// doubles, of every second row for floats.
 using Words = hn::Repartition<std::uint32_t, Reals>;
 using WideWords = hn::RepartitionToWide<Words>;
 using WideVec = hn::Vec<WideWords>;
@@ -30,7 +30,7 @@ HWY_INLINE WideVec multiply(WideVec word, std::uint32_t factor) {
 HWY_INLINE WideVec high_word(WideVec product) { return hn::ShiftRight<32>(product); }
 
 // Philox4x32-10 for rows whose counters differ in two words, the query and the head. The first of
-// its ten rounds then costs nothing and the second two operations.
+// its ten rounds is then free and the second needs two operations.
 class PhiloxRows {
  public:
   HWY_INLINE PhiloxRows(const DropoutRows& dropout, WideVec query, WideVec head)
@@ -43,7 +43,7 @@ class PhiloxRows {
     word3_ = product0;
   }
 
-  // The words that decide about the keys 8 · first_word … 8 · first_word + 7.
+  // The words that decide on the keys 8 · first_word to 8 · first_word + 7.
   HWY_INLINE void draw(std::uint32_t first_word, WideVec (&words)[4]) const {
     const std::uint64_t product0 = std::uint64_t{kPhiloxFactor0} * first_word;
     const std::uint32_t word2 = static_cast<std::uint32_t>(product0 >> 32) ^ dropout_.batch ^
@@ -77,8 +77,8 @@ class PhiloxRows {
   WideVec word3_;
 };
 
-// The words of a vector of rows, each in the upper half of its lane of doubles; a float's lane is
-// one.
+// The words of a vector of rows, each in the upper half of its lane for doubles; for floats a lane
+// is a word.
 class RandomWords {
  public:
 #if HEED_REAL_BITS == 32
@@ -127,14 +127,14 @@ class RandomWords {
 #endif
 };
 
-// Multiplies weights[key][width] by what dropout says, for `count` keys from first_key on, which is
-// a multiple of 8; up to seven more of the array are changed in a way that means nothing. Where
-// kGuarded, the weights that are kUnseen stay.
+// Multiplies weights[key][width] by the factors of dropout, for `count` keys from first_key on,
+// which is a multiple of 8. Up to seven more keys of the array are overwritten with meaningless
+// numbers. With kGuarded, weights that are kUnseen stay.
 template <bool kGuarded>
 HWY_NOINLINE void drop_weights(const DropoutRows& dropout, std::int32_t first_key,
                                std::int32_t count, std::int32_t width, Real* weights) {
   const Vec factor = hn::Set(kReals, dropout.kept_factor);
-  // The largest word whose upper 16 bits mean "drop".
+  // The largest word whose upper 16 bits drop a weight.
   const BitVec last_dropped =
       hn::Set(kBits, (hn::TFromD<Bits>{dropout.threshold} << (HEED_REAL_BITS - 16)) - 1);
   const auto multiply_weight = [&](BitVec word, Real* at) HWY_ATTR {

@@ -1,4 +1,4 @@
-// What happens to a tile of scores between the two products, apart from a user's functions.
+// The kernels for a tile of scores between the two products, other than user's functions.
 #if defined(HEED_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_SCORES_INL_H_
 #undef HEED_SCORES_INL_H_
@@ -25,7 +25,7 @@ HWY_INLINE Real* scores_at(const ScoreTile& tile, std::int32_t j, std::int32_t r
   return tile.scores + static_cast<std::int64_t>(j) * tile.width + r;
 }
 
-// score = update(score) for every score of the keys that are asked about, a vector at a time.
+// score = update(score) for every score from the tile's `begin` to its `end`, a vector at a time.
 template <class Update>
 HWY_INLINE void update_scores(const ScoreTile& tile, const Update& update) {
   Real* const end = scores_at(tile, tile.end, 0);
@@ -61,7 +61,7 @@ HWY_INLINE Vec load_row(const float* row) {
   return hn::PromoteTo(kReals, hn::LoadU(hn::Rebind<float, Reals>(), row));
 }
 #endif
-// score = combine(score, element) for every score and the element of `rows` that belongs to it.
+// score = combine(score, element) for every score and its element of `rows`.
 template <class T, class Combine>
 HWY_INLINE void combine_rows(const ScoreTile& tile, const ScoreRows<T>& rows,
                              const Combine& combine) {
@@ -125,7 +125,7 @@ void sum_keys(const ScoreTile& tile, const Real* numbers, Real* sums) {
   }
 }
 
-// kRows rows of a product, from `first` on, and kVectors vectors of its columns, from r on.
+// Computes kRows rows of a product from `first` on, and kVectors vectors of its columns.
 template <int kRows, int kVectors>
 HWY_INLINE void multiply_block(const Matrix& a, std::int64_t first, const Real* HWY_RESTRICT b,
                                std::int32_t width, Real* HWY_RESTRICT out) {

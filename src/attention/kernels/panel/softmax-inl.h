@@ -18,13 +18,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// An exponent up to here leaves m where it is; above it, m moves to the row's largest score.
+// The largest exponent that leaves m unchanged; above it, m moves to the row's largest score.
 constexpr Real kLargestExponent = 30.0F;
-// A tile whose weights sum to at most this has no exponent above kLargestExponent.
+// If the weights of a tile sum to at most this, no exponent exceeds kLargestExponent.
 constexpr Real kLargestSum = 0x1p30F;
 
-// Exponents x = s − m as scores of a PanelKernel, −infinity where a row does not see the key, and
-// the largest of each row.
+// Turns the scores of a PanelKernel into exponents x = s − m, −infinity where a row does not see
+// the key, and finds the largest of each row.
 template <int kVectors>
 struct Exponents {
   static constexpr bool kFinishes = true;
@@ -49,7 +49,8 @@ struct Exponents {
   }
 };
 
-// Whether every row that will see a key has seen one: the first visible tile always moves m.
+// True if every row that will see a key has seen one: the first tile in which a row sees a key
+// always moves m.
 template <int kVectors>
 HWY_INLINE bool has_started(const PanelState& state) {
   bool started = true;
@@ -60,9 +61,9 @@ HWY_INLINE bool has_started(const PanelState& state) {
   return started;
 }
 
-// Moves m by `largest` where that exceeds the row's threshold, and returns by how much. Of every
-// vector in which a row moves, scale(v, factor) is told what its sums over keys before are to be
-// multiplied by.
+// Moves the m of rows whose `largest` exceeds the threshold, and sets `shift` to the distances
+// moved. For every vector in which a row moves, calls scale(v, factor) with the factors by which
+// sums over earlier keys must be multiplied.
 template <int kVectors, class Scale>
 HWY_INLINE void move_offsets(const Vec (&largest)[kVectors], PanelState& state,
                              Vec (&shift)[kVectors], const Scale& scale) {
@@ -79,14 +80,14 @@ HWY_INLINE void move_offsets(const Vec (&largest)[kVectors], PanelState& state,
     hn::Store(hn::Sub(hn::Load(kReals, minus_m), shift[v]), kReals, minus_m);
     hn::Store(hn::IfThenElse(moves, hn::Set(kReals, kLargestExponent), threshold), kReals,
               threshold_at);
-    // An empty state is 0 already, and stays so whatever the shift.
+    // An empty state is 0, whatever the shift.
     if (hn::AllTrue(kReals, hn::Or(is_empty, hn::Not(moves)))) continue;
     state.moving = true;
     scale(v, hn::IfThenElse(is_empty, hn::Set(kReals, 1.0F), exp2(hn::Neg(shift[v]))));
   }
 }
 
-// Multiplies the weights of a kernel's tile by what dropout says; those that are marked stay.
+// Multiplies the weights of a kernel's tile by the factors of dropout; marked weights stay.
 template <int kVectors>
 HWY_INLINE void drop(const PanelKernel<kVectors>& kernel, const PanelOptions& options) {
   if (options.dropout == nullptr) return;
@@ -120,8 +121,7 @@ struct SoftmaxKernel {
     add_values(pairs);
   }
 
-  // Like attend(), from scores in natural units that are −infinity where an irregular mask hides a
-  // key.
+  // attend() from scores in natural units, which are −infinity where an irregular mask hides a key.
   HWY_INLINE void absorb() const {
     if (kernel.begin >= kernel.end) return;
     Vec largest[kVectors];
@@ -144,13 +144,13 @@ struct SoftmaxKernel {
   }
 
  private:
-  // Whether nothing happens to weights before they are multiplied: those in tiles become pairs as
-  // soon as they are there.
+  // True if weights are multiplied without further changes. For AMX tiles they then become pairs as
+  // soon as they are computed.
   HWY_INLINE bool makes_pairs() const {
     return kInTiles && options.dropout == nullptr && !options.guarded;
   }
 
-  // The scores become weights as soon as they are there, in the hope that no m must move.
+  // Turns scores into weights as soon as they are computed, on the assumption that no m moves.
   template <bool kPairs>
   struct FusedWeights {
     static constexpr bool kFinishes = true;
@@ -173,7 +173,7 @@ struct SoftmaxKernel {
     }
   };
 
-  // Returns whether the weights stand; otherwise nothing but `weights` was touched.
+  // Returns true if the weights are valid; otherwise only `weights` was changed.
   template <bool kPairs>
   HWY_INLINE bool try_fused_weights() const {
     FusedWeights<kPairs> fused(kernel, state.minus_m);
@@ -204,7 +204,8 @@ struct SoftmaxKernel {
     });
   }
 
-  // What becomes a weight where m may move: an exponent, or a score in natural units.
+  // The numbers in the tile from which weights are computed where m may move: exponents, or scores
+  // in natural units.
   struct OfExponents {
     HWY_INLINE Vec operator()(int, Vec exponent) const { return exponent; }
   };
@@ -237,7 +238,7 @@ struct SoftmaxKernel {
   };
 
   // weights[key] = 2^(exponent − shift) with exponent = exponent_of(v, weights[key]), or pairs of
-  // these.
+  // these weights.
   template <class ExponentOf>
   HWY_INLINE void weigh(const Vec (&shift)[kVectors], const ExponentOf& exponent_of,
                         bool pairs) const {
@@ -280,7 +281,7 @@ struct SoftmaxKernel {
     }
   }
 
-  // Marks rows that have seen nothing yet but scores they cannot begin with.
+  // Marks rows that have so far seen only scores with which they cannot begin.
   HWY_INLINE void note_range(int v, Vec score, Vec exponent) const {
     const Vec hidden = hn::Set(kReals, kMinusInfinity);
     const auto is_beyond =

@@ -1,7 +1,7 @@
-// The products of a panel with a tile of keys in the tiles of AMX. Each has what is summed over in
-// the rows of the first operand as it lies in memory: keys as they are, what is summed over keys
-// turned, so that scores, weights and sums are those of the other kernels, a row of attention a
-// lane; and on the way back the numbers of a key.
+// The products of a panel with a tile of keys in AMX tiles. The rows of the first operand are the
+// dimension that is summed over: keys as they are in memory, values (or keys in the backward pass)
+// transposed. Scores, weights and sums thus have the layout of the other kernels, with a row of the
+// panel in each lane. For sums over rows, the first operand is the numbers of a key.
 #if defined(HEED_TILE_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_TILE_PRODUCTS_INL_H_
 #undef HEED_TILE_PRODUCTS_INL_H_
@@ -21,7 +21,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Registers: sums of two blocks of rows for each vector of a panel, and the operands.
+// The numbers of registers: sums of two blocks of rows for each vector of a panel, and the
+// operands.
 constexpr int kSecondSums = kPanelVectors;
 constexpr int kTileA = 2 * kPanelVectors;
 constexpr int kTileB = kTileA + 1;
@@ -33,7 +34,7 @@ HWY_INLINE void zero_tiles() {
     zero_tiles<kTile + 1, kCount - 1>();
   }
 }
-// A register for each vector of rows of so many floats.
+// Loads kCount vectors of each row into one register for each vector.
 template <int kTile, int kCount>
 HWY_INLINE void load_tiles(const Real* rows, std::int64_t stride) {
   if constexpr (kCount > 0) {
@@ -48,7 +49,7 @@ HWY_INLINE void store_tiles(Real* rows, std::int64_t stride) {
     store_tiles<kTile + 1, kCount - 1>(rows + kLanes, stride);
   }
 }
-// Adds the products of kTileA and kCount vectors of b to the sums from kTile on.
+// Adds the products of kTileA and kCount vectors of b to the sums in registers kTile and up.
 template <int kTile, int kCount>
 HWY_INLINE void multiply_tiles(const Real* b, std::int64_t stride) {
   if constexpr (kCount > 0) {
@@ -58,7 +59,8 @@ HWY_INLINE void multiply_tiles(const Real* b, std::int64_t stride) {
   }
 }
 
-// kTileRows keys of a tile from one on: the tile's memory, or a copy filled up with 0.
+// kTileRows keys of a tile from `first` on, in place or, if there are fewer, in a copy padded with
+// 0.
 class TileKeys {
  public:
   HWY_INLINE TileKeys(const Tile& tile, std::int32_t first, std::int32_t num_pairs)
@@ -86,8 +88,8 @@ class TileKeys {
   alignas(64) Real copy_[kTileRows * kMostTileDims / 2];
 };
 
-// Scores of the keys of a segment, whose begin is a multiple of kKeysTogether from that of the
-// tile. So many are multiplied, then finished: tiles and vectors do not work side by side.
+// The scores of the keys of a segment, which begins at a multiple of kKeysTogether. kKeysTogether
+// keys are multiplied and then finished, as AMX and vectors do not work at the same time.
 template <int kVectors, class Use>
 struct TileScores {
   const PanelKernel<kVectors>& kernel;
@@ -134,8 +136,8 @@ struct TileScores {
     }
   }
 
-  // Where those of a block of keys go. Those that become pairs at once all go behind the pairs, if
-  // they can, which is less memory for the nearest cache.
+  // The place of the scores of a block of keys. If they become pairs at once, it is the same for
+  // all blocks where possible, after the pairs, which leaves more of the nearest cache.
   HWY_INLINE Real* scores_of(std::int32_t key) const {
     if (!Use::kMakesPairs) return kernel.weights + key * kernel.kWidth;
     const std::int32_t keys =
@@ -144,8 +146,8 @@ struct TileScores {
   }
 };
 
-// What the keys of a segment add to a block of columns, whose sums are in the registers from kSums
-// on.
+// Adds the products with the keys of a segment to the sums of a block of columns, which are in
+// registers kSums and up.
 template <int kVectors, int kSums>
 struct TileColumns {
   const typename PanelKernel<kVectors>::OverKeys& operands;
@@ -163,7 +165,7 @@ struct TileColumns {
   }
 };
 
-// The same without tiles, of the products that count, to the sums in memory.
+// Does the same without AMX, leaving out products as kCounted says, with sums in memory.
 template <Counted kCounted, int kVectors>
 struct CountedColumns {
   const typename PanelKernel<kVectors>::OverKeys& operands;
@@ -188,7 +190,7 @@ struct CountedColumns {
   }
 };
 
-// Adds what all keys add to a block of columns.
+// Adds the products with all keys to a block of columns.
 template <int kSums, int kVectors>
 HWY_INLINE void add_columns(const PanelKernel<kVectors>& kernel,
                             const typename PanelKernel<kVectors>::OverKeys& operands,
@@ -199,9 +201,9 @@ HWY_INLINE void add_columns(const PanelKernel<kVectors>& kernel,
   }
 }
 
-// Columns are a multiple of two blocks. The sums of one are stored after the next one is
-// multiplied: whatever is loaded behind a store waits for it where the last twelve bits of their
-// addresses are the same (Intel's optimization manual: 4-KByte aliasing), and a store waits for its
+// The number of columns is a multiple of two blocks. The sums of one block are stored after the
+// next has been multiplied: a load after a store waits for it if the last twelve bits of their
+// addresses are equal (Intel's optimization manual: 4-KByte aliasing), and a store waits for its
 // products.
 template <int kVectors>
 HWY_INLINE void add_values_in_tiles(const PanelKernel<kVectors>& kernel,
@@ -231,15 +233,15 @@ HWY_INLINE void add_counted_values(const PanelKernel<kVectors>& kernel,
   }
 }
 
-// What the rows of a panel add to keys. Numbers of a key are in pairs of neighbouring rows, filled
-// up with 0 to whole registers, and rows as RowVectors has them, in pairs too.
+// Sums over the rows of a panel for keys. The numbers of a key are in pairs of neighbouring rows,
+// padded with 0 to whole registers; rows are in pairs too, as in RowVectors.
 template <int kVectors>
 struct TileRowSums {
   static constexpr int kRowPairs = kVectors * kLanes / 2;
   static constexpr int kRowElements = (kRowPairs + kTilePairs - 1) / kTilePairs * kTilePairs;
 
-  // pairs[key][kRowElements] = the numbers of a key times `scale`; 0 of rows that do not see it,
-  // and of keys that fill up the last block.
+  // pairs[key][kRowElements] = the numbers of a key times `scale`; 0 for rows that do not see it,
+  // and for keys that pad the last block.
   static HWY_INLINE void pair_numbers(const PanelKernel<kVectors>& kernel, Real scale,
                                       Real* pairs) {
     const Vec factor = hn::Set(kReals, scale);
@@ -256,7 +258,7 @@ struct TileRowSums {
     });
   }
 
-  // kTileRows keys and kColumns vectors of every row.
+  // Computes kTileRows keys and kColumns vectors of every row.
   template <int kColumns>
   static HWY_INLINE void add_to_block(const Real* numbers, const Real* rows, Real* sums,
                                       std::int64_t stride) {
@@ -269,7 +271,7 @@ struct TileRowSums {
     store_tiles<0, kColumns>(sums, stride);
   }
 
-  // Where there are fewer keys, in a copy of their sums.
+  // Does so for fewer keys, in a copy of their sums.
   template <int kColumns>
   static HWY_INLINE void add_to_some(const Real* numbers, const Real* rows, const KeySums& sums,
                                      std::int32_t count) {
@@ -284,7 +286,7 @@ struct TileRowSums {
     }
   }
 
-  // Without tiles, and without numbers that are 0.
+  // Does so for one key without AMX, leaving out numbers that are 0.
   template <int kColumns>
   static HWY_INLINE void add_guarded(const Real* numbers, const Real* rows, Real* sums) {
     constexpr int kRowSize = kColumns * kLanes;

@@ -1,4 +1,5 @@
-// Weights of a tile from its scores and the rows' denominators, and what is gathered from them.
+// The weights of a tile from its scores and the rows' denominators, and statistics of these
+// weights.
 #if defined(HEED_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_WEIGHTS_INL_H_
 #undef HEED_WEIGHTS_INL_H_
@@ -17,11 +18,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Sums are taken over this many keys first: shorter chains round less.
+// The number of keys that are summed separately first: shorter chains have smaller rounding errors.
 constexpr std::int32_t kSumKeys = 16;
 
 // Calls sum(begin, end) for the keys begin ≤ key < end in parts that end at multiples of kSumKeys,
-// so that a row's chains do not depend on what its neighbours see.
+// so that the order of a row's sums does not depend on the keys that neighbouring rows see.
 template <class Sum>
 HWY_INLINE void for_each_part(std::int32_t begin, std::int32_t end, const Sum& sum) {
   while (begin < end) {
@@ -52,7 +53,7 @@ struct AddToSums {
     Vec sum[kVectors];
     Vec offset[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      // Nothing is seen yet where −infinity is the largest.
+      // If the largest is −infinity, the row has seen no key yet.
       offset[v] = hn::IfThenZeroElse(hn::Eq(largest[v], hidden), largest[v]);
       const Vec moved = hn::Sub(kernel.load(sums.largest, v), offset[v]);
       sum[v] = hn::Mul(kernel.load(sums.sum, v),
@@ -88,7 +89,7 @@ struct Weigh {
         Vec log =
             hn::MulAdd(hn::Sub(score, kernel.load(sums.high, v)),
                        hn::Set(kReals, Constants<Real>::kLog2E), kernel.load(sums.minus_low, v));
-        // Rounding may leave a little more than the whole.
+        // Rounding may make a weight slightly larger than 1.
         log = hn::IfThenZeroElse(hn::Gt(log, hn::Zero(kReals)), log);
         log = hn::IfThenElse(hn::Eq(score, hidden), hidden, log);
         if (kernel.is_mixed) log = hn::IfThenElse(kernel.sees(v, key), log, hidden);
@@ -124,7 +125,7 @@ struct AddEntropy {
   }
 };
 
-// Keys in lanes as wide as those of weights, so that one mask chooses both; doubles hold them too.
+// Keys in lanes of the size of weights, so that one mask selects both; doubles hold keys exactly.
 #if HEED_REAL_BITS == 32
 using KeyTag = Indices;
 using KeyVec = IndexVec;
@@ -158,7 +159,7 @@ struct KeepLargest {
     }
   }
 
-  // Each lane's weight moves up from the end past the smaller ones, which move down.
+  // The weight of each lane moves up from the end past smaller ones, which move down.
   static HWY_INLINE void insert(Vec weight, std::int32_t key, std::int32_t lane,
                                 const PanelLargest& largest) {
     const KeyVec new_key = hn::Set(KeyTag(), key);
