@@ -1,4 +1,4 @@
-// KvSequence::append: rows of any type of float become what a page stores.
+// KvSequence::append: converts rows of any floating-point type to the storage of pages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,19 +20,19 @@ namespace {
 
 constexpr const char* kAppend = "KvSequence::append";
 
-// Masks and score terms address positions with 32 bits.
+// Masks and score terms use 32-bit positions.
 constexpr std::int64_t kMostPositions = std::numeric_limits<std::int32_t>::max();
 
-// What a key or a value must be like: [num_kv_heads, n, dim], or with a 1 in front.
+// The expected shape of a key or a value: [num_kv_heads, n, dim], or with a 1 in front.
 struct Expected {
   const char* name;
   const char* dim_name;
   std::int64_t heads;
-  std::optional<std::int64_t> n;  // that of the key, for values
+  std::optional<std::int64_t> n;  // for values, the n of the key
   std::int64_t dim;
 };
 
-// The view without the 1 in front.
+// The view without the leading 1.
 template <class T>
 TensorView<const T> checked(TensorView<const T> given, const Expected& expected) {
   const bool has_batch = given.rank() == 4 && given.extent(0) == 1;
@@ -53,7 +53,7 @@ TensorView<const T> checked(TensorView<const T> given, const Expected& expected)
   return view;
 }
 
-// One side of what is appended.
+// The keys or the values that are appended.
 template <class T>
 class NewRows {
  public:
@@ -63,7 +63,7 @@ class NewRows {
         side_(&side),
         row_(static_cast<std::size_t>(side.stored_dim), 0.0F) {}
 
-  // Every number is one that the storage takes; `first` is where the first position will stand.
+  // Checks that the storage can hold every number. `first` is the place of the first position.
   void check_numbers(std::int64_t first) {
     if (!side_->is_quantised()) return;
     const float limit = side_->is_rotated() ? kRotationLimit : kInfinity;
@@ -81,7 +81,7 @@ class NewRows {
     }
   }
 
-  // Position i of key head h becomes position `slot` of a part.
+  // Stores position i of key head h at `slot` of a part.
   void store(std::int64_t h, std::int64_t i, PagePart<std::byte> part, std::int64_t slot) {
     read(h, i);
     if (side_->is_rotated()) rotate(row_.data(), side_->stored_dim);
@@ -90,10 +90,10 @@ class NewRows {
 
  private:
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // Sums of 2¹⁶ numbers below it, the most that a rotation adds up, are finite.
+  // Below this limit, sums of 2¹⁶ numbers, the most that a rotation adds, are finite.
   static constexpr float kRotationLimit = 0x1p112F;
 
-  // row_ becomes that of position i of key head h, with zeros behind it.
+  // Sets row_ to position i of key head h, padded with zeros.
   void read(std::int64_t h, std::int64_t i) {
     const T* from = view_.data() + h * view_.stride(0) + i * view_.stride(1);
     std::fill(std::copy_n(from, side_->dim, row_.begin()), row_.end(), 0.0F);

@@ -25,13 +25,13 @@ using detail::SequenceState;
 
 constexpr const char* kAttend = "attend";
 
-// The queries of one sequence, and where their results go.
+// The queries of one sequence, and the tensors of their results.
 template <class T>
 struct Queries {
   const SequenceState* state;
   TensorView<const T> query;  // [1, num_heads, n, head_dim]
   TensorView<T> out;          // [1, num_heads, n, value_dim]
-  TensorView<float> lse;      // [1, num_heads, n], as is lse_low
+  TensorView<float> lse;      // [1, num_heads, n], like lse_low
   TensorView<float> lse_low;
 
   std::int64_t count() const { return query.extent(2); }
@@ -72,7 +72,8 @@ void check_query(const TensorView<const T>& query, int rank, const char* expecte
   }
 }
 
-// Rotated keys are multiplied by rotated queries, and rotated values make rotated outputs.
+// With rotated keys, scores are products with rotated queries; with rotated values, outputs are
+// rotated.
 void check_rotation(const Request<float>& request, const PageLayout& layout) {
   const auto refuse = [](const char* side) {
     throw InvalidArgument(fmt::format(
@@ -84,11 +85,11 @@ void check_rotation(const Request<float>& request, const PageLayout& layout) {
   if (layout.value.is_rotated() && request.terms.add_to_values()) refuse("value");
 }
 
-// Everything but the tensors, for one sequence as a batch of one.
+// The request for one sequence, as a batch of one.
 Request<float> check_one(const SequenceState& state, std::int64_t num_heads, std::int64_t count,
                          DataType type, const AttentionOptions& given) {
   const PageLayout& layout = state.pool->layout();
-  // Of other types, keys are read as the floats they stand for.
+  // Keys and values of other types are read as the floats that they stand for.
   const bool is_bfloat16 = type == DataType::kBFloat16 &&
                            layout.key.storage == KvStorage::kBFloat16 &&
                            layout.value.storage == KvStorage::kBFloat16;
@@ -181,7 +182,7 @@ AttentionOutput<T, float> attend_one(TensorView<const T> query, const KvSequence
   return result;
 }
 
-// The states of all sequences, which share a pool.
+// The states of all sequences, which must share a pool.
 std::vector<const SequenceState*> checked_states(const KvBatch& batch, std::int64_t num_queries) {
   check_boundaries(kAttend, "query", batch.boundaries, num_queries);
   if (batch.boundaries.size() != batch.sequences.size() + 1) {

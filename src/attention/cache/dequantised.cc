@@ -1,4 +1,4 @@
-// KvSequence::dequantised: what a sequence stores, as tensors.
+// KvSequence::dequantised: the keys and values of a sequence as tensors.
 #include <algorithm>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The rotation that spreads what is large in a few dimensions over many, before it is quantised.
+// The rotation that distributes large numbers in a few dimensions over many, before quantisation.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// row = H row, with H the orthonormal Walsh–Hadamard matrix of each block of the largest power of
-// two that divides `dim`. H is its own inverse.
+// row = H row, where H is the orthonormal Walsh–Hadamard matrix, applied in blocks of the largest
+// power of two that divides `dim`. H is its own inverse.
 void rotate(float* row, std::int64_t dim);
 
 }}}  // namespace heed::v0::detail

@@ -63,7 +63,7 @@ const std::shared_ptr<PagePool>& checked(const char* function,
 KvPool::KvPool(const KvConfig& config) : pages_(std::make_shared<PagePool>("KvPool", config)) {}
 KvPool::KvPool(KvPool&& other) noexcept = default;
 KvPool& KvPool::operator=(KvPool&& other) noexcept {
-  KvPool taken(std::move(other));  // which ends with the pages that were here
+  KvPool taken(std::move(other));  // destroys the pages that were here
   std::swap(pages_, taken.pages_);
   return *this;
 }

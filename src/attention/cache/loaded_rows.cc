@@ -1,4 +1,4 @@
-// Rows of numbers from what a page stores, a group at a time.
+// Reads rows of numbers from the groups of a page.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,7 @@ namespace {
 
 using kernels::kGroupKeys;
 
-// Neighbouring numbers of T as floats.
+// Converts consecutive numbers of T to floats.
 template <class T>
 void widen(const kernels::KernelTable* table, const T* from, std::int64_t count, float* to) {
   if constexpr (sizeof(T) == 2) {
@@ -24,11 +24,11 @@ void widen(const kernels::KernelTable* table, const T* from, std::int64_t count,
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
-// Dimensions that are taken from columns at a time: their numbers as
-// floats stay in the first-level cache.
+// The number of dimensions that are read from columns at a time: as floats they fit the first-level
+// cache.
 constexpr std::int64_t kColumnDims = 64;
 
-// Calls use(T{}) with the type in which a storage keeps numbers that are not quantised.
+// Calls use(T{}) with the type of the numbers of a storage that is not quantised.
 template <class Use>
 void with_number(KvStorage storage, const Use& use) {
   switch (storage) {
@@ -44,8 +44,8 @@ void with_number(KvStorage storage, const Use& use) {
   }
 }
 
-// The numbers of some dimensions, at most kColumnDims from a multiple of it on, of all positions of
-// a group: [dims][kGroupKeys].
+// The numbers of some dimensions for all positions of a group, [dims][kGroupKeys]; at most
+// kColumnDims dimensions, from a multiple of it on.
 void load_columns(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
                   RowRange dims, float* columns) {
   with_number(side.storage, [&](auto number) {
@@ -55,7 +55,7 @@ void load_columns(const kernels::KernelTable* table, const SideLayout& side, con
   });
 }
 
-// rows[j][d] = columns[d][j] for four of each. Compilers keep a square in registers.
+// rows[j][d] = columns[d][j] for four positions and dimensions, which compilers keep in registers.
 void transpose_square(const float* columns, float* rows, std::int64_t stride) {
   constexpr std::size_t kSquare = 4;
   std::array<float, kSquare * kSquare> square;
@@ -67,8 +67,8 @@ void transpose_square(const float* columns, float* rows, std::int64_t stride) {
   }
 }
 
-// The same for `dims` dimensions of the positions `lanes`: columns is [dims][kGroupKeys], and the
-// first row that of lanes.begin.
+// rows[j][d] = columns[d][j] for `dims` dimensions and the positions `lanes`: columns is
+// [dims][kGroupKeys], and the first row is that of lanes.begin.
 void transpose(const float* columns, std::int64_t dims, RowRange lanes, float* rows,
                std::int64_t stride) {
   const std::int64_t whole = lanes.begin % 4 == 0 && lanes.end % 4 == 0 ? dims / 4 * 4 : 0;
@@ -83,7 +83,7 @@ void transpose(const float* columns, std::int64_t dims, RowRange lanes, float* r
   }
 }
 
-// The positions `lanes` of a group that lies as columns, as rows.
+// The positions `lanes` of a group in columns, as rows.
 void load_group(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
                 RowRange lanes, float* rows) {
   std::array<float, kColumnDims * kGroupKeys> columns;
@@ -94,7 +94,7 @@ void load_group(const kernels::KernelTable* table, const SideLayout& side, const
   }
 }
 
-// A position of a group that is quantised: number · scale, rounded once.
+// A position of a quantised group: number · scale, rounded once.
 void load_quantised(const SideLayout& side, const std::byte* group, const float* scales,
                     std::int64_t lane, float* row) {
   const int all_bits = side.storage == KvStorage::kInt4 ? 15 : 255;
@@ -106,7 +106,7 @@ void load_quantised(const SideLayout& side, const std::byte* group, const float*
   }
 }
 
-// A position of a group that lies as rows.
+// A position of a group in rows.
 void load_row(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
               std::int64_t lane, float* row) {
   const std::byte* const from = group + lane * side.row_stride;

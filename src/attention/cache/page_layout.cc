@@ -56,7 +56,7 @@ PageLayout::PageLayout(const KvConfig& config)
     block_bytes += kTileKeys / kGroupKeys * group_bytes;
     return at;
   };
-  // What is read in its order has its scales before it, int4 behind all.
+  // Scales are before the groups that are read in order; for int4 they are after all groups.
   for (SideLayout* const side : {&key, &value}) {
     if (side->storage != KvStorage::kInt4) side->scales_at = place(side->scale_bytes);
     side->groups_at = place(side->group_bytes);

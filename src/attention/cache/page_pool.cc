@@ -14,7 +14,7 @@ namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
-// What is allocated at once grows with what there is, up to this.
+// Each allocation is as large as all earlier ones together, up to this limit.
 constexpr std::int64_t kMostBytesAtOnce = std::int64_t{32} << 20;
 
 void check(const char* function, const char* name, std::int64_t found, std::int64_t least,
@@ -45,7 +45,7 @@ struct Stretch {
   std::size_t bytes;
 };
 
-// All that one key head has of a page: groups of keys and of values, and their scales.
+// The memory of one key head in a page: groups of keys and of values, and their scales.
 std::array<Stretch, 4> stretches(const PageLayout& layout, PagePart<std::byte> part) {
   const auto stretch = [&](std::int64_t first, std::int64_t bytes) {
     return Stretch{part.block + first + part.first_group * bytes,
@@ -92,7 +92,7 @@ void PagePool::grow(std::int64_t wanted) {
   memory_.reserve(memory_.size() + 1);
   AlignedBytes memory = allocate_in_huge_pages(static_cast<std::size_t>(bytes));
   blocks_.resize(before + static_cast<std::size_t>(count));
-  // Nothing fails from here on.
+  // Nothing after this point throws.
   for (std::int64_t i = 0; i < count; ++i) {
     Block& block = blocks_[before + static_cast<std::size_t>(i)];
     block.memory = memory.get() + i * layout_.block_bytes;
@@ -101,7 +101,7 @@ void PagePool::grow(std::int64_t wanted) {
   }
   memory_.push_back(std::move(memory));
   allocated_bytes_ += bytes;
-  // What is left of earlier ones is taken first.
+  // Free blocks from earlier allocations are taken first.
   free_blocks_.insert(free_blocks_.begin(), static_cast<std::size_t>(count), nullptr);
   for (std::size_t i = 0; before + i < blocks_.size(); ++i) {
     free_blocks_[i] = &blocks_[blocks_.size() - 1 - i];
@@ -109,7 +109,7 @@ void PagePool::grow(std::int64_t wanted) {
   for (std::size_t i = 0; i < free_blocks_.size(); ++i) free_blocks_[i]->listed = i;
 }
 
-// Into as many pages as there may be.
+// Divides a block into pages, up to the maximum number of pages.
 void PagePool::divide(Block& block) noexcept {
   const std::int64_t count = std::min(layout_.block_pages(), config_.max_pages - allocated_pages_);
   for (std::int64_t i = 0; i < count; ++i) {

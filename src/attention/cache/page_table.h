@@ -1,4 +1,4 @@
-// Which pages hold the positions of a sequence.
+// The pages of a sequence.
 #pragma once
 
 #include <algorithm>
@@ -11,43 +11,42 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Pages by their number in the sequence: page j has the positions from j · page_size on. The first
-// `kept` stay; behind them may be a gap of pages that are gone, so that memory is bounded by the
-// pages that are there. It counts no references.
+// The pages of a sequence by number: page j has the positions from j · page_size on. The first
+// `kept` pages stay; after them there may be a gap of pages that were dropped, so that memory
+// depends only on the number of pages present. References are not counted here.
 //
-// Always: where there is a gap, all of the first pages are there, and end() ≥ gap_end(). Behind the
-// gap there may be no page, as after a rewind to where the gap ends: it is a gap all the same, for
-// the pages to come have the numbers behind it. Only who takes away what is before the gap closes
-// it.
+// Invariants: if there is a gap, all of the first pages are present, and end() ≥ gap_end(). There
+// may be no page after the gap, as after a rewind to its end; the gap remains, as new pages are
+// numbered from its end. It is closed only when a page before it is removed.
 class PageTable {
  public:
   explicit PageTable(std::int64_t kept = 0) : kept_(kept) {}
 
-  // One more than the number of the last page, be it there or gone.
+  // One more than the number of the last page, present or dropped.
   std::int64_t end() const { return held() + gap_; }
-  // Pages that are there.
+  // The number of pages present.
   std::int64_t held() const { return static_cast<std::int64_t>(pages_.size()); }
 
-  // Page j < end(); null where it is gone.
+  // Page j < end(); null if it was dropped.
   Page* operator[](std::int64_t j) const {
     assert(j >= 0 && j < end());
     const bool is_gone = j >= kept_ && j < gap_end();
     return is_gone ? nullptr : pages_[place(j)];
   }
-  // Page j, which is there.
+  // Replaces page j, which must be present.
   void replace(std::int64_t j, Page* page) {
     assert((*this)[j] != nullptr);
     pages_[place(j)] = page;
   }
 
-  // So that `count` pages may be pushed without an allocation.
+  // Makes room to push `count` pages without an allocation.
   void reserve(std::int64_t count) {
     const std::size_t size = pages_.size() + static_cast<std::size_t>(count);
     if (size > pages_.capacity()) pages_.reserve(std::max(size, 2 * pages_.capacity()));
   }
   void push(Page* page) { pages_.push_back(page); }
-  // Ends it at `end` ≤ end(), which is not within the gap. Calls take(page) for each page that was
-  // there from `end` on, the last one first.
+  // Removes the pages from `end` on; `end` ≤ end(), and not within the gap. Calls take(page) for
+  // each page that was present, the last one first.
   template <class Take>
   void shrink(std::int64_t end, Take take) {
     const bool closes = end <= kept_;
@@ -58,7 +57,8 @@ class PageTable {
     if (closes) gap_ = 0;
   }
 
-  // The first page that may go: all from there up to `end` ≤ end() go.
+  // The number of the first page that may be dropped. widen_gap() drops all pages from there to
+  // `end` ≤ end().
   std::int64_t gap_end() const { return kept_ + gap_; }
   void widen_gap(std::int64_t end) {
     if (end <= gap_end()) return;
@@ -71,7 +71,7 @@ class PageTable {
   const std::vector<Page*>& pages() const { return pages_; }
 
  private:
-  // Where page j is, which is there.
+  // The index of page j, which must be present.
   std::size_t place(std::int64_t j) const {
     return static_cast<std::size_t>(j < kept_ ? j : j - gap_);
   }

@@ -15,14 +15,14 @@ using kernels::StoredNumbers;
 
 namespace {
 
-// What all groups have in common.
+// Sets the members that are the same for all groups.
 void start(const SideLayout& side, StoredNumbers& numbers) {
   numbers.storage = side.storage;
   numbers.is_columns = side.is_columns;
   numbers.row_stride = side.row_stride;
 }
 
-// These groups of a tile are those of a page.
+// Points `groups` of a tile to the groups of a page.
 void point_at(const SideLayout& side, PagePart<const std::byte> page, RowRange groups,
               StoredNumbers& numbers) {
   const auto first = static_cast<std::size_t>(groups.begin);
@@ -64,7 +64,7 @@ const float* PagedKeys::values_in_place(std::int64_t kv_head, RowRange keys) con
     return layout.value.group(part(kv_head, key), key % layout.page_size / kGroupKeys);
   };
   const std::byte* const first = group_of(keys.begin);
-  // Every page goes on where the one before it ends.
+  // The pages must be contiguous, each beginning where the one before it ends.
   const std::int64_t second_page = (keys.begin / layout.page_size + 1) * layout.page_size;
   for (std::int64_t key = second_page; key < keys.end; key += layout.page_size) {
     const std::int64_t groups = (key - keys.begin / kGroupKeys * kGroupKeys) / kGroupKeys;
@@ -95,7 +95,7 @@ kernels::Tile PagedKeys::tile(std::int64_t /*batch*/, std::int64_t kv_head, RowR
   return tile;
 }
 
-// Numbers that were bfloat16 become so again, in place; an odd row is filled up with 0.
+// Converts numbers that come from bfloat16 back to bfloat16, in place; odd rows are padded with 0.
 std::int64_t PagedKeys::round_to_pairs(float* rows, std::int64_t count, std::int64_t dim) const {
   const std::int64_t stride = (dim + 1) / 2;
   for (std::int64_t k = 0; k < count; ++k) {

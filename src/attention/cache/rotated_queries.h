@@ -1,6 +1,6 @@
-// Queries and results of a cache whose keys or values are rotated: as they are, the products of a
-// rotated query with rotated keys are what they were, and so is what rotated values add up to once
-// it is rotated back.
+// Queries and results of a cache whose keys or values are rotated. Products of a rotated query with
+// rotated keys equal those without rotation, and so do sums of rotated values once they are rotated
+// back.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Of one sequence, as floats of the dimensions that are stored.
+// The queries and results of one sequence, as floats of the stored dimensions.
 class RotatedQueries {
  public:
   // query [1, num_heads, n, head_dim]
@@ -31,7 +31,7 @@ class RotatedQueries {
   }
 
   FloatView query() const { return query_.view(); }
-  // Where the results go, [1, num_heads, n, stored_dim].
+  // The tensor for the results, [1, num_heads, n, stored_dim].
   TensorView<float> out() { return out_.view(); }
 
   // Writes the results, rotated back, to [1, num_heads, n, value_dim].

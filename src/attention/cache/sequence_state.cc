@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kAccept = "KvSequence::accept";
 
-// No bound is larger, so that sums of them do not overflow.
+// The largest bound, so that sums of bounds do not overflow.
 constexpr std::int64_t kMostBound = std::int64_t{1} << 32;
 
 void check_bound(const char* function, const char* name, std::int64_t found, std::int64_t least) {
@@ -49,7 +49,7 @@ SequenceState::SequenceState(const char* function, std::shared_ptr<PagePool> sha
 
 SequenceState::~SequenceState() {
   if (!pool->is_open()) return;
-  // The first one last: it is the first to be taken again.
+  // Releases the first page last, so that it is the first to be taken again.
   for (auto page = pages.pages().rbegin(); page != pages.pages().rend(); ++page) {
     pool->release(*page);
   }

@@ -1,4 +1,4 @@
-// A sequence: which positions it has, and the pages they are on.
+// The state of a sequence: its positions, and their pages.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,21 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Everything that changes a sequence checks and reserves first: where it throws, nothing changed.
+// Every function that changes a sequence checks and reserves first; if it throws, nothing has
+// changed.
 //
-// Always: gone_end ≤ length, pages.end() is the number of pages that `length` positions take, and
-// the gap of `pages` has those pages whose positions are all gone. So a page is there where one of
-// its positions is.
+// Invariants: gone_end ≤ length; pages.end() is the number of pages for `length` positions; the gap
+// of `pages` consists of the pages whose positions have all been dropped. A page is thus present if
+// any of its positions is.
 struct SequenceState {
-  // Throws InvalidArgument when a bound means nothing.
+  // Throws InvalidArgument if a bound is invalid.
   SequenceState(const char* function, std::shared_ptr<PagePool> shared, const KvBounds& bounds);
   SequenceState(const SequenceState&) = delete;
   SequenceState& operator=(const SequenceState&) = delete;
   ~SequenceState();
 
-  // The state of a handle; throws InvalidArgument where it was moved from or its pool is gone.
+  // The state of a handle. Throws InvalidArgument if the handle was moved from or its pool was
+  // destroyed.
   static SequenceState& of(const char* function, const KvSequence& sequence);
 
   template <class T>
@@ -35,11 +37,11 @@ struct SequenceState {
   KvTensors dequantised() const;
 
   bool is_bounded() const { return bounds.window != kUnbounded; }
-  // Whether all that a query at this position sees is there.
+  // True if all positions that a query at this position sees are present.
   bool keeps_for(std::int64_t position) const {
     return !has_gap() || position - bounds.window + 1 >= gone_end;
   }
-  // What was in sinks ≤ k < gone_end is not there any more, unless this is empty.
+  // The positions sinks ≤ k < gone_end have been dropped, if this range is not empty.
   bool has_gap() const { return gone_end > bounds.sinks; }
   bool is_gone(std::int64_t position) const {
     return position >= bounds.sinks && position < gone_end;
@@ -54,12 +56,13 @@ struct SequenceState {
  private:
   bool is_consistent() const;
   void check_truncation(const char* function, std::int64_t n) const;
-  // How many nodes at the beginning of an accepted path are where they belong.
+  // The number of nodes at the beginning of an accepted path that are in their places already.
   std::int64_t check_path(std::int64_t num_nodes, std::span<const std::int64_t> path) const;
-  // What gone_end becomes as the length becomes this.
+  // The gone_end for a new length.
   std::int64_t gone_end_at(std::int64_t new_length) const;
   void drop_to(std::int64_t n) noexcept;
-  // How many of the pages begin ≤ j < end other sequences have, too; and own copies of them.
+  // shared_pages() is the number of pages begin ≤ j < end that other sequences have too;
+  // copy_shared_pages() replaces these with copies.
   std::int64_t shared_pages(RowRange range) const;
   void copy_shared_pages(RowRange range) noexcept;
   void move_row(std::int64_t from, std::int64_t to) noexcept;

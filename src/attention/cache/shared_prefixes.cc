@@ -14,8 +14,9 @@ std::int64_t shared_stretches(const Beginning& a, const Beginning& b, std::int64
   return same / stretch;
 }
 
-// The runs of members of `whole` of which each shares more than `whole` with the one before it, and
-// what all members of a run share. shared[i] is what member i shares with the one before it.
+// The runs of members of `whole` in which each member shares more than `whole` with the one before
+// it, and the pages that all members of a run share. shared[i] is the number of stretches that
+// member i shares with the one before it.
 std::vector<SharedPrefix> split(const SharedPrefix& whole,
                                 const std::vector<std::int64_t>& shared) {
   std::vector<SharedPrefix> runs;
@@ -46,7 +47,7 @@ SharedPrefixes find_shared_prefixes(std::span<const Beginning> beginnings, std::
                : shared_stretches(beginnings[sorted[i]], beginnings[sorted[i + 1]], stretch);
   };
   SharedPrefixes found;
-  std::vector<std::int64_t> shared;  // of each in `order` with the one before it
+  std::vector<std::int64_t> shared;  // by each in `order` with the one before it
   std::int64_t with_last = 0;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const std::int64_t with_next = shared_with_next(i);

@@ -1,4 +1,4 @@
-// Beginnings that several sequences have on the same pages.
+// Prefixes that several sequences have in the same pages.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,24 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Some neighbours in SharedPrefixes::order, and stretches of pages, counted from 0, that all of
-// them have in common.
+// Consecutive members of SharedPrefixes::order, and a range of stretches of pages, numbered from 0,
+// that all of them share.
 struct SharedPrefix {
   RowRange members;
   RowRange stretches;
 };
 
 struct SharedPrefixes {
-  // The sequences that share anything: those that share more stand closer together.
+  // The sequences that share anything. Those that share more are closer to each other.
   std::vector<std::size_t> order;
-  // The prefixes of the first level begin with stretch 0, those of another where one of the level
-  // before ends, which more sequences have. Of one level a sequence has one prefix at most.
+  // The prefixes by level. Those of the first level begin with stretch 0; those of another level
+  // begin where a prefix of the level before, which more sequences share, ends. A sequence is in at
+  // most one prefix of each level.
   std::vector<std::vector<SharedPrefix>> levels;
 };
 
-// Of sequences that begin with these pages, whole stretches of `stretch` pages each.
+// Finds the prefixes of sequences that begin with these pages, in whole stretches of `stretch`
+// pages.
 SharedPrefixes find_shared_prefixes(std::span<const std::span<Page* const>> beginnings,
                                     std::int64_t stretch);
 

@@ -14,8 +14,8 @@ namespace {
 using kernels::kChunkKeys;
 using Calls = std::span<ForwardCall<float>>;
 
-// The first pages of a sequence, as many as make whole chunks of which every row sees every key.
-// None where the rows fill a panel by themselves: what takes time then is their arithmetic.
+// The first pages of a sequence, in whole chunks of which every row sees every key. None if the
+// rows fill a panel by themselves, as arithmetic then takes longer than reading keys.
 std::span<Page* const> pages_to_share(const ForwardCall<float>& call, const SequenceState& state,
                                       const engine::Schedule<float>& schedule) {
   const Request<float>& request = *call.request;
@@ -32,7 +32,7 @@ std::span<Page* const> pages_to_share(const ForwardCall<float>& call, const Sequ
   return std::span(state.pages.pages()).first(static_cast<std::size_t>(pages));
 }
 
-// The rows of the calls that share something, a call's queries behind those of the one before it.
+// The rows of the calls that share something, call after call.
 class SharedRows {
  public:
   SharedRows(Calls calls, const std::vector<std::size_t>& order) : calls_(calls), order_(order) {
@@ -66,7 +66,7 @@ class SharedRows {
     }
   }
 
-  // Computes the prefixes of a level, those of the levels before being there.
+  // Computes the prefixes of a level, after those of earlier levels.
   void compute(const std::vector<SharedPrefix>& level) const {
     std::vector<Request<float>> requests;
     std::vector<const Request<float>*> planned;
@@ -100,7 +100,7 @@ class SharedRows {
     return states;
   }
 
-  // Queries of all members that see every key of the prefix.
+  // The request for the queries of all members, which see every key of the prefix.
   Request<float> request_of(const SharedPrefix& prefix) const {
     const Request<float>& one = *member(prefix.members.begin).request;
     AttentionShapes shapes = one.shapes;
@@ -129,7 +129,8 @@ class SharedRows {
 
   Calls calls_;
   const std::vector<std::size_t>& order_;
-  std::vector<std::int64_t> first_{0};  // query of each, and the end of the last
+  // the index of the first query of each call, and the end of the last
+  std::vector<std::int64_t> first_{0};
   engine::Layout layout_;
   engine::Piece<std::byte> query_memory_;
   engine::Piece<float> state_memory_;

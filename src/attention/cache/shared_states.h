@@ -1,4 +1,4 @@
-// What sequences of one call sum over the pages they share, computed once for the rows of all.
+// Sums over the pages that the sequences of a call share, computed once for the rows of all.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// Memory of the states, which must outlive the calls that continue from them.
+// The memory of the states. It must outlive the calls that continue from them.
 class SharedStates {
  public:
-  // Reads the keys that several of these calls see, whose plan this is, and has each call go on
-  // where those end: to the same bits, for chunks of keys are merged in the same order. Calls that
-  // share nothing are as they were. keys[i] is that of calls[i].
+  // Computes the states over the keys that several of these calls see, and makes each call continue
+  // from there. Results have the same bits, as chunks of keys are merged in the same order. Calls
+  // that share nothing do not change. `plan` is that of the calls, and keys[i] belongs to calls[i].
   void compute(std::span<ForwardCall<float>> calls, std::span<const PagedKeys> keys,
                const Plan<float>& plan);
 

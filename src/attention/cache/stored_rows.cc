@@ -16,7 +16,7 @@ using kernels::kQuad;
 using kernels::kScaleDims;
 using kernels::stored_offset;
 
-// Where the numbers of one position of a group are, counted in numbers of T.
+// The places of the numbers of one position in a group, in numbers of T.
 struct Steps {
   std::int64_t first;
   std::int64_t next;
@@ -26,12 +26,12 @@ Steps steps(const SideLayout& side, std::int64_t lane) {
   return side.is_columns ? Steps{lane, kGroupKeys} : Steps{lane * side.stored_dim, 1};
 }
 
-// Numbers that are quantised at a time: those of a scale in int4.
+// The numbers that are quantised at a time, which share a scale in int4.
 using Quantised = std::array<int, kScaleDims>;
 
-// numbers[i] / scale, rounded to nearest even and kept within −most … most.
+// numbers[i] / scale, rounded to nearest even and clamped to −most … most.
 Quantised quantised(const float* numbers, std::int64_t count, float scale, float most) {
-  // Added to a small number, this leaves no bits behind the point.
+  // Adding this to a small number rounds away its fractional bits.
   constexpr float kNoFraction = 0x1.8p23F;
   Quantised result{};
   if (scale == 0) return result;
@@ -65,7 +65,7 @@ void store_int8(const SideLayout& side, std::byte* group, float* scales, std::in
   }
 }
 
-// Both halves of a byte are of one position.
+// Both halves of a byte belong to one position.
 void store_int4(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
                 const float* row) {
   constexpr float kMost = 7;
@@ -85,7 +85,7 @@ void store_int4(const SideLayout& side, std::byte* group, float* scales, std::in
   }
 }
 
-// Both halves of a byte of int4 are of one position.
+// Both halves of a byte of int4 belong to one position.
 void copy_quantised(const SideLayout& side, const std::byte* from_group, std::int64_t from,
                     std::byte* to_group, std::int64_t to) {
   for (std::int64_t d = 0; d < side.stored_dim; ++d) {
@@ -109,7 +109,8 @@ void copy_numbers(const SideLayout& side, const std::byte* from_group, std::int6
 }  // namespace
 
 float largest_magnitude(const float* numbers, std::int64_t count) {
-  // Bits of positive numbers are in the numbers' order, and integers are compared side by side.
+  // The bits of positive numbers have the order of the numbers, and comparisons of integers are
+  // vectorised.
   std::int32_t largest = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     largest = std::max(largest, std::bit_cast<std::int32_t>(numbers[i]) & 0x7fffffff);

@@ -1,4 +1,4 @@
-// Rows of numbers as a page stores them: the one place that writes and reads these.
+// The only functions that write and read rows of numbers in pages.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// The largest |number|: infinity or NaN where one of them is not finite.
+// The largest |number|; infinity or NaN if a number is not finite.
 float largest_magnitude(const float* numbers, std::int64_t count);
 
-// Position `slot` of a page becomes this row of stored_dim numbers, which are finite where they are
-// quantised.
+// Stores this row of stored_dim numbers at position `slot` of a page. For quantised storage they
+// must be finite.
 void store_row(const SideLayout& side, PagePart<std::byte> part, std::int64_t slot,
                const float* row);
 
-// The positions `slots` as rows of stored_dim numbers without gaps. The kernels of `table`, unless
-// it is null, make it faster.
+// Reads the positions `slots` as contiguous rows of stored_dim numbers. Unless it is null, `table`
+// has kernels that make this faster.
 void load_rows(const kernels::KernelTable* table, const SideLayout& side,
                PagePart<const std::byte> part, RowRange slots, float* rows);
 
-// Position `to` becomes what is stored at position `from`, bit by bit. Both parts may be the same.
+// Copies the stored bits of position `from` to position `to`. Both parts may be the same.
 void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::int64_t from,
               PagePart<std::byte> to_part, std::int64_t to);
 

@@ -1,4 +1,4 @@
-// What measurements of heads usually mean.
+// Findings: the usual meaning of measurements of heads.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// What is said of a kind wherever it is found.
+// The wording of a kind of finding, which is the same wherever it is found.
 struct Wording {
   FindingKind kind;
   std::string_view name;
@@ -200,7 +200,7 @@ class Search {
       for (std::int64_t j = i + 1; j < num_heads(); ++j) {
         const double similarity = diagnostics_.similarity(i, j);
         const auto is_idle = [this](const auto& h) { return is_uniform(h) || is_dead(h); };
-        // Heads without a pattern are alike in that.
+        // Heads without a pattern resemble each other in any case.
         if (!(similarity > thresholds_.duplicate) || (is_idle(head(i)) && is_idle(head(j)))) {
           continue;
         }
@@ -210,7 +210,7 @@ class Search {
     }
   }
 
-  // The highest score that names a head, and its name.
+  // The pattern with the highest score of a head.
   struct Pattern {
     FindingKind kind;
     double score;
@@ -225,7 +225,7 @@ class Search {
         Pattern{FindingKind::kNextToken, head.next, "on the next token"},
         Pattern{FindingKind::kOffset, head.offset_weight, "at a fixed distance"},
         Pattern{FindingKind::kVertical, head.vertical, "on one key"}};
-    // Of equals the first, which says more.
+    // If scores are equal, the first pattern, which is the more specific.
     return *std::max_element(patterns.begin(), patterns.end(),
                              [](const Pattern& a, const Pattern& b) { return a.score < b.score; });
   }

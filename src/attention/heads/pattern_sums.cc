@@ -51,12 +51,12 @@ class HeadSummary {
   }
 
  private:
-  // Weights and rows by the place of the key, over all sequences.
+  // The mass and the number of rows at each distance of the key from the query, over all sequences.
   struct Offsets {
     std::vector<double> mass, rows;
   };
 
-  // The query that stands furthest has place 0 of the offsets.
+  // The largest query_offset. Its sequence begins at index 0 of the offsets.
   std::int64_t furthest() const {
     const auto offsets = shape_.query_offset.values();
     return offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end());
@@ -64,7 +64,7 @@ class HeadSummary {
 
   Offsets offsets() const {
     const std::int64_t length = shape_.q_len + shape_.kv_len;
-    std::int64_t most = 0;  // places that a sequence is moved by
+    std::int64_t most = 0;  // the largest shift of a sequence
     for (const std::int64_t offset : shape_.query_offset.values()) {
       most = std::max(most, furthest() - offset);
     }
@@ -87,7 +87,7 @@ class HeadSummary {
   void find_offsets(HeadDiagnostics& result) const {
     const Offsets all = offsets();
     const auto size = static_cast<std::int64_t>(all.mass.size());
-    // Where offset 0 stands.
+    // The index of offset 0.
     const std::int64_t origin = shape_.q_len - 1 + furthest();
     const auto mean_at = [&](std::int64_t offset) {
       const std::int64_t at = origin + offset;

@@ -1,5 +1,4 @@
-// What is added up over the rows of attention to say what its heads do, whichever backend computed
-// the weights.
+// Sums over rows of attention from which heads are described, for any backend.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +11,25 @@
 
 namespace heed { inline namespace v0 {
 
-// How a row counts.
+// The kinds of rows.
 enum class RowKind : std::uint8_t {
-  kEmpty,    // it sees no key
-  kForced,   // it sees one
-  kChooses,  // it sees two at least
-  kBroken,   // it sees NaN or infinity
+  kEmpty,    // sees no key
+  kForced,   // sees one key
+  kChooses,  // sees at least two keys
+  kBroken,   // sees NaN or infinity
 };
 
 RowKind kind_of_row(bool is_finite, std::int64_t keys_seen);
 
-// Over some rows of one sequence.
+// The sums over some rows of one sequence.
 struct PatternSums {
   explicit PatternSums(const ScoreShape& shape);
 
-  // Everything about a row but its weights: `entropy` is −Σ w ln w in nats.
+  // Adds everything of a row but its weights; `entropy` is −Σ w ln w in nats.
   void add_row(std::int64_t head, std::int64_t q, RowKind kind, std::int64_t keys_seen,
                double entropy);
 
-  // The place of key k for query q in offset_mass.
+  // The index of key k in offset_mass, for query q.
   std::int64_t offset_index(std::int64_t q, std::int64_t k) const { return k - q + q_len - 1; }
 
   void add(const PatternSums& others);
@@ -44,27 +43,28 @@ struct PatternSums {
 
   std::int64_t q_len;
   std::int64_t kv_len;
-  std::int64_t kv_length;  // of these so many keys are real
+  std::int64_t kv_length;  // the number of real keys, without padding
   std::vector<Head> heads;
   Tensor<double> mass;         // [num_heads, kv_len]: Σ w over the rows that choose
-  Tensor<double> forced_mass;  // [num_heads, kv_len]: over those that are forced
+  Tensor<double> forced_mass;  // [num_heads, kv_len], over rows of kind kForced
   Tensor<double> offset_mass;  // [num_heads, q_len + kv_len]: Σ w by the distance of the key
-  Tensor<double> offset_rows;  // the rows for which a key is there; running sums of it, until then
-  Tensor<double> cosines;      // [num_heads, num_heads], for the first head below the second
-  Tensor<double> cosine_rows;  // how many were added
+  // the numbers of rows with a key at that distance, as differences to be summed up
+  Tensor<double> offset_rows;
+  Tensor<double> cosines;      // [num_heads, num_heads], for a first head below the second
+  Tensor<double> cosine_rows;  // the numbers of summands
 };
 
-// Every length is of its sequence and fits the shape. Throws InvalidArgument.
+// Checks that each length fits the shape. Throws InvalidArgument.
 void check_lengths(const char* function, const DiagnosticsOptions& lengths,
                    const ScoreShape& shape);
 
-// The real length of a sequence, `all` where none are given.
+// The real length of a sequence, or `all` if no lengths are given.
 inline std::int64_t length_of(const std::vector<std::int64_t>& lengths, std::int64_t batch,
                               std::int64_t all) {
   return lengths.empty() ? all : lengths[static_cast<std::size_t>(batch)];
 }
 
-// The scores, from the sums over each sequence.
+// Computes the scores of heads from the sums of each sequence.
 AttentionDiagnostics diagnostics_of(std::span<const PatternSums> sequences,
                                     const ScoreShape& shape);
 

@@ -1,4 +1,4 @@
-// Which kernels compute in this process.
+// The kernels in use in this process.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,12 @@
 
 namespace heed { inline namespace v0 {
 
-// The table that HEED_TARGET names, or the best one; null for the reference. Throws InvalidArgument
-// when HEED_TARGET names none.
+// The table named by HEED_TARGET, or else the best one; null for the reference. Throws
+// InvalidArgument if HEED_TARGET names no table.
 const kernels::KernelTable* kernels_in_use();
 
-// Whose vectors these use, and with them every loop of heed that is compiled for several
-// instruction sets: "AVX512", say, or "reference". Throws as kernels_in_use() does.
+// The instruction set of the vectors of these kernels, and of every loop of heed that is compiled
+// for several: e.g. "AVX512", or "reference". Throws as kernels_in_use() does.
 std::string_view vectors_in_use();
 
 }}  // namespace heed::v0

@@ -1,4 +1,4 @@
-// The panels and tables of the kernels, of the numbers that a file is compiled for.
+// The panels and tables of the kernels for the numbers for which a file is compiled.
 #if defined(HEED_TYPES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_TYPES_INL_H_
 #undef HEED_TYPES_INL_H_

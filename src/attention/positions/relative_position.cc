@@ -20,8 +20,8 @@ void check_distance(const char* function, std::int64_t distance, std::int64_t le
                                     least, kMostDistance));
 }
 
-// The entry of `distance` ≥ 0 among `count`: the first half exact. In float, and in the order of
-// transformers' T5, as entries of rounded logarithms are.
+// The entry of `distance` ≥ 0 among `count`; the first half is exact. Computed in float and in the
+// order of transformers' T5, as entries come from rounded logarithms.
 std::int64_t logarithmic_bucket(std::int64_t distance, std::int64_t count,
                                 std::int64_t max_distance) {
   const std::int64_t exact = count / 2;

@@ -14,7 +14,7 @@ namespace {
 
 using Positions = TensorView<const std::int64_t>;
 
-// The two functions that turn.
+// The two rotations: forward and inverse.
 struct Direction {
   const char* function;
   int sign;  // of the angles
@@ -28,7 +28,7 @@ struct CacheViews {
   TensorView<const Real> sin;
 };
 
-// What is asked for, checked. T is the type of x, Real that of the caches.
+// The checked arguments of a rotation. T is the type of x, Real that of the caches.
 template <class T, class Real>
 struct Rotation {
   TensorView<const T> x;       // [batch, num_heads, length, head_dim]
@@ -39,7 +39,7 @@ struct Rotation {
   std::int64_t half;  // rotary_dim / 2
   RotaryPairing pairing;
 
-  // Where the row of a cache for token t of a batch entry lies.
+  // The row of a cache for token t of a batch entry.
   const Real* row(TensorView<const Real> cache, std::int64_t batch, std::int64_t t) const {
     if (cache.rank() == 3) return cache.data() + batch * cache.stride(0) + t * cache.stride(1);
     const std::int64_t position = position_ids ? (*position_ids)(batch, t) : offset + t;
@@ -145,7 +145,7 @@ Rotation<T, Real> check_rotation(const char* function, TensorView<const T> x,
   return rotation;
 }
 
-// The pairs of one row turned, by the angles backwards where `sign` is −1.
+// Rotates the pairs of one row, by the negative angles if `sign` is −1.
 template <class T, class Real>
 void rotate_row(const Rotation<T, Real>& rotation, std::int64_t batch, std::int64_t t, const T* in,
                 Real sign, T* out) {

@@ -59,13 +59,13 @@ RotaryFrequencies unscaled(std::int64_t rotary_dim, double base) {
   return {.inv_freq = std::move(inv_freq)};
 }
 
-// A frequency of which the part `kept`, clamped to 0 … 1, stays and the rest is divided.
+// A mean of the frequency, with the weight `kept` clamped to 0 … 1, and of the divided frequency.
 double mixed(double frequency, double factor, double kept) {
   const double part = std::clamp(kept, 0.0, 1.0);
   return part * frequency + (1 - part) * (frequency / factor);
 }
 
-// The frequencies of one call, one overload for each scaling.
+// The frequencies of one call, with an overload for each scaling.
 struct Scaled {
   std::int64_t rotary_dim;
   double base;
@@ -86,7 +86,7 @@ struct Scaled {
     const double ratio = std::max(1.0, needed_length("DynamicNtkScaling", length) /
                                            static_cast<double>(scaling.original_max_len));
     const auto dim = static_cast<double>(rotary_dim);
-    // Of two dimensions, the one frequency is 1 for every base.
+    // With two dimensions, the only frequency is 1 for every base.
     const double exponent = rotary_dim == 2 ? 0 : dim / (dim - 2);
     const double growth = scaling.factor * ratio - (scaling.factor - 1);
     return unscaled(rotary_dim, base * std::pow(growth, exponent));

@@ -16,7 +16,7 @@ namespace {
 
 using kernels::Recurrence;
 
-// Some neighbouring columns of the state of one key head in one batch entry.
+// Consecutive columns of the state of one key head in one batch entry.
 struct Slice {
   std::int64_t batch;
   std::int64_t kv_head;
@@ -28,7 +28,7 @@ const float* row_of(FloatView view, std::int64_t batch, std::int64_t head) {
   return view.data() + batch * view.stride(0) + head * view.stride(1);
 }
 
-// How the columns of all states are divided among threads.
+// The division of the columns of all states among threads.
 class Slices {
  public:
   Slices(const Sizes& sizes, std::int32_t lanes) : sizes_(sizes), lanes_(lanes) {
@@ -60,7 +60,8 @@ class Slices {
   std::int64_t count_ = 0;
 };
 
-// The columns of a slice of [head_dim, value_dim] as rows of whole vectors, and the gates' scratch.
+// The columns of a slice of [head_dim, value_dim] as rows of whole vectors, and scratch memory for
+// gates.
 class Scratch {
  public:
   Scratch(const Sizes& sizes, const Slices& slices, std::int32_t lanes)
@@ -93,7 +94,7 @@ class Scratch {
   Tensor<float> memory_;
 };
 
-// What a slice's tokens write.
+// Sets the tensors that the tokens of a slice write to the state.
 void set_writes(const Problem<float>& problem, const Slice& slice, Recurrence& recurrence) {
   recurrence.key = row_of(problem.key, slice.batch, problem.key_head(slice.kv_head));
   recurrence.key_stride = problem.key.stride(2);
@@ -110,7 +111,7 @@ void set_writes(const Problem<float>& problem, const Slice& slice, Recurrence& r
   }
 }
 
-// What they read, and where that goes.
+// Sets the tensors that the tokens of a slice read from the state, and their outputs.
 void set_reads(const Problem<float>& problem, const Slice& slice, TensorView<float> out,
                Recurrence& recurrence) {
   const std::int64_t first_head = slice.kv_head * problem.heads_per_kv_head;
@@ -125,7 +126,8 @@ void set_reads(const Problem<float>& problem, const Slice& slice, TensorView<flo
   recurrence.out_head_stride = out.stride(1);
 }
 
-// Runs a recurrence some tokens at a time: the state is in memory between two of them anyway.
+// Runs a recurrence some tokens at a time. This costs nothing, as the state is in memory between
+// tokens anyway.
 void run(const kernels::KernelTable& table, std::int32_t vectors, Recurrence recurrence) {
   constexpr std::int64_t kTokens = 1024;
   const auto advance = [](auto*& row, std::int64_t stride) {
@@ -145,8 +147,8 @@ void run(const kernels::KernelTable& table, std::int32_t vectors, Recurrence rec
   }
 }
 
-// Runs `use(slice, vectors, recurrence)` for every slice, from where they start, in parallel;
-// `recurrence` has the state and its sizes, and what it becomes is kept in `states`.
+// Runs `use(slice, vectors, recurrence)` for every slice in parallel, starting from the initial
+// state. `recurrence` has the state and its sizes; the final state is written to `states`.
 template <class Use>
 void for_each_slice(const kernels::KernelTable& table, const Problem<float>& problem,
                     TensorView<float> states, const Use& use) {
@@ -185,8 +187,8 @@ Tensor<float> features_of(const kernels::KernelTable& table, FeatureMap map, Flo
   return result;
 }
 
-// Σ_k (query · key_k) value_k over all keys or, causal, those up to the query's own. There may be
-// more keys than queries, or fewer: length counts queries.
+// Σ_k (query · key_k) value_k over all keys or, if causal, those up to the query's own. The number
+// of keys may differ from that of queries, which is `length`.
 Tensor<float> attend_without_softmax(const kernels::KernelTable& table,
                                      const Problem<float>& problem, bool causal) {
   auto out = Tensor<float>::uninitialized(problem.out());
@@ -238,7 +240,7 @@ LinearAttentionOutput<T, float> attend_as_floats(TensorView<const T> query, Tens
 
 LinearAttentionOutput<float> attend_by_kernels(const kernels::KernelTable& table,
                                                const Problem<float>& problem) {
-  // Without dimensions of the value no slice writes anything, and there is nothing to write.
+  // If value_dim is 0 there are no slices, and nothing to write.
   LinearAttentionOutput<float> result{Tensor<float>::uninitialized(problem.out()),
                                       Tensor<float>::uninitialized(problem.state())};
   const auto attend = [&](const Slice& slice, std::int32_t vectors, Recurrence& recurrence) {
@@ -269,7 +271,7 @@ Tensor<float> attend_by_features(const kernels::KernelTable& table, FloatView qu
                          value};
   Tensor<float> out = attend_without_softmax(table, problem, options.causal);
   if (!options.normalized) return out;
-  // The sum of a query's weights is what it makes of values that are 1.
+  // The sum of a query's weights is its result for values that are 1.
   const float one = 1;
   problem.value_dim = 1;
   problem.value = FloatView(&one, Shape{sizes.batch, sizes.num_kv_heads, key.extent(2), 1}, {});

@@ -1,4 +1,4 @@
-// Linear attention by the kernels of one instruction set.
+// Linear attention with the kernels of one instruction set.
 #pragma once
 
 #include "attention/kernels/kernels.h"

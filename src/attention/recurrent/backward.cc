@@ -1,5 +1,5 @@
-// The way back through linear attention: states forwards by chunks, gradients from the last token
-// to the first.
+// The backward pass of linear attention: states in forward order by chunks, gradients from the last
+// token to the first.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,7 +13,7 @@
 
 namespace heed { inline namespace v0 { namespace recurrent { namespace {
 
-// Every so many tokens a state is kept; those between are computed anew.
+// The number of tokens between states that are kept; those in between are computed again.
 constexpr std::int64_t kChunk = 32;
 
 // to += factor · from
@@ -27,7 +27,7 @@ T* row(const TensorView<T>& view, std::int64_t batch, std::int64_t head, std::in
   return view.data() + batch * view.stride(0) + head * view.stride(1) + t * view.stride(2);
 }
 
-// What the gradients are added to, as the tokens see it.
+// The gradients, with the shapes that tokens use.
 template <class Real>
 struct Sums {
   TensorView<Real> query, key, value, state;
@@ -35,7 +35,7 @@ struct Sums {
   std::optional<TensorView<Real>> beta;   // broadcast to [batch, num_kv_heads, length]
 };
 
-// One state of one batch entry.
+// The backward pass of one state of one batch entry.
 template <class Real>
 class HeadBackward {
  public:
@@ -104,7 +104,8 @@ class HeadBackward {
     }
   }
 
-  // What token t adds to a state that has forgotten: written_, and v − Sᵀk before it is weighed.
+  // Computes what token t adds to the state after forgetting: written_, and v − Sᵀk before it is
+  // multiplied by β.
   void find_written(std::int64_t t, const Real* state) {
     const Real* value = row(in_.value, batch_, kv_head_, t);
     std::copy_n(value, in_.value_dim, difference_.data());
@@ -124,7 +125,7 @@ class HeadBackward {
     }
   }
 
-  // Through out = scale · Sᵀq.
+  // The backward pass of out = scale · Sᵀq.
   void read_backward(std::int64_t t, const Real* state) {
     for (std::int64_t g = 0; g < in_.heads_per_kv_head; ++g) {
       const std::int64_t head = kv_head_ * in_.heads_per_kv_head + g;
@@ -138,7 +139,7 @@ class HeadBackward {
     }
   }
 
-  // Through what token t wrote, and what was forgotten before.
+  // The backward pass of the write of token t, and of the decay before it.
   void write_backward(std::int64_t t, const std::vector<Real>& before) {
     forgotten_ = before;
     const Real* state = forgotten_.data();
@@ -155,7 +156,7 @@ class HeadBackward {
     if (in_.decay) forget_backward(t, state);
   }
 
-  // written = β (v − Sᵀk): makes grad_written_ the gradient of v.
+  // The backward pass of written = β (v − Sᵀk): turns grad_written_ into the gradient of v.
   void difference_backward(std::int64_t t, const Real* state, Real* grad_key) {
     const Real factor = beta(t);
     (*sums_.beta)(batch_, kv_head_, t) +=
@@ -189,7 +190,7 @@ class HeadBackward {
   std::vector<Real> grad_state_;
 };
 
-// Whether batch entries or heads share an element.
+// True if batch entries or heads share an element.
 template <class T>
 bool is_shared(const std::optional<TensorView<T>>& view) {
   return view && ((view->extent(0) > 1 && view->stride(0) == 0) ||

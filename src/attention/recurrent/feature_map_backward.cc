@@ -1,5 +1,5 @@
-// The way back through attention by feature maps: queries' gradients as the sums over keys run
-// along, those of keys and values as the sums over queries run back.
+// The backward pass of attention by feature maps: gradients of queries from running sums over keys
+// in forward order, those of keys and values from running sums over queries in reverse.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct FeatureMapProblem {
   TensorView<const Real> grad_out, query, key, value;
 
   std::int64_t heads_per_kv_head() const { return shapes.num_heads / shapes.num_kv_heads; }
-  // The sum of weights is what a query makes of one more dimension, in which all values are 1.
+  // The sum of weights is the result of a query for one more dimension, in which all values are 1.
   std::int64_t width() const { return shapes.value_dim + (options.normalized ? 1 : 0); }
 };
 
@@ -62,7 +62,7 @@ class FeatureMapHead {
   Real* sums(std::int64_t i) { return sums_.data() + i * width_; }
   Real* grad_sums(std::int64_t g, std::int64_t t) { return &grad_sums_(g, t, 0); }
 
-  // The value, and the 1 behind it.
+  // The value with a 1 appended.
   const Real* value(std::int64_t t) {
     for (std::int64_t j = 0; j < in_.shapes.value_dim; ++j) {
       value_[static_cast<std::size_t>(j)] = in_.value(batch_, kv_head_, t, j);
@@ -78,8 +78,8 @@ class FeatureMapHead {
     }
   }
 
-  // The derivative of the loss with respect to what the query reads from the sums: numerators and,
-  // behind them, the denominator.
+  // The derivatives of the loss with respect to the query's results before division: the
+  // numerators, then the denominator.
   void read_backward(std::int64_t g, std::int64_t t) {
     Real* grads = grad_sums(g, t);
     const std::int64_t dim = in_.shapes.value_dim;
@@ -113,7 +113,7 @@ class FeatureMapHead {
     }
   }
 
-  // Adds the queries at t to the sums that run back.
+  // Adds the queries at t to the sums in reverse order.
   void collect(std::int64_t t) {
     for (std::int64_t g = 0; g < in_.heads_per_kv_head(); ++g) {
       const Real* grads = grad_sums(g, t);
@@ -144,7 +144,7 @@ class FeatureMapHead {
   std::int64_t kv_head_;
   FeatureMapGradients<Real>& gradients_;
   std::int64_t width_;
-  std::vector<Real> sums_;  // [head_dim, width]: over keys, later over queries
+  std::vector<Real> sums_;  // [head_dim, width], over keys, then over queries
   std::vector<Real> value_;
   Tensor<Real> grad_sums_;  // [heads_per_kv_head, q_len, width]
 };
