@@ -1,4 +1,5 @@
-// Memory of the engine: sizes are added up first, memory is taken once, pieces are found in it.
+// The memory of the engine: sizes are added first, memory is allocated once, and pieces are places
+// in it.
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@
 
 namespace heed { inline namespace v0 { namespace engine {
 
-// Where pieces begin: a vector then lies in one cache line.
+// The alignment of pieces: a vector then lies within one cache line.
 inline constexpr std::size_t kCacheLine = 64;
 
-// Room for some objects, at the same place in every memory of one layout.
+// Room for some objects, at the same offset in all memory of one layout.
 template <class T>
 struct Piece {
   std::size_t offset = 0;
@@ -28,10 +29,10 @@ struct Piece {
   }
 };
 
-// Sizes, added up.
+// The sum of the sizes of pieces.
 class Layout {
  public:
-  // Room for `count` objects, which nobody has constructed yet.
+  // Adds room for `count` objects, which are not constructed.
   template <class T>
   Piece<T> add(std::int64_t count) {
     const Piece<T> piece{bytes_, count};
@@ -52,8 +53,8 @@ class Layout {
   std::size_t bytes_ = 0;
 };
 
-// The pieces of several things that are laid out alike. Parts is constructed from what it is for
-// and the layout to which it adds its pieces.
+// The pieces of several objects with the same layout. Parts is constructed from some arguments and
+// the layout to which it adds its pieces.
 template <class Parts>
 struct Repeated {
   Parts parts;
@@ -69,19 +70,19 @@ struct Repeated {
     layout.add_bytes(checked_multiply(count, static_cast<std::int64_t>(size)));
   }
 
-  // The memory of the i-th, in which `parts` find their places.
+  // The memory of object i, to which the pieces of `parts` refer.
   std::byte* at(std::byte* memory, std::int64_t i) const {
     return memory + offset + static_cast<std::size_t>(i) * size;
   }
 };
 
-// Memory of one call: the caller's, on the stack if it is small, or allocated.
+// The memory of one call: the caller's, on the stack if it is small, or allocated.
 class Arena {
  public:
-  // What a layout needs at most, wherever its memory begins.
+  // The memory that a layout needs at most, whatever its alignment.
   static std::size_t bytes_for(const Layout& layout) { return layout.bytes() + kCacheLine; }
 
-  // `given` is empty or has bytes_for(layout). Nothing is initialised.
+  // `given` is empty or has bytes_for(layout). Memory is not initialised.
   explicit Arena(const Layout& layout, std::span<std::byte> given = {}) {
     std::byte* memory = given.data();
     if (given.empty()) {
@@ -99,7 +100,7 @@ class Arena {
   std::byte* memory() const { return memory_; }
 
  private:
-  // The memory of a small call: not worth an allocation.
+  // The size of the memory on the stack, below which an allocation is avoided.
   static constexpr std::size_t kStackBytes = 16384;
 
   std::byte* memory_;

@@ -1,5 +1,5 @@
-// Checks of tensors that are given as arguments. All throw InvalidArgument, with `function` in
-// front.
+// Checks of tensors that are arguments. All throw InvalidArgument, whose message begins with
+// `function`.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace heed { inline namespace v0 {
 
-// `view`, called `name`, has four dimensions, the innermost one contiguous.
+// Checks that `view`, called `name`, has four dimensions, the innermost of which is contiguous.
 template <class T>
 void check_layout(const char* function, const char* name, TensorView<const T> view);
 
-// `view`, called `name`, has the given shape and, when it is of rank 4, a contiguous innermost
-// dimension.
+// Checks that `view`, called `name`, has the given shape and, if it has rank 4, a contiguous
+// innermost dimension.
 template <class T>
 void check_tensor(const char* function, const char* name, TensorView<const T> view,
                   const Shape& expected);
 
-// `view`, called `name`, has `size` numbers in one dimension without gaps.
+// Checks that `view`, called `name`, has one contiguous dimension of `size` numbers.
 template <class Real>
 void check_kept(const char* function, const char* name, TensorView<const Real> view,
                 std::int64_t size);

@@ -11,7 +11,7 @@ namespace heed { inline namespace v0 { namespace detail {
 
 namespace {
 
-// A name of the user's may be of any length; no name that is known is longer.
+// A limit on the length of a user's name; all known names are shorter.
 constexpr std::size_t kLongestName = 100;
 
 std::size_t edit_distance(std::string_view from, std::string_view to) {

@@ -1,4 +1,4 @@
-// What a misspelt name was most likely meant to be.
+// Suggestions for misspelt names.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// The one of `names` from which `name` differs in fewest characters (Levenshtein's distance:
-// changed, inserted or removed), if these are at most a third of it; empty where there is none.
+// The one of `names` with the smallest Levenshtein distance to `name` (characters changed, inserted
+// or removed), if that is at most a third of its length; otherwise empty.
 std::string_view closest_name(std::string_view name, const std::vector<std::string_view>& names);
 
-// "; did you mean 'causal'?", or nothing where no name is close: the end of a message.
+// The end of a message: "; did you mean 'causal'?", or nothing if no name is close.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names);
 
 }}}  // namespace heed::v0::detail

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
 constexpr std::uintptr_t kCacheLine = 64;
-// Memory that may begin anywhere: below it the call costs about what it saves.
+// The least size of memory with any alignment for which the call saves more than it costs.
 constexpr std::size_t kWorthwhile = std::size_t{2} * kHugePage;
 
 void advise([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -21,7 +21,7 @@ void advise([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noe
   const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const std::uintptr_t last = (begin + bytes) / kHugePage * kHugePage;
   if (first >= last) return;
-  // It is advice: a kernel that refuses it gives ordinary pages.
+  // This is advice: if the kernel ignores it, pages are ordinary.
   static_cast<void>(
       madvise(static_cast<char*>(data) + (first - begin), last - first, MADV_HUGEPAGE));
 #endif

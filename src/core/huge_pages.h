@@ -1,4 +1,4 @@
-/// Memory that the system gives in large pages.
+/// Memory in large pages.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace heed { inline namespace v0 {
 
-/// Asks for large pages (2 MiB) where [data, data + bytes), not yet written to, holds whole ones:
-/// a tensor of 51 MB is then 25 faults on its first writing instead of 12,500. Small memory, and
-/// systems without such pages, are left as they are.
+/// Asks for large pages (2 MiB) where [data, data + bytes), which must not have been written to,
+/// contains whole ones: a tensor of 51 MB then causes 25 page faults when it is first written,
+/// instead of 12,500. Does nothing for small memory, and on systems without large pages.
 void prefer_huge_pages(void* data, std::size_t bytes) noexcept;
 
-/// Gives memory back that was allocated with this alignment.
+/// Frees memory that was allocated with this alignment.
 struct DeallocateAligned {
   std::align_val_t alignment{1};
 
@@ -20,7 +20,8 @@ struct DeallocateAligned {
 };
 using AlignedBytes = std::unique_ptr<std::byte[], DeallocateAligned>;
 
-/// Bytes of any value that begin a cache line, or a large page where they fill one.
+/// Allocates uninitialised bytes, aligned to a cache line, or to a large page if there are enough
+/// for one.
 /// @throws std::bad_alloc
 AlignedBytes allocate_in_huge_pages(std::size_t bytes);
 

@@ -18,10 +18,12 @@ using detail::MemoryBlock;
 
 constexpr std::align_val_t kAlignment{64};
 
-// Blocks worth keeping: what is smaller comes from pages that the program has anyway.
+// The size of the smallest blocks that are kept; smaller ones come from pages that the program has
+// anyway.
 constexpr std::size_t kLeastKept = std::size_t{16} << 10;
-// What is done with larger ones takes long beside their faults; and over 16,384 keys of int8 a
-// cache that was made after tensors of 33 MB were kept took two to three times as long to read.
+// The size of the largest blocks that are kept. For larger ones page faults matter less; and over
+// 16,384 keys of int8, a cache that was made after tensors of 33 MB had been kept took two to three
+// times as long to read.
 constexpr std::size_t kMostKept = std::size_t{4} << 20;
 constexpr std::size_t kMostBlocks = 64;
 
@@ -41,7 +43,7 @@ constexpr std::size_t kUsualLimit = std::size_t{64} << 20;
 MemoryBlock allocate(std::size_t bytes) { return {::operator new(bytes, kAlignment), bytes}; }
 void release(const MemoryBlock& block) noexcept { ::operator delete(block.data, kAlignment); }
 
-// Blocks that were given back, the oldest first.
+// Freed blocks, the oldest first.
 class KeptMemory {
  public:
   std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
@@ -53,11 +55,11 @@ class KeptMemory {
     shrink_to(bytes, kMostBlocks);
   }
 
-  // No data where no block is of about this size.
+  // Returns a block of about this size, or one without data.
   MemoryBlock take(std::size_t bytes) noexcept {
     if (this->bytes() < bytes) return {};
     const std::lock_guard lock(mutex_);
-    // The youngest of the smallest, for it may still be in a cache.
+    // Takes the youngest of the smallest blocks, which may still be in a cache.
     std::size_t best = count_;
     for (std::size_t i = count_; i-- > 0;) {
       const std::size_t size = blocks_[i].bytes;
@@ -72,7 +74,7 @@ class KeptMemory {
     return found;
   }
 
-  // Whether the block is kept.
+  // Returns true if the block is kept.
   bool keep(const MemoryBlock& block) noexcept {
     if (block.bytes > std::min(kMostKept, limit())) return false;
     const std::lock_guard lock(mutex_);
@@ -87,7 +89,7 @@ class KeptMemory {
   void unlock() { mutex_.unlock(); }
 
  private:
-  // Releases the oldest blocks until the others are at most so many.
+  // Releases the oldest blocks until those left have at most `bytes` bytes and are at most `count`.
   void shrink_to(std::size_t bytes, std::size_t count) noexcept {
     std::size_t released = 0;
     while (bytes_ > bytes || count_ - released > count) {
@@ -105,11 +107,12 @@ class KeptMemory {
   std::size_t count_ = 0;
 };
 
-// Tensors that are made before it, or outlive it, find it all the same.
+// Constant-initialised and never destroyed, for tensors made before or destroyed after other
+// globals.
 constinit KeptMemory kept;
 static_assert(std::is_trivially_destructible_v<KeptMemory>);
 
-// In a child the thread that held the lock is missing.
+// In a child process the thread that held the lock would be missing.
 [[maybe_unused]] const int kForksWithoutLock =
     ::pthread_atfork([] { kept.lock(); }, [] { kept.unlock(); }, [] { kept.unlock(); });
 

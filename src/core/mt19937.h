@@ -1,4 +1,4 @@
-/// Words from the Mersenne Twister, as PyTorch and NumPy both take them.
+/// Random words from the Mersenne Twister in the order of PyTorch and NumPy.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace heed { inline namespace v0 {
 
 inline std::uint32_t random32(std::mt19937& engine) { return static_cast<std::uint32_t>(engine()); }
 
-/// Two words, the first one high.
+/// Two words, the first of which is the high one.
 inline std::uint64_t random64(std::mt19937& engine) {
   const std::uint64_t high = random32(engine);
   return high << 32 | random32(engine);

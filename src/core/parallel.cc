@@ -19,9 +19,9 @@
 namespace heed { inline namespace v0 {
 namespace {
 
-/// What a thread knows about the loops around it.
+/// The loops around the current thread.
 struct LoopContext {
-  int limit = 0;  // 0: none
+  int limit = 0;  // 0 if there is none
   bool is_inside_loop = false;
 };
 thread_local LoopContext loop_context;
@@ -37,8 +37,8 @@ class ContextScope {
   LoopContext outer_;
 };
 
-/// The process-wide settings. They are never destroyed: helpers wait in the pool for as long as the
-/// process lives.
+/// The settings of the process. They are never destroyed, as helpers wait in the pool until the
+/// process ends.
 class Settings {
  public:
   static Settings& instance() {
@@ -50,7 +50,7 @@ class Settings {
 
   void set_num_threads(int count) { num_threads_.store(count, std::memory_order_relaxed); }
 
-  /// Takes no lock but where somebody has set an executor.
+  /// Locks only if an executor has been set.
   std::shared_ptr<Executor> executor() const {
     if (!has_own_executor_.load(std::memory_order_acquire)) return pool_;
     const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ class Settings {
   }
 
  private:
-  /// A fork waits for whoever holds a lock, which nobody would release in the new process.
+  /// A fork waits for the holders of locks, as no thread would release these in the new process.
   Settings() {
     ::pthread_atfork(
         [] {
@@ -91,14 +91,15 @@ class Settings {
   std::atomic<int> num_threads_ = 0;
 };
 
-/// Made as the program starts: a process that is forked while a thread makes it would wait for that
-/// thread for ever.
+/// Constructed when the program starts: a process that is forked while another thread constructs it
+/// would wait for that thread for ever.
 [[maybe_unused]] const Settings& settings_at_start = Settings::instance();
 
-/// More threads than any machine has processors: what is beyond is a mistake.
+/// More than the number of processors of any machine; larger numbers are mistakes.
 constexpr int kMaxThreads = 4096;
 
-/// The chunks of one loop. Any number of threads may call work(); each chunk goes to one of them.
+/// The chunks of one loop. Any number of threads may call work(); each chunk is computed by one of
+/// them.
 class Loop {
  public:
   using Body = FunctionRef<void(std::int64_t, std::int64_t)>;
@@ -125,10 +126,10 @@ class Loop {
     }
   }
 
-  /// Polls until the threads that are at work are done with their last chunks.
+  /// Polls for cancellation until the threads at work have finished their last chunks.
   void await_others(Cancellation& cancellation) noexcept {
     is_awaited_ = true;
-    // Most are done at once, sooner than a thread falls asleep.
+    // Most finish at once, sooner than this thread could fall asleep.
     constexpr int kYields = 200;
     for (int i = 0; i < kYields && num_working_ != 0; ++i) std::this_thread::yield();
     std::unique_lock lock(mutex_);
@@ -137,7 +138,7 @@ class Loop {
     }
   }
 
-  /// To be called once every work() has returned.
+  /// To be called when every work() has returned.
   void rethrow_failure() const {
     if (failure_) std::rethrow_exception(failure_);
   }

@@ -1,4 +1,4 @@
-// Random numbers by counters: each is a function of its place.
+// Counter-based random numbers: each is a function of its place.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// How many threads may at once do what takes memory for each of them.
+// A limit on the number of threads that do work for which each needs memory.
 #pragma once
 
 #include <atomic>
@@ -7,17 +7,17 @@
 
 namespace heed { inline namespace v0 {
 
-// As many as there is memory for, which is found out as they come. What the first ones took is
-// kept: who comes later uses it again.
+// Places for as many threads as there is memory for, which is determined as they come. Memory of
+// earlier threads is kept and used again by later ones.
 class Places {
  public:
-  // `has_room` says whether memory for so many more could be had now.
+  // `has_room` returns true if there is memory for `count` more threads now.
   explicit Places(bool (*has_room)(int count)) : has_room_(has_room) {}
 
   enum class Place { kNone, kNew, kUsed };
 
-  // Waits while all places are taken and there is no room for another; none where there never was
-  // room for one.
+  // Waits while all places are taken and there is no room for another. Returns kNone if there has
+  // never been room for one.
   Place enter();
   void leave(Place place) noexcept;
 
@@ -25,12 +25,13 @@ class Places {
   bool take_known() noexcept;
 
   bool (*has_room_)(int count);
-  std::atomic<int> num_known_ = 0;  // places
-  std::atomic<int> num_taken_ = 0;  // of them
+  std::atomic<int> num_known_ = 0;  // the number of places
+  std::atomic<int> num_taken_ = 0;  // the number of places that are taken
   std::atomic<int> num_waiting_ = 0;
   std::mutex mutex_;
   std::condition_variable left_;
-  int num_new_ = 0;  // taken for the first time, so that their memory may not yet be
+  // the number of places taken for the first time, whose memory may not be in use yet
+  int num_new_ = 0;
 };
 
 }}  // namespace heed::v0

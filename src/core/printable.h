@@ -1,4 +1,4 @@
-// Text from a file, fit to be shown in an error message.
+// Text from a file in a form that is safe in error messages.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// What is not printable ASCII becomes '?', so that no file talks to a terminal; long text is cut.
+// Replaces everything but printable ASCII by '?', so that no control characters of a file reach a
+// terminal, and cuts long text.
 inline std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 80;
   std::string shown(text.substr(0, kLongest));

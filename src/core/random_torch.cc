@@ -1,6 +1,6 @@
 // The formulas are those of PyTorch 2.13 (ATen/core/DistributionsHelper.h,
 // ATen/native/cpu/DistributionTemplates.h). Its AVX2 build contracts a · b + c to a fused
-// multiply-add, so std::fma stands here wherever it does: without it the last bit differs.
+// multiply-add, so the same places use std::fma here; otherwise the last bit would differ.
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ TensorView<T> in_memory_order(TensorView<T> view) {
   return TensorView<T>(view.data(), shape, strides);
 }
 
-// As many random bits as T's mantissa holds, as a fraction of 1.
+// Random bits, as many as the mantissa of T has, as a fraction of 1.
 template <class T>
 T standard_uniform(std::mt19937& engine) {
   constexpr std::uint64_t kRange = std::uint64_t{1} << std::numeric_limits<T>::digits;
@@ -109,7 +109,7 @@ void fill_normal_by_16(std::mt19937& engine, TensorView<T> out, double mean, dou
 
   std::generate_n(data, size, next_uniform);
   for (std::int64_t i = 0; i + kBlock <= size; i += kBlock) fill_block(data + i);
-  if (size % kBlock != 0) {  // the last 16 are drawn anew, also those that were finished
+  if (size % kBlock != 0) {  // the last 16 numbers are drawn again, including those finished before
     std::generate_n(data + size - kBlock, kBlock, next_uniform);
     fill_block(data + size - kBlock);
   }
@@ -191,7 +191,7 @@ Tensor<std::int64_t> TorchGenerator::randperm(std::int64_t n) {
   const std::span<std::int64_t> order = result.elements();
   std::iota(order.begin(), order.end(), 0);
   const std::size_t size = order.size();
-  // The shuffle of Fisher and Yates: forwards, or inside out where 32 bits would be visibly skewed.
+  // The Fisher–Yates shuffle: forwards, or inside out where 32 bits would be visibly biased.
   if (size < std::numeric_limits<std::uint32_t>::max() / 20) {
     for (std::size_t i = 0; i + 1 < size; ++i) {
       std::swap(order[i], order[i + random32(engine_) % (size - i)]);
@@ -204,8 +204,8 @@ Tensor<std::int64_t> TorchGenerator::randperm(std::int64_t n) {
   return result;
 }
 
-// The words of the engine as its stream operator writes them; the last two are whether a normal
-// number is kept, and its bits.
+// The words of the engine as its stream operator writes them; the last two are 1 if a normal number
+// is kept, otherwise 0, and the bits of that number.
 Tensor<std::uint64_t> TorchGenerator::state() const {
   std::stringstream stream;
   stream << engine_;
@@ -222,7 +222,8 @@ void TorchGenerator::set_state(TensorView<const std::uint64_t> state) {
   const auto words = given.elements();
   constexpr auto kSize = std::mt19937::state_size;
   const auto is_32_bits = [](std::uint64_t word) { return word >> 32 == 0; };
-  // libstdc++ writes the index of the next word after the words, and trusts what it reads.
+  // libstdc++ writes the index of the next word after the words, and does not check it when
+  // reading.
   if (given.shape() != own.shape() || !std::all_of(words.begin(), words.end() - 2, is_32_bits) ||
       (words.size() > kSize + 2 && words[kSize] > kSize) || words[words.size() - 2] > 1) {
     throw InvalidArgument(

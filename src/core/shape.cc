@@ -24,8 +24,8 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     throw InvalidArgument(
         fmt::format("shape: {} dimensions, at most {} are supported", extents.size(), kMaxRank));
   }
-  // A zero anywhere makes the product zero, so overflow is looked for among the other extents:
-  // strides multiply them.
+  // A zero makes the product zero; overflow is therefore checked for the other extents, as strides
+  // multiply them.
   std::int64_t product_without_zeros = 1;
   for (const std::int64_t extent : extents) {
     if (extent < 0) {

@@ -1,4 +1,4 @@
-// Heads that lie side by side in the rows of a tensor.
+// Tensors whose rows consist of heads side by side.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@
 
 namespace heed { inline namespace v0 {
 
-// x [batch, length, num_heads · head_dim] as [batch, num_heads, length, head_dim], of the same
-// elements. num_heads divides the width.
+// x [batch, length, num_heads · head_dim] as a view [batch, num_heads, length, head_dim] of the
+// same elements. num_heads must divide the width.
 template <class T>
 TensorView<T> heads_side_by_side(const TensorView<T>& x, std::int64_t num_heads) {
   const std::int64_t head_dim = x.extent(2) / num_heads;
@@ -19,7 +19,8 @@ TensorView<T> heads_side_by_side(const TensorView<T>& x, std::int64_t num_heads)
           Strides{x.stride(0), head_dim * x.stride(2), x.stride(1), x.stride(2)}};
 }
 
-// The same of any number. Throws InvalidArgument naming `function` unless it divides the width.
+// As above for any num_heads. Throws InvalidArgument that names `function` unless it divides the
+// width.
 template <class T>
 TensorView<T> split_width(const char* function, const TensorView<T>& x, std::int64_t num_heads) {
   if (num_heads < 1 || x.extent(2) % num_heads != 0) {

@@ -25,13 +25,13 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// How long a thread that waits keeps its processor. Longer than what lies between the loops of a
-// model's forward pass, or of a program in Python, and about as long as waking takes.
+// The time for which a waiting thread keeps its processor: longer than the time between the loops
+// of a model's forward pass, or of a Python program, and about as long as waking takes.
 constexpr const char* kDefaultSpin = "200";
 constexpr const char* kSpinVariable = "HEED_SPIN_MICROSECONDS";
 constexpr std::int64_t kMaxSpin = 1'000'000;
 
-// nullopt: it is none.
+// nullopt if the text is not a valid time.
 std::optional<microseconds> parse_spin_time(std::string_view text) {
   std::int64_t value = -1;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
@@ -54,10 +54,10 @@ void pause() {
 #endif
 }
 
-// Whether is_done() became true before the time was over.
+// Returns true if is_done() became true within `time`.
 template <class IsDone>
 bool spin_until(const IsDone& is_done, microseconds time) {
-  constexpr int kLooks = 32;  // some microseconds
+  constexpr int kLooks = 32;  // takes some microseconds
   const auto end = steady_clock::now() + time;
   do {
     for (int i = 0; i < kLooks; ++i) {
@@ -74,7 +74,8 @@ int count_processors() {
   return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
 
-// Signals are for the threads of the program, not for those that begin while this lives.
+// Blocks signals in threads that start during its lifetime, as signals are for the program's
+// threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -95,23 +96,24 @@ class SignalsBlocked {
 // The threads that work on a loop and on the loops within it.
 struct ThreadPool::Team {
   int num_missing;  // helpers that may still join
-  const std::size_t num_helpers = static_cast<std::size_t>(num_missing);  // at most
+  // the largest number of helpers
+  const std::size_t num_helpers = static_cast<std::size_t>(num_missing);
 };
 
 // A call of run() that has not returned.
 struct ThreadPool::Job {
   FunctionRef<void()> work;
   Team& team;
-  int num_open;  // calls of work that nobody has begun
+  int num_open;  // the number of calls of `work` that have not begun
   std::fenv_t environment = {};
-  std::atomic<int> num_helpers = 0;  // that are at work
+  std::atomic<int> num_helpers = 0;  // the number of helpers at work
 };
 
 struct ThreadPool::Helper {
   pthread_t thread = {};
   bool is_asleep = false;
-  bool is_moved = false;      // away from the processor of whoever woke it
-  cpu_set_t processors = {};  // that it may use otherwise
+  bool is_moved = false;      // moved away from the processor of the thread that woke it
+  cpu_set_t processors = {};  // on which it may run otherwise
 };
 
 thread_local ThreadPool::Team* ThreadPool::current_team = nullptr;
@@ -184,7 +186,7 @@ void ThreadPool::await_helpers(const Job& job) {
   num_awaiting_.fetch_sub(1);
 }
 
-// With the mutex held. Fewer where the system has no more threads to give.
+// Requires the mutex. Starts fewer helpers if the system has no more threads.
 void ThreadPool::start_helpers(std::size_t count) {
   if (helpers_.size() >= count) return;
   const SignalsBlocked signals_blocked;
@@ -207,8 +209,9 @@ void ThreadPool::wake(int count) {
   for (int i = 0; i < count; ++i) num_posted_.notify_one();
 }
 
-// The system likes to wake a thread on the processor of whoever wakes it, where it then waits.
-// Where there are many processors it finds another, and asking for each helper would take long.
+// The system tends to wake a thread on the processor of the thread that wakes it, where it must
+// wait. With many processors it finds another one, and changing the affinity of each helper would
+// take long.
 void ThreadPool::move_sleepers_away() {
   constexpr int kFewProcessors = 8;
   const int here = ::sched_getcpu();
@@ -262,7 +265,7 @@ void ThreadPool::finish(Job& job) {
     ++job.team.num_missing;
     --num_busy_;
   }
-  // After this the job may be gone.
+  // The job may be destroyed after this.
   job.num_helpers.fetch_sub(1);
   num_finished_.fetch_add(1);
   if (num_awaiting_.load() > 0) num_finished_.notify_all();
@@ -278,7 +281,7 @@ void ThreadPool::wait_for_jobs(std::uint32_t seen, Helper& self) {
   }
 }
 
-// Returns whether the helper had been moved.
+// Returns true if the helper had been moved.
 bool ThreadPool::set_asleep(Helper& self, bool is_asleep) {
   const std::lock_guard lock(mutex_);
   self.is_asleep = is_asleep;

@@ -1,5 +1,5 @@
-// The tables of functions that one file has for each instruction set, the best first and the
-// baseline's last (HEED_COMPILED in targets.h), and which of them a processor can use.
+// The tables of functions that one file compiles for each instruction set, the best first and that
+// of the baseline last (HEED_COMPILED in targets.h), and the choice among them for a processor.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace heed { inline namespace v0 { namespace kernels {
 
 template <class Table>
 struct Compiled {
-  const char* vectors;      // of the instruction set, as HEED_TARGET calls them
+  const char* vectors;      // the instruction set as HEED_TARGET names it
   std::int64_t target;      // its bit in Highway
-  const Table* (*table)();  // null where it is not compiled; may return null
+  const Table* (*table)();  // null if it is not compiled; may return null
 };
 
-// Those for the vectors of a processor that supports these targets, the best first.
+// The tables for a processor that supports these targets, the best first.
 template <class Table, std::size_t kCount>
 std::vector<Compiled<Table>> with_vectors(const Compiled<Table> (&all)[kCount],
                                           std::int64_t supported = supported_targets()) {
@@ -29,7 +29,7 @@ std::vector<Compiled<Table>> with_vectors(const Compiled<Table> (&all)[kCount],
   return found;
 }
 
-// The table for the vectors of this name, or that of the baseline if there is none.
+// The table for the vectors with this name, or that of the baseline if there is none.
 template <class Table, std::size_t kCount>
 const Table* table_for(std::string_view vectors, const Compiled<Table> (&all)[kCount]) {
   for (const auto& one : with_vectors(all)) {

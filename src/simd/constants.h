@@ -1,5 +1,5 @@
-// What the kernels know about a type of real numbers: float, whose numbers the loops of users share
-// (heed/core/float_math.h), and double.
+// Constants of the kernels for a type of real numbers: for float, whose constants user's loops
+// share (heed/core/float_math.h), and for double.
 #pragma once
 
 #include "heed/core/float_math.h"
@@ -22,21 +22,22 @@ struct Constants<float> {
   static constexpr float kLog2E = detail::kLog2E;
   static constexpr float kLog2ERest = detail::kLog2ERest;
   static constexpr float kLog2EHigh = 0x1.714p0F;  // the first 11 bits
-  // Bits of a number's fraction.
+  // The number of fraction bits of a number.
   static constexpr int kFractionBits = 23;
-  // The largest power of 2 that is a number.
+  // The largest exponent of a power of 2 that is finite.
   static constexpr float kLargestPower = 127;
 };
 
 template <>
 struct Constants<double> {
-  // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 11 whose constant term is 1, off by 2⁻⁵⁵ at
-  // most, the highest coefficient first. One of degree 10 would be off by 1.3 ulp.
+  // 2ʳ for −½ ≤ r ≤ ½: the minimax polynomial of degree 11 with the constant term 1, whose error is
+  // at most 2⁻⁵⁵, the highest coefficient first. The error for degree 10 would be 1.3 ulp.
   static constexpr double kExp2Coefficients[] = {
       4.0780717860928705e-10, 7.072570394540799e-09, 1.0180647660573069e-07, 1.3215442675452854e-06,
       1.5252727385189775e-05, 0.0001540353044157185, 0.001333355815343997,   0.009618129107607003,
       0.05550410866479039,    0.24022650695910097,   0.6931471805599457,     1.0};
-  // The same as (2ʳ − 1) / r for |r| ≤ 1/32, such that 2ʳ is off by 2⁻⁵⁷ of itself at most.
+  // (2ʳ − 1) / r for |r| ≤ 1/32, the highest coefficient first; the relative error of 2ʳ is at most
+  // 2⁻⁵⁷.
   static constexpr double kShortExp2Coefficients[] = {0.00015404211699335225, 0.0013333820232815162,
                                                       0.009618129102053624,   0.055504108651954584,
                                                       0.24022650695910167,    0.6931471805599468};
@@ -57,7 +58,8 @@ struct Constants<double> {
                                                   0x1.c199bdd85529cp+0,
                                                   0x1.d5818dcfba487p+0,
                                                   0x1.ea4afa2a490dap+0};
-  // (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 within 2⁻⁵⁵ of itself: the same order.
+  // (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 with a relative error of at most 2⁻⁵⁵, the highest
+  // coefficient first.
   static constexpr double kTanhCoefficients[] = {5.130670674231622e-05,
                                                  -0.0002828929283734412,
                                                  0.00141093963627168,
@@ -70,7 +72,7 @@ struct Constants<double> {
                                                  -2.000000000000002,
                                                  2.0};
   static constexpr double kHalfLn2 = 0.34657359027997264;
-  // From here on, tanh rounds to 1.
+  // The least x for which tanh x rounds to 1.
   static constexpr double kTanhSaturation = 19.5;
   static constexpr double kLog2E = 1.4426950408889634;
   static constexpr double kLog2ERest = 2.0355273740931033e-17;  // log2 e − kLog2E

@@ -17,10 +17,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// The smaller one of x and a number; NaN for NaN.
+// The smaller of x and a number; NaN for NaN.
 HWY_INLINE Vec at_most(Real bound, Vec x) {
 #if HWY_ARCH_ARM && HEED_REAL_BITS == 32
-  return Vec(vminq_f32(vdupq_n_f32(bound), x.raw));  // Highway's Min prefers the number to NaN
+  // Highway's Min would return the number for NaN
+  return Vec(vminq_f32(vdupq_n_f32(bound), x.raw));
 #elif HWY_ARCH_ARM
   return Vec(vminq_f64(vdupq_n_f64(bound), x.raw));
 #else
@@ -28,12 +29,12 @@ HWY_INLINE Vec at_most(Real bound, Vec x) {
 #endif
 }
 
-// Integers as wide as a number.
+// Integers of the size of a number.
 using Integers = hn::RebindToSigned<Reals>;
 using IntegerVec = hn::Vec<Integers>;
 
-// Whole numbers below 2³¹ as integers. Those of NaN end in nine zero bits, of a double in twelve:
-// Highway's own conversion turns positive NaN into 2³¹ − 1.
+// Whole numbers below 2³¹ as integers. For NaN the result ends in nine zero bits, for doubles in
+// twelve; Highway's own conversion turns positive NaN into 2³¹ − 1.
 HWY_INLINE IntegerVec to_integers(Vec whole) {
 #if HWY_TARGET == HWY_AVX2 && HEED_REAL_BITS == 32
   return IntegerVec{_mm256_cvtps_epi32(whole.raw)};
@@ -48,17 +49,18 @@ HWY_INLINE IntegerVec to_integers(Vec whole) {
 #endif
 }
 
-// exp2(x) is 2ˣ, within 2.5 ulp, 2.7 beside tiles, doubles within 1.5; exactly 1 at 0, exactly 0
-// below −100, NaN for NaN. Above kLargestPower it is only certain that the result is NaN or not
-// below half of 2^kLargestPower.
+// exp2(x) is 2ˣ within 2.5 ulp, in the kernels for AMX tiles within 2.7 ulp, for doubles within 1.5
+// ulp. It is exactly 1 at 0, exactly 0 below −100, and NaN for NaN. Above kLargestPower the result
+// is NaN or at least half of 2^kLargestPower.
 #if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 64
 
-// 2ˣ = 2ᶠ · 2ʳ · 2ⁱ, where f is a multiple of 1/16 that a table answers for, and |r| ≤ 1/32: five
-// multiply-adds fewer than without a table.
+// 2ˣ = 2ᶠ · 2ʳ · 2ⁱ, where f is a multiple of 1/16, for which there is a table, and |r| ≤ 1/32.
+// This takes five multiply-adds fewer than without a table.
 HWY_INLINE Vec exp2(Vec x) {
   constexpr auto& kPowers = Constants<Real>::kPowersOfSixteenth;
   constexpr auto& kCoefficients = Constants<Real>::kShortExp2Coefficients;
-  // Its last bit counts sixteenths: what is added to it is rounded to these.
+  // The last bit of this number stands for 1/16, so that numbers added to it are rounded to
+  // sixteenths.
   const Vec counter = hn::Set(kReals, 0x1.8p48);
   const Vec counted = hn::Add(x, counter);
   const Vec sixteenths = hn::Sub(counted, counter);
@@ -77,8 +79,9 @@ HWY_INLINE Vec exp2(Vec x) {
 
 #elif HEED_HAS_TILES
 
-// 2ˣ = 2ʳ · 2^⌊x⌋ with r = x − ⌊x⌋. The last instruction takes the floor itself: one less than with
-// the nearest whole number, a little less accurate, for weights of which bfloat16 keeps 8 bits.
+// 2ˣ = 2ʳ · 2^⌊x⌋ with r = x − ⌊x⌋. The last instruction computes the floor itself, which saves an
+// instruction compared with the nearest whole number. It is slightly less accurate, for weights of
+// which bfloat16 keeps 8 bits.
 HWY_INLINE Vec exp2(Vec x) {
   constexpr auto& kCoefficients = Constants<Real>::kExp2OfFractionCoefficients;
   const Vec r{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF)};
@@ -95,10 +98,10 @@ HWY_INLINE Vec exp2(Vec x) {
 HWY_INLINE Vec exp2(Vec x) {
   constexpr auto& kCoefficients = Constants<Real>::kExp2Coefficients;
 #if HWY_TARGET > HWY_AVX3
-  x = at_most(Constants<Real>::kLargestPower, x);  // scalef gives infinity where this overflows
+  x = at_most(Constants<Real>::kLargestPower, x);  // scalef gives infinity on overflow
 #endif
 #if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 32
-  // One instruction for r, where rounding takes two on an Intel.
+  // One instruction for r, while rounding takes two on Intel processors.
   const Vec r{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEAREST_INT)};
   const Vec whole = hn::Sub(x, r);
 #else

@@ -1,4 +1,4 @@
-// Rows of 16-bit floats to rows of floats and back.
+// Conversion between rows of 16-bit floats and rows of floats.
 #if defined(HEED_HALF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_HALF_INL_H_
 #undef HEED_HALF_INL_H_
@@ -19,7 +19,7 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_RE
 
 using HalfWords = hn::Rebind<std::uint16_t, Reals>;
 
-// What a 16-bit format is to a vector of its bits, widened to 32.
+// Conversion of a vector of 16-bit floats, widened to 32 bits, to floats and back.
 struct Float16Format {
   using Number = Float16;
 
@@ -32,7 +32,8 @@ struct Float16Format {
     const auto wide = hn::PromoteTo(words, bits);
     const auto magnitude = hn::And(wide, hn::Set(words, 0x7fffU));
     const auto sign = hn::ShiftLeft<16>(hn::Xor(wide, magnitude));
-    // The exponent's bias is 112 larger, for subnormal numbers too.
+    // Multiplies by 2¹¹², the difference of the exponents' biases, which is right for subnormal
+    // numbers too.
     const auto scaled =
         hn::Mul(hn::BitCast(kReals, hn::ShiftLeft<13>(magnitude)), hn::Set(kReals, 0x1p112F));
     const auto is_special = hn::Gt(magnitude, hn::Set(words, 0x7bffU));

@@ -1,7 +1,7 @@
 #include "simd/processor.h"
 
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// simd/targets.h must come first, as it sets the targets of Highway.
 #include "hwy/targets.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -24,13 +24,13 @@ bool is_of_amd() {
 #endif
 }
 
-// The number of the generation of x86 processors of one maker; 0 of others.
+// The number of the family of an x86 processor; 0 for others.
 unsigned family() {
 #if defined(__x86_64__) || defined(__i386__)
   unsigned version = 0;
   unsigned other = 0;
   if (__get_cpuid(1, &version, &other, &other, &other) == 0) return 0;
-  // Where the first field is full, a second one is added.
+  // If all bits of the first field are set, a second field is added.
   const unsigned base = version >> 8 & 0xf;
   return base == 0xf ? base + (version >> 20 & 0xff) : base;
 #else

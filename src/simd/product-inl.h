@@ -1,9 +1,9 @@
-// What is multiplied: numbers, or pairs of bfloat16, whose products take no longer than those of
-// floats and are twice as many.
+// The numbers that kernels multiply: floats, doubles, or pairs of bfloat16, whose products take no
+// longer than those of floats and are twice as many.
 //
-// A pair lies in the bits of a float: two neighbours of a row, as they are in memory, or two rows'
-// numbers side by side. Where there are pairs, an operand has half as many steps, the last one
-// filled up with 0; vectors, register blocks and sums are the same.
+// A pair has the bits of a float: two neighbours of a row, as they are in memory, or numbers of two
+// rows. With pairs, an operand has half as many steps, of which the last may be padded with 0;
+// vectors, register blocks and sums are the same.
 #if defined(HEED_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_PRODUCT_INL_H_
 #undef HEED_PRODUCT_INL_H_
@@ -40,9 +40,11 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_RE
 constexpr bool kInPairs = HEED_HAS_PAIRS != 0;
 constexpr bool kInTiles = HEED_HAS_TILES != 0;
 
-// Numbers in one element of an operand, and elements that have so many numbers.
+// The number of numbers in an element of an operand, and the number of elements for `numbers`
+// numbers.
 constexpr int kPerElement = kInPairs ? 2 : 1;
-// Keys that are not divided: their products are added to each other first, or may be.
+// The number of keys that are not divided, as their products are, or may be, added to each other
+// first.
 constexpr std::int32_t kKeysTogether = kInTiles ? kTileKeysTogether : kPerElement;
 constexpr std::int32_t elements_of(std::int32_t numbers) {
   return (numbers + kPerElement - 1) / kPerElement;
@@ -57,8 +59,8 @@ HWY_INLINE Vec broadcast(const Real* at) {
   return hn::Set(kReals, pair);
 }
 
-// Row i of `pairs` becomes the pairs of rows 2i and 2i + 1 of `rows`, of whole vectors; what lacks
-// is `missing`. May be done in place. `kFirst` is where row 2i comes to.
+// Sets row i of `pairs` to the pairs of rows 2i and 2i + 1 of `rows`, in whole vectors; a missing
+// row consists of `missing`. May be done in place. `kFirst` is the half for row 2i.
 template <First kFirst>
 HWY_INLINE void pair_rows(const Real* rows, std::int64_t count, std::int64_t width, Real missing,
                           Real* pairs) {

@@ -1,7 +1,7 @@
-// The vectors of the kernels: of floats, or of doubles where the file that is compiled says
-// HEED_REAL_BITS 64; of floats whose products are of pairs of bfloat16 where it says
-// HEED_OF_BFLOAT16, in tiles where it says HEED_OF_TILES too, and of quads of bytes where it says
-// HEED_OF_QUADS. Each kind's kernels live in a namespace of their own, for one program has all.
+// The vectors of the kernels: floats, or doubles in files that define HEED_REAL_BITS as 64. Floats
+// have products of pairs of bfloat16 in files that define HEED_OF_BFLOAT16, with HEED_OF_TILES in
+// AMX tiles, and products of quads of bytes in those that define HEED_OF_QUADS. Each kind of
+// kernels has a namespace of its own, as a program has all of them.
 #if defined(HEED_REALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_REALS_INL_H_
 #undef HEED_REALS_INL_H_
@@ -51,7 +51,7 @@ using Bits = hn::RebindToUnsigned<Reals>;
 using BitVec = hn::Vec<Bits>;
 inline constexpr Bits kBits;
 
-// As many positions, keys or heads as there are numbers in a vector.
+// Integers, as many as a vector has numbers: positions, keys or heads.
 using Indices = hn::Rebind<std::int32_t, Reals>;
 using IndexVec = hn::Vec<Indices>;
 

@@ -1,4 +1,4 @@
-// The products of the kernels: register blocks of sums, and the order in which they are taken.
+// The products of the kernels: register blocks of sums, and their order.
 #if defined(HEED_REGISTER_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_REGISTER_BLOCK_INL_H_
 #undef HEED_REGISTER_BLOCK_INL_H_
@@ -13,8 +13,8 @@
 #include "simd/reals-inl.h"
 #include "simd/shapes.h"
 
-// Before a loop over an array of vectors: GCC keeps arrays in registers only where it unrolls their
-// loops at once, and Clang does so by itself.
+// To be written before a loop over an array of vectors: GCC keeps such arrays in registers only if
+// it unrolls the loop early. Clang does so by itself.
 #undef HEED_UNROLL
 #ifdef __clang__
 #define HEED_UNROLL
@@ -25,21 +25,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// Rows of a register block: with their 3 vectors of sums each, 3 vectors of the other operand and a
-// broadcast they just fit the registers.
+// The number of rows of a register block: their 3 vectors of sums each, 3 vectors of the other
+// operand and a broadcast element just fit the registers.
 constexpr int kRegisterRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HEED_NEON ? 8 : 4;
 
-// A row of a register block of zeros.
+// A row of zeros of a register block.
 alignas(64) inline constexpr Real kZeros[kMaxPanelWidth] = {};
 
-// A matrix A[row][step] of which the kernels broadcast single elements: numbers, or pairs.
+// A matrix A[row][step] whose elements are broadcast one by one: numbers, or pairs.
 struct Operand {
   const Real* data;
   std::int64_t row_stride;
   std::int64_t step_stride;
 };
 
-// sums[i][v] += Σ_step A[i][step] · B[step][v] for kCount vectors from kFirst on, each one chain of
+// sums[i][v] += Σ_step A[i][step] · B[step][v] for kCount vectors from kFirst on, each a chain of
 // fused multiply-adds in the order of steps. B is [steps][kVectors] vectors.
 template <int kFirst, int kCount, bool kGuarded = false, int kRows, int kVectors>
 HWY_INLINE void multiply_add(const Operand& a, const Real* HWY_RESTRICT b, std::int32_t steps,
@@ -47,7 +47,7 @@ HWY_INLINE void multiply_add(const Operand& a, const Real* HWY_RESTRICT b, std::
   const Real* HWY_RESTRICT rows[kRows];
   rows[0] = a.data;
   HEED_UNROLL for (int i = 1; i < kRows; ++i) rows[i] = rows[i - 1] + a.row_stride;
-  // One offset for all rows: each sum of its own would compete with the products.
+  // One offset for all rows: separate additions for each would compete with the products.
   std::int64_t offset = 0;
   for (std::int32_t step = 0; step < steps; ++step) {
     Vec b_step[kCount];
@@ -67,8 +67,8 @@ HWY_INLINE void multiply_add(const Operand& a, const Real* HWY_RESTRICT b, std::
   }
 }
 
-// Rows of sums in memory: what they begin with, and where they are put. With a stride of 0 all
-// begin with the same.
+// Rows of sums in memory: their initial values and their results. With a stride of 0 all rows have
+// the same initial values.
 struct BlockSums {
   const Real* start;
   std::int64_t start_stride;
@@ -77,8 +77,8 @@ struct BlockSums {
 };
 
 // out[i][v] = start[i][v] + Σ_step A[i][step] · B[step][v] for kRows rows and kCount vectors from
-// kFirst on; B is [steps][kVectors] vectors. Not inlined, for the sums need all registers: what is
-// done before and after must not keep any.
+// kFirst on; B is [steps][kVectors] vectors. Not inlined, as the sums need all registers and code
+// around it must not keep any.
 template <int kRows, int kVectors, int kFirst, int kCount, bool kGuarded = false>
 HWY_NOINLINE void multiply_block(const Operand& a, const Real* HWY_RESTRICT b, std::int32_t steps,
                                  const BlockSums& rows) {
@@ -96,8 +96,7 @@ HWY_NOINLINE void multiply_block(const Operand& a, const Real* HWY_RESTRICT b, s
   }
 }
 
-// Neighbouring keys of a tile, counted from its first, and the vectors of rows that see any of
-// them.
+// Consecutive keys of a tile, counted from its first, and the vectors of rows that see any of them.
 struct Segment {
   std::int32_t begin;
   std::int32_t end;
@@ -105,7 +104,7 @@ struct Segment {
   std::int32_t num_vectors;
 };
 
-// Calls body.template run<kFirst, kCount>(segment), so that the vectors are constants there.
+// Calls body.template run<kFirst, kCount>(segment) with the vectors of the segment as constants.
 template <int kVectors, class Body>
 HWY_INLINE void with_vectors(const Segment& segment, const Body& body) {
   if constexpr (kVectors > 1) {
@@ -124,8 +123,8 @@ HWY_INLINE void with_vectors(const Segment& segment, const Body& body) {
   return body.template run<0, kVectors>(segment);
 }
 
-// Calls block.template run<kRows>(first) for register blocks of kRegisterRows rows, then 4, 2
-// and 1.
+// Calls block.template run<kRows>(first) for register blocks of kRegisterRows rows, then 4, 2 and
+// 1.
 template <class Block>
 HWY_INLINE void for_each_register_block(std::int32_t begin, std::int32_t end, const Block& block) {
   std::int32_t row = begin;

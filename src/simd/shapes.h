@@ -5,16 +5,16 @@
 
 namespace heed { inline namespace v0 { namespace kernels {
 
-// The most vectors of rows in a panel, and the most rows: of sixteen floats a vector.
+// The largest number of vectors of a panel, and of rows, with sixteen floats in a vector.
 inline constexpr std::int32_t kPanelVectors = 3;
 inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 
-// Keys whose products an AMX tile adds to each other before it adds them to a sum, and the most
-// dimensions of what is multiplied in AMX tiles.
+// The number of keys whose products an AMX tile adds to each other before it adds them to a sum,
+// and the largest number of dimensions that are multiplied in AMX tiles.
 inline constexpr std::int32_t kTileKeysTogether = 32;
 inline constexpr std::int32_t kMostTileDims = 256;
 
-// Stands for the weight of a key that is not seen, where values are guarded.
+// The mark for the weight of a key that is not seen, where values are guarded.
 inline constexpr float kUnseen = -1.0F;
 
 }}}  // namespace heed::v0::kernels

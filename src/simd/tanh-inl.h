@@ -16,11 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// g / (2 − g) for 0 ≤ g ≤ 1, where the divisor lies between 1 and 2.
+// g / (2 − g) for 0 ≤ g ≤ 1; the divisor is between 1 and 2.
 HWY_INLINE Vec tanh_quotient(Vec g) {
   const Vec divisor = hn::Sub(hn::Set(kReals, 2.0F), g);
 #if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 32
-  // The minimax parabola and two steps of Newton's take less than a division of 16 floats.
+  // A minimax parabola and two of Newton's iterations are faster than a division of 16 floats.
   const Vec one = hn::Set(kReals, 1.0F);
   Vec inverse = hn::MulAdd(divisor, hn::Set(kReals, 32.0F / 99), hn::Set(kReals, -144.0F / 99));
   inverse = hn::MulAdd(inverse, divisor, hn::Set(kReals, 210.0F / 99));
@@ -32,14 +32,14 @@ HWY_INLINE Vec tanh_quotient(Vec g) {
 #endif
 }
 
-// Within 4 ulp, odd, exactly ±1 from where that is the nearest number; NaN for NaN. The arithmetic
-// is that of detail::float_tanh.
+// tanh within 4 ulp; an odd function, exactly ±1 from where that is the nearest number, and NaN for
+// NaN. The arithmetic is that of detail::float_tanh.
 HWY_INLINE Vec tanh(Vec x) {
   using Numbers = Constants<Real>;
   constexpr auto& kCoefficients = Numbers::kTanhCoefficients;
   const auto constant = [](Real value) HWY_ATTR { return hn::Set(kReals, value); };
   const Vec magnitude = at_most(Numbers::kTanhSaturation, hn::Abs(x));
-  // Adding this puts the nearest whole number into the lowest bits.
+  // Adding this number rounds to a whole number in the lowest bits.
   const Vec shift = constant(1.5F * static_cast<Real>(std::int64_t{1} << Numbers::kFractionBits));
   const Vec shifted = hn::MulAdd(magnitude, constant(-2 * Numbers::kLog2E), shift);
   const Vec r = hn::MulAdd(hn::Sub(shifted, shift), constant(Numbers::kHalfLn2), magnitude);

@@ -1,22 +1,22 @@
-// The instruction sets that kernels are compiled for. A file that hwy/foreach_target.h includes
-// once for each of them includes this one before. Highway's own list grows from version to version,
-// and begins with what is new: none that is not named here is compiled, and heed's order is its
-// own.
+// The instruction sets for which kernels are compiled. To be included before hwy/foreach_target.h,
+// which includes a file once for each of them. Highway's own list grows from version to version and
+// begins with the newest: only the sets named here are compiled, in heed's order.
 #pragma once
 
 #include <cstdint>
 
-// AVX-512, AVX2, SSE4 and NEON: those in between cost compile time and bring no speed, and arrays
-// of vectors rule out SVE. A file for fewer of them says so before.
+// AVX-512, AVX2, SSE4 and NEON. Sets in between would take compile time and gain no speed, and SVE
+// cannot have arrays of vectors. A file for fewer sets defines HEED_TARGETS before.
 #ifndef HEED_TARGETS
 #define HEED_TARGETS (HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HEED_NEON)
 #endif
 
-// Beside them there is the baseline, what every processor of this kind has.
+// The baseline, which every processor of a kind has, is always compiled as well.
 #define HWY_DISABLED_TARGETS (~(HEED_TARGETS | HWY_EMU128 | HWY_SCALAR))
 #include "hwy/detect_targets.h"
 
-// What every ARM of 64 bits has. Newer versions of Highway tell it from what some lack, AES.
+// The set that every 64-bit ARM processor has. Newer versions of Highway distinguish it from NEON
+// with AES, which some lack.
 #ifdef HWY_NEON_WITHOUT_AES
 #define HEED_NEON HWY_NEON_WITHOUT_AES
 #define HEED_CHOOSE_NEON HWY_CHOOSE_NEON_WITHOUT_AES
@@ -25,13 +25,13 @@
 #define HEED_CHOOSE_NEON HWY_CHOOSE_NEON
 #endif
 
-// Whether the instruction set of this pass has vectors. Where there is none, the reference
-// computes. Such passes come last, so that no file is left out between two that include it.
+// True if the instruction set of this pass has vectors; if not, the reference computes. Such passes
+// come last, so that no file is left out between two that include it.
 #define HEED_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
 namespace heed { inline namespace v0 { namespace kernels {
 
-// As HEED_TARGET calls it.
+// The name of a target in HEED_TARGET.
 constexpr const char* name_of_target(std::int64_t target) {
   switch (target) {
     case HWY_AVX3:
@@ -49,8 +49,8 @@ constexpr const char* name_of_target(std::int64_t target) {
 
 }}}  // namespace heed::v0::kernels
 
-// An array of Compiled (compiled.h): of `function`, which returns the table in the namespace of
-// each instruction set.
+// The initialiser of an array of Compiled (compiled.h), from a function that returns the table in
+// the namespace of each instruction set.
 #define HEED_COMPILED(function)                                               \
   {                                                                           \
     HEED_COMPILED_FOR(HWY_AVX3, HWY_CHOOSE_AVX3(function)),                   \

@@ -1,4 +1,4 @@
-// Panels are [index][row], tensors [row][index]: from one to the other, a square of lanes at a
+// Transposition between panels, [index][row], and tensors, [row][index], a square of lanes at a
 // time.
 #if defined(HEED_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_TRANSPOSE_INL_H_
@@ -17,18 +17,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
-// A vector is in blocks of 16 bytes.
+// The number of lanes of a block of 16 bytes of a vector.
 constexpr int kBlockLanes = 16 / sizeof(Real);
 
 constexpr int kBlocks = kLanes / kBlockLanes;
 
-// Blocks of 16 bytes from as many addresses as a vector has blocks.
+// Loads a block of 16 bytes from each of as many addresses as a vector has blocks.
 HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
 #if HWY_TARGET <= HWY_AVX3
   const auto block = [&](int i) HWY_ATTR {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at[i]));
   };
-  // Inserted from memory, blocks do not pass the only port that shuffles.
+  // Blocks inserted from memory do not need the only port that shuffles.
   __m512i blocks = _mm512_castsi128_si512(block(0));
   blocks = _mm512_inserti32x4(blocks, block(1), 1);
   blocks = _mm512_inserti32x4(blocks, block(2), 2);
@@ -44,7 +44,7 @@ HWY_INLINE Vec load_blocks(const std::byte* const (&at)[kBlocks]) {
 #endif
 }
 
-// Within each block of lanes, kBlockLanes rows become columns.
+// Transposes kBlockLanes rows within each block of lanes.
 HWY_INLINE void transpose_in_blocks(Vec* rows) {
 #if HEED_REAL_BITS == 32
   const hn::RepartitionToWide<Reals> pairs;
@@ -64,7 +64,7 @@ HWY_INLINE void transpose_in_blocks(Vec* rows) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// Two blocks of a and two of b, chosen by two bits each.
+// Two blocks of a and two of b, selected by two bits each.
 template <int kBlocks>
 HWY_INLINE Vec choose_blocks(Vec a, Vec b) {
 #if HEED_REAL_BITS == 32
@@ -75,12 +75,12 @@ HWY_INLINE Vec choose_blocks(Vec a, Vec b) {
 }
 #endif
 
-// Rows become columns.
+// Transposes a square of kLanes rows.
 HWY_INLINE void transpose(Vec (&rows)[kLanes]) {
   constexpr int kStep = kBlockLanes;
   for (int i = 0; i < kLanes; i += kStep) transpose_in_blocks(rows + i);
-    // rows[g · kStep + i] now holds column b · kStep + i of the rows from g · kStep on in block b:
-    // the blocks change places.
+    // rows[g · kStep + i] has in block b column b · kStep + i of the rows from g · kStep on; now
+    // the blocks are exchanged.
 #if HWY_TARGET <= HWY_AVX3
   for (int i = 0; i < kStep; ++i) {
     const Vec low01 = choose_blocks<0x44>(rows[i], rows[kStep + i]);
@@ -101,7 +101,7 @@ HWY_INLINE void transpose(Vec (&rows)[kLanes]) {
 #endif
 }
 
-// What the rows of a panel are multiplied by: all by the same, each by its own, or by nothing.
+// The factors of the rows of a panel: the same for all, one for each, or none.
 struct SameFactor {
   Real factor;
 
@@ -139,8 +139,8 @@ void pack_rest(const Real* const* rows, std::int32_t width, std::int32_t d, std:
   }
 }
 
-// use(d, column) for the first `dims` dimensions, a multiple of kBlockLanes, of a vector of rows:
-// their numbers d.
+// Calls use(d, column) for the first `dims` dimensions, a multiple of kBlockLanes, of a vector of
+// rows; the column has number d of each row.
 template <class Use>
 HWY_INLINE void visit_columns(const Real* const* rows, std::int32_t dims, const Use& use) {
   for (std::int32_t d = 0; d < dims; d += kBlockLanes) {
@@ -157,7 +157,7 @@ HWY_INLINE void visit_columns(const Real* const* rows, std::int32_t dims, const 
   }
 }
 
-// A vector of rows of which some, but not all, may not exist: another one is read in their place.
+// A vector of rows of which some, but not all, may not exist; another row is read in their place.
 struct SomeRows {
   const Real* rows[kLanes];
   hn::Mask<Reals> exist;
@@ -174,8 +174,8 @@ struct SomeRows {
   }
 };
 
-// packed[d][r] = factor · rows[r][d] for the first dimensions, of which there are so many that
-// vectors take them all. Returns how many.
+// packed[d][r] = factor · rows[r][d] for as many of the first dimensions as whole vectors have.
+// Returns their number.
 template <class Factors>
 std::int32_t pack_in_vectors(const Real* const* rows, std::int32_t width, std::int32_t dim,
                              const Factors& factors, Real* packed) {
