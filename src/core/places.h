@@ -30,7 +30,7 @@ class Places {
   std::atomic<int> num_waiting_ = 0;
   std::mutex mutex_;
   std::condition_variable left_;
-  // the number of places taken for the first time, whose memory may not be in use yet
+  // The number of places taken for the first time, whose memory may not be in use yet.
   int num_new_ = 0;
 };
 

@@ -42,7 +42,7 @@ void check_no_repeats(const char* function, const Shape& shape, const Strides& s
   }
 }
 
-// The same elements with the dimensions ordered from the largest stride to the smallest.
+// A view of the same elements with dimensions in the order of falling strides.
 template <class T>
 TensorView<T> in_memory_order(TensorView<T> view) {
   std::array<int, kMaxRank> order{};

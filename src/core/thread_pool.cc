@@ -96,7 +96,7 @@ class SignalsBlocked {
 // The threads that work on a loop and on the loops within it.
 struct ThreadPool::Team {
   int num_missing;  // helpers that may still join
-  // the largest number of helpers
+  // The largest number of helpers.
   const std::size_t num_helpers = static_cast<std::size_t>(num_missing);
 };
 

@@ -63,10 +63,10 @@ class ThreadPool final : public Executor {
   std::size_t num_busy_ = 0;                   // the number of helpers at work
   std::vector<Job*> jobs_;                     // jobs that helpers may join, the oldest first
   std::atomic<std::uint32_t> num_posted_ = 0;  // the number of jobs so far
-  // the number of times that a helper has finished a job
+  // The number of times that a helper has finished a job.
   std::atomic<std::uint32_t> num_finished_ = 0;
   std::atomic<int> num_asleep_ = 0;
-  // the number of callers that sleep until a helper has finished
+  // The number of callers that sleep until a helper has finished.
   std::atomic<int> num_awaiting_ = 0;
 };
 

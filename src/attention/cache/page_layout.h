@@ -45,7 +45,7 @@ struct SideLayout {
     using kernels::kGroupKeys;
     using kernels::kQuad;
     using kernels::kScaleDims;
-    // of the quads of positions before
+    // The bytes of the quads of positions before.
     const std::int64_t rows = lane / kQuad * kQuad * row_stride;
     if (storage == KvStorage::kInt8) {
       return {is_columns ? (d / kQuad * kGroupKeys + lane) * kQuad + d % kQuad

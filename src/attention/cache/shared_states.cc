@@ -129,7 +129,7 @@ class SharedRows {
 
   Calls calls_;
   const std::vector<std::size_t>& order_;
-  // the index of the first query of each call, and the end of the last
+  // The index of the first query of each call, and the end of the last.
   std::vector<std::int64_t> first_{0};
   engine::Layout layout_;
   engine::Piece<std::byte> query_memory_;

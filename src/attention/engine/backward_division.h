@@ -69,7 +69,7 @@ class BackwardDivision {
     std::int64_t queries;
     std::int64_t group_size;  // the number of heads that share a key head
     std::int64_t kv_heads;
-    // including those of other ranks, so that a part is divided like the whole problem
+    // Includes those of other ranks, so that a part is divided like the whole problem.
     std::int64_t all_kv_heads;
   };
 

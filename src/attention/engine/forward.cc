@@ -79,7 +79,7 @@ class Blocks {
 
   std::span<const ForwardCall<Real>> jobs_;
   const Schedule<Real>& schedule_;
-  // the number of blocks up to the end of each job, if there are several
+  // The number of blocks up to the end of each job, if there are several.
   std::vector<std::int64_t> ends_;
   std::int64_t count_ = 0;
 };

@@ -176,7 +176,7 @@ Real PanelGradients<Real>::lse_of(const BackwardCall<Real>& job, std::int32_t r)
 template <class Real>
 Real PanelGradients<Real>::weight_factor(const BackwardCall<Real>& job, std::int32_t r) const {
   if (lse_low_ != nullptr) return 1;
-  // low| is at most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms
+  // |low| is at most half a unit in the last place of an lse below kLargestOffset, 2⁻⁷: three terms
   // of the series are enough.
   const double low = low_part(job, r);
   return static_cast<Real>(1 - low + low * low / 2);

@@ -41,7 +41,7 @@ struct Schedule {
   // Quantised keys and values are multiplied as the integers stored.
   KvStorage key_storage = KvStorage::kFloat32;
   KvStorage value_storage = KvStorage::kFloat32;
-  // rows of keys are put together in pairs, for kernels of pairs of bfloat16
+  // True if rows of keys are put together in pairs, for kernels of pairs of bfloat16.
   bool stages_pairs = false;
   bool converts_query = false;  // the query is of another type than Real
   bool converts_out = false;    // the output is of another type than Real

@@ -45,10 +45,10 @@ struct PatternSums {
   std::int64_t kv_len;
   std::int64_t kv_length;  // the number of real keys, without padding
   std::vector<Head> heads;
-  Tensor<double> mass;         // [num_heads, kv_len]: Σ w over the rows that choose
+  Tensor<double> mass;         // [num_heads, kv_len]: Σ w over rows of kind kChooses
   Tensor<double> forced_mass;  // [num_heads, kv_len], over rows of kind kForced
   Tensor<double> offset_mass;  // [num_heads, q_len + kv_len]: Σ w by the distance of the key
-  // the numbers of rows with a key at that distance, as differences to be summed up
+  // The numbers of rows with a key at that distance, as differences to be summed up.
   Tensor<double> offset_rows;
   Tensor<double> cosines;      // [num_heads, num_heads], for a first head below the second
   Tensor<double> cosine_rows;  // the numbers of summands

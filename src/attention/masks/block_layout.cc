@@ -102,7 +102,7 @@ class BlockFinder {
   }
 
  private:
-  // What the mask hides of a block. The mask takes the rows of at most one panel and the keys of at
+  // The visibility of a block. The mask takes the rows of at most one panel and the keys of at
   // most one tile at a time.
   Visibility visibility(const detail::RowGroup& rows, RowRange keys) const {
     std::optional<Visibility> all;
@@ -120,7 +120,7 @@ class BlockFinder {
     return *all;
   }
 
-  // The same, found by looking at each query and key.
+  // The visibility found by looking at each query and key.
   Visibility look(const detail::ScoreIndex& first, std::int64_t count, RowRange keys) const {
     check_cancelled();
     bool any = false;

@@ -114,7 +114,7 @@ class MaskPart {
   }
   // The step between queries that see similar keys: they are computed together.
   virtual std::int64_t query_step() const { return 1; }
-  // The same step for some of the tiles only, those for which key_step() gives it.
+  // Such a step for some of the tiles only, those for which key_step() gives it.
   virtual std::int64_t query_step_of_tiles() const { return query_step(); }
   // A step such that the positions of any two of these queries that see the same one of `keys`,
   // which are neighbours, differ by a multiple of it; 1 if nothing is known.

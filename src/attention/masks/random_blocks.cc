@@ -63,7 +63,7 @@ class DrawnBlocks {
     return std::lower_bound(blocks_.begin(), end(), range.end) -
            std::lower_bound(blocks_.begin(), end(), range.begin);
   }
-  // The first of these blocks that is ≥ `block`, or kUnbounded. As callers mostly ask in rising
+  // The first of these blocks that is ≥ `block`, or kUnbounded. As callers go mostly in rising
   // order, the search begins after the last block found.
   std::int64_t next(std::int64_t block) const {
     const auto* last = blocks_.begin() + found_;

@@ -12,7 +12,7 @@ namespace heed { inline namespace v0 { namespace recurrent {
 
 struct Sizes {
   std::int64_t batch;
-  // of the output: those of the query, or those of the value if there are more
+  // Of the output: those of the query, or those of the value if there are more.
   std::int64_t num_heads;
   std::int64_t num_kv_heads;  // of the value; each of them has a state
   std::int64_t length;

@@ -102,7 +102,7 @@ struct BasicBackwardTable {
     const Real* delta = nullptr;
     const Real* dropout = nullptr;  // null if no weight is dropped
     bool whole = false;
-    // true if the rows to fetch are fetched here, as no kernel of weights has done so
+    // True if the rows to fetch are fetched here, as no kernel of weights has done so.
     bool fetches = false;
   };
   void (*grad_scores)(const Tile& tile, const Panel& panel, const GradScores& terms,

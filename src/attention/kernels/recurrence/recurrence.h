@@ -15,7 +15,7 @@ inline constexpr std::int32_t kStateVectors = 4;
 struct Recurrence {
   std::int64_t length = 0;
   std::int32_t head_dim = 0;
-  // the number of columns of value, out and state, at most vectors · lanes
+  // The number of columns of value, out and state, at most vectors · lanes.
   std::int32_t columns = 0;
   const float* key = nullptr;  // null if tokens only read
   std::int64_t key_stride = 0;
