@@ -77,8 +77,8 @@ class RowsAhead {
   kernels::FetchedRows rows() const { return {rows_.data(), count_, bytes_}; }
 
  private:
-  // The numbers that a panel multiplies for each line that it fetches, which takes some 70 cycles
-  // with three vectors of rows. A processor with some 16 lines in flight waits for them before it
+  // The numbers that a panel multiplies for each line that it fetches. With three vectors of rows
+  // this takes some 70 cycles. With some 16 lines in flight a processor waits for them before it
   // goes on.
   static constexpr std::int64_t kNumbersPerLine = 48;
 

@@ -200,7 +200,7 @@ void RunningSoftmax<Real>::begin_moved(std::span<RunningSoftmax> from, std::span
   for (RunningSoftmax& panel : to) {
     panel.has_part_ = panel.has_total_ = false;
     panel.chunk_ = key / kernels::kChunkKeys;
-    // A row that has no state yet takes an empty one.
+    // Makes an empty total if there is one to move; otherwise one state is enough.
     if (has_total) {
       panel.begin_chunk();
       panel.end_chunk();

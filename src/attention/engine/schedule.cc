@@ -19,8 +19,8 @@ constexpr std::int32_t kPanelsPerBlock = 8;
 constexpr std::int32_t kMostPanelsPerBlock = 32;
 constexpr std::int64_t kBytesOfPanels = 2 * 1024 * 1024;
 
-// The same for the backward pass, whose panels take more memory. If tiles are read in place, the
-// panels of a block take a part of a second-level cache.
+// The number of panels of a block of the backward pass, which take more memory. If tiles are read
+// in place, the panels of a block take a part of a second-level cache.
 constexpr std::int32_t kPanelsPerBackwardBlock = 4;
 constexpr std::int32_t kMostPanelsPerBackwardBlock = 12;
 constexpr std::int64_t kBackwardBlockBytes = 512 * 1024;

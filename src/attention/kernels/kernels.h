@@ -3,9 +3,9 @@
 //
 // A panel is a set of rows, one for each lane of its vectors; a row is a query of one of the heads
 // that share a key head. Arrays of a panel are [index][width], so that a vector holds the same
-// index of several rows. Rows that are too few to fill vectors are a *decode panel*, which has
-// another layout; only attend_rows, is_finite, merge, pack and unpack_rows take it. docs/kernels.md
-// explains the arithmetic and its order.
+// index of several rows. Rows that are too few to fill vectors are a *decode panel* (few_rows
+// in names), which has another layout; only attend_rows, is_finite, merge, pack and unpack_rows
+// take it. docs/kernels.md explains the arithmetic and its order.
 #pragma once
 
 #include <array>
@@ -97,13 +97,13 @@ struct BasicTile {
   // pass.
   const Real* pairs = nullptr;
   std::int64_t pair_stride = 0;
-  // The same tile as a cache stores it, if keys or values are quantised: these are then read from
+  // The tile as a cache stores it, if keys or values are quantised: these are then read from
   // here. Otherwise null.
   const StoredTile* stored = nullptr;
   FetchedRows fetched = {};
 };
 
-// The weights of a panel that dropout drops; core/philox.h has the random numbers.
+// The dropout of a panel's rows; core/philox.h has the random numbers.
 template <class Real>
 struct BasicDropoutRows {
   std::array<std::array<std::uint64_t, 2>, 10> round_keys{};
@@ -255,7 +255,7 @@ struct BasicKernelTable {
   const IntegerTable* integers;
   // The kernels of linear attention: recurrence.h. In float only.
   const RecurrenceTable* recurrence;
-  // The same kernels for double; null in their own table.
+  // The kernels for double; null in the table for double.
   const BasicKernelTable<double>* in_double;
   // The kernels with products of bfloat16 in pairs, or null if the processor has none. In that
   // table `in_numbers` is this table; otherwise it is null.
@@ -363,7 +363,7 @@ struct BasicKernelTable {
   void (*unpack)(const Real* out, std::int32_t width, std::int32_t value_dim, const Real* factors,
                  Real* const* rows);
 
-  // The same for a decode panel, in the layout of its state.
+  // unpack() for a decode panel, in the layout of its state.
   void (*unpack_rows)(const Real* out, std::int32_t num_rows, std::int32_t value_dim,
                       const Real* factors, Real* const* rows);
 

@@ -21,8 +21,8 @@ struct ScorePart {
   // Consecutive heads, with all heads that share their key heads.
   std::int64_t first_head = 0;
   std::int64_t num_heads = 0;
-  // The keys of the part, from a multiple of the size of a chunk, or from the last key on if there
-  // are none.
+  // The keys of the part. They begin at a multiple of kernels::kChunkKeys, or, if there are none,
+  // at the end of all keys.
   RowRange keys;
 
   // The place of query i of the part in the whole problem.

@@ -144,8 +144,8 @@ struct SoftmaxKernel {
   }
 
  private:
-  // True if weights are multiplied without further changes. For AMX tiles they then become pairs as
-  // soon as they are computed.
+  // True if weights become pairs for AMX tiles as soon as they are computed, because nothing
+  // changes them before they are multiplied.
   HWY_INLINE bool makes_pairs() const {
     return kInTiles && options.dropout == nullptr && !options.guarded;
   }
