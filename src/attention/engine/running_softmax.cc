@@ -133,7 +133,7 @@ void RunningSoftmax<Real>::add_alike(std::span<const kernels::BasicTile<Real>> t
   add_values(tiles_after(first, added, tiles.size() - added), panel, scores_of(added));
 }
 
-// The backward kernel whose product sums over keys computes outputs here.
+// Computes outputs with add_to_query() of the backward pass, whose product sums over keys.
 template <class Real>
 void RunningSoftmax<Real>::add_values(const kernels::BasicTile<Real>& tile,
                                       kernels::BasicPanel<Real> panel, Real* weights) {
