@@ -40,8 +40,8 @@ inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std:
 
 // The keys or the values of a tile, in groups: group g has the positions from first_key + 16 g on.
 //
-// In rows, as values and keys of tensors are: position j of a group is at j · row_stride bytes. In
-// columns, as keys of a cache are: element [d][j] of [dim][16].
+// In rows, as all values and the keys of tensors are: position j of a group is at j · row_stride
+// bytes. In columns, as the keys of a cache are: element [d][j] of [dim][16].
 //
 // int8 and int4 are integers times a scale. They are stored unsigned, as number + stored_offset(),
 // in quads: the four neighbours in the dimension that products sum over, which is dimensions for
