@@ -1,4 +1,4 @@
-// What ranks find out about each other before messages depend on it. All ranks call each of these.
+// Agreement among ranks before messages depend on it. All ranks call each of these functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// What every rank has, equally many of each, in the order of ranks.
+// Returns the numbers of every rank, equally many from each, in the order of ranks.
 template <class Number>
 std::vector<Number> gather_all(Communicator& ranks, std::span<const Number> mine) {
   std::vector<Number> all(mine.size() * static_cast<std::size_t>(ranks.size()));
@@ -19,15 +19,15 @@ std::vector<Number> gather_all(Communicator& ranks, std::span<const Number> mine
   return all;
 }
 
-// Of each of some questions, whether some rank says yes, 1.
+// For each of some questions, returns true if some rank's answer is 1 (yes).
 std::vector<bool> any_rank_says(Communicator& ranks, const std::vector<std::uint8_t>& mine);
 
-// Throws the same InvalidArgument on all ranks, with `function` in front, where one of them has
-// something else, in words, than rank 0.
+// Throws the same InvalidArgument on all ranks, with `function` in front, if the text `mine` of
+// some rank differs from rank 0's.
 void check_alike(const char* function, Communicator& ranks, const std::string& mine);
 
-// How the tokens that all ranks have together, called `name`, are divided. Throws the same
-// InvalidArgument on all ranks, with `function` in front, unless each has those that are its own.
+// Returns the division of the tokens of all ranks, called `name` in errors. Throws the same
+// InvalidArgument on all ranks, with `function` in front, unless each rank has its own tokens.
 TokenDivision divide_tokens(const char* function, Communicator& ranks, const char* name,
                             std::int64_t own);
 

@@ -1,4 +1,4 @@
-// Attention over divided tokens: check together, sum, write.
+// Attention over divided tokens: checks the arguments on all ranks, sums, and writes the results.
 #include "heed/distributed/attention.h"
 
 #include "distributed/forward.h"

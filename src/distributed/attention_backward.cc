@@ -1,4 +1,4 @@
-// The gradients of attention over divided tokens: check together, sum, round.
+// The gradients of attention over divided tokens: checks the arguments on all ranks, sums, rounds.
 #include "attention/calls/run.h"
 #include "distributed/agreement.h"
 #include "distributed/backward.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kFunction = "distributed::attention_backward";
 
-// Also of a rank without tokens.
+// True if the view was given; that of a rank without tokens is given too.
 template <class T>
 bool is_given(const TensorView<const T>& view) {
   return view.shape() != Shape{0};
@@ -34,8 +34,8 @@ void check_outputs(const BackwardTensors<T>& in) {
   }
 }
 
-// The output of half precision with the digits that it lacks: Σ grad_out · out of a rounded one
-// would cost the gradients most of theirs. All ranks call it.
+// The output of half precision together with its rounding error: Σ grad_out · out of a rounded
+// output would cost the gradients most of their digits. All ranks call it.
 template <class T>
 Tensor<Computed<T>> exact_out(const SharedProblem<Computed<T>>& problem,
                               const AttentionOutputView<T, Computed<T>>& given) {

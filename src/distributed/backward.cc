@@ -28,7 +28,7 @@ void add(const Tensor<Real>& from, Tensor<Real>& to) {
                  [](Real added, Real sum) { return sum + added; });
 }
 
-// What the options gain from the keys that a call has: all 0, of what is summed for each head.
+// Zeros for the gradients of those options that one call sums for each head.
 template <class Real>
 OptionGradients<Real> sums_per_head(const Request<Real>& request) {
   OptionGradients<Real> gradients;
@@ -40,7 +40,8 @@ OptionGradients<Real> sums_per_head(const Request<Real>& request) {
   return gradients;
 }
 
-// Rows of which some lse says too little: their weights take two passes over all keys.
+// For each batch entry, 1 if the lse of some row is too imprecise to restore its weights: that row
+// takes two passes over all keys.
 template <class Real>
 std::vector<std::uint8_t> lost_entries(const SharedProblem<Real>& problem,
                                        const TensorView<const Real>& lse) {
@@ -54,7 +55,7 @@ std::vector<std::uint8_t> lost_entries(const SharedProblem<Real>& problem,
   return lost;
 }
 
-// The batch entries that are not left out, as ranges.
+// Returns the batch entries that are not left out, as ranges.
 std::vector<RowRange> ranges_without(const std::vector<bool>& left_out) {
   std::vector<RowRange> ranges;
   for (std::size_t i = 0; i < left_out.size(); ++i) {
@@ -66,7 +67,7 @@ std::vector<RowRange> ranges_without(const std::vector<bool>& left_out) {
   return ranges;
 }
 
-// The sums of this rank.
+// The gradient sums of this rank.
 template <class Real>
 class OwnGradients {
  public:
@@ -77,8 +78,8 @@ class OwnGradients {
 
   KeyGradients own_keys() { return {rows_of(sums_.key.view()), rows_of(sums_.value.view())}; }
 
-  // Adds what queries and options gain from these keys of a batch range, and writes what the keys
-  // gain, 0 before.
+  // Adds the gradients that queries and options get from these keys, for a batch range, and writes
+  // the gradients of the keys, which are 0 before.
   void add_keys(const Plan<Real>& plan, RowRange keys, const Call<Real>& where,
                 const KeyGradients& gradients) {
     const Request<Real> request = problem_.with_keys(keys);
@@ -118,10 +119,10 @@ class OwnGradients {
   const SharedProblem<Real>& problem_;
   const BackwardInputs<Real>& inputs_;
   AttentionGradients<Real> sums_;
-  Tensor<Real> of_call_;  // what the queries gain from the keys of a call
+  Tensor<Real> of_call_;  // the part of the queries' gradients that comes from the keys of one call
 };
 
-// Of batch entries whose rows look at keys once: segment after segment.
+// Adds the gradients of batch entries whose rows read keys once, segment after segment.
 template <class Real>
 void add_segments(const SharedProblem<Real>& problem, const std::vector<bool>& lost,
                   OwnGradients<Real>& own_gradients) {
@@ -154,7 +155,7 @@ void add_segments(const SharedProblem<Real>& problem, const std::vector<bool>& l
         own.run([&] { add_keys(problem.keys.tokens(j), *rows, gradients); });
         home->send(j);
       } else if (j == 0) {
-        own.run([&] { add_keys({0, 0}, {}, {}); });  // the gradients of sinks
+        own.run([&] { add_keys({0, 0}, {}, {}); });  // for the gradients of sinks
       }
       if (j > 0) home->collect(j - 1);
     });
@@ -164,7 +165,7 @@ void add_segments(const SharedProblem<Real>& problem, const std::vector<bool>& l
   });
 }
 
-// Of a batch entry with rows that look at all keys twice. All ranks call it.
+// Adds the gradients of a batch entry with rows that read all keys twice. All ranks call it.
 template <class Real>
 void add_from_all_keys(const SharedProblem<Real>& problem, std::int64_t batch,
                        OwnGradients<Real>& own_gradients) {

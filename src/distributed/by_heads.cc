@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
-// A number for each row, as rows of one.
+// Views one number per row as rows of length 1.
 template <class T>
 auto rows_of_numbers(const TensorView<T>& view) {
   const Shape& shape = view.shape();
@@ -21,13 +21,13 @@ auto rows_of_numbers(const TensorView<T>& view) {
                                {view.stride(0), view.stride(1), view.stride(2), 1}));
 }
 
-// Empty where it is not wanted, or not known.
+// False for a tensor that is not wanted or not known; it is empty.
 template <class T>
 bool is_there(const TensorView<T>& view) {
   return view.rank() == 3;
 }
 
-// The tensors of this rank's heads.
+// Query, key and value of this rank's heads.
 template <class Real>
 struct HeadOperands {
   HeadTensor query;
@@ -94,7 +94,7 @@ struct HeadResults {
   }
 };
 
-// Gradients, as numbers of Real but for that of the results.
+// Gradients of this rank's heads, of type Real except that of the output.
 template <class Real>
 struct HeadGradients {
   HeadTensor out;
@@ -112,7 +112,7 @@ struct HeadGradients {
   static constexpr DataType kReal = data_type_of<Real>();
 };
 
-// Ranks that do not have the same tensors would wait for each other's.
+// Throws on all ranks unless they have the same tensors: they would wait for each other's.
 template <class View>
 void check_lse_alike(const char* function, Communicator& ranks, const View& lse, const View& low) {
   check_alike(function, ranks,

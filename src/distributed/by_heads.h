@@ -1,4 +1,4 @@
-// Attention whose heads are divided among ranks: each computes some of them, for all tokens.
+// Attention with heads divided among ranks: each rank computes some heads, for all tokens.
 #pragma once
 
 #include "distributed/backward.h"
@@ -7,7 +7,7 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// As forward() and backward() do what is divided by tokens.
+// The counterparts of forward() and backward() for this division.
 template <class Real>
 void forward_by_heads(const SharedProblem<Real>& problem, const Results<Real>& results);
 

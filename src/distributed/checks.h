@@ -1,4 +1,4 @@
-// What every communicator refuses. Inline: the library of MPI has its own copy.
+// The checks of all communicators. Inline, because the MPI library has its own copy.
 #pragma once
 
 #include <fmt/format.h>

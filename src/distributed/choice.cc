@@ -53,7 +53,7 @@ std::vector<std::int64_t> bytes_by_tokens(const AttentionShapes& shapes, int siz
 std::vector<std::int64_t> bytes_by_heads(const AttentionShapes& shapes, int size) {
   const TokenDivision queries(shapes.q_len, size);
   const TokenDivision keys(shapes.kv_len, size);
-  // Of queries and results, as of keys and values.
+  // The bytes of a token's query and output, in place of its key and value.
   const TokenBytes of_query{shapes.batch, shapes.num_heads / size,
                             shapes.head_dim * size_of(shapes.dtype), 0};
   const TokenBytes of_out{shapes.batch, shapes.num_heads / size * (size - 1), 0,

@@ -1,4 +1,4 @@
-// By tokens or by heads: what a call divides its work by, and what is sent then.
+// The choice of dividing a call's work by tokens or by heads, and the bytes that are then sent.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ struct Choice {
   std::string reason;
 };
 
-// Bytes that each rank gets from others in a forward pass. Shapes are those of all tokens.
+// Bytes that each rank receives from others in a forward pass. The shapes are those of all tokens.
 std::vector<std::int64_t> bytes_by_tokens(const AttentionShapes& shapes, int size,
                                           const Readers& readers);
 std::vector<std::int64_t> bytes_by_heads(const AttentionShapes& shapes, int size);
 
-// Throws InvalidArgument, with `function` in front, when heads are wanted that do not divide.
+// Throws InvalidArgument, with `function` in front, if division by heads is wanted but the heads do
+// not divide.
 Choice choose_division(const char* function, const AttentionShapes& shapes, int size,
                        const Readers& readers, DividedBy wanted);
 

@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 {
 
 namespace {
 
-// What became of a rank's part, as the first character of what it tells the others.
+// The outcome of a rank's part: the first character of its message to the others.
 enum Outcome : char {
   kDone = '.',
   kInvalidArgument = 'i',
@@ -25,7 +25,7 @@ enum Outcome : char {
   kFailed = 'f',
 };
 
-// Of the exception that is being handled.
+// Returns the text of the exception that is being handled.
 std::string describe_exception() {
   const auto said = [](Outcome outcome, const char* text) {
     return std::string(1, outcome) + text;
@@ -47,7 +47,7 @@ std::string describe_exception() {
   }
 }
 
-// What run_on_all() throws on all of these ranks, so that none of them has to be told again.
+// Thrown by run_on_all() on all of these ranks, so that outer calls need not exchange it again.
 class Agreed {
  public:
   explicit Agreed(const Communicator& ranks) : ranks_(&ranks) {}

@@ -55,7 +55,7 @@ std::shared_ptr<Post> Exchange::post(Post post) {
 
 void Exchange::match(Lock& lock, Post& one, Post& other) {
   if (other.state == Post::State::kWithdrawn) {
-    // Why is known soon: the rank fails, or goes on and ends.
+    // The reason is known soon: the rank fails, or goes on and ends.
     one.is_deserted = true;
     return;
   }
@@ -111,7 +111,7 @@ void Exchange::await(Lock& lock, Post& post) {
   awaited = nullptr;
 }
 
-// Throws where the other side cannot come any more.
+// Throws if the other side can no longer arrive.
 void Exchange::check_others(const Post& post) {
   if (post.state != Post::State::kAlone) return;
   if (has_ended_[static_cast<std::size_t>(post.peer)]) {
@@ -138,7 +138,7 @@ void Exchange::release(Post& post, bool is_leaving) noexcept {
   Lock lock(mutex_);
   try {
     if (!is_leaving && post.state == Post::State::kAlone) await(lock, post);
-  } catch (...) {  // It did not come: withdrawn below.
+  } catch (...) {  // It did not arrive; withdrawn below.
   }
   changed_.wait(lock, [&post] { return post.state != Post::State::kCopied; });
   if (post.state == Post::State::kAlone) post.state = Post::State::kWithdrawn;
@@ -156,7 +156,7 @@ void Exchange::agree(int rank, const std::string& call) {
                             known.rank, known.text));
     throw_if_failed();
   }
-  if (++known.num_ranks == size_) {  // The oldest: every rank has come to it.
+  if (++known.num_ranks == size_) {  // All ranks have reached this call; it is the oldest.
     calls_.pop_front();
     ++first_call_;
   }

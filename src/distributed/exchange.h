@@ -1,4 +1,4 @@
-// Where the ranks of one process meet: messages that wait for the other side.
+// The meeting point of the ranks of one process: messages that wait for the other side.
 #pragma once
 
 #include <condition_variable>
@@ -26,54 +26,54 @@ struct Post {
   int peer;
   int tag;
   bool sends;
-  std::span<std::byte> memory;  // of a sender, only read
+  std::span<std::byte> memory;  // only read on the sending side
   State state = State::kAlone;
-  std::string problem = {};  // when done: why nothing was copied
+  std::string problem = {};  // when done: the reason why nothing was copied
   bool is_deserted = false;  // the other side withdrew
 
   std::string text() const;
 };
 
-// Whoever comes second to a message copies it, straight from the sender's memory to the receiver's,
-// so that each rank can do other things between the beginning of a message and waiting for it.
-// All of it may be called from any thread.
+// The second side to reach a message copies it from the sender's memory directly to the receiver's,
+// so a rank can do other work between beginning a message and waiting for it. All functions may be
+// called from any thread.
 class Exchange {
  public:
-  // For messages that are part of a broadcast or gather.
+  // The tag of messages that are part of a broadcast or gather.
   static constexpr int kCollectiveTag = -1;
 
   explicit Exchange(int size);
 
-  // A message from post.rank to post.peer, or the other way round.
+  // Begins a message from post.rank to post.peer, or from post.peer to post.rank.
   std::shared_ptr<Post> post(Post post);
 
-  // Returns when the memory may be used again. Throws CommunicationError where nothing came of it.
+  // Returns when the memory may be used again. Throws CommunicationError if the message failed.
   void wait(Post& post);
-  // Whether wait() has nothing to wait for.
+  // True if wait() would return at once.
   bool is_done(const Post& post);
-  // Returns when the memory may be used again, whatever came of it. is_leaving: without waiting for
-  // the other side.
+  // Returns when the memory may be used again, whether or not the message arrived. With is_leaving
+  // it does not wait for the other side.
   void release(Post& post, bool is_leaving) noexcept;
 
-  // To be called by every rank, at each broadcast and gather, with the same text: throws
-  // CommunicationError, on all ranks, where they differ.
+  // Every rank calls it at each broadcast and gather with the same text. Throws CommunicationError
+  // on all ranks if the texts differ.
   void agree(int rank, const std::string& call);
 
-  // From now on everything throws CommunicationError with this text. The first one counts.
+  // Makes every later call throw CommunicationError with this text. Only the first text counts.
   void fail(const std::string& text);
-  // The rank will call nothing any more.
+  // Marks a rank that will make no more calls.
   void end(int rank);
 
  private:
   struct Channel {
-    std::deque<std::shared_ptr<Post>> alone;  // all of one side
+    std::deque<std::shared_ptr<Post>> alone;  // unmatched posts, all of the same side
   };
   using Key = std::tuple<int, int, int>;  // from, to, tag
   using Lock = std::unique_lock<std::mutex>;
 
   struct Call {
     std::string text;
-    int rank;  // which said it first
+    int rank;  // the first to call it
     int num_ranks = 0;
   };
 
@@ -85,13 +85,13 @@ class Exchange {
   bool everybody_waits() const;
 
   const int size_;
-  std::mutex mutex_;  // of all that follows, and of the state of posts
+  std::mutex mutex_;  // guards all that follows and the state of posts
   std::condition_variable changed_;
   std::map<Key, Channel> channels_;
   std::vector<const Post*> awaited_;      // by rank
   std::vector<bool> has_ended_;           // by rank
   std::vector<std::uint64_t> num_calls_;  // by rank: broadcasts and gathers
-  std::deque<Call> calls_;                // that some rank has not yet come to
+  std::deque<Call> calls_;                // calls that some rank has not yet reached
   std::uint64_t first_call_ = 0;          // the number of calls_.front()
   std::string failure_;
   bool has_failed_ = false;

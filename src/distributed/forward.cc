@@ -19,8 +19,8 @@ namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
-// The rows of this rank, which see one segment of keys after the other: what they have summed is
-// kept in between.
+// The rows of this rank, which read one segment of keys after the other. Their partial sums are
+// kept between segments.
 template <class Real>
 class RowSums {
  public:
@@ -37,7 +37,7 @@ class RowSums {
         static_cast<std::size_t>(checked_multiply(rows, row_)));
   }
 
-  // Sums these keys, which come after those that were summed before.
+  // Adds these keys, which follow those added before.
   void add(RowRange keys, const KeyRows& rows) {
     const SegmentKeys<Real> source({kernels::kernels_in<Real>(*kernels_in_use()),
                                     problem_.request.shapes, rows.key, rows.value},
@@ -45,7 +45,7 @@ class RowSums {
     run(keys, &source, true);
   }
 
-  // Writes the results. Batch entries of which some row must look at all keys again have a 1.
+  // Writes the results. Returns 1 for a batch entry with a row that must read all keys again.
   std::vector<std::uint8_t> write() {
     const std::int64_t end = problem_.keys.length();
     const SegmentKeys<Real> none({}, end);
@@ -63,7 +63,7 @@ class RowSums {
     return {states_.get() + batch * problem_.request.shape.num_heads * head, head, row_};
   }
 
-  // A call for each batch entry, whose states are its own.
+  // Runs one call per batch entry, each with its own states.
   void run(RowRange keys, const KeySource<Real>* source, bool leaves_states) {
     const Request<Real> request = problem_.with_keys(keys);
     std::vector<ForwardCall<Real>> calls;
@@ -88,10 +88,10 @@ class RowSums {
   Plan<Real> plan_;
   std::int64_t row_;
   std::unique_ptr<Real[]> states_;
-  std::unique_ptr<std::atomic<bool>[]> asks_;  // [batch]
+  std::unique_ptr<std::atomic<bool>[]> asks_;  // [batch]: true if some row must read all keys again
 };
 
-// Rows that look at keys twice. All ranks call it.
+// Computes the batch entries with rows that read keys twice. All ranks call it.
 template <class Real>
 void compute_from_all_keys(const SharedProblem<Real>& problem, const Results<Real>& results,
                            std::int64_t batch) {
@@ -131,7 +131,7 @@ void forward(const SharedProblem<Real>& problem, const Results<Real>& results) {
       if (rows != nullptr) {
         own.run([&] { sums->add(problem.keys.tokens(j), *rows); });
       } else if (j == 0) {
-        own.run([&] { sums->add({0, 0}, {}); });  // rows that have summed nothing yet
+        own.run([&] { sums->add({0, 0}, {}); });  // for rows that have summed nothing yet
       }
     });
     own.run([&] { asks = sums->write(); });

@@ -9,17 +9,17 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// Where the results of this rank's queries go.
+// The memory for the results of this rank's queries.
 template <class Real>
 struct Results {
   MutableRows out;
   TensorView<Real> lse;      // empty when not wanted
-  TensorView<Real> lse_low;  // the same
-  // What out lacks, in its type; nothing when not wanted.
+  TensorView<Real> lse_low;  // empty when not wanted
+  // The rounding error of out, in the type of out; absent when not wanted.
   std::optional<MutableRows> out_low = std::nullopt;
 };
 
-// All ranks call it; when one fails all throw what it threw.
+// All ranks call it; when one fails, all throw the same exception.
 template <class Real>
 void forward(const SharedProblem<Real>& problem, const Results<Real>& results);
 

@@ -6,7 +6,7 @@ namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
-// Copies the tokens of a segment, all heads of one batch entry, to their places among all.
+// Copies the tokens of a segment, all heads of one batch entry, to their places among all tokens.
 void copy_segment(const Rows& from, RowRange tokens, const TokenBytes& bytes,
                   std::int64_t row_bytes, const Rows& to, std::byte* data) {
   if (row_bytes == 0) return;

@@ -1,4 +1,4 @@
-// All keys and values of one batch entry, for the rare rows that have to look at them twice.
+// All keys and values of one batch entry, for the rare rows that must read them twice.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class GatheredKeys {
       : GatheredKeys(problem.ranks, problem.keys, entry(KeyRows{problem.key, problem.value}, batch),
                      TokenBytes::of(problem.request.shapes)) {}
 
-  // The same for every batch entry.
+  // All keys and values, with a batch stride of 0: every batch entry reads the same ones.
   const KeyRows& rows() const { return rows_; }
 
  private:

@@ -1,4 +1,5 @@
-// Brings what ranks add to the gradients of keys and values to the ranks that have these.
+// Sends the gradients of keys and values from the ranks that compute them to the owners of the
+// keys.
 #pragma once
 
 #include <array>
@@ -12,32 +13,32 @@
 namespace heed { inline namespace v0 { namespace distributed {
 
 struct KeyGradients {
-  MutableRows key;  // of Real, as are those of values: [batch, num_kv_heads, tokens, dim]
+  MutableRows key;  // numbers of Real, as in value: [batch, num_kv_heads, tokens, dim]
   MutableRows value;
 };
 
-// Every rank goes through all segments in order: start(), then send(), and collect() once it is at
-// the next one, so that the others have had time to send theirs.
+// Every rank goes through all segments in order: start(), then send(). It calls collect() for a
+// segment while it works on the next one, so that the others have had time to send theirs.
 template <class Real>
 class GradientReturn {
  public:
-  // Gradients of this rank's tokens are added to `own`, of so many batch entries. All ranks add to
-  // a segment, or its readers.
+  // Adds the gradients of this rank's tokens, of `batch` batch entries, to `own`. Either all ranks
+  // contribute to a segment, or only its readers.
   GradientReturn(const SharedProblem<Real>& problem, const KeyGradients& own, std::int64_t batch,
                  bool all_add);
 
-  // Zeros for what this rank adds to a segment.
+  // Returns zeroed memory for this rank's contribution to a segment.
   KeyGradients start(std::int64_t segment);
-  // Sends it to the owner, unless that is this rank.
+  // Sends the contribution to the owner of the segment, unless that is this rank.
   void send(std::int64_t segment);
-  // Adds what the ranks have sent in their order, if the segment is this rank's.
+  // If the segment is this rank's, adds the contributions in the order of ranks.
   void collect(std::int64_t segment);
-  // Waits for what is still being sent.
+  // Waits for messages that are still being sent.
   void finish();
 
  private:
   struct Slot {
-    // Room for a whole segment, and what is used of it: [batch, num_kv_heads, tokens, head_dim].
+    // Memory for a whole segment, and the used part of it: [batch, num_kv_heads, tokens, head_dim].
     Tensor<Real> key_room, value_room;
     TensorView<Real> key, value;
     std::vector<std::unique_ptr<Transfer>> transfers;
@@ -47,7 +48,7 @@ class GradientReturn {
 
   Slot& slot(std::int64_t segment) { return slots_[static_cast<std::size_t>(segment % 2)]; }
   Tensor<Real> room(std::int64_t dim) const;
-  // Makes a slot one of so many tokens, with zeros.
+  // Makes a slot hold this many tokens, all zeros.
   void clear(Slot& place, std::int64_t tokens) const;
   bool adds(int rank, std::int64_t segment) const {
     return all_add_ || problem_.readers.reads(rank, segment);

@@ -56,7 +56,7 @@ std::size_t HeadTensor::message_bytes(std::int64_t tokens) const {
   return static_cast<std::size_t>(checked_multiply(rows, row_bytes()));
 }
 
-// Calls copy(row of the tensor, where it begins in the message).
+// Calls copy(row of the tensor, offset of the row in the message in bytes).
 template <class Byte, class Copy>
 void HeadTensor::for_each_row(const BasicRows<Byte>& tensor, const Part& part,
                               const Copy& copy) const {

@@ -1,4 +1,4 @@
-// A tensor of this rank's heads, and the way there and back.
+// A tensor of this rank's heads, exchanged with tensors that are divided by tokens.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// [batch, this rank's heads, all tokens, dim], without gaps, 0 at first. Every other rank has the
-// next ones of the heads, as many, and all ranks call what follows together.
+// A tensor [batch, this rank's heads, all tokens, dim] without gaps, 0 at first. Every rank has
+// equally many heads, in the order of ranks. All ranks call the functions below together.
 class HeadTensor {
  public:
   struct Extents {
     std::int64_t batch;
-    std::int64_t heads;  // of a rank
+    std::int64_t heads;  // of one rank
     std::int64_t dim;
     DataType type;
   };
@@ -29,25 +29,25 @@ class HeadTensor {
   Rows rows() const {
     return {rows_.data, rows_.type, rows_.batch_stride, rows_.head_stride, rows_.row_stride};
   }
-  // As [batch, heads, tokens], where dim is 1.
+  // A view [batch, heads, tokens] of a tensor with dim 1.
   template <class Real>
   TensorView<Real> numbers() const {
     return {reinterpret_cast<Real*>(rows_.data),
             {extents_.batch, extents_.heads, tokens_.length()}};
   }
 
-  // Fills it from tensors [batch, all heads, own tokens, dim].
+  // Fills it from the ranks' tensors [batch, all heads, own tokens, dim].
   void fetch(const Rows& own);
-  // Fills such tensors from it.
+  // Writes it to the ranks' tensors [batch, all heads, own tokens, dim].
   void give(const MutableRows& own);
 
  private:
-  // The rows of a message in a tensor: a rank's heads from first_head on, of its own tokens, or of
-  // those that a rank has among all.
+  // The rows of a tensor that one message holds: a rank's heads from first_head on, either for its
+  // own tokens or for the tokens that `rank` has among all.
   struct Part {
     std::int64_t first_head;
     std::int64_t num_tokens;
-    int rank = -1;  // not among all
+    int rank = -1;  // -1: the tensor holds own tokens only
   };
 
   Part own_part(int rank) const {
@@ -60,14 +60,14 @@ class HeadTensor {
   void for_each_row(const BasicRows<Byte>& tensor, const Part& part, const Copy& copy) const;
   void pack(const Rows& tensor, const Part& part);
   void unpack(const MutableRows& tensor, const Part& part, const std::byte* message) const;
-  // Sends what was packed to a rank, in exchange for that many tokens of another.
+  // Sends the packed tokens to a rank and receives that many tokens from another.
   void exchange(int to, std::int64_t sent_tokens, int from, std::int64_t received_tokens);
 
   Communicator& ranks_;
   TokenDivision tokens_;
   Extents extents_;
   MutableRows rows_;
-  std::unique_ptr<engine::Arena> memory_;  // the tensor and two messages
+  std::unique_ptr<engine::Arena> memory_;  // holds the tensor and two messages
   std::byte* sent_;
   std::byte* received_;
 };

@@ -1,4 +1,4 @@
-// The gradients that a rank has at the end: of its tokens, and of all that options hold.
+// The final gradients of a rank: those of its tokens and of all tensors in the options.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// All 0.
+// Returns gradients that are all 0.
 template <class Real>
 AttentionGradients<Real> make_own_gradients(const SharedProblem<Real>& problem) {
   const Request<Real>& request = problem.request;
@@ -36,7 +36,7 @@ void sum_over_ranks(Communicator& ranks, Tensor<Real>& numbers) {
   std::copy_n(all.begin(), numbers.num_elements(), numbers.data());
 }
 
-// What each rank has found of the options' gradients becomes the whole. All ranks call it.
+// Sums the ranks' gradients of the options. All ranks call it.
 template <class Real>
 void sum_options(const SharedProblem<Real>& problem, OptionGradients<Real>& gradients) {
   for (const auto& term : problem.request.terms) {

@@ -1,4 +1,4 @@
-// What a rank computes while it sends and receives.
+// The computation of a rank while it sends and receives.
 #pragma once
 
 #include <exception>
@@ -7,8 +7,8 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// While it lives, no message is cancelled: a rank that stopped between two of them would leave the
-// others waiting. What is computed still is, under outer().
+// While this object exists, no message is cancelled: a rank that stopped between two messages would
+// leave the others waiting. Computation still uses the cancellation outer().
 class UncancelledMessages {
  public:
   Cancellation* outer() const { return outer_; }
@@ -18,11 +18,11 @@ class UncancelledMessages {
   CancellationScope none_{nullptr};
 };
 
-// After a failure nothing more is computed, but the rank goes on with the messages that the others
-// expect; the failure is thrown at the end.
+// Runs a rank's computations. After a failure it computes nothing more, but the rank goes on with
+// the messages that the others expect; finish() throws the failure.
 class OwnPart {
  public:
-  // Computes under this cancellation.
+  // The computations run under this cancellation.
   explicit OwnPart(Cancellation* cancellation) : cancellation_(cancellation) {}
 
   template <class Compute>

@@ -1,4 +1,4 @@
-// What one rank computes, as a part of all scores.
+// The part of all scores that one rank computes.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline ScorePart own_queries(const AttentionShapes& shapes, int rank, int size) 
           .keys = {0, shapes.kv_len}};
 }
 
-// A rank's heads, which divide, for all queries.
+// A rank's heads, for all queries. The heads divide evenly.
 inline ScorePart own_heads(const AttentionShapes& shapes, int rank, int size) {
   return {.num_queries = shapes.q_len,
           .stretch = std::max<std::int64_t>(shapes.q_len, 1),

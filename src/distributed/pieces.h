@@ -1,5 +1,5 @@
-// Messages that are longer than what an MPI counts in int, in pieces. Inline: whoever speaks to an
-// MPI has its own copy.
+// Splits messages that are longer than an int can count, for MPI. Inline, because the MPI library
+// has its own copy.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,8 +24,8 @@ inline void check_piece_bytes(std::string_view function, std::size_t bytes) {
       fmt::format("{}: piece_bytes is {}, expected 1 to {}", function, bytes, INT_MAX));
 }
 
-// Calls visit(piece) for each piece. Between two ranks the last one is shorter than the others, and
-// may be empty, so that a receiver that expects another length notices.
+// Calls visit(piece) for each piece. Between two ranks, the last piece is shorter than the others
+// and may be empty, so that a receiver that expects another length notices.
 template <class Byte, class Visit>
 void for_each_piece(std::span<Byte> message, std::size_t piece_bytes, const Visit& visit) {
   for (std::size_t first = 0; first <= message.size(); first += piece_bytes) {
@@ -33,7 +33,7 @@ void for_each_piece(std::span<Byte> message, std::size_t piece_bytes, const Visi
   }
 }
 
-// gather() where each rank's part, which lies in its place already, is longer than a piece.
+// gather() for parts that are longer than a piece. Each rank's part is already in its place.
 template <class Ranks>
 void gather_by_broadcasts(Ranks& ranks, std::span<std::byte> all) {
   const std::size_t part = all.size() / static_cast<std::size_t>(ranks.size());

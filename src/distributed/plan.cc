@@ -1,4 +1,4 @@
-// Who computes and who sends how much, and how long that would take.
+// The work and the messages of each rank, and an estimate of the time.
 #include "heed/distributed/plan.h"
 
 #include <fmt/format.h>
@@ -30,14 +30,14 @@ bool reads(const DivisionPlan& plan, int rank, std::int64_t segment) {
   return plan.pairs[index(rank)][index(segment)] > 0;
 }
 
-// The bytes of a segment, the last of which may be shorter.
+// The bytes of a segment; the last segment may be shorter.
 double bytes_of(const DivisionPlan& plan, std::int64_t segment) {
   const RowRange tokens = plan.keys.tokens(segment);
   return static_cast<double>(plan.segment_bytes) * static_cast<double>(tokens.end - tokens.begin) /
          static_cast<double>(TokenDivision::kSegment);
 }
 
-// The pairs of every rank, of the part of all scores that it has.
+// The pairs of query and key of every rank, given its part of all scores.
 template <class PartOf>
 std::vector<std::vector<double>> pairs_of_ranks(Request<float> request, int size,
                                                 const PartOf& part_of) {
@@ -57,7 +57,7 @@ Readers readers_of(const std::vector<std::vector<double>>& pairs, std::int64_t n
   return {num_segments, std::move(reads)};
 }
 
-// When every rank has ended its steps.
+// Computes when every rank has ended its steps.
 class Timeline {
  public:
   Timeline(const DivisionPlan& plan, const Cluster& cluster)
@@ -85,7 +85,7 @@ class Timeline {
     }
   }
 
-  // before_ has the ends of step j − 2 as long as step j is not made.
+  // At this point before_ holds the ends of step j − 2.
   double arrival_of(std::int64_t j) {
     const int owner = plan_.keys.owner(j);
     double sent = std::max(before_[index(owner)], link_free_[index(owner)]);
@@ -109,7 +109,7 @@ class Timeline {
   std::vector<double> link_free_;
 };
 
-// Nothing is computed while something is sent.
+// Seconds of a division by heads: nothing is computed during messages.
 double seconds_by_heads(const DivisionPlan& plan, const Cluster& cluster) {
   double most = 0;
   for (int rank = 0; rank < plan.size; ++rank) most = std::max(most, plan.pairs_of(rank));

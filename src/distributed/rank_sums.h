@@ -15,17 +15,17 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// Adds up numbers that every rank has, bucket by bucket: in the order of ranks, in double, so that
-// no bit depends on when messages arrive. Buckets are on their way while others are added up, and
-// while the numbers of the next ones are computed.
+// Sums numbers that every rank has, bucket by bucket, in the order of ranks and in double, so that
+// the result does not depend on when messages arrive. Buckets are in transit while others are
+// summed, and while the numbers of later buckets are still being computed.
 template <class T>
 class RankSums {
  public:
-  // What ranks have is multiplied by their shares.
+  // The numbers of each rank are multiplied by its share.
   RankSums(Communicator& ranks, std::vector<double> shares, SumTags tags)
       : ranks_(ranks), shares_(std::move(shares)), tags_(tags) {}
 
-  // The room for so many numbers, zeros behind them.
+  // Returns memory for `count` numbers, padded with zeros.
   std::vector<T>& prepare(std::int64_t count) {
     const std::int64_t size = ranks_.size();
     part_ = (std::min(count, kBucketNumbers) + size - 1) / size;
@@ -35,15 +35,15 @@ class RankSums {
     return numbers_;
   }
 
-  // The first `count` numbers are there and are left alone from now on: the buckets that they fill
-  // begin, and those that are under way go on, as far as nobody has to be waited for.
+  // The first `count` numbers are final. Starts the buckets that they fill and continues those in
+  // transit, without waiting for other ranks.
   void advance(std::int64_t count) {
     while (added_ < begun_ && is_there(added_)) add_up(added_++);
     while (done_ < added_ && is_there(done_)) wait_for(done_++);
     if (num_buckets_ > 0) begin_until(count / (part_ * ranks_.size()));
   }
 
-  // All numbers are there. They become the sums.
+  // All numbers are final. Replaces them by their sums.
   void finish() {
     while (done_ < num_buckets_) {
       begin_until(num_buckets_);
@@ -65,12 +65,12 @@ class RankSums {
     std::vector<std::unique_ptr<Transfer>> transfers;
   };
 
-  // Those that are under way have a place each.
+  // Each bucket in transit has its own slot.
   Bucket& bucket(std::int64_t number) {
     return buckets_[static_cast<std::size_t>(number % kMostUnderWay)];
   }
 
-  // The part of a bucket that a rank adds up.
+  // The part of a bucket that `rank` sums.
   std::span<T> part_of(std::int64_t number, std::int64_t rank) {
     return std::span(numbers_).subspan(
         static_cast<std::size_t>((number * ranks_.size() + rank) * part_),
@@ -82,7 +82,7 @@ class RankSums {
         .subspan(static_cast<std::size_t>(rank * part_), static_cast<std::size_t>(part_));
   }
 
-  // Calls exchange(the rank to send to, the rank to receive from) for all others.
+  // Calls exchange(rank to send to, rank to receive from) once for each other rank.
   template <class Exchange>
   void for_each_other(const Exchange& exchange) {
     const int size = ranks_.size();
@@ -105,8 +105,8 @@ class RankSums {
     });
   }
 
-  // When all parts have come and gone: sends this rank's sums, and receives the others' where its
-  // own numbers were.
+  // Once all parts have arrived and left: sums this rank's part, sends the sums, and receives the
+  // other ranks' sums in place of its own numbers.
   void add_up(std::int64_t number) {
     wait_for(number);
     Bucket& own = bucket(number);
@@ -153,7 +153,7 @@ class RankSums {
   std::int64_t num_buckets_ = 0;
   std::vector<T> numbers_;
   std::array<Bucket, kMostUnderWay> buckets_;
-  // Buckets before these are: sent, added up here, and there as sums.
+  // The number of buckets that were sent, summed here, and have received their sums.
   std::int64_t begun_ = 0;
   std::int64_t added_ = 0;
   std::int64_t done_ = 0;

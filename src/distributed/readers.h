@@ -1,4 +1,4 @@
-// Which ranks see which keys.
+// The ranks that read each segment of keys.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// Which ranks see some key of which segments. The same on every rank.
+// For each rank, the segments with some key that it sees. Equal on every rank.
 class Readers {
  public:
   Readers(std::int64_t num_segments, std::vector<std::uint8_t> reads)

@@ -1,4 +1,4 @@
-// Brings the keys and values of each segment to the ranks that read them.
+// Sends the keys and values of each segment to the ranks that read them.
 #pragma once
 
 #include <array>
@@ -14,21 +14,21 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// Where keys and values of some tokens lie, [batch, num_kv_heads, tokens, dim] each.
+// The keys and values of some tokens, [batch, num_kv_heads, tokens, dim] each.
 struct KeyRows {
   Rows key;
   Rows value;
 };
 
-// Copies tokens from `first` on to memory without gaps: all keys, then all values.
+// Copies `count` tokens from `first` on to memory without gaps: all keys, then all values.
 void pack_tokens(const KeyRows& from, std::int64_t first, std::int64_t count,
                  const TokenBytes& bytes, std::byte* to);
-// Tokens that were packed so.
+// Views tokens that pack_tokens() wrote.
 KeyRows packed_tokens(const KeyRows& like, std::int64_t count, const TokenBytes& bytes,
                       const std::byte* packed);
 
-// Every rank goes through all segments in order; the next one is on its way while the present one
-// is read.
+// Every rank goes through all segments in order. The next segment is in transit while the present
+// one is read.
 class SegmentExchange {
  public:
   template <class Real>
@@ -41,8 +41,8 @@ class SegmentExchange {
     take_memory();
   }
 
-  // Calls visit(segment, its keys and values) for each segment, with null for those that this rank
-  // does not read. All ranks call it, once.
+  // Calls visit(segment, its keys and values) for each segment; the pointer is null if this rank
+  // does not read it. All ranks call it, once.
   template <class Visit>
   void for_each_segment(const Visit& visit) {
     const std::int64_t segments = division_.num_segments();
@@ -67,10 +67,10 @@ class SegmentExchange {
     void wait();
   };
 
-  // Sends the segment if it is this rank's, and begins to receive it if this rank reads it. What
-  // lay at the place of the segment but one before is gone.
+  // Sends the segment if it is this rank's, or begins to receive it if this rank reads it.
+  // Overwrites the memory of the segment before the previous one.
   void start(std::int64_t segment);
-  // The segment, which this rank reads.
+  // Waits for a segment that this rank reads.
   KeyRows wait(std::int64_t segment);
   Slot& slot(std::int64_t segment) { return slots_[static_cast<std::size_t>(segment % 2)]; }
   void take_memory();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kSegment = TokenDivision::kSegment;
 
-// Adds so many rows, each with all keys of the tiles, to the pairs of their segments.
+// Adds `rows` rows, each with all keys of the tiles, to the pairs of their segments.
 void add_run(const engine::TileRun& run, std::int64_t rows, std::vector<double>& pairs) {
   for (std::int64_t begin = run.begin; begin < run.end;) {
     const std::int64_t segment = begin / kSegment;
@@ -35,7 +35,7 @@ std::vector<double> pairs_by_segment(const Request<Real>& request) {
   for (std::int64_t b = 0; b < request.shape.batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t q = 0; q < request.num_queries();) {
-        // Neighbours: others would seem to read what lies between.
+        // Only adjacent queries: otherwise keys between them would seem to be read.
         const std::int64_t end = std::min(
             {request.num_queries(), (q / stretch + 1) * stretch, q + kernels::kMaxPanelWidth});
         rows.clear(b);

@@ -1,4 +1,4 @@
-// How much there is to compute with each segment of keys.
+// The amount of work for each segment of keys.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// [segments of keys]: pairs of a query of the request's part and a key, in the tiles of which some
-// of neighbouring queries may see a key, over all heads and batch entries. 0: none is read.
+// Returns, for each segment of keys, the number of pairs of a query in the request's part and a
+// key, over all heads and batch entries. A tile counts in full if some of the adjacent queries may
+// see one of its keys. 0 means that no key of the segment is read.
 template <class Real>
 std::vector<double> pairs_by_segment(const Request<Real>& request);
 

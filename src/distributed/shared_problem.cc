@@ -17,7 +17,7 @@ namespace heed { inline namespace v0 { namespace distributed {
 
 namespace {
 
-// What every rank has to have alike, in words: everything but the numbers in tensors.
+// Text of everything that must be equal on every rank: all but the numbers in tensors.
 template <class Real>
 std::string description(const Request<Real>& request, const Dropout& dropout) {
   const AttentionShapes& shapes = request.shapes;
@@ -65,7 +65,7 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& divi
   const TokenDivision keys = divide_tokens(function, ranks, "keys", shapes.kv_len);
   shapes.q_len = queries.length();
   shapes.kv_len = keys.length();
-  // What is sent has no gaps.
+  // Messages have no gaps.
   shapes.key_stride = shapes.value_stride = 0;
   std::optional<Request<Real>> request;
   run_on_all(ranks, [&] { request = check_request(function, shapes, options); });

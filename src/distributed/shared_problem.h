@@ -1,4 +1,4 @@
-// Attention whose tokens are divided among ranks, as one of them sees it.
+// One rank's view of attention whose tokens are divided among ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// The tensors of this rank, [batch, heads, its tokens, dim], and what it computes: the part of
-// `request`, some queries or some heads of all, and all keys.
+// The tensors of this rank, [batch, heads, its tokens, dim], and the part of `request` that it
+// computes: some queries or some heads of all, and all keys.
 template <class Real>
 struct SharedProblem {
   Communicator& ranks;
@@ -25,12 +25,12 @@ struct SharedProblem {
   Rows key;
   Rows value;
   Readers readers;
-  Cancellation* cancellation;  // of what is computed; messages have none
+  Cancellation* cancellation;  // for the computation; messages are not cancelled
 
   std::int64_t batch() const { return request.shape.batch; }
   std::int64_t num_own_queries() const { return queries.num_tokens(ranks.rank()); }
   std::int64_t num_own_keys() const { return keys.num_tokens(ranks.rank()); }
-  // The request for some of the keys.
+  // The request restricted to some of the keys.
   Request<Real> with_keys(RowRange some) const {
     Request<Real> part = request;
     part.part->keys = some;
@@ -39,8 +39,8 @@ struct SharedProblem {
   RowRange all_keys() const { return {0, keys.length()}; }
 };
 
-// Checks all arguments on all ranks, which then throw the same InvalidArgument, and finds out who
-// reads what. All ranks call it, under no cancellation of their own.
+// Checks all arguments on all ranks, which then throw the same InvalidArgument, and finds the
+// readers of each segment. All ranks call it without a cancellation of their own.
 template <class Q, class K>
 SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& ranks,
                                          TensorView<const Q> query, TensorView<const K> key,
@@ -48,8 +48,8 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& rank
                                          const BasicAttentionOptions<Computed<Q>>& options,
                                          Cancellation* cancellation);
 
-// The backend for it, with a schedule for queries of this rank and at most `num_keys` keys at a
-// time. Throws InvalidArgument where no vector kernel can compute it.
+// The backend for the problem, with a schedule for this rank's queries and at most `num_keys` keys
+// at a time. Throws InvalidArgument if no vector kernel can compute it.
 template <class Real>
 Plan<Real> plan_for(const SharedProblem<Real>& problem, Pass pass, std::int64_t num_keys);
 

@@ -1,18 +1,19 @@
-// What messages between two ranks are about.
+// The tags of messages between two ranks.
 #pragma once
 
 namespace heed { inline namespace v0 { namespace distributed {
 
 inline constexpr int kKeysTag = 1;       // keys and values of a segment
-inline constexpr int kGradientsTag = 2;  // what a rank adds to their gradients
-inline constexpr int kHeadsTag = 3;      // rows of the heads of a rank
+inline constexpr int kGradientsTag = 2;  // a rank's contribution to their gradients
+inline constexpr int kHeadsTag = 3;      // rows of a rank's heads
 
-// Numbers that are added up: their parts go to the rank that adds them, and the sums to all.
+// The tags of a sum over ranks: of parts sent to the rank that sums them, and of sums sent to all.
 struct SumTags {
   int parts;
   int sums;
 };
-inline constexpr SumTags kOptionSums{4, 5};     // gradients of what options hold
-inline constexpr SumTags kParameterSums{6, 7};  // those of parameters, while others are under way
+inline constexpr SumTags kOptionSums{4, 5};  // gradients of the tensors in options
+// gradients of parameters, while other sums are in transit
+inline constexpr SumTags kParameterSums{6, 7};
 
 }}}  // namespace heed::v0::distributed

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMaxThreadRanks = 1024;
 
-// One message, or those that a broadcast is made of.
+// One message, or the messages of one broadcast.
 class ThreadTransfer final : public Transfer {
  public:
   explicit ThreadTransfer(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -33,7 +33,7 @@ class ThreadTransfer final : public Transfer {
   }
 
   void post(Post post) {
-    posts_.reserve(posts_.size() + 1);  // What is posted is kept.
+    posts_.reserve(posts_.size() + 1);  // so that a posted message is always kept
     posts_.push_back(exchange_->post(std::move(post)));
   }
   void wait() override {
@@ -50,7 +50,7 @@ class ThreadTransfer final : public Transfer {
   int num_exceptions_ = std::uncaught_exceptions();
 };
 
-// A sender's memory is only read.
+// Exchange takes writable memory, but only reads a sender's.
 std::span<std::byte> read_only(std::span<const std::byte> message) {
   return {const_cast<std::byte*>(message.data()), message.size()};
 }
@@ -160,7 +160,7 @@ class ThreadRanks {
     exchange_->end(rank);
   }
 
-  // In a handler. Where one rank fails, others fail for it, later.
+  // Called in a handler. When one rank fails, the others fail later because of it.
   void note_failure(int rank, const char* text) {
     const std::lock_guard lock(mutex_);
     exchange_->fail(fmt::format("rank {} failed: {}", rank, text));
@@ -173,7 +173,7 @@ class ThreadRanks {
   Cancellation* cancellation_ = Cancellation::current();
   const TorchGenerator generator_ = default_generator();
   std::shared_ptr<Exchange> exchange_;
-  std::mutex mutex_;  // held from the failure to the note of it, which nobody comes between
+  std::mutex mutex_;  // held from the failure until it is noted, so that no other comes between
   std::exception_ptr first_exception_;
 };
 

@@ -1,4 +1,4 @@
-// What a token's key and value take in a message.
+// The bytes of a token's key and value in a message.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-// How many bytes a token's key, or value, has, of how many key heads in all batch entries.
+// The bytes of a token's key and of its value, over the key heads of all batch entries.
 struct TokenBytes {
   std::int64_t batch;
   std::int64_t heads;

@@ -1,4 +1,4 @@
-// Which rank has which tokens, and tensors that are divided so.
+// The division of tokens among ranks, and tensors that are divided by it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void copy_tokens(const TensorView<const T>& from, const TensorView<T>& to) {
   for_each_element(to, [&next](T& element) { element = *next++; });
 }
 
-// Calls visit(tokens of the whole, the same of the part) for each segment that a rank has.
+// Calls visit(tokens of the whole, tokens of the part) for each segment of a rank.
 template <class Visit>
 void for_each_segment(const TokenDivision& division, int rank, const Visit& visit) {
   for (std::int64_t round = 0; division.segment(rank, round) < division.num_segments(); ++round) {
@@ -50,7 +50,7 @@ void for_each_segment(const TokenDivision& division, int rank, const Visit& visi
   }
 }
 
-// How tensors that fit each other are divided.
+// Returns the division of the tensors; throws on all ranks unless their shapes fit each other.
 template <class T>
 TokenDivision checked_division(Communicator& ranks, const TensorView<const T>& own) {
   const char* function = "gather_tokens";
@@ -100,7 +100,7 @@ Tensor<T> own_tokens(const Communicator& ranks, const TensorView<const T>& whole
   return own;
 }
 
-// Ranks with fewer tokens than others send as many as these.
+// Ranks with fewer tokens than others send padding, so that all send equally many.
 template <class T>
 Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own) {
   const TokenDivision division = checked_division(ranks, own);
